@@ -1,0 +1,85 @@
+"""ksparse: the best k-sparse point of a smooth function over a convex set."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from ksparse.errors import InfeasibleError, MissingPieceError
+from ksparse.losses import (
+    Custom,
+    Huber,
+    LeastSquares,
+    Logistic,
+    MeanVariance,
+    Poisson,
+    PrincipalComponent,
+    Quadratic,
+    autodiff,
+)
+from ksparse.methods import APDCA, GIST, IHT, PDCA, NmAPG, PDCAe
+from ksparse.minimize import minimize, minimize_penalized
+from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, TopK1, TopK2
+from ksparse.penalties.weight import weight_max
+from ksparse.result import Result, Status, Trace
+from ksparse.sets import (
+    Box,
+    BudgetBox,
+    CustomSet,
+    Hyperplane,
+    L1Ball,
+    L2Ball,
+    Nonnegative,
+    Polyhedron,
+    Simplex,
+    WholeSpace,
+)
+from ksparse.steps import Backtracking, FixedStep
+
+try:
+    __version__ = version("ksparse")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "unknown"
+
+__all__ = [
+    "APDCA",
+    "GIST",
+    "IHT",
+    "L1",
+    "MCP",
+    "PDCA",
+    "SCAD",
+    "Backtracking",
+    "Box",
+    "BudgetBox",
+    "CappedL1",
+    "Custom",
+    "CustomSet",
+    "FixedStep",
+    "Huber",
+    "Hyperplane",
+    "InfeasibleError",
+    "L1Ball",
+    "L1MinusL2",
+    "L2Ball",
+    "LeastSquares",
+    "LogSum",
+    "Logistic",
+    "MeanVariance",
+    "MissingPieceError",
+    "NmAPG",
+    "Nonnegative",
+    "PDCAe",
+    "Poisson",
+    "Polyhedron",
+    "PrincipalComponent",
+    "Quadratic",
+    "Result",
+    "Simplex",
+    "Status",
+    "TopK1",
+    "TopK2",
+    "Trace",
+    "WholeSpace",
+    "autodiff",
+    "minimize",
+    "minimize_penalized",
+    "weight_max",
+]

@@ -1,0 +1,107 @@
+"""What a loss is: φ(x) = h(image of x), with an image linear in x.
+
+The image (Ax, Qx, Zx) is the only forward product with the data, and the gradient costs at most one adjoint product given the image.
+Points keep their images (see `ksparse.problem`), so value, gradient and curvature take the image as given; the linear
+combination of two images is the image of the linear combination.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ksparse.arrays import Array, embed, map_arrays, take, to_float64
+from ksparse.checks import check_vector
+
+
+class Loss(ABC):
+    """φ, smooth. `n` is the number of variables (None: any), `convex` whether φ is known to be convex (None: not known)."""
+
+    n: int | None
+    convex: bool | None
+    kind: Array  # an empty vector that carries the namespace, dtype and device of x
+    forward_cost: int = 1  # products with the data for an image
+    adjoint_cost: int = 1  # products with the data for a gradient, its image given
+    has_hessian: ClassVar[bool] = True
+    _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
+
+    @abstractmethod
+    def image(self, x: Array) -> Array:
+        """The linear image of x: one forward product."""
+
+    @abstractmethod
+    def value_at(self, x: Array, image: Array) -> float:
+        """φ(x), without a product."""
+
+    @abstractmethod
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        """∇φ(x), with one adjoint product at most."""
+
+    @abstractmethod
+    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
+        """dᵀ∇²φ(x)d (for Huber: of its quadratic majorant at x), without a product."""
+
+    @abstractmethod
+    def lipschitz(self) -> float:
+        """A Lipschitz constant of ∇φ, never below the least one; inf where there is none."""
+
+    @abstractmethod
+    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
+        """φ as a function of the variables on the support, the others fixed to 0."""
+
+    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+        """∇²φ(x) as a dense NumPy matrix: for restricted losses on float64 NumPy data, where n is small."""
+        raise NotImplementedError(f"{type(self).__name__} has no Hessian")
+
+    def value(self, x: Array) -> float:
+        """φ(x) at any vector of length n."""
+        x = check_vector(x, "x", self.n, kind=self.kind)
+        return self.value_at(x, self.image(x))
+
+    def gradient(self, x: Array) -> Array:
+        """∇φ(x) at any vector of length n."""
+        x = check_vector(x, "x", self.n, kind=self.kind)
+        return self.gradient_at(x, self.image(x))
+
+    def as_float64(self) -> Self:
+        """The same loss on NumPy float64 data, for the small exact solves."""
+        copy: Self = map_arrays(self, self._data, to_float64)
+        return copy
+
+
+class Restricted(Loss):
+    """A loss without structure of its own to cut: x is embedded, the inner loss evaluated, the gradient cut."""
+
+    has_hessian = False
+
+    def __init__(self, inner: Loss, support: np.ndarray[Any, Any], n: int) -> None:
+        self.inner, self.support, self.full = inner, np.asarray(support), n
+        self.n = int(self.support.size)
+        self.convex, self.kind = inner.convex, inner.kind
+        self.forward_cost, self.adjoint_cost = inner.forward_cost, inner.adjoint_cost
+
+    def _embed(self, z: Array) -> Array:
+        return embed(z, self.support, self.full)
+
+    def image(self, x: Array) -> Array:
+        return self.inner.image(self._embed(x))
+
+    def value_at(self, x: Array, image: Array) -> float:
+        return self.inner.value_at(self._embed(x), image)
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        return take(self.inner.gradient_at(self._embed(x), image), self.support)
+
+    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
+        return self.inner.curvature_at(self._embed(x), image, self._embed(d), image_d)
+
+    def lipschitz(self) -> float:
+        return self.inner.lipschitz()
+
+    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
+        return Restricted(self.inner, self.support[support], self.full)
+
+    def as_float64(self) -> Restricted:
+        return Restricted(self.inner.as_float64(), self.support, self.full)

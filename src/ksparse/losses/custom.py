@@ -1,0 +1,83 @@
+"""The user's own φ, by two functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+
+from ksparse.arrays import Array, dot, finite, is_array, like, norm
+from ksparse.checks import check_callable, check_integer, check_number
+from ksparse.losses.base import Loss, Restricted
+
+
+class Custom(Loss):
+    """φ given by value(x) and gradient(x). `n`, `lipschitz` and `convex` tell what is known of it.
+
+    Without `n` the number of variables is that of the set or of x0; without `lipschitz` steps must be found by backtracking.
+    """
+
+    has_hessian = False
+    forward_cost = adjoint_cost = 0  # there is no data we know of
+
+    def __init__(
+        self,
+        value: Callable[[Array], Any],
+        gradient: Callable[[Array], Any],
+        n: int | None = None,
+        lipschitz: float | None = None,
+        convex: bool | None = None,
+    ) -> None:
+        self._value, self._gradient = check_callable(value, "value"), check_callable(gradient, "gradient")
+        self.n = None if n is None else check_integer(n, "n", 1)
+        self._lipschitz = math.inf if lipschitz is None else check_number(lipschitz, "lipschitz", at_least=0)
+        self.convex = convex
+        self.kind = np.zeros(0)
+
+    def image(self, x: Array) -> Array:
+        return x
+
+    def value_at(self, x: Array, image: Array) -> float:
+        value = self._value(x)
+        try:
+            return float(value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"value(x) must return one number, got {type(value).__name__}") from error
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        gradient = self._gradient(x)
+        if not is_array(gradient):
+            gradient = np.asarray(gradient, dtype=np.float64)
+        if tuple(gradient.shape) != tuple(x.shape):
+            raise ValueError(f"gradient(x) must have shape {tuple(x.shape)}, got {tuple(gradient.shape)}")
+        if not finite(gradient) and finite(x):
+            raise ValueError("gradient(x) returned NaN or inf at a finite x")
+        return like(gradient, x)
+
+    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
+        # one difference of gradients along d, its length a small part of x's
+        t = 1e-4 * max(norm(x), 1.0) / max(norm(d), 1e-300)
+        return dot(d, self.gradient_at(x + t * d, x) - self.gradient_at(x, x)) / t
+
+    def lipschitz(self) -> float:
+        return self._lipschitz
+
+    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
+        if self.n is None:
+            raise ValueError("Custom needs n to be restricted to a support: pass Custom(value, gradient, n=...)")
+        return Restricted(self, support, self.n)
+
+    def for_vectors_like(self, x: Array) -> Custom:
+        """The same φ on vectors of the length, namespace, dtype and device of x."""
+        copy = Custom.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.n = int(x.shape[0])
+        copy.kind = x[:0]
+        return copy
+
+    def as_float64(self) -> Custom:
+        # the user's functions may know one kind of array only: theirs is kept
+        return self if not compat.is_numpy_array(self.kind) else self.for_vectors_like(np.zeros(self.n or 0))

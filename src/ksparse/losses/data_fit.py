@@ -1,0 +1,103 @@
+"""Losses that compare Ax with data, one term per row: φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ). A loss is its h, h′ and h″."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse
+
+from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm
+from ksparse.checks import check_matrix, check_vector
+from ksparse.losses.base import Loss
+from ksparse.losses.matrix import columns, dense, kind_of, largest_gram_eigenvalue
+
+
+class DataFit(Loss):
+    """φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ), h convex with 0 ≤ h″ ≤ `steepest`.
+
+    A is dense, scipy.sparse, or any object with .shape, @ and .T; A's dtype and device are those of x.
+    """
+
+    convex = True
+    steepest: ClassVar[float] = 1.0  # sup h″
+    target: ClassVar[str] = "b"  # what the constructor calls its data
+    _data = ("kind", "A", "b", "weight")
+
+    def __init__(self, A: Matrix, b: Any, sample_weight: Any = None) -> None:
+        self.A = check_matrix(A, "A")
+        self.kind = kind_of(self.A)
+        m, self.n = (int(side) for side in self.A.shape)
+        self.b = check_vector(b, self.target, m, kind=self.kind)
+        self.weight: Array | None = None
+        if sample_weight is not None:
+            self.weight = check_vector(sample_weight, "sample_weight", m, kind=self.kind)
+            xp = namespace(self.weight)
+            if float(xp.min(self.weight)) < 0 or float(xp.max(self.weight)) == 0:
+                raise ValueError("sample_weight must be >= 0 with at least one positive entry")
+
+    @abstractmethod
+    def h(self, image: Array) -> Array:
+        """The terms h((Ax)ᵢ; bᵢ)."""
+
+    @abstractmethod
+    def slope(self, image: Array) -> Array:
+        """The terms h′."""
+
+    @abstractmethod
+    def bend(self, image: Array) -> Array:
+        """The terms h″."""
+
+    def _weighted(self, terms: Array) -> Array:
+        return terms if self.weight is None else self.weight * terms
+
+    def image(self, x: Array) -> Array:
+        return self.A @ x
+
+    def value_at(self, x: Array, image: Array) -> float:
+        return float(namespace(image).sum(self._weighted(self.h(image))))
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        return self.A.T @ self._weighted(self.slope(image))
+
+    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
+        return float(namespace(image).sum(self._weighted(self.bend(image)) * image_d * image_d))
+
+    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+        bend = self._weighted(self.bend(image))  # AᵀDA
+        if scipy.sparse.issparse(self.A):
+            return np.asarray((self.A.T @ (scipy.sparse.diags_array(bend) @ self.A)).toarray())
+        A = dense(self.A)
+        return np.asarray(A.T @ (bend[:, None] * A))
+
+    @cached_property
+    def _gram_norm(self) -> float:
+        return largest_gram_eigenvalue(self.A, self.weight, self.kind)
+
+    def lipschitz(self) -> float:
+        return self.steepest * self._gram_norm
+
+    def restrict(self, support: np.ndarray[Any, Any]) -> Self:
+        cut: Self = map_arrays(self, ("A",), lambda A: columns(A, np.asarray(support)))
+        cut.n = int(np.asarray(support).size)
+        cut.__dict__.pop("_gram_norm", None)
+        return cut
+
+
+class LeastSquares(DataFit):
+    """½‖Ax − b‖², with `sample_weight` ½ Σ wᵢ((Ax)ᵢ − bᵢ)²."""
+
+    def h(self, image: Array) -> Array:
+        residual = image - self.b
+        return 0.5 * residual * residual
+
+    def value_at(self, x: Array, image: Array) -> float:
+        return 0.5 * sqnorm(image - self.b) if self.weight is None else super().value_at(x, image)
+
+    def slope(self, image: Array) -> Array:
+        return image - self.b
+
+    def bend(self, image: Array) -> Array:
+        return namespace(image).ones_like(image)

@@ -1,0 +1,33 @@
+"""Huber loss: least squares for small residuals, absolute values for large ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksparse.arrays import Array, Matrix, namespace
+from ksparse.checks import check_number
+from ksparse.losses.data_fit import DataFit
+
+
+class Huber(DataFit):
+    """Σᵢ wᵢ h((Ax)ᵢ − bᵢ), h(r) = ½r² for |r| ≤ δ and δ|r| − ½δ² beyond."""
+
+    def __init__(self, A: Matrix, b: Any, delta: float, sample_weight: Any = None) -> None:
+        super().__init__(A, b, sample_weight)
+        self.delta = check_number(delta, "delta", above=0)
+
+    def h(self, image: Array) -> Array:
+        # with c = clip(r, −δ, δ): ½c² + δ(|r| − |c|) is both branches at once
+        xp = namespace(image)
+        r = image - self.b
+        c = self.slope(image)
+        return 0.5 * c * c + self.delta * (xp.abs(r) - xp.abs(c))
+
+    def slope(self, image: Array) -> Array:
+        return namespace(image).clip(image - self.b, -self.delta, self.delta)
+
+    def bend(self, image: Array) -> Array:
+        # h″ is 0 beyond δ, which says nothing about how far to step; the quadratic majorant at r has h′(r)/r
+        xp = namespace(image)
+        size = xp.abs(image - self.b)
+        return self.delta / xp.where(size > self.delta, size, xp.full_like(size, self.delta))

@@ -1,0 +1,34 @@
+"""Logistic loss for two classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksparse.arrays import Array, Matrix, namespace
+from ksparse.losses.data_fit import DataFit
+
+
+class Logistic(DataFit):
+    """Σᵢ wᵢ log(1 + exp(−yᵢ(Ax)ᵢ)), labels y in {−1, 1} or {0, 1}."""
+
+    steepest = 0.25
+    target = "y"
+
+    def __init__(self, A: Matrix, y: Any, sample_weight: Any = None) -> None:
+        super().__init__(A, y, sample_weight)
+        xp = namespace(self.b)
+        if bool(xp.all((self.b == 0) | (self.b == 1))):
+            self.b = 2.0 * self.b - 1.0
+        elif not bool(xp.all((self.b == -1) | (self.b == 1))):
+            raise ValueError("y must hold labels in {-1, 1} or in {0, 1}")
+
+    def h(self, image: Array) -> Array:
+        xp = namespace(image)
+        return xp.logaddexp(xp.zeros_like(image), -self.b * image)
+
+    def slope(self, image: Array) -> Array:
+        return -0.5 * self.b * (1.0 - namespace(image).tanh(0.5 * self.b * image))
+
+    def bend(self, image: Array) -> Array:
+        t = namespace(image).tanh(0.5 * image)
+        return 0.25 * (1.0 - t * t)

@@ -1,0 +1,45 @@
+"""Poisson loss with the log link, for counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ksparse.arrays import Array, Matrix, namespace
+from ksparse.losses.data_fit import DataFit
+
+
+class Poisson(DataFit):
+    """Σᵢ wᵢ (exp((Ax)ᵢ) − yᵢ(Ax)ᵢ), counts y ≥ 0: the negative log-likelihood up to a constant.
+
+    Its gradient has no global Lipschitz constant: step rules that need one say so.
+    """
+
+    steepest = math.inf
+    target = "y"
+
+    def __init__(self, A: Matrix, y: Any, sample_weight: Any = None) -> None:
+        super().__init__(A, y, sample_weight)
+        xp = namespace(self.b)
+        if float(xp.min(self.b)) < 0:
+            raise ValueError(f"y must hold counts >= 0, got {float(xp.min(self.b)):g}")
+        # Beyond the cap exp continues as its tangent: a trial step far uphill stays finite, convex and refused.
+        self.cap = 300.0 if float(xp.finfo(self.b.dtype).eps) < 1e-10 else 40.0
+
+    def _exp(self, image: Array) -> Array:
+        xp = namespace(image)
+        return xp.exp(xp.where(image > self.cap, xp.full_like(image, self.cap), image))
+
+    def h(self, image: Array) -> Array:
+        xp = namespace(image)
+        past = xp.where(image > self.cap, image - self.cap, xp.zeros_like(image))
+        return self._exp(image) * (1.0 + past) - self.b * image
+
+    def slope(self, image: Array) -> Array:
+        return self._exp(image) - self.b
+
+    def bend(self, image: Array) -> Array:
+        return self._exp(image)
+
+    def lipschitz(self) -> float:
+        return math.inf

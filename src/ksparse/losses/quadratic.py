@@ -1,0 +1,146 @@
+"""Quadratic losses: φ(x) = a·xᵀHx + cᵀx with H given as itself (image Hx) or as a factor Z, H = ZᵀZ (image Zx).
+
+A symmetric matrix is touched once per step: Hx gives the value and the gradient. A factor is touched once per direction.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import array_api_compat as compat
+import numpy as np
+import scipy.sparse
+
+from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take
+from ksparse.checks import check_matrix, check_number, check_vector
+from ksparse.losses.base import Loss
+from ksparse.losses.matrix import check_symmetric, columns, dense, kind_of, largest_eigenvalue, largest_gram_eigenvalue
+from ksparse.losses.standardize import standardize
+
+CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
+
+
+class QuadraticForm(Loss):
+    """a·xᵀHx + cᵀx, the common part of the quadratic losses."""
+
+    _data = ("kind", "matrix", "c")
+
+    def __init__(self, matrix: Matrix, a: float, c: Array | None, *, factored: bool) -> None:
+        self.matrix = matrix  # H, or its factor Z
+        self.a, self.c, self.factored = a, c, factored
+        self.n = int(matrix.shape[1])
+        self.kind = kind_of(matrix)
+        self.adjoint_cost = int(factored)
+
+    def image(self, x: Array) -> Array:
+        return self.matrix @ x
+
+    def form_at(self, x: Array, image: Array) -> float:
+        """xᵀHx."""
+        return sqnorm(image) if self.factored else dot(x, image)
+
+    def value_at(self, x: Array, image: Array) -> float:
+        value = self.a * self.form_at(x, image)
+        return value if self.c is None else value + dot(self.c, x)
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        gradient = 2.0 * self.a * (self.matrix.T @ image if self.factored else image)
+        return gradient if self.c is None else gradient + self.c
+
+    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
+        return 2.0 * self.a * self.form_at(d, image_d)
+
+    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+        H = dense(self.matrix)
+        return 2.0 * self.a * (H.T @ H if self.factored else H)
+
+    @cached_property
+    def _spectral_norm(self) -> float:
+        if self.factored:
+            return largest_gram_eigenvalue(self.matrix, None, self.kind)
+        return largest_eigenvalue(lambda v: self.matrix @ v, self.matrix.shape[1], self.kind)
+
+    def lipschitz(self) -> float:
+        return abs(2.0 * self.a) * self._spectral_norm
+
+    @cached_property
+    def convex(self) -> bool | None:  # type: ignore[override]
+        """Whether φ is convex: by its factor's sign, by Cholesky up to a size, not known beyond."""
+        if self.factored:
+            return self.a >= 0
+        if not is_array(self.matrix) or self.matrix.shape[0] > CHOLESKY_LIMIT:
+            return None
+        H = (1.0 if self.a >= 0 else -1.0) * dense(self.matrix).astype(np.float64)
+        shift = 1e-9 if self.matrix.dtype == namespace(self.matrix).float64 else 1e-5  # rounding of a singular covariance
+        try:
+            np.linalg.cholesky(H + shift * max(float(np.abs(H).max()), 1e-300) * np.eye(len(H)))
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
+    def restrict(self, support: np.ndarray[Any, Any]) -> Self:
+        support = np.asarray(support)
+        cut: Self = map_arrays(self, ("matrix",), lambda M: _cut(M, support, both=not self.factored))
+        cut.c = None if self.c is None else take(self.c, support)
+        cut.n = int(support.size)
+        for cached in ("_spectral_norm", "convex"):
+            cut.__dict__.pop(cached, None)
+        return cut
+
+
+def _cut(M: Matrix, support: np.ndarray[Any, Any], *, both: bool) -> Matrix:
+    """M on some columns, and on the same rows when asked."""
+    cut = columns(M, support)
+    if not both:
+        return cut
+    if scipy.sparse.issparse(cut):
+        return cut.tocsr()[support, :]
+    xp = namespace(cut)
+    return xp.take(cut, xp.asarray(support, device=compat.device(cut)), axis=0)
+
+
+class Quadratic(QuadraticForm):
+    """½xᵀQx + cᵀx, Q symmetric, not necessarily positive semidefinite."""
+
+    def __init__(self, Q: Matrix, c: Any = None) -> None:
+        Q = check_matrix(Q, "Q")
+        check_symmetric(Q, "Q")
+        c = None if c is None else check_vector(c, "c", Q.shape[0], kind=kind_of(Q))
+        super().__init__(Q, 0.5, c, factored=False)
+
+
+class MeanVariance(QuadraticForm):
+    """α xᵀVx − rᵀx: variance of a portfolio x against its mean return, V a covariance matrix, α > 0 the risk aversion."""
+
+    def __init__(self, V: Matrix, r: Any, alpha: float) -> None:
+        V = check_matrix(V, "V")
+        check_symmetric(V, "V")
+        r = check_vector(r, "r", V.shape[0], kind=kind_of(V))
+        super().__init__(V, check_number(alpha, "alpha", above=0), -r, factored=False)
+
+    @classmethod
+    def from_returns(cls, returns: Matrix, alpha: float) -> Self:
+        """The loss of a table of returns (one row per day): sample mean and covariance, the covariance never formed."""
+        returns = check_matrix(returns, "returns")
+        Z, mean = standardize(returns, "returns", scale=False)
+        loss = cls.__new__(cls)
+        QuadraticForm.__init__(loss, Z, check_number(alpha, "alpha", above=0), -like(mean, kind_of(Z)), factored=True)
+        return loss
+
+
+class PrincipalComponent(QuadraticForm):
+    """−xᵀVx: the variance that the direction x explains, negated. V is a covariance or correlation matrix."""
+
+    def __init__(self, V: Matrix) -> None:
+        V = check_matrix(V, "V")
+        check_symmetric(V, "V")
+        super().__init__(V, -1.0, None, factored=False)
+
+    @classmethod
+    def from_data(cls, X: Matrix, scale: bool = True) -> Self:
+        """The loss of a data table (one row per sample) with V its correlation (scale=True) or covariance matrix, never formed."""
+        Z, _ = standardize(check_matrix(X, "X"), "X", scale=scale)
+        loss = cls.__new__(cls)
+        QuadraticForm.__init__(loss, Z, -1.0, None, factored=True)
+        return loss

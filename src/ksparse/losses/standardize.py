@@ -1,0 +1,75 @@
+"""Columns centred and scaled: Z with ZᵀZ the covariance or correlation matrix of a data table, sparse tables left sparse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ksparse.arrays import Array, Matrix, is_array, namespace
+
+
+@dataclass(frozen=True)
+class Centred:
+    """The operator Z = (X − 1μᵀ) diag(s) of a sparse table X, which stays sparse."""
+
+    X: Matrix
+    mean: np.ndarray[Any, Any]  # μ
+    scale: np.ndarray[Any, Any]  # s
+    adjoint: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        m, n = self.X.shape
+        return (n, m) if self.adjoint else (m, n)
+
+    @property
+    def dtype(self) -> Any:
+        return self.X.dtype
+
+    @property
+    def T(self) -> Centred:
+        return Centred(self.X, self.mean, self.scale, not self.adjoint)
+
+    def __matmul__(self, v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if self.adjoint:
+            return np.asarray(self.scale * (self.X.T @ v - self.mean * v.sum()))
+        scaled = self.scale * v
+        return np.asarray(self.X @ scaled - self.mean @ scaled)
+
+
+def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
+    """Z with ZᵀZ the sample covariance of X, or its correlation matrix, and the column means.
+
+    A constant column has no correlation: its column of Z is 0.
+    """
+    m = X.shape[0]
+    if m < 2:
+        raise ValueError(f"{name} must have at least 2 rows to have a variance, got {m}")
+    if scipy.sparse.issparse(X):
+        mean = np.asarray(X.mean(axis=0), dtype=X.dtype).ravel()
+        variance = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean.astype(np.float64) ** 2
+        rounding = 1e-12 if X.dtype == np.float64 else 1e-6
+        variance[variance <= rounding * mean.astype(np.float64) ** 2] = 0.0
+        factor = _inverse_root(variance * m) if scale else np.full(mean.size, (m - 1) ** -0.5)
+        return Centred(X, mean, factor.astype(X.dtype)), mean
+    if not is_array(X):
+        raise TypeError(f"{name} must be a dense array or a scipy.sparse matrix: an operator does not show its columns")
+    xp = namespace(X)
+    mean = xp.mean(X, axis=0)
+    Z = X - mean
+    if not scale:
+        return Z / float(m - 1) ** 0.5, mean
+    size = xp.sqrt(xp.sum(Z * Z, axis=0))
+    level = float(m) ** 0.5 * xp.abs(mean)
+    constant = size <= 10 * float(xp.finfo(X.dtype).eps) * level  # what is left of a constant column is rounding
+    return xp.where(constant, xp.zeros_like(Z), Z / xp.where(constant, xp.ones_like(size), size)), mean
+
+
+def _inverse_root(variance: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    out = np.zeros_like(variance)
+    positive = variance > 0
+    out[positive] = variance[positive] ** -0.5
+    return out

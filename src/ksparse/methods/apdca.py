@@ -1,0 +1,81 @@
+"""APDCA: the accelerated proximal DC algorithm (paper, Algorithm APDCA)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ksparse.arrays import sqnorm
+from ksparse.checks import check_number
+from ksparse.problem import Point, Problem
+from ksparse.steps import Backtracking, Memory, Step, StepRule
+
+
+@dataclass(frozen=True, slots=True)
+class APDCAState:
+    """The listing's variables at step t."""
+
+    x_prev: Point  # x⁽ᵗ⁻¹⁾
+    x: Point  # x⁽ᵗ⁾
+    z: Point  # z⁽ᵗ⁾, the accelerated sequence
+    theta_prev: float  # θ⁽ᵗ⁻¹⁾
+    theta: float  # θ⁽ᵗ⁾
+    q: float  # q⁽ᵗ⁾, the total weight in c
+    c: float  # c⁽ᵗ⁾, the weighted mean of past F(x)
+    y_memory: Memory  # y⁽ᵗ⁻¹⁾ and l_y
+    x_memory: Memory  # y⁽ᵗ⁻¹⁾ and l_x: the v-step measures curvature from y⁽ᵗ⁻¹⁾ to x⁽ᵗ⁾
+    l: float  # noqa: E741  # l of the step that gave x⁽ᵗ⁾
+    residual: float = math.inf
+
+    def advance(self, *, taken: Step, z: Point, y: Point, l_y: float, l_x: float, F_x: float, eta: float) -> APDCAState:
+        """The next state, with its θ, q and c (eq. APDCAupdateT, and below eq. nmcriteria)."""
+        q = eta * self.q + 1.0
+        return APDCAState(
+            x_prev=self.x,
+            x=taken.z,
+            z=z,
+            theta_prev=self.theta,
+            theta=(math.sqrt(4.0 * self.theta**2 + 1.0) + 1.0) / 2.0,
+            q=q,
+            c=(eta * self.q * self.c + F_x) / q,
+            y_memory=Memory(y, l_y),
+            x_memory=Memory(y, l_x),
+            l=taken.l,
+            residual=taken.residual,
+        )
+
+
+@dataclass(frozen=True)
+class APDCA:
+    """PDCA with Nesterov's extrapolation, guarded by the nonmonotone test of Li and Lin."""
+
+    rule: StepRule = field(default_factory=Backtracking)
+    delta: float = 1e-5  # δ of the nonmonotone test
+    eta: float = 0.8  # η ∈ (0, 1]: weight of the past in c
+    name: ClassVar[str] = "apdca"
+    stop: ClassVar[str] = "objective"
+    patience: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_number(self.delta, "delta", above=0)
+        check_number(self.eta, "eta", above=0, at_most=1)
+
+    def require(self, problem: Problem) -> None:
+        """APDCA needs nothing beyond the pieces' contract."""
+
+    def init(self, problem: Problem, x: Point) -> APDCAState:
+        memory = self.rule.start(problem, x)
+        return APDCAState(
+            x_prev=x, x=x, z=x, theta_prev=0.0, theta=1.0, q=1.0, c=problem.F(x), y_memory=memory, x_memory=memory, l=memory.l
+        )
+
+    def step(self, problem: Problem, s: APDCAState) -> APDCAState:
+        y = s.x + (s.theta_prev / s.theta) * (s.z - s.x) + ((s.theta_prev - 1.0) / s.theta) * (s.x - s.x_prev)  # eq. (APDCAtop)
+        z_step = self.rule.from_point(problem, y, s.y_memory)  # eq. (computez)
+        z, taken, l_x = z_step.z, z_step, s.x_memory.l
+        if not problem.F(z) + self.delta * sqnorm(z.x - y.x) <= s.c:  # eq. (nmcriteria)
+            v_step = self.rule.from_point(problem, s.x, s.x_memory)  # eq. (computev)
+            l_x = v_step.l
+            taken = min(z_step, v_step, key=lambda step: problem.F(step.z))  # eq. (APDCAbottom)
+        return s.advance(taken=taken, z=z, y=y, l_y=z_step.l, l_x=l_x, F_x=problem.F(taken.z), eta=self.eta)

@@ -1,0 +1,29 @@
+"""GIST (Gong et al. 2013; paper, Sec. 4): the proximal gradient method with the prox of the whole, nonconvex penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ksparse.methods.pdca import PDCA, PDCAState
+from ksparse.problem import Point, Problem, require_whole_prox
+from ksparse.steps import Backtracking, StepRule
+
+
+@dataclass(frozen=True)
+class GIST:
+    """x⁽ᵗ⁺¹⁾ = prox_{g/l}(x⁽ᵗ⁾ − ∇f(x⁽ᵗ⁾)/l): PDCA's iteration on F regrouped as (g, 0)."""
+
+    rule: StepRule = field(default_factory=Backtracking)
+    name: ClassVar[str] = "gist"
+    stop: ClassVar[str] = "objective"
+    patience: ClassVar[int] = 2
+
+    def require(self, problem: Problem) -> None:
+        require_whole_prox(problem, "GIST")
+
+    def init(self, problem: Problem, x: Point) -> PDCAState:
+        return PDCA(self.rule).init(problem.whole, x)
+
+    def step(self, problem: Problem, s: PDCAState) -> PDCAState:
+        return PDCA(self.rule).step(problem.whole, s)

@@ -1,0 +1,46 @@
+"""PDCA: the proximal DC algorithm (paper, Algorithms PDCA and PDCAbt).
+
+SCP of Lu (2012) is the same iteration; with g2 = 0 it is the proximal gradient method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ksparse.problem import Point, Problem
+from ksparse.steps import Backtracking, Memory, StepRule
+
+
+@dataclass(frozen=True, slots=True)
+class PDCAState:
+    """x⁽ᵗ⁾ and what the step rule remembers."""
+
+    x: Point  # x⁽ᵗ⁾
+    memory: Memory  # x⁽ᵗ⁻¹⁾ and l⁽ᵗ⁻¹⁾, for the Barzilai–Borwein rule
+    residual: float = float("inf")
+
+    @property
+    def l(self) -> float:  # noqa: E743
+        """l⁽ᵗ⁻¹⁾."""
+        return self.memory.l
+
+
+@dataclass(frozen=True)
+class PDCA:
+    """x⁽ᵗ⁺¹⁾ = prox_{g1/l}(x⁽ᵗ⁾ − (∇f(x⁽ᵗ⁾) − s(x⁽ᵗ⁾))/l), l fixed at L or found by backtracking."""
+
+    rule: StepRule = field(default_factory=Backtracking)
+    name: ClassVar[str] = "pdca"
+    stop: ClassVar[str] = "objective"
+    patience: ClassVar[int] = 2
+
+    def require(self, problem: Problem) -> None:
+        """PDCA needs nothing beyond the pieces' contract."""
+
+    def init(self, problem: Problem, x: Point) -> PDCAState:
+        return PDCAState(x, self.rule.start(problem, x))
+
+    def step(self, problem: Problem, s: PDCAState) -> PDCAState:
+        step = self.rule.from_point(problem, s.x, s.memory)  # eq. (PDCAbtsubprob)
+        return PDCAState(step.z, Memory(s.x, step.l), step.residual)

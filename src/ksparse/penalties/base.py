@@ -1,0 +1,137 @@
+"""What a penalty is: g = g1 − g2, both convex, g1 with a cheap prox, g2 with a cheap subgradient (paper, Table 1).
+
+The prox of the whole g, which GIST and nmAPG need, is closed-form for every penalty here on the whole space.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from ksparse.arrays import Array, keep, namespace, norm_1, norm_inf, zeros_like
+from ksparse.checks import check_number
+from ksparse.sets.base import ConvexSet
+from ksparse.sets.whole_space import soft_threshold
+
+
+class Penalty(ABC):
+    """g = g1 − g2."""
+
+    smooth_curvature: float | None = None  # where g1 is smooth, the Lipschitz constant of its gradient: then it joins f
+
+    @abstractmethod
+    def g1(self, x: Array) -> float:
+        """The first convex part."""
+
+    def g2(self, x: Array) -> float:
+        """The second convex part; 0 where g is convex."""
+        return 0.0
+
+    def subgradient_g2(self, x: Array) -> Array:
+        """One element of ∂g2(x)."""
+        return zeros_like(x)
+
+    @abstractmethod
+    def prox_g1(self, u: Array, t: float) -> Array:
+        """argmin t·g1(x) + ½‖x − u‖²."""
+
+    @abstractmethod
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        """The prox of t·g1 + I_C; of I_C alone where g1 is smooth and has joined f."""
+
+    @abstractmethod
+    def prox(self, u: Array, t: float) -> Array:
+        """One element of argmin t·g(x) + ½‖x − u‖²: the prox of the whole."""
+
+    @abstractmethod
+    def weight_max(self, gradient: Array) -> float:
+        """The smallest weight at which 0 is stationary, given ∇φ(0): at 0 the proximal DC step then stays at 0."""
+
+    def value(self, x: Array) -> float:
+        """g(x)."""
+        return self.g1(x) - self.g2(x)
+
+    def gradient_g1(self, x: Array) -> Array:
+        """∇g1(x), where `smooth_curvature` is given."""
+        raise NotImplementedError(f"g1 of {type(self).__name__} is not smooth")
+
+    def supports(self, C: ConvexSet) -> bool:
+        """Whether the prox of g1 + I_C is closed-form."""
+        return True
+
+    def check_length(self, n: int) -> None:  # noqa: B027  # most penalties take any length
+        """Refuse a number of variables this penalty cannot have."""
+
+
+class L1Based(Penalty):
+    """A penalty with g1 = w‖x‖₁; on a set C its prox is that set's `shrink`."""
+
+    lam: float
+
+    @property
+    def weight(self) -> float:
+        """w, the factor of ‖x‖₁ in g1."""
+        return self.lam
+
+    def g1(self, x: Array) -> float:
+        return self.weight * norm_1(x)
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return soft_threshold(u, self.weight * t)
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return C.shrink(u, self.weight * t)
+
+    def supports(self, C: ConvexSet) -> bool:
+        return C.has_shrink
+
+    def weight_max(self, gradient: Array) -> float:
+        return norm_inf(gradient)
+
+    def __repr__(self) -> str:
+        theta = getattr(self, "theta", None)
+        return f"{type(self).__name__}({self.lam:g}{'' if theta is None else f', {theta:g}'})"
+
+
+class Separable(L1Based):
+    """A penalty that is a sum over the entries, given by one function of |xᵢ| each for g, g2 and g2′."""
+
+    @abstractmethod
+    def g2_of(self, size: Array) -> Array:
+        """g2 of one entry, as a function of s = |xᵢ| ≥ 0."""
+
+    @abstractmethod
+    def slope_of(self, size: Array) -> Array:
+        """g2′ of one entry, as a function of s = |xᵢ| ≥ 0."""
+
+    @abstractmethod
+    def candidates(self, size: Array, t: float) -> list[Array]:
+        """Points s ≥ 0 among which the best for t·g(s) + ½(s − |u|)² lies, the smaller first."""
+
+    def g2(self, x: Array) -> float:
+        xp = namespace(x)
+        return float(xp.sum(self.g2_of(xp.abs(x))))
+
+    def subgradient_g2(self, x: Array) -> Array:
+        xp = namespace(x)
+        return xp.sign(x) * self.slope_of(xp.abs(x))
+
+    def prox(self, u: Array, t: float) -> Array:
+        # each piece of g has one candidate in closed form (Gong et al. 2013); the best of them, entry by entry
+        xp = namespace(u)
+        size = xp.abs(u)
+        best, best_cost = zeros_like(u), 0.5 * size * size
+        for s in self.candidates(size, t):
+            cost = t * (self.weight * s - self.g2_of(s)) + 0.5 * (s - size) ** 2
+            best = xp.where(cost < best_cost, s, best)
+            best_cost = xp.where(cost < best_cost, cost, best_cost)
+        return xp.sign(u) * best
+
+
+def check_weight(value: float, name: str = "lam") -> float:
+    """A penalty weight, > 0."""
+    return check_number(value, name, above=0)
+
+
+def positive_part(x: Array) -> Array:
+    """max(x, 0)."""
+    return keep(x, x > 0)

@@ -1,0 +1,25 @@
+"""Capped ℓ1 (Zhang 2010)."""
+
+from __future__ import annotations
+
+from ksparse.arrays import Array, namespace
+from ksparse.checks import check_number
+from ksparse.penalties.base import Separable, check_weight, positive_part
+
+
+class CappedL1(Separable):
+    """λ Σ min(|xᵢ|, θ): g1 = λ‖x‖₁, g2 = λ Σ max(|xᵢ| − θ, 0)."""
+
+    def __init__(self, lam: float, theta: float) -> None:
+        self.lam, self.theta = check_weight(lam), check_number(theta, "theta", above=0)
+
+    def g2_of(self, size: Array) -> Array:
+        return self.lam * positive_part(size - self.theta)
+
+    def slope_of(self, size: Array) -> Array:
+        xp = namespace(size)
+        return xp.where(size > self.theta, xp.full_like(size, self.lam), xp.zeros_like(size))
+
+    def candidates(self, size: Array, t: float) -> list[Array]:
+        xp = namespace(size)
+        return [xp.clip(size - t * self.lam, 0.0, self.theta), xp.where(size > self.theta, size, xp.full_like(size, self.theta))]

@@ -1,0 +1,29 @@
+"""ℓ1−2 (Yin, Lou, He, Xin 2015)."""
+
+from __future__ import annotations
+
+from ksparse.arrays import Array, keep, namespace, norm, norm_inf, top_k, zeros_like
+from ksparse.penalties.base import L1Based, check_weight
+from ksparse.sets.whole_space import soft_threshold
+
+
+class L1MinusL2(L1Based):
+    """λ(‖x‖₁ − ‖x‖₂): g1 = λ‖x‖₁, g2 = λ‖x‖₂ (its subgradient at 0 is taken to be 0)."""
+
+    def __init__(self, lam: float) -> None:
+        self.lam = check_weight(lam)
+
+    def g2(self, x: Array) -> float:
+        return self.lam * norm(x)
+
+    def subgradient_g2(self, x: Array) -> Array:
+        size = norm(x)
+        return x * (self.lam / size) if size > 0 else zeros_like(x)
+
+    def prox(self, u: Array, t: float) -> Array:
+        # Lou, Yan 2018, Lemma 1: shrink, then stretch by the shrinkage; below the threshold the largest entry alone stays
+        t = t * self.lam
+        if norm_inf(u) > t:
+            v = soft_threshold(u, t)
+            return v * (1.0 + t / norm(v))
+        return keep(u, top_k(namespace(u).abs(u), 1))

@@ -1,0 +1,82 @@
+"""No penalty, and the hard one: at most k nonzeros."""
+
+from __future__ import annotations
+
+import math
+
+from ksparse.arrays import Array, namespace, zeros_like
+from ksparse.checks import check_integer
+from ksparse.penalties.base import Penalty
+from ksparse.sets.base import ConvexSet
+
+
+class NoPenalty(Penalty):
+    """g = 0: what is left is min φ over C."""
+
+    smooth_curvature = 0.0
+
+    def g1(self, x: Array) -> float:
+        return 0.0
+
+    def gradient_g1(self, x: Array) -> Array:
+        return zeros_like(x)
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return u
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return C.project(u)
+
+    def prox(self, u: Array, t: float) -> Array:
+        return u
+
+    def weight_max(self, gradient: Array) -> float:
+        return 0.0
+
+
+class Whole(Penalty):
+    """Another penalty regrouped as (g, 0): its g1 is the whole g, its g2 is 0. GIST and nmAPG see every penalty so."""
+
+    def __init__(self, penalty: Penalty) -> None:
+        self.penalty = penalty
+
+    def g1(self, x: Array) -> float:
+        return self.penalty.value(x)
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return self.penalty.prox(u, t)
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return self.penalty.prox(u, t)  # C is the whole space: `Problem.whole` sees to it
+
+    def prox(self, u: Array, t: float) -> Array:
+        return self.penalty.prox(u, t)
+
+    def weight_max(self, gradient: Array) -> float:
+        return self.penalty.weight_max(gradient)
+
+
+class Cardinality(Penalty):
+    """0 if ‖x‖₀ ≤ k and x ∈ C, ∞ otherwise: the constraint itself. Not a DC pair; its prox is the joint projection."""
+
+    def __init__(self, k: int, C: ConvexSet) -> None:
+        self.k, self.C = check_integer(k, "k", 1), C
+
+    def check_length(self, n: int) -> None:
+        check_integer(self.k, "k", 1, n)
+
+    def g1(self, x: Array) -> float:
+        xp = namespace(x)
+        return 0.0 if int(xp.sum(xp.astype(x != 0, xp.int64))) <= self.k else math.inf
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return self.C.project_sparse(u, self.k)
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return self.C.project_sparse(u, self.k)
+
+    def prox(self, u: Array, t: float) -> Array:
+        return self.C.project_sparse(u, self.k)
+
+    def weight_max(self, gradient: Array) -> float:
+        return math.inf

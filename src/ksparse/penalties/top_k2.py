@@ -1,0 +1,58 @@
+"""The top-(k,2) penalty: the paper's own (eq. l2penalty)."""
+
+from __future__ import annotations
+
+import math
+
+from ksparse.arrays import Array, keep, namespace, sqnorm, top_k
+from ksparse.checks import check_integer
+from ksparse.penalties.base import Penalty, check_weight
+from ksparse.sets.base import ConvexSet
+
+
+class TopK2(Penalty):
+    """ρ(‖x‖₂² − |||x|||²_{k,2}), the second the sum of the k largest xᵢ²: zero exactly on the k-sparse points.
+
+    g1 = ρ‖x‖₂² is smooth, so it joins f, and what is left of g1 on a set C is its projection: the paper's main idea.
+    """
+
+    def __init__(self, rho: float, k: int) -> None:
+        self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
+        self.smooth_curvature = 2.0 * self.rho
+
+    def check_length(self, n: int) -> None:
+        check_integer(self.k, "k", 1, n)
+
+    def _largest(self, x: Array) -> Array:
+        return top_k(namespace(x).abs(x), self.k)
+
+    def g1(self, x: Array) -> float:
+        return self.rho * sqnorm(x)
+
+    def gradient_g1(self, x: Array) -> Array:
+        return (2.0 * self.rho) * x
+
+    def g2(self, x: Array) -> float:
+        return self.rho * sqnorm(keep(x, self._largest(x)))
+
+    def value(self, x: Array) -> float:
+        return self.rho * sqnorm(keep(x, ~self._largest(x)))  # the tail itself: no difference of two large sums
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return u / (1.0 + 2.0 * self.rho * t)
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return C.project(u)  # g1 itself has joined f
+
+    def subgradient_g2(self, x: Array) -> Array:
+        return (2.0 * self.rho) * keep(x, self._largest(x))
+
+    def prox(self, u: Array, t: float) -> Array:
+        xp = namespace(u)
+        return xp.where(self._largest(u), u, self.prox_g1(u, t))
+
+    def weight_max(self, gradient: Array) -> float:
+        return 0.0 if sqnorm(gradient) == 0 else math.inf  # the penalty is flat at 0: no weight holds x there
+
+    def __repr__(self) -> str:
+        return f"TopK2({self.rho:g}, {self.k})"

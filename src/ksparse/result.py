@@ -1,0 +1,90 @@
+"""What comes back: a status that carries its sentence, the trace of the run, and values recomputed from the raw data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from ksparse.arrays import Array
+
+
+class Status(IntEnum):
+    """Why a run ended. Append only: the numbers are public."""
+
+    message: str
+
+    def __new__(cls, value: int, message: str) -> Status:
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.message = message
+        return member
+
+    OPTIMAL = 0, "proved optimal"
+    STATIONARY = 1, "stationary to the tolerance"
+    SWAP_OPTIMAL = 2, "swap-optimal: no exchange of one variable for another improves it"
+    ITERATION_LIMIT = 3, "iteration limit reached; the best point so far is returned"
+    TIME_LIMIT = 4, "time limit reached; the best point so far is returned"
+    CALLBACK_STOP = 5, "stopped by the callback; the best point so far is returned"
+    INTERRUPTED = 6, "interrupted; the best point so far is returned"
+    UNBOUNDED = 7, "the objective is unbounded below on the set"
+    NUMERICAL_TROUBLE = 8, "numerical trouble: the arithmetic gave no finite value; the best point so far is returned"
+    SETTLED = 9, "the objective no longer changes by more than the tolerance; see residual for how stationary the point is"
+
+    @property
+    def good(self) -> bool:
+        """Whether the run ended by reaching what it was after."""
+        return self in (Status.OPTIMAL, Status.STATIONARY, Status.SWAP_OPTIMAL, Status.SETTLED)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One entry per iteration, the start first."""
+
+    F: np.ndarray[Any, Any]  # the objective that the method descends
+    step: np.ndarray[Any, Any]  # 1/l
+    residual: np.ndarray[Any, Any]  # relative stationarity residual at the step's base point
+    elapsed: np.ndarray[Any, Any]  # seconds since the start
+    products: np.ndarray[Any, Any]  # products with the data so far, forward and adjoint
+
+    def __len__(self) -> int:
+        return len(self.F)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer, in scipy's field names. `fun`, `maxcv`, `residual` and the support are recomputed from the raw data."""
+
+    x: Array  # the answer
+    fun: float  # φ(x), plus the penalty in `minimize_penalized`
+    success: bool  # by the recomputed values: finite, in C, at most k nonzeros, and ended well
+    status: Status
+    message: str
+    nit: int  # iterations
+    nfev: int  # evaluations of φ
+    njev: int  # evaluations of ∇φ
+    maxcv: float  # how far x is outside C
+    support: np.ndarray[Any, Any]  # indices of the nonzeros
+    k: int | None  # the cardinality asked for
+    elapsed: float  # seconds
+    method: str
+    rho: float | None  # the penalty weight that gave x
+    residual: float  # relative stationarity residual of x (on its support, for a k-sparse answer)
+    trace: Trace
+    outcomes: list[dict[str, Any]] = field(default_factory=list)  # one row per weight tried, where several were
+
+    def __repr__(self) -> str:
+        asked = "" if self.k is None else f" (k = {self.k})"
+        rows = {
+            "fun": f"{self.fun:.10g}",
+            "nonzeros": f"{self.support.size}{asked}",
+            "success": f"{self.success}",
+            "status": f"{self.status.name}: {self.message}",
+            "method": self.method if self.rho is None else f"{self.method}, rho = {self.rho:g}",
+            "maxcv": f"{self.maxcv:.3g}",
+            "residual": f"{self.residual:.3g}",
+            "nit": f"{self.nit} ({self.nfev} values, {self.njev} gradients, {self.elapsed:.3g} s)",
+        }
+        return "\n".join(f"{name:>9}: {text}" for name, text in rows.items())

@@ -1,0 +1,100 @@
+"""Bounds on every variable."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from ksparse.arrays import Array, is_array, like, map_arrays, namespace, norm, to_float64
+from ksparse.checks import check_bound
+from ksparse.errors import InfeasibleError
+from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.sets.whole_space import soft_threshold
+
+
+class Box(ConvexSet):
+    """{x : lower ≤ x ≤ upper}, each a number or a vector, ±inf for none. A variable whose bounds exclude 0 is forced in."""
+
+    has_shrink = True
+    _data = ("lower", "upper")
+
+    def __init__(self, lower: Any, upper: Any) -> None:
+        self.lower, self.upper = check_bound(lower, "lower"), check_bound(upper, "upper")
+        lengths = {len(bound) for bound in (self.lower, self.upper) if not isinstance(bound, float)}
+        if len(lengths) > 1:
+            raise ValueError(f"lower and upper must have the same length, got {sorted(lengths)}")
+        self.n = lengths.pop() if lengths else None
+        low, high = self.bounds(self.n or 1)
+        if (low > high).any() or (low == np.inf).any() or (high == -np.inf).any():
+            i = int(np.argmax(~(low <= high) | (low == np.inf) | (high == -np.inf)))
+            raise InfeasibleError(f"{type(self).__name__} is empty: lower {low[i]:g} > upper {high[i]:g} at index {i}")
+
+    def bounds(self, n: int) -> tuple[Vector, Vector]:
+        """lower and upper as float64 vectors of length n."""
+        low, high = (np.broadcast_to(np.asarray(to_float64(bound), dtype=np.float64), n) for bound in (self.lower, self.upper))
+        return low, high
+
+    def _bounds_like(self, u: Array) -> tuple[Array, Array]:
+        xp = namespace(u)
+        low, high = (like(bound, u) if is_array(bound) else xp.full_like(u, bound) for bound in (self.lower, self.upper))
+        return low, high
+
+    def clip(self, u: Array) -> Array:
+        """u moved to its bounds where it breaks them."""
+        low, high = self._bounds_like(u)
+        xp = namespace(u)
+        return xp.where(u < low, low, xp.where(u > high, high, u))
+
+    def project(self, u: Array) -> Array:
+        return self.clip(u)
+
+    def violation(self, x: Array) -> float:
+        low, high = self._bounds_like(x)
+        xp = namespace(x)
+        zero = xp.zeros_like(x)
+        return norm(xp.where(x < low, low - x, zero) + xp.where(x > high, x - high, zero))
+
+    def forced(self, n: int) -> Vector:
+        """The indices of the variables that cannot be 0."""
+        low, high = self.bounds(n)
+        return np.flatnonzero((low > 0) | (high < 0))
+
+    def restrict(self, support: Vector) -> Box:
+        if self.n is None:
+            return self
+        missing = np.setdiff1d(self.forced(self.n), support)
+        if missing.size:
+            raise InfeasibleError(f"{self} has no point on this support: the bounds of variable {missing[0]} exclude 0")
+        low, high = self.bounds(self.n)
+        return Box(low[support], high[support])
+
+    def for_length(self, n: int) -> Self:
+        told: Self = map_arrays(self, (), lambda value: value)
+        told.n = n
+        return told
+
+    def why_no_sparse_member(self, n: int, k: int) -> str | None:
+        forced = self.forced(n).size
+        return f"the bounds of {forced} variables exclude 0" if forced > k else None
+
+    def seats(self, size: Array, k: int) -> Vector:
+        size = np.abs(to_float64(size))
+        return super().seats(forced_first(size, self.forced(size.size)), k)
+
+    def shrink(self, u: Array, t: float) -> Array:
+        return self.clip(soft_threshold(u, t))
+
+    def linear(self, n: int) -> Linear:
+        return Linear.of(n, *self.bounds(n))
+
+    def __repr__(self) -> str:
+        shown = [f"{bound:g}" if isinstance(bound, float) else "vector" for bound in (self.lower, self.upper)]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def forced_first(size: Vector, forced: Vector) -> Vector:
+    """Sizes in which the forced variables outrank the others."""
+    ranked = size.copy()
+    ranked[forced] += size.max(initial=0.0) + 1.0
+    return ranked

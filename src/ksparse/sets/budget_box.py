@@ -1,0 +1,152 @@
+"""Bounds on every variable and a budget."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from ksparse.arrays import Array, map_arrays, namespace, to_float64
+from ksparse.checks import check_number
+from ksparse.errors import InfeasibleError
+from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.sets.box import Box, forced_first
+
+
+class BudgetBox(ConvexSet):
+    """{x : lower ≤ x ≤ upper, Σx = total}. A variable whose bounds exclude 0 is forced in."""
+
+    def __init__(self, total: float, lower: Any, upper: Any) -> None:
+        self.total = check_number(total, "total")
+        self.box = Box(lower, upper)
+        self.n = self.box.n
+        if self.n is not None:
+            self._require_reach(self.n)
+
+    def _require_reach(self, n: int) -> None:
+        low, high = self.box.bounds(n)
+        least, most = float(low.sum()), float(high.sum())
+        slack = 1e-12 * max(1.0, abs(self.total))
+        if not least - slack <= self.total <= most + slack:
+            raise InfeasibleError(f"BudgetBox is empty: the bounds allow totals from {least:g} to {most:g}, not {self.total:g}")
+
+    def project(self, u: Array) -> Array:
+        if self.n is None:
+            self._require_reach(int(u.shape[0]))
+        low, high = self.box._bounds_like(u)
+        return project_budget_box(u, self.total, low, high)
+
+    def violation(self, x: Array) -> float:
+        return max(self.box.violation(x), abs(float(namespace(x).sum(x)) - self.total))
+
+    def restrict(self, support: Vector) -> BudgetBox:
+        cut = self.box.restrict(support)
+        low, high = cut.bounds(support.size)
+        try:
+            return BudgetBox(self.total, low, high)
+        except InfeasibleError as error:
+            raise InfeasibleError(f"{self} has no point on a support of {support.size}: {error}") from error
+
+    def why_no_sparse_member(self, n: int, k: int) -> str | None:
+        reason = self.box.why_no_sparse_member(n, k)
+        if reason is not None:
+            return reason
+        low, high = self.box.bounds(n)
+        forced = self.box.forced(n)
+        free = np.setdiff1d(np.arange(n), forced)
+        room = k - forced.size
+        # the other bounds hold 0, so the totals of all supports together form one interval
+        most = high[forced].sum() + np.sort(high[free])[::-1][:room].sum()
+        least = low[forced].sum() + np.sort(low[free])[:room].sum()
+        slack = 1e-12 * max(1.0, abs(self.total))
+        if self.total > most + slack:
+            return f"{k} variables within their upper bounds sum to at most {most:g}, less than the total {self.total:g}"
+        if self.total < least - slack:
+            return f"{k} variables within their lower bounds sum to at least {least:g}, more than the total {self.total:g}"
+        return None
+
+    def seats(self, size: Array, k: int) -> Vector:
+        """The k largest, forced ones first.
+
+        While their bounds miss the total, the smallest gives its seat to the outsider that reaches furthest.
+        """
+        size = np.abs(to_float64(size))
+        n = size.size
+        low, high = self.box.bounds(n)
+        forced = self.box.forced(n)
+        rank = forced_first(size, forced)
+        order = np.argsort(-rank, kind="stable")
+        chosen, waiting = list(order[:k]), list(order[k:])
+        slack = 1e-12 * max(1.0, abs(self.total))
+        for bound, wanted in ((high, self.total), (-low, -self.total)):
+            queue = sorted(waiting, key=bound.__getitem__, reverse=True)
+            for place in range(k - 1, forced.size - 1, -1):
+                if not queue or bound[chosen].sum() + slack >= wanted:
+                    break
+                if bound[queue[0]] > bound[chosen[place]]:
+                    chosen[place] = queue.pop(0)
+        return np.sort(np.array(chosen))
+
+    def linear(self, n: int) -> Linear:
+        low, high = self.box.bounds(n)
+        return Linear.of(n, low, high, E=np.ones(n), f=self.total)
+
+    def like(self, x: Array) -> Self:
+        moved: Self = map_arrays(self, ("box",), lambda box: box.like(x))
+        return moved
+
+    def for_length(self, n: int) -> Self:
+        self._require_reach(n)
+        told: Self = map_arrays(self, ("box",), lambda box: box.for_length(n))
+        told.n = n
+        return told
+
+    def __repr__(self) -> str:
+        return f"BudgetBox(total {self.total:g}, {self.box!r})"
+
+
+def project_budget_box(u: Array, total: float, low: Array, high: Array) -> Array:
+    """clip(u − τ, low, high) with τ such that the sum is `total`.
+
+    The sum falls in τ, linearly between the places where one variable leaves its upper or reaches its lower bound. Those
+    2n places are sorted, and a bisection over them finds the piece on which the total lies.
+    """
+    xp = namespace(u)
+
+    def at(tau: float) -> Array:
+        moved = u - tau
+        return xp.where(moved < low, low, xp.where(moved > high, high, moved))
+
+    def total_at(tau: float) -> float:
+        return float(xp.sum(at(tau)))
+
+    places = xp.concat([u - high, u - low])
+    places = xp.sort(places[xp.isfinite(places)])
+    left, right = -1, int(places.shape[0])  # the total at `left` is ≥ the wanted one, at `right` ≤ it
+    while right - left > 1:
+        middle = (left + right) // 2
+        if total_at(float(places[middle])) >= total:
+            left = middle
+        else:
+            right = middle
+    tau = _on_piece(places, left, right)
+    x = at(tau)
+    free = (u - tau > low) & (u - tau < high)
+    count = int(xp.sum(xp.astype(free, xp.int64)))
+    for _ in range(2):  # the second round takes what the first rounded away
+        if count:
+            moved = x + (total - float(xp.sum(x))) / count
+            x = xp.where(free, xp.where(moved < low, low, xp.where(moved > high, high, moved)), x)
+    return x
+
+
+def _on_piece(places: Array, left: int, right: int) -> float:
+    """A τ inside the piece between two neighbouring places (beyond the last one: a unit outside)."""
+    size = int(places.shape[0])
+    if size == 0:
+        return 0.0
+    if left < 0:
+        return float(places[0]) - 1.0 - abs(float(places[0]))
+    if right >= size:
+        return float(places[size - 1]) + 1.0 + abs(float(places[size - 1]))
+    return 0.5 * (float(places[left]) + float(places[right]))

@@ -1,0 +1,90 @@
+"""The user's own C, by two functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from ksparse.arrays import Array, embed, finite, like, map_arrays, norm, take, zeros_like
+from ksparse.checks import check_callable, check_integer
+from ksparse.errors import InfeasibleError
+from ksparse.sets.base import FEASIBLE, ConvexSet, Vector
+
+DYKSTRA_ROUNDS = 10_000
+
+
+class CustomSet(ConvexSet):
+    """C given by project(u) and violation(x), the latter a number ≥ 0 that is 0 on C.
+
+    `restrict(support)` may give the set on a support; without it the projection there is found by Dykstra's alternation
+    between C and the subspace.
+    """
+
+    def __init__(
+        self,
+        project: Callable[[Array], Array],
+        violation: Callable[[Array], Any],
+        n: int | None = None,
+        restrict: Callable[[Vector], ConvexSet] | None = None,
+    ) -> None:
+        self._project, self._violation = check_callable(project, "project"), check_callable(violation, "violation")
+        self._restrict = None if restrict is None else check_callable(restrict, "restrict")
+        self.n = None if n is None else check_integer(n, "n", 1)
+
+    def project(self, u: Array) -> Array:
+        x = self._project(u)
+        if tuple(getattr(x, "shape", ())) != tuple(u.shape):
+            raise ValueError(f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}")
+        x = like(x, u)
+        if not finite(x):
+            raise ValueError("project(u) returned NaN or inf")
+        return x
+
+    def violation(self, x: Array) -> float:
+        value = float(self._violation(x))
+        if not value >= 0:
+            raise ValueError(f"violation(x) must be a number >= 0, got {value}")
+        return value
+
+    def restrict(self, support: Vector) -> ConvexSet:
+        if self._restrict is not None:
+            cut: ConvexSet = self._restrict(support)
+            return cut
+        if self.n is None:
+            raise ValueError("CustomSet needs n to be restricted to a support: pass CustomSet(project, violation, n=...)")
+        return _OnSupport(self, np.asarray(support), self.n)
+
+    def for_length(self, n: int) -> Self:
+        told: Self = map_arrays(self, (), lambda value: value)
+        told.n = n
+        return told
+
+
+class _OnSupport(ConvexSet):
+    """C cut by the subspace of a support."""
+
+    def __init__(self, whole: CustomSet, support: Vector, full: int) -> None:
+        self.whole, self.support, self.full = whole, support, full
+        self.n = int(support.size)
+
+    def project(self, u: Array) -> Array:
+        """Dykstra's algorithm; the subspace needs no correction of its own, being affine."""
+        x = embed(u, self.support, self.full)
+        correction = zeros_like(x)
+        for _ in range(DYKSTRA_ROUNDS):
+            y = self.whole.project(x + correction)
+            correction = x + correction - y
+            before, x = x, embed(take(y, self.support), self.support, self.full)
+            if norm(x - y) <= 1e-13 * max(1.0, norm(x)) or norm(x - before) == 0.0:
+                break
+        if norm(x - y) > FEASIBLE * max(1.0, norm(x)):
+            raise InfeasibleError("the custom set seems to have no point on this support")
+        return take(x, self.support)
+
+    def violation(self, x: Array) -> float:
+        return self.whole.violation(embed(x, self.support, self.full))
+
+    def restrict(self, support: Vector) -> ConvexSet:
+        return _OnSupport(self.whole, self.support[support], self.full)

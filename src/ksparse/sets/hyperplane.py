@@ -1,0 +1,72 @@
+"""One linear equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ksparse.arrays import Array, dot, indices_of, like, namespace, sqnorm, to_float64, top_k
+from ksparse.checks import check_number, check_vector
+from ksparse.errors import InfeasibleError
+from ksparse.sets.base import ConvexSet, Linear, Vector
+
+
+class Hyperplane(ConvexSet):
+    """{x : aᵀx = b}; without `a` the budget Σx = b."""
+
+    _data = ("a",)
+
+    def __init__(self, a: Any = None, b: float = 1) -> None:
+        self.a = None if a is None else check_vector(a, "a")
+        self.b = check_number(b, "b")
+        if self.a is not None:
+            self.n = int(self.a.shape[0])
+            if sqnorm(self.a) == 0 and self.b != 0:
+                raise InfeasibleError(f"Hyperplane is empty: a = 0 but b = {self.b:g}")
+
+    def _weights(self, u: Array) -> Array:
+        return namespace(u).ones_like(u) if self.a is None else like(self.a, u)
+
+    def _excess(self, x: Array) -> float:
+        total = float(namespace(x).sum(x)) if self.a is None else dot(like(self.a, x), x)
+        return total - self.b
+
+    def project(self, u: Array) -> Array:
+        if self.a is None:
+            n = u.shape[0]
+            x = u - self._excess(u) / n
+            return x - self._excess(x) / n  # once more: what the first subtraction rounded away
+        a = self._weights(u)
+        size = sqnorm(a)
+        if size == 0:
+            return u
+        x = u - (self._excess(u) / size) * a
+        return x - (self._excess(x) / size) * a
+
+    def violation(self, x: Array) -> float:
+        size = sqnorm(self._weights(x)) ** 0.5
+        return abs(self._excess(x)) / size if size else 0.0
+
+    def restrict(self, support: Vector) -> Hyperplane:
+        if self.a is None:
+            return self
+        if not to_float64(self.a)[support].any() and self.b != 0:
+            raise InfeasibleError(f"Hyperplane has no point on this support: a is 0 there but b = {self.b:g}")
+        return Hyperplane(to_float64(self.a)[support], self.b)
+
+    def seats(self, size: Array, k: int) -> Vector:
+        if self.a is None or self.b == 0:
+            return super().seats(size, k)
+        chosen = indices_of(top_k(size, k))
+        a = np.abs(to_float64(self.a))
+        if not a[chosen].any():  # the equation needs one variable that it sees
+            smallest = int(np.argmin(np.abs(to_float64(size))[chosen]))
+            chosen[smallest] = int(np.argmax(a))
+        return np.sort(chosen)
+
+    def linear(self, n: int) -> Linear:
+        return Linear.of(n, E=np.ones(n) if self.a is None else to_float64(self.a), f=self.b)
+
+    def __repr__(self) -> str:
+        return f"Hyperplane({'1' if self.a is None else 'a'}ᵀx = {self.b:g})"

@@ -1,0 +1,61 @@
+"""Signs known in advance."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import array_api_compat as compat
+import numpy as np
+
+from ksparse.arrays import Array, namespace, norm
+from ksparse.checks import check_indices
+from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.sets.whole_space import soft_threshold
+
+
+class Nonnegative(ConvexSet):
+    """{x : xᵢ ≥ 0 for i in indices}; without `indices` for all i."""
+
+    has_shrink = True
+
+    def __init__(self, indices: Any = None) -> None:
+        self.indices = None if indices is None else check_indices(indices, "indices")
+        self._mask: Array | None = None  # the indices as a mask in the namespace of x, made by `like`
+
+    def _signed(self, x: Array) -> Array:
+        """The mask of the variables with a sign."""
+        if self._mask is not None and self._mask.shape == x.shape:
+            return self._mask
+        n = x.shape[0]
+        if self.indices is not None and self.indices.size and self.indices[-1] >= n:
+            raise ValueError(f"indices must be below the number of variables {n}, got {self.indices[-1]}")
+        mask = np.ones(n, dtype=bool)
+        if self.indices is not None:
+            mask[:] = False
+            mask[self.indices] = True
+        return namespace(x).asarray(mask, device=compat.device(x))
+
+    def project(self, u: Array) -> Array:
+        xp = namespace(u)
+        return xp.where((u < 0) & self._signed(u), xp.zeros_like(u), u)
+
+    def violation(self, x: Array) -> float:
+        xp = namespace(x)
+        return norm(xp.where((x < 0) & self._signed(x), x, xp.zeros_like(x)))
+
+    def restrict(self, support: Vector) -> Nonnegative:
+        return self if self.indices is None else Nonnegative(np.flatnonzero(np.isin(support, self.indices)))
+
+    def shrink(self, u: Array, t: float) -> Array:
+        return self.project(soft_threshold(u, t))  # in one dimension a convex prox followed by clipping is the prox on an interval
+
+    def linear(self, n: int) -> Linear:
+        return Linear.of(n, lower=np.where(self._signed(np.zeros(n)), 0.0, -np.inf))
+
+    def like(self, x: Array) -> Self:
+        moved = super().like(x)
+        moved._mask = self._signed(x)
+        return moved
+
+    def __repr__(self) -> str:
+        return "Nonnegative" if self.indices is None else f"Nonnegative({self.indices.size} indices)"

@@ -1,0 +1,56 @@
+"""Nonnegative numbers with a given sum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ksparse.arrays import Array, namespace, norm
+from ksparse.checks import check_number
+from ksparse.sets.base import ConvexSet, Linear, Vector
+
+
+class Simplex(ConvexSet):
+    """{x : x ≥ 0, Σx = total}."""
+
+    has_shrink = True
+
+    def __init__(self, total: float = 1) -> None:
+        self.total = check_number(total, "total", above=0)
+
+    def project(self, u: Array) -> Array:
+        return project_simplex(u, self.total)
+
+    def violation(self, x: Array) -> float:
+        xp = namespace(x)
+        negative = norm(xp.where(x < 0, x, xp.zeros_like(x)))
+        return max(negative, abs(float(xp.sum(x)) - self.total))
+
+    def restrict(self, support: Vector) -> Simplex:
+        return self
+
+    def shrink(self, u: Array, t: float) -> Array:
+        return self.project(u)  # ‖x‖₁ = total on the set: a constant
+
+    def linear(self, n: int) -> Linear:
+        return Linear.of(n, lower=0.0, E=np.ones(n), f=self.total)
+
+    def __repr__(self) -> str:
+        return f"Simplex({self.total:g})"
+
+
+def project_simplex(u: Array, total: float) -> Array:
+    """max(u − τ, 0) with τ such that the sum is `total`: one sort finds how many entries stay positive."""
+    xp = namespace(u)
+    u = u - xp.max(u)  # the answer does not change, and the sums below stay of the size of the answer
+    falling = xp.sort(u, descending=True)
+    count = xp.astype(xp.arange(1, u.shape[0] + 1), u.dtype)
+    tau = (xp.cumulative_sum(falling) - total) / count
+    positive = int(xp.sum(xp.astype(falling > tau, xp.int64)))
+    x = _positive_part(u - float(tau[positive - 1]))
+    size = float(xp.sum(x))
+    return x * (total / size)  # what rounding left of the sum, shared in proportion
+
+
+def _positive_part(x: Array) -> Array:
+    xp = namespace(x)
+    return xp.where(x > 0, x, xp.zeros_like(x))

@@ -1,0 +1,35 @@
+"""ℝⁿ."""
+
+from __future__ import annotations
+
+from ksparse.arrays import Array, keep, namespace, top_k
+from ksparse.sets.base import ConvexSet, Linear, Vector
+
+
+class WholeSpace(ConvexSet):
+    """ℝⁿ: no constraint."""
+
+    has_shrink = has_joint = True
+
+    def project(self, u: Array) -> Array:
+        return u
+
+    def violation(self, x: Array) -> float:
+        return 0.0
+
+    def restrict(self, support: Vector) -> WholeSpace:
+        return self
+
+    def shrink(self, u: Array, t: float) -> Array:
+        return soft_threshold(u, t)
+
+    def project_sparse(self, u: Array, k: int) -> Array:
+        return keep(u, top_k(namespace(u).abs(u), k))
+
+    def linear(self, n: int) -> Linear:
+        return Linear.of(n)
+
+
+def soft_threshold(u: Array, t: float) -> Array:
+    """sign(u)·max(|u| − t, 0): the prox of t‖·‖₁, as u minus its projection onto [−t, t]."""
+    return u - namespace(u).clip(u, -t, t)

@@ -1,0 +1,1 @@
+"""What happens on and around a support: rounding to it, polishing on it."""

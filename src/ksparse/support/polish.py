@@ -1,0 +1,93 @@
+"""Polishing: the best point over C on a given support, to a relative KKT residual of 1e-8."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksparse.drive import Stopping, drive
+from ksparse.errors import InfeasibleError
+from ksparse.losses import Loss
+from ksparse.methods import APDCA, PDCA
+from ksparse.penalties import NoPenalty
+from ksparse.problem import Point, Problem
+from ksparse.sets import ConvexSet
+from ksparse.sets.base import Vector
+from ksparse.support.quadratic import can_minimize_quadratic, minimize_quadratic
+
+KKT = 1e-8  # the relative residual that is promised
+NEWTON_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Polished:
+    """The best point found on a support."""
+
+    z: Vector  # its entries on the support, float64
+    value: float  # φ there
+    residual: float  # relative KKT residual there
+
+
+def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector) -> Polished:
+    """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables."""
+    problem = restricted_problem(loss, C, support)
+    x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
+    if problem.loss.has_hessian and can_minimize_quadratic(problem.C, support.size):
+        x = _newton(problem, x)
+    l = curvature_bound(problem, x)  # noqa: E741
+    if problem.residual(x, l) > KKT:
+        x = _first_order(problem, x)
+    return Polished(x.x, problem.F(x), problem.residual(x, l))
+
+
+def restricted_problem(loss: Loss, C: ConvexSet, support: Vector) -> Problem:
+    """min φ over C on the support, in NumPy float64."""
+    return Problem(loss.restrict(support).as_float64(), NoPenalty(), C.restrict(support), support.size)
+
+
+def curvature_bound(problem: Problem, x: Point) -> float:
+    """A curvature of the size of ∇²φ at x, to measure residuals with."""
+    L = problem.loss.lipschitz()
+    if not np.isfinite(L):
+        size = float(np.linalg.norm(x.gradient))
+        L = abs(problem.curvature(x, problem.point(x.gradient / size))) if size > 0 else 1.0
+    return max(L, 1e-300)
+
+
+def _newton(problem: Problem, x: Point) -> Point:
+    """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic."""
+    for _ in range(NEWTON_STEPS):
+        H, g = problem.loss.hessian_at(x.x, x.image), x.gradient
+        try:
+            w = minimize_quadratic(H, g - H @ x.x, problem.C, x.x)
+        except InfeasibleError:
+            return x
+        if w is None or not np.isfinite(w).all():
+            return x
+        d = problem.point(w) - x
+        slope = float(g @ d.x)
+        t, better = 1.0, None
+        while t > 1e-10:
+            trial = problem.point(w) if t == 1.0 else x + t * d
+            if problem.F(trial) <= problem.F(x) + 1e-4 * t * slope + 4e-16 * abs(problem.F(x)):
+                better = trial
+                break
+            t /= 2.0
+        if better is None:
+            return x
+        done = abs(slope) <= 1e-18 * max(abs(problem.F(x)), 1e-300) or float(np.abs(t * d.x).max()) <= 1e-15 * float(
+            np.abs(w).max(initial=1e-300)
+        )
+        x = better
+        if done:
+            break
+    return x
+
+
+def _first_order(problem: Problem, x: Point) -> Point:
+    """Our own methods, for sets and losses without a direct solve: the accelerated one where φ is convex, else the monotone one."""
+    method = PDCA() if problem.loss.convex is False else APDCA()
+    run = drive(method, problem, x.x, Stopping(tol=0.0, tol_residual=KKT / 10, max_iter=20_000))
+    found = problem.point(run.x)
+    return min(x, found, key=problem.F)

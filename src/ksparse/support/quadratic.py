@@ -1,0 +1,82 @@
+"""The minimum of a small quadratic over a set, by direct linear algebra: the inner problem of every polish."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from ksparse.sets import ConvexSet, L2Ball, Linear
+from ksparse.sets.base import Vector
+from ksparse.sets.qp import solve_qp, solve_symmetric
+
+
+def can_minimize_quadratic(C: ConvexSet, n: int) -> bool:
+    """Whether `minimize_quadratic` knows the set."""
+    return isinstance(C, L2Ball) or C.linear(n) is not None
+
+
+def minimize_quadratic(H: Vector, c: Vector, C: ConvexSet, near: Vector) -> Vector | None:
+    """argmin ½xᵀHx + cᵀx over C, or None where that is not finite or the quadratic not convex where it must be.
+
+    Of two equally good points (an eigenvector and its negative) the one on the side of `near`.
+    """
+    if isinstance(C, L2Ball):
+        return _on_ball(H, c, C.radius, near)
+    linear = C.linear(c.size)
+    if linear is None:
+        return None
+    values = scipy.linalg.eigvalsh(H, check_finite=False)
+    size = float(np.abs(values).max())
+    equations_only = not (linear.h.size or np.isfinite(linear.lower).any() or np.isfinite(linear.upper).any())
+    if equations_only:
+        return _on_equations(H, c, linear, size)
+    return solve_qp(H, c, linear) if values[0] >= -1e-10 * size else None
+
+
+def _on_equations(H: Vector, c: Vector, linear: Linear, size: float) -> Vector | None:
+    """The KKT system, if H is positive semidefinite along the solutions of Ex = f and the minimum is attained."""
+    E, f = linear.E, linear.f
+    along = scipy.linalg.null_space(E) if f.size else np.eye(c.size)
+    if along.shape[1]:
+        least = float(scipy.linalg.eigvalsh(along.T @ H @ along)[0])
+        if least < -1e-10 * size:
+            return None
+    scale = size if size > 0 else 1.0
+    K = np.block([[H / scale, E.T], [E, np.zeros((f.size, f.size))]])
+    d = np.concatenate([-c / scale, f])
+    solution = solve_symmetric(K, d)
+    if not np.isfinite(solution).all() or np.linalg.norm(K @ solution - d) > 1e-6 * max(float(np.linalg.norm(d)), 1e-300):
+        return None  # the linear part falls along a direction of no curvature
+    return np.asarray(solution[: c.size])
+
+
+def _on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
+    """The trust-region problem, convex or not: (H + μI)x = −c with μ ≥ max(0, −λ_min) and ‖x‖ = radius unless μ = 0."""
+    values, vectors = scipy.linalg.eigh(H, check_finite=False)
+    pull = -(vectors.T @ c)
+    size = max(float(np.abs(values).max()), float(np.linalg.norm(c)) / radius, 1e-300)
+    floor = max(0.0, -float(values[0]))
+    tight = np.abs(values + floor) <= 1e-12 * size  # directions that vanish at μ = floor
+
+    def coordinates(mu: float) -> Vector:
+        out: Vector = np.zeros_like(pull)
+        live = ~tight if mu == floor else np.ones_like(tight)
+        out[live] = pull[live] / (values[live] + mu)
+        return out
+
+    hard = not (np.abs(pull[tight]) > 1e-14 * size * radius).any()
+    if hard and np.linalg.norm(coordinates(floor)) <= radius:
+        x = vectors @ coordinates(floor)
+        if floor > 0:  # the rest of the radius goes along the lowest eigenvector, on the side of `near`
+            v = vectors[:, 0] if vectors[:, 0] @ near >= 0 else -vectors[:, 0]
+            along, room = float(x @ v), radius**2 - float(x @ x)
+            x = x + (-along + np.sqrt(along**2 + room)) * v
+        return np.asarray(x * min(1.0, radius / max(float(np.linalg.norm(x)), radius)))
+    low, high = floor, floor + float(np.linalg.norm(c)) / radius
+    for _ in range(200):  # ‖x(μ)‖ falls in μ
+        mu = 0.5 * (low + high)
+        if mu in (low, high):
+            break
+        low, high = (mu, high) if np.linalg.norm(coordinates(mu)) > radius else (low, mu)
+    x = vectors @ coordinates(high)
+    return np.asarray(x * min(1.0, radius / np.linalg.norm(x)))
