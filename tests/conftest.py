@@ -1,0 +1,77 @@
+"""Array namespaces and matrix kinds that the pieces are tested on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import array_api_strict
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import settings
+from scipy.sparse.linalg import aslinearoperator
+
+settings.register_profile("ksparse", deadline=None, max_examples=30, derandomize=True)
+settings.load_profile("ksparse")
+
+
+class OnlyMatmul:
+    """The least a data matrix may be: an object with shape, @ and .T."""
+
+    def __init__(self, A):
+        self._A = A
+        self.shape = A.shape
+
+    @property
+    def T(self):
+        return OnlyMatmul(self._A.T)
+
+    def __matmul__(self, v):
+        return self._A @ v
+
+
+MATRIX_KINDS = {
+    "dense": lambda A: A,
+    "fortran": np.asfortranarray,
+    "csr": scipy.sparse.csr_array,
+    "csc": scipy.sparse.csc_matrix,
+    "coo": scipy.sparse.coo_array,
+    "operator": aslinearoperator,
+    "object": OnlyMatmul,
+}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20170130)
+
+
+def _torch_kind(dtype):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    return lambda v: torch.tensor(np.asarray(v), dtype=getattr(torch, dtype))
+
+
+NAMESPACES = {
+    "numpy64": lambda: lambda v: np.asarray(v, dtype=np.float64),
+    "numpy32": lambda: lambda v: np.asarray(v, dtype=np.float32),
+    "strict64": lambda: lambda v: array_api_strict.asarray(np.asarray(v), dtype=array_api_strict.float64),
+    "strict32": lambda: lambda v: array_api_strict.asarray(np.asarray(v), dtype=array_api_strict.float32),
+    "torch64": lambda: _torch_kind("float64"),
+    "torch32": lambda: _torch_kind("float32"),
+}
+
+
+@pytest.fixture(params=NAMESPACES)
+def asarray(request):
+    """Turns a NumPy array into one of the namespace and dtype under test."""
+    return NAMESPACES[request.param]()
+
+
+def data_file(name: str) -> Path:
+    """A file of the real data, or a skip that says which file is wanted and where."""
+    folder = os.environ.get("KSPARSE_DATA")
+    path = Path(folder or ".") / name
+    if folder is None or not path.exists():
+        pytest.skip(f"needs the data file {name} in the folder named by KSPARSE_DATA")
+    return path
