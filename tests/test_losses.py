@@ -1,11 +1,11 @@
 """Each loss against finite differences, its Hessian's norm, and itself on other kinds of matrices and arrays."""
 
-import catalogue
 import numpy as np
 import pytest
-from conftest import MATRIX_KINDS
 
+import catalogue
 import ksparse as ks
+from conftest import MATRIX_KINDS
 from ksparse.arrays import embed, to_numpy
 
 ALL = {**catalogue.LOSSES, **catalogue.TABLE_LOSSES, **catalogue.FREE_LOSSES}

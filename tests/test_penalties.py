@@ -2,12 +2,12 @@
 
 import itertools
 
-import catalogue
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import catalogue
 import ksparse as ks
 from ksparse.arrays import to_numpy
 from ksparse.drive import Stopping, drive

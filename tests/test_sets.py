@@ -2,20 +2,18 @@
 
 import itertools
 
-import catalogue
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimize
 
+import catalogue
 import ksparse as ks
 from ksparse.arrays import embed, to_numpy
 
 vectors = st.integers(2, 12).flatmap(
-    lambda n: st.tuples(
-        st.just(n), st.integers(0, 10**6), st.sampled_from([1e-8, 1e-2, 1.0, 1.0, 10.0, 1e3]), st.booleans()
-    )
+    lambda n: st.tuples(st.just(n), st.integers(0, 10**6), st.sampled_from([1e-8, 1e-2, 1.0, 1.0, 10.0, 1e3]), st.booleans())
 )
 
 
@@ -47,7 +45,10 @@ def test_projection_is_the_nearest_point_a_general_solver_finds(name, rng):
     n = 5
     C = catalogue.SETS[name](n)
     if name == "L1Ball":
-        constraints = {"type": "ineq", "fun": lambda x: np.array([C.radius - np.array(s) @ x for s in itertools.product((-1, 1), repeat=n)])}
+        constraints = {
+            "type": "ineq",
+            "fun": lambda x: np.array([C.radius - np.array(s) @ x for s in itertools.product((-1, 1), repeat=n)]),
+        }
         bounds = None
     else:
         linear = C.linear(n)
@@ -57,7 +58,14 @@ def test_projection_is_the_nearest_point_a_general_solver_finds(name, rng):
         bounds = list(zip(linear.lower, linear.upper, strict=True))
     for _ in range(5):
         u = 2 * rng.standard_normal(n)
-        slow = scipy_minimize(lambda x, u=u: 0.5 * np.sum((x - u) ** 2), np.full(n, 0.2), bounds=bounds, constraints=constraints, method="SLSQP", tol=1e-12)  # fmt: skip
+        slow = scipy_minimize(
+            lambda x, u=u: 0.5 * np.sum((x - u) ** 2),
+            np.full(n, 0.2),
+            bounds=bounds,
+            constraints=constraints,
+            method="SLSQP",
+            tol=1e-12,
+        )
         np.testing.assert_allclose(C.project(u), slow.x, atol=1e-5)
 
 

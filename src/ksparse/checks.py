@@ -67,7 +67,7 @@ def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) ->
     array = value if is_array(value) else np.asarray(value)
     array = _real(array, name)
     if array.ndim != ndim:
-        raise ValueError(f"{name} must have {ndim} axis{'es' if ndim > 1 else ''}, got shape {tuple(array.shape)}")
+        raise ValueError(f"{name} must have {ndim} {'axis' if ndim == 1 else 'axes'}, got shape {tuple(array.shape)}")
     if 0 in tuple(array.shape):
         raise ValueError(f"{name} must not be empty, got shape {tuple(array.shape)}")
     if not finite(array):

@@ -50,6 +50,7 @@ class Run:
     """How a run ended."""
 
     x: Array  # the best point
+    last: Array  # the last point: where F no longer tells points apart, the one nearest to stationary
     status: Status
     nit: int
     l: float  # noqa: E741  # the last l
@@ -120,7 +121,7 @@ def drive(
         except FloatingPointError:  # top-k met NaN
             status = Status.NUMERICAL_TROUBLE
         report.footer(status.message, t, problem.F(best), log.elapsed)
-    return Run(best.x, status, t, 1.0 if s is None else s.l, log.trace())
+    return Run(best.x, best.x if s is None else s.x.x, status, t, 1.0 if s is None else s.l, log.trace())
 
 
 def _small_change(stopping: Stopping, method: Method, problem: Problem, before: State, s: State, start: Point) -> bool:

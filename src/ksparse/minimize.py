@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ksparse.arrays import Array, epsilon, finite, indices_of, namespace, to_numpy
+from ksparse.arrays import Array, finite, indices_of, namespace
 from ksparse.checks import check_integer, check_number, check_vector
 from ksparse.drive import Run, Stopping, drive
 from ksparse.losses import Custom, Loss
@@ -19,10 +20,11 @@ from ksparse.problem import Problem
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.steps import Backtracking, FixedStep, StepRule
-from ksparse.support.rounding import round_to_sparse
+from ksparse.support.rounding import cut_to_sparse, round_to_sparse
 
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
 STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary
+ACCEPTED = 1e-2  # one above this is no success, however little F changed
 
 METHODS: dict[str, Callable[[StepRule], Method]] = {
     "pdca": PDCA,
@@ -65,7 +67,9 @@ def minimize_penalized(
     max_iter, max_time, callback, verbose : limits (seconds), scipy-style callback, progress table.
     """
     started = time.perf_counter()
-    loss, C, start = _prepare(loss, C, x0, getattr(penalty, "check_length", None), kind="a penalty", piece=penalty)
+    if not isinstance(penalty, Penalty):
+        raise TypeError(f"penalty must be a ksparse penalty, got {type(penalty).__name__}")
+    loss, C, start = _prepare(loss, C, x0)
     chosen = resolve_method(method, step)
     stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
@@ -107,14 +111,14 @@ def minimize(
     require_sparse_member(C, n, k)
     chosen = resolve_method(method, step)
     weights = _weights(rho, chosen)
+    stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
     results: list[Result] = []
     for weight in weights:
         left = None if max_time is None else max(0.0, max_time - (time.perf_counter() - started))
         penalty = Cardinality(k, C.for_length(n)) if weight is None else TopK2(weight, k)
         problem = Problem(loss, penalty, WholeSpace() if weight is None else C, n)
         begin = problem.zeros() + 1.0 / n if start is None else start
-        stopping = Stopping(tol=tol, max_iter=max_iter, max_time=left)
-        run = drive(chosen, problem, begin, stopping, callback=callback, verbose=verbose)
+        run = drive(chosen, problem, begin, replace(stopping, max_time=left), callback=callback, verbose=verbose)
         results.append(_judge_sparse(problem, C, k, weight, run, chosen, time.perf_counter() - started))
         if run.status in (Status.TIME_LIMIT, Status.CALLBACK_STOP, Status.INTERRUPTED):
             break
@@ -137,17 +141,13 @@ def resolve_method(method: str | Method, step: str | StepRule) -> Method:
     return method
 
 
-def _prepare(
-    loss: Loss, C: ConvexSet | None, x0: Any, _check: Any = None, *, kind: str = "", piece: Any = None
-) -> tuple[Loss, ConvexSet, Array | None]:
+def _prepare(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
     """The pieces checked, and x0 as a vector of the loss's kind."""
     if not isinstance(loss, Loss):
         raise TypeError(f"loss must be a ksparse loss, got {type(loss).__name__}")
     C = WholeSpace() if C is None else C
     if not isinstance(C, ConvexSet):
         raise TypeError(f"C must be a ksparse set, got {type(C).__name__}")
-    if kind and not isinstance(piece, Penalty):
-        raise TypeError(f"penalty must be a ksparse penalty, got {type(piece).__name__}")
     n = loss.n or C.n
     if x0 is None:
         if isinstance(loss, Custom) and n is not None:
@@ -201,11 +201,11 @@ def _judge_sparse(problem: Problem, C: ConvexSet, k: int, rho: float | None, run
     C = C.for_length(problem.n)
     counts = (problem.products.values, problem.products.gradients)
     x, residual = run.x, math.inf
-    if run.status is not Status.UNBOUNDED and finite(x):
+    if run.status is Status.UNBOUNDED:
+        x = cut_to_sparse(C, x, k)  # nothing to re-solve: the problem on the support is unbounded too
+    else:
         x, polished = round_to_sparse(problem.loss, C, x, k)
         residual = polished.residual
-    else:
-        x = C.project(x)
     fun = problem.loss.value(x)
     return _result(run, x=x, fun=fun, C=C, k=k, rho=rho, residual=residual, counts=counts, method=method, elapsed=elapsed)
 
@@ -218,7 +218,7 @@ def _result(
     support = indices_of(x != 0)
     status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
     feasible = C.contains(x) and (k is None or support.size <= k)
-    sound = math.isfinite(fun) and bool(np.isfinite(to_numpy(x)).all()) and math.isfinite(epsilon(x))
+    sound = math.isfinite(fun) and finite(x) and residual <= ACCEPTED
     return Result(
         x=x,
         fun=fun,

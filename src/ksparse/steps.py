@@ -64,7 +64,7 @@ class FixedStep:
         if not math.isfinite(L):
             name = type(problem.loss).__name__
             raise MissingPieceError(f"FixedStep needs a Lipschitz constant of the gradient; {name} has none: use Backtracking()")
-        return Memory(None, max(L, 1e-300))
+        return Memory(None, max(L, 1e-30))  # a linear f has L = 0: any step will do
 
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         s = problem.subgradient_g2(y) if s is None else s

@@ -9,11 +9,12 @@ import numpy as np
 from ksparse.drive import Stopping, drive
 from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss
-from ksparse.methods import APDCA, PDCA
+from ksparse.methods import APDCA, PDCA, PDCAe
 from ksparse.penalties import NoPenalty
 from ksparse.problem import Point, Problem
 from ksparse.sets import ConvexSet
 from ksparse.sets.base import Vector
+from ksparse.steps import FixedStep
 from ksparse.support.quadratic import can_minimize_quadratic, minimize_quadratic
 
 KKT = 1e-8  # the relative residual that is promised
@@ -86,8 +87,24 @@ def _newton(problem: Problem, x: Point) -> Point:
 
 
 def _first_order(problem: Problem, x: Point) -> Point:
-    """Our own methods, for sets and losses without a direct solve: the accelerated one where φ is convex, else the monotone one."""
-    method = PDCA() if problem.loss.convex is False else APDCA()
-    run = drive(method, problem, x.x, Stopping(tol=0.0, tol_residual=KKT / 10, max_iter=20_000))
-    found = problem.point(run.x)
-    return min(x, found, key=problem.F)
+    """Our own methods, for sets and losses without a direct solve.
+
+    A line search compares values of F, which tell points apart to the square root of rounding only. So backtracking brings x
+    near, and the fixed step, which compares nothing, brings it home.
+    """
+    monotone = problem.loss.convex is False
+    near = drive(PDCA() if monotone else APDCA(), problem, x.x, Stopping(tol=0.0, tol_residual=KKT / 10, max_iter=5_000))
+    L = problem.loss.lipschitz()
+    if not np.isfinite(L):
+        L = 2.0 / float(near.trace.step[-10:].min())
+    home = drive(
+        PDCA(FixedStep(L)) if monotone else PDCAe(FixedStep(L)),
+        problem,
+        near.x,
+        Stopping(tol=0.0, tol_residual=KKT / 10, max_iter=20_000, rule="step"),
+    )
+    slack = 1e-13 * abs(problem.F(x))
+    for found in (problem.point(home.last), problem.point(near.x)):
+        if problem.F(found) <= problem.F(x) + slack:
+            return found
+    return x

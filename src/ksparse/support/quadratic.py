@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from ksparse.sets import ConvexSet, L2Ball, Linear
+from ksparse.sets import ConvexSet, L1Ball, L2Ball, Linear
 from ksparse.sets.base import Vector
 from ksparse.sets.qp import solve_qp, solve_symmetric
 
 
 def can_minimize_quadratic(C: ConvexSet, n: int) -> bool:
     """Whether `minimize_quadratic` knows the set."""
-    return isinstance(C, L2Ball) or C.linear(n) is not None
+    return isinstance(C, L2Ball | L1Ball) or C.linear(n) is not None
 
 
 def minimize_quadratic(H: Vector, c: Vector, C: ConvexSet, near: Vector) -> Vector | None:
@@ -22,6 +22,8 @@ def minimize_quadratic(H: Vector, c: Vector, C: ConvexSet, near: Vector) -> Vect
     """
     if isinstance(C, L2Ball):
         return _on_ball(H, c, C.radius, near)
+    if isinstance(C, L1Ball):
+        return _on_l1_ball(H, c, C.radius)
     linear = C.linear(c.size)
     if linear is None:
         return None
@@ -48,6 +50,16 @@ def _on_equations(H: Vector, c: Vector, linear: Linear, size: float) -> Vector |
     if not np.isfinite(solution).all() or np.linalg.norm(K @ solution - d) > 1e-6 * max(float(np.linalg.norm(d)), 1e-300):
         return None  # the linear part falls along a direction of no curvature
     return np.asarray(solution[: c.size])
+
+
+def _on_l1_ball(H: Vector, c: Vector, radius: float) -> Vector | None:
+    """x = p − q with p, q ≥ 0 and Σ(p + q) ≤ radius: a quadratic program of twice the size."""
+    if scipy.linalg.eigvalsh(H, check_finite=False)[0] < -1e-10 * float(np.abs(H).max()):
+        return None
+    n = c.size
+    split = solve_qp(np.block([[H, -H], [-H, H]]), np.concatenate([c, -c]), Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=radius))
+    x = split[:n] - split[n:]
+    return np.asarray(x * min(1.0, radius / max(float(np.abs(x).sum()), 1e-300)))
 
 
 def _on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:

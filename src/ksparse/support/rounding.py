@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, embed, like, namespace, to_float64
+from ksparse.arrays import Array, embed, like, namespace, take, to_float64
 from ksparse.losses import Loss
 from ksparse.sets import ConvexSet
 from ksparse.support.polish import Polished, polish
+
+
+def cut_to_sparse(C: ConvexSet, x: Array, k: int) -> Array:
+    """A k-sparse point of C near x: the k largest entries, projected onto C on their support."""
+    support = C.seats(namespace(x).abs(x), k)
+    return embed(C.restrict(support).like(x).project(take(x, support)), support, int(x.shape[0]))
 
 
 def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int) -> tuple[Array, Polished]:
