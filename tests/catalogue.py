@@ -62,6 +62,8 @@ SETS = {
     "WholeSpace": lambda n: ks.WholeSpace(),
     "L2Ball": lambda n: ks.L2Ball(1.5),
     "Hyperplane": lambda n: ks.Hyperplane(),
+    "Hyperplane of another total": lambda n: ks.Hyperplane(np.full(n, -2.0), 3.0),
+    "Hyperplane of zero total": lambda n: ks.Hyperplane(b=0),
     "Hyperplane weighted": lambda n: ks.Hyperplane(np.linspace(-1, 2, n), 0.5),
     "Nonnegative": lambda n: ks.Nonnegative(),
     "Nonnegative some": lambda n: ks.Nonnegative(range(0, n, 2)),
@@ -78,7 +80,22 @@ SETS = {
     "Polyhedron of inequalities": lambda n: ks.Polyhedron(np.vander(np.linspace(0, 1, 4), n), np.ones(4)),
     "CustomSet": lambda n: ks.CustomSet(lambda u: np.clip(u, 0, 1), lambda x: float(np.abs(x - np.clip(x, 0, 1)).max()), n=n),
 }
-JOINT = ["WholeSpace"]  # sets with an exact projection onto their k-sparse points
+JOINT = [  # sets with an exact projection onto their k-sparse points
+    "WholeSpace",
+    "L2Ball",
+    "Hyperplane",
+    "Hyperplane of another total",
+    "Hyperplane of zero total",
+    "Nonnegative",
+    "Nonnegative some",
+    "Box",
+    "Box of vectors",
+    "Box half-open",
+    "Box excluding 0",
+    "Simplex",
+    "BudgetBox",
+    "BudgetBox unbounded",
+]
 
 PENALTIES = {
     "L1": lambda n: ks.L1(0.4),

@@ -49,7 +49,6 @@ class ConvexSet(ABC):
 
     n: int | None = None
     has_shrink: ClassVar[bool] = False  # whether the prox of t‖·‖₁ + I_C is closed-form
-    has_joint: ClassVar[bool] = False  # whether the projection onto {‖x‖₀ ≤ k} ∩ C is exact and cheap
     _data: ClassVar[tuple[str, ...]] = ()  # attributes that hold arrays
 
     @abstractmethod
@@ -75,6 +74,11 @@ class ConvexSet(ABC):
     def seats(self, size: Array, k: int) -> Vector:
         """A support of at most k indices that C allows, the largest entries of `size` preferred."""
         return indices_of(top_k(size, k))
+
+    @property
+    def has_joint(self) -> bool:
+        """Whether the projection onto {‖x‖₀ ≤ k} ∩ C is exact and cheap."""
+        return False
 
     def shrink(self, u: Array, t: float) -> Array:
         """The prox of t‖·‖₁ + I_C."""

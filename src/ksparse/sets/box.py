@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.arrays import Array, is_array, like, map_arrays, namespace, norm, to_float64
+from ksparse.arrays import Array, is_array, keep, like, map_arrays, namespace, norm, to_float64, top_k
 from ksparse.checks import check_bound
 from ksparse.errors import InfeasibleError
 from ksparse.sets.base import ConvexSet, Linear, Vector
@@ -17,6 +17,7 @@ class Box(ConvexSet):
     """{x : lower ≤ x ≤ upper}, each a number or a vector, ±inf for none. A variable whose bounds exclude 0 is forced in."""
 
     has_shrink = True
+    has_joint = True
     _data = ("lower", "upper")
 
     def __init__(self, lower: Any, upper: Any) -> None:
@@ -84,6 +85,14 @@ class Box(ConvexSet):
 
     def shrink(self, u: Array, t: float) -> Array:
         return self.clip(soft_threshold(u, t))
+
+    def project_sparse(self, u: Array, k: int) -> Array:
+        xp = namespace(u)
+        v = self.clip(u)
+        low, high = self._bounds_like(u)
+        saved = u * u - (u - v) * (u - v)  # what keeping an entry saves, ≥ 0 where the bounds hold 0
+        forced = (low > 0) | (high < 0)
+        return keep(v, top_k(xp.where(forced, xp.full_like(u, float("inf")), saved), k))
 
     def linear(self, n: int) -> Linear:
         return Linear.of(n, *self.bounds(n))

@@ -11,6 +11,7 @@ from ksparse.checks import check_number
 from ksparse.errors import InfeasibleError
 from ksparse.sets.base import ConvexSet, Linear, Vector
 from ksparse.sets.box import Box, forced_first
+from ksparse.sets.simplex import project_on_largest
 
 
 class BudgetBox(ConvexSet):
@@ -86,6 +87,15 @@ class BudgetBox(ConvexSet):
                 if bound[queue[0]] > bound[chosen[place]]:
                     chosen[place] = queue.pop(0)
         return np.sort(np.array(chosen))
+
+    @property
+    def has_joint(self) -> bool:
+        """Exact where all variables share the bounds [0, b]: then they differ in u alone."""
+        low, high = self.box.bounds(self.n or 1)
+        return bool((low == 0).all() and (high == high[0]).all())
+
+    def project_sparse(self, u: Array, k: int) -> Array:
+        return project_on_largest(self, u, k) if self.has_joint else super().project_sparse(u, k)
 
     def linear(self, n: int) -> Linear:
         low, high = self.box.bounds(n)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.arrays import Array, dot, indices_of, like, namespace, sqnorm, to_float64, top_k
+from ksparse.arrays import Array, dot, embed, indices_of, like, namespace, sqnorm, take, to_float64, to_numpy, top_k
 from ksparse.checks import check_number, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.base import ConvexSet, Linear, Vector
@@ -65,8 +65,35 @@ class Hyperplane(ConvexSet):
             chosen[smallest] = int(np.argmax(a))
         return np.sort(chosen)
 
+    @property
+    def has_joint(self) -> bool:
+        """Exact where the weights are equal."""
+        return self.a is None or bool((to_float64(self.a) == float(self.a[0])).all() and float(self.a[0]) != 0)
+
+    def project_sparse(self, u: Array, k: int) -> Array:
+        """Keeping S saves Σ_S uᵢ² − (Σ_S uᵢ − b)²/k, convex in each uᵢ: the best S is the p largest and the k − p smallest, for some p."""
+        if not self.has_joint:
+            return super().project_sparse(u, k)
+        n, xp = int(u.shape[0]), namespace(u)
+        k = min(k, n)
+        b = self.b if self.a is None else self.b / float(self.a[0])
+        order = to_numpy(xp.argsort(u, stable=True))
+        rising = to_float64(u)[order]
+        low, low2 = (_running_sums(part) for part in (rising[:k], rising[:k] ** 2))
+        high, high2 = (_running_sums(part) for part in (rising[::-1][:k], rising[::-1][:k] ** 2))
+        p = np.arange(k + 1)
+        saved = high2[p] + low2[k - p] - (high[p] + low[k - p] - b) ** 2 / k
+        best = int(np.argmax(saved))
+        support = np.sort(np.concatenate([order[: k - best], order[n - best :]]))
+        return embed(self.restrict(support).project(take(u, support)), support, n)
+
     def linear(self, n: int) -> Linear:
         return Linear.of(n, E=np.ones(n) if self.a is None else to_float64(self.a), f=self.b)
 
     def __repr__(self) -> str:
         return f"Hyperplane({'1' if self.a is None else 'a'}ᵀx = {self.b:g})"
+
+
+def _running_sums(x: Vector) -> Vector:
+    """0, x₁, x₁ + x₂, …"""
+    return np.concatenate([[0.0], np.cumsum(x)])

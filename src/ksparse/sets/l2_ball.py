@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, norm
+from ksparse.arrays import Array, keep, namespace, norm, top_k
 from ksparse.checks import check_number
 from ksparse.sets.base import ConvexSet, Vector
 from ksparse.sets.whole_space import soft_threshold
@@ -12,6 +12,7 @@ class L2Ball(ConvexSet):
     """{x : ‖x‖₂ ≤ radius}."""
 
     has_shrink = True
+    has_joint = True
 
     def __init__(self, radius: float = 1) -> None:
         self.radius = check_number(radius, "radius", above=0)
@@ -29,6 +30,9 @@ class L2Ball(ConvexSet):
     def shrink(self, u: Array, t: float) -> Array:
         # scaling a soft-thresholded point keeps its subgradient of the norm, so the two maps compose (Yu 2013)
         return self.project(soft_threshold(u, t))
+
+    def project_sparse(self, u: Array, k: int) -> Array:
+        return self.project(keep(u, top_k(namespace(u).abs(u), k)))
 
     def __repr__(self) -> str:
         return f"L2Ball({self.radius:g})"

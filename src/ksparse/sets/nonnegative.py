@@ -7,7 +7,7 @@ from typing import Any, Self
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.arrays import Array, namespace, norm
+from ksparse.arrays import Array, keep, namespace, norm, top_k
 from ksparse.checks import check_indices
 from ksparse.sets.base import ConvexSet, Linear, Vector
 from ksparse.sets.whole_space import soft_threshold
@@ -17,6 +17,7 @@ class Nonnegative(ConvexSet):
     """{x : xᵢ ≥ 0 for i in indices}; without `indices` for all i."""
 
     has_shrink = True
+    has_joint = True
 
     def __init__(self, indices: Any = None) -> None:
         self.indices = None if indices is None else check_indices(indices, "indices")
@@ -48,6 +49,10 @@ class Nonnegative(ConvexSet):
 
     def shrink(self, u: Array, t: float) -> Array:
         return self.project(soft_threshold(u, t))  # in one dimension a convex prox followed by clipping is the prox on an interval
+
+    def project_sparse(self, u: Array, k: int) -> Array:
+        v = self.project(u)  # keeping entry i saves vᵢ²
+        return keep(v, top_k(namespace(v).abs(v), k))
 
     def linear(self, n: int) -> Linear:
         return Linear.of(n, lower=np.where(self._signed(np.zeros(n)), 0.0, -np.inf))

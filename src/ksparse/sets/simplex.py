@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.arrays import Array, namespace, norm
+from ksparse.arrays import Array, embed, indices_of, namespace, norm, take, top_k
 from ksparse.checks import check_number
 from ksparse.sets.base import ConvexSet, Linear, Vector
 
@@ -13,6 +13,7 @@ class Simplex(ConvexSet):
     """{x : x ≥ 0, Σx = total}."""
 
     has_shrink = True
+    has_joint = True
 
     def __init__(self, total: float = 1) -> None:
         self.total = check_number(total, "total", above=0)
@@ -30,6 +31,9 @@ class Simplex(ConvexSet):
 
     def shrink(self, u: Array, t: float) -> Array:
         return self.project(u)  # ‖x‖₁ = total on the set: a constant
+
+    def project_sparse(self, u: Array, k: int) -> Array:
+        return project_on_largest(self, u, k)
 
     def linear(self, n: int) -> Linear:
         return Linear.of(n, lower=0.0, E=np.ones(n), f=self.total)
@@ -49,6 +53,12 @@ def project_simplex(u: Array, total: float) -> Array:
     x = _positive_part(u - float(tau[positive - 1]))
     size = float(xp.sum(x))
     return x * (total / size)  # what rounding left of the sum, shared in proportion
+
+
+def project_on_largest(C: ConvexSet, u: Array, k: int) -> Array:
+    """The joint projection where every variable has the same bounds [0, b]: the k largest entries, projected (Kyrillidis et al. 2013)."""
+    support = indices_of(top_k(u, k))
+    return embed(C.restrict(support).project(take(u, support)), support, int(u.shape[0]))
 
 
 def _positive_part(x: Array) -> Array:

@@ -9,7 +9,8 @@ from ksparse.sets.base import ConvexSet, Linear, Vector
 class WholeSpace(ConvexSet):
     """ℝⁿ: no constraint."""
 
-    has_shrink = has_joint = True
+    has_shrink = True
+    has_joint = True
 
     def project(self, u: Array) -> Array:
         return u
