@@ -168,6 +168,7 @@ def test_seats_prefer_large_entries_but_never_where_c_has_no_point():
     np.testing.assert_array_equal(ks.WholeSpace().seats(size, 2), [0, 1])
     np.testing.assert_array_equal(ks.Box([-1, -1, -1, -1, 0.5], 1.0).seats(size, 2), [0, 4])
     np.testing.assert_array_equal(ks.BudgetBox(1.0, 0.0, [0.2, 0.2, 0.2, 0.2, 0.9]).seats(size, 2), [0, 4])
+    np.testing.assert_array_equal(ks.BudgetBox(4.5, 0.0, [0.5, 2, 3]).seats(np.array([3.0, 2, 1]), 2), [1, 2])
     np.testing.assert_array_equal(ks.BudgetBox(-1.0, [-0.2, -0.2, -0.2, -0.2, -0.9], 0.0).seats(size, 2), [0, 4])
     np.testing.assert_array_equal(ks.Hyperplane([0.0, 0, 0, 0, 2], 1.0).seats(size, 2), [0, 4])
     target = ks.Polyhedron(None, None, [[1, 1, 1, 1, 1], [0, 0, 0, 0, 1]], [1.0, 0.5], lower=0.0)

@@ -62,8 +62,10 @@ def check_callable(value: Any, name: str) -> Callable[..., Any]:
 
 def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) -> Array:
     """A dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64, nothing is copied needlessly."""
-    if scipy.sparse.issparse(value):
-        raise TypeError(f"{name} must be a dense array, got {_kind(value)}")
+    if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
+        raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
     array = value if is_array(value) else np.asarray(value)
     array = _real(array, name)
     if array.ndim != ndim:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from collections.abc import Callable
@@ -10,16 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from ksparse.arrays import Array, epsilon, norm, norm_inf
-from ksparse.checks import check_callable, check_integer, check_number
+from ksparse.callback import Tell, as_scipy_callback
+from ksparse.checks import check_integer, check_number
 from ksparse.methods.base import Method, State
 from ksparse.problem import Point, Problem
 from ksparse.report import Report
 from ksparse.result import Status, Trace
 
 RUNAWAY = 1e20  # entries this much larger than the start's, at a lower F: nothing holds x
+DRIFT_CHECK = 1_000  # every so many steps: is x drifting along a direction in which F falls without end?
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Stopping:
     """When to stop: the first of these that holds."""
 
     tol: float = 1e-5  # relative change of F (or of x, by the method's own rule)
-    tol_residual: float = 0.0  # relative stationarity residual
+    tol_residual: float = -1.0  # relative stationarity residual; below 0 for never
     max_iter: int = 10_000
     max_time: float | None = None  # seconds
     rule: str | None = None  # "objective" or "step"; None: the method's own
@@ -35,7 +35,7 @@ class Stopping:
 
     def __post_init__(self) -> None:
         check_number(self.tol, "tol", at_least=0)
-        check_number(self.tol_residual, "tol_residual", at_least=0)
+        check_number(self.tol_residual, "tol_residual")
         check_integer(self.max_iter, "max_iter", 0)
         if self.max_time is not None:
             check_number(self.max_time, "max_time", at_least=0)
@@ -78,50 +78,82 @@ class _Log:
 
 
 def drive(
-    method: Method, problem: Problem, x0: Array, stopping: Stopping, *, callback: Callable[..., Any] | None = None, verbose: int = 0
+    method: Method,
+    problem: Problem,
+    x0: Array,
+    stopping: Stopping,
+    *,
+    callback: Callable[..., Any] | None = None,
+    verbose: int = 0,
+    catch_interrupt: bool = True,
 ) -> Run:
     """Run a method from x0, which is first moved into the domain of g1."""
     method.require(problem)
-    tell = _teller(callback)
-    log = _Log()
-    with Report(verbose) as report, np.errstate(over="ignore", invalid="ignore"):
-        x = problem.point(problem.prox_g1(x0, RUNAWAY))  # a prox with next to no weight: the projection onto the domain
-        problem.measure_scale(x)
-        best, t, quiet, status, s = x, 0, 0, Status.ITERATION_LIMIT, None
+    loop = _Loop(method, problem, stopping, as_scipy_callback(callback))
+    with Report(verbose) as report, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        status: Status | None = None
         try:
-            s = method.init(problem, x)
-            log.add(problem.F(x), s, problem.products.total)
+            loop.begin(x0)
             report.banner(problem, method.name)
-            while t < stopping.max_iter:
-                if stopping.max_time is not None and log.elapsed >= stopping.max_time:
-                    status = Status.TIME_LIMIT
-                    break
-                before, s = s, method.step(problem, s)
-                t += 1
-                F = problem.F(s.x)
-                log.add(F, s, problem.products.total)
-                report.line(t, F, s.l, s.residual, problem.products.total, log.elapsed)
-                lost = _lost(problem, s, x)
-                if lost is not None:
-                    status = lost
-                    break
-                best = min(best, s.x, key=problem.F)
-                tell(s, F, t, log.elapsed)
-                if stopping.tol_residual and s.residual <= stopping.tol_residual:
-                    status = Status.SETTLED
-                    break
-                quiet = quiet + 1 if _small_change(stopping, method, problem, before, s, x) else 0
-                if quiet >= (stopping.patience or method.patience):
-                    status = Status.SETTLED
-                    break
+            while status is None:
+                status = loop.turn(report)
         except StopIteration:
             status = Status.CALLBACK_STOP
         except KeyboardInterrupt:
+            if not catch_interrupt or loop.best is None:
+                raise
             status = Status.INTERRUPTED
         except FloatingPointError:  # top-k met NaN
             status = Status.NUMERICAL_TROUBLE
-        report.footer(status.message, t, problem.F(best), log.elapsed)
-    return Run(best.x, best.x if s is None else s.x.x, status, t, 1.0 if s is None else s.l, log.trace())
+        assert loop.best is not None
+        report.footer(status.message, loop.t, problem.F(loop.best), loop.log.elapsed)
+    s = loop.s
+    return Run(loop.best.x, loop.best.x if s is None else s.x.x, status, loop.t, 1.0 if s is None else s.l, loop.log.trace())
+
+
+class _Loop:
+    """The run while it lasts."""
+
+    def __init__(self, method: Method, problem: Problem, stopping: Stopping, tell: Tell) -> None:
+        self.method, self.problem, self.stopping, self.tell = method, problem, stopping, tell
+        self.log = _Log()
+        self.t = self.quiet = 0  # steps taken; small changes in a row
+        self.best: Point | None = None
+        self.s: Any = None
+
+    def begin(self, x0: Array) -> None:
+        """The state at t = 0."""
+        # a prox with next to no weight is the projection onto the domain of g1
+        self.start = self.best = self.mark = self.problem.point(self.problem.prox_g1(x0, RUNAWAY))
+        self.problem.measure_scale(self.start)
+        self.s = self.method.init(self.problem, self.start)
+        self.log.add(self.problem.F(self.start), self.s, self.problem.products.total)
+
+    def turn(self, report: Report) -> Status | None:
+        """One step, and why to stop after it, if so."""
+        stopping, problem = self.stopping, self.problem
+        if self.t >= stopping.max_iter:
+            return Status.UNBOUNDED if _drifts(problem, self.mark, self.s.x) else Status.ITERATION_LIMIT
+        if stopping.max_time is not None and self.log.elapsed >= stopping.max_time:
+            return Status.TIME_LIMIT
+        before, self.s = self.s, self.method.step(problem, self.s)
+        s, self.t = self.s, self.t + 1
+        F = problem.F(s.x)
+        self.log.add(F, s, problem.products.total)
+        report.line(self.t, F, s.l, s.residual, problem.products.total, self.log.elapsed)
+        lost = _lost(problem, s, self.start)
+        if lost is not None:
+            return lost
+        assert self.best is not None
+        self.best = min(self.best, s.x, key=problem.F)
+        self.tell(lambda: s.x.x + 0.0, F, self.t, s.residual, self.log.elapsed)  # a copy: nothing done to it reaches the run
+        if self.t % DRIFT_CHECK == 0:
+            if _drifts(problem, self.mark, s.x):
+                return Status.UNBOUNDED
+            self.mark = s.x
+        self.quiet = self.quiet + 1 if _small_change(stopping, self.method, problem, before, s, self.start) else 0
+        settled = self.quiet >= (stopping.patience or self.method.patience)
+        return Status.SETTLED if settled or s.residual <= stopping.tol_residual else None
 
 
 def _small_change(stopping: Stopping, method: Method, problem: Problem, before: State, s: State, start: Point) -> bool:
@@ -129,7 +161,7 @@ def _small_change(stopping: Stopping, method: Method, problem: Problem, before: 
     if (stopping.rule or method.stop) == "step":
         return norm(s.x.x - before.x.x) < stopping.tol * max(1.0, norm(s.x.x))
     F, F_before = problem.F(s.x), problem.F(before.x)
-    floor = epsilon(s.x.x) * abs(problem.F(start))  # an F that falls to 0 never changes little relative to itself
+    floor = epsilon(s.x.x) ** 2 * abs(problem.F(start))  # an F that falls to 0 never changes little relative to itself
     if math.isinf(floor):
         floor = 0.0
     return abs(F_before - F) <= stopping.tol * max(abs(F), floor)
@@ -144,18 +176,16 @@ def _lost(problem: Problem, s: State, start: Point) -> Status | None:
     return Status.NUMERICAL_TROUBLE if math.isnan(F) or not math.isfinite(size) else None
 
 
-def _teller(callback: Callable[..., Any] | None) -> Callable[[State, float, int, float], None]:
-    """The callback as scipy calls it: with an `intermediate_result` if that is its parameter's name, else with x alone."""
-    if callback is None:
-        return lambda s, F, t, elapsed: None
-    check_callable(callback, "callback")
-    by_result = list(inspect.signature(callback).parameters) == ["intermediate_result"]
+def _drifts(problem: Problem, mark: Point, x: Point) -> bool:
+    """Whether F keeps falling at the rate seen from `mark` to x when that move is repeated a hundred to a million times.
 
-    def tell(s: State, F: float, t: int, elapsed: float) -> None:
-        x = s.x.x + 0.0  # a copy: nothing the callback does to it reaches the run
-        if by_result:
-            callback(intermediate_result=OptimizeResult(x=x, fun=F, nit=t, residual=s.residual, elapsed=elapsed))
-        else:
-            callback(x)
-
-    return tell
+    A bounded F cannot: this finds the linear drift that a penalty's curvature keeps from running off geometrically.
+    """
+    d, drop = x.x - mark.x, problem.F(mark) - problem.F(x)
+    if not drop > 1e-12 * abs(problem.F(x)):
+        return False
+    for factor in (1e2, 1e4, 1e6):
+        far = problem.point(problem.prox_g1(x.x + factor * d, RUNAWAY))
+        if not problem.F(far) <= problem.F(x) - 0.5 * factor * drop:
+            return False
+    return True

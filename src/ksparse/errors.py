@@ -7,5 +7,9 @@ class InfeasibleError(ValueError):
     """C is empty, or holds no point with at most k nonzeros; the message says why."""
 
 
+class UnboundedError(ArithmeticError):
+    """φ falls without end over C, found where a small problem was to be solved exactly."""
+
+
 class MissingPieceError(TypeError):
     """A method needs something of a loss, set or penalty that this one does not have."""

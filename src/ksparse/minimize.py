@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,21 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.arrays import Array, finite, indices_of, namespace
-from ksparse.checks import check_integer, check_number, check_vector
-from ksparse.drive import Run, Stopping, drive
+from ksparse.arrays import Array, namespace
+from ksparse.auto import AutoReport, solve_auto
+from ksparse.checks import check_indices, check_integer, check_number, check_vector
+from ksparse.drive import Stopping, drive
+from ksparse.errors import InfeasibleError, MissingPieceError
+from ksparse.judge import ENDED_EARLY, best_of, judge_auto, judge_penalized, judge_sparse
 from ksparse.losses import Custom, Loss
 from ksparse.methods import APDCA, GIST, IHT, PDCA, Method, NmAPG, PDCAe
 from ksparse.penalties import Cardinality, Penalty, TopK2
 from ksparse.problem import Problem
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
-from ksparse.steps import Backtracking, FixedStep, StepRule
-from ksparse.support.rounding import cut_to_sparse, round_to_sparse
+from ksparse.steps import Backtracking, FixedStep, StepRule, check_rule
+from ksparse.support.rounding import round_to_sparse
+from ksparse.support.task import Task
 
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
-STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary
-ACCEPTED = 1e-2  # one above this is no success, however little F changed
+N_RESTARTS = 4  # perturbed restarts of "auto" unless told otherwise
+START_TOL = 1e-4  # relative change of F at which a first-order start of "auto" has done its part
+START_ITERATIONS = 300
 
 METHODS: dict[str, Callable[[StepRule], Method]] = {
     "pdca": PDCA,
@@ -73,12 +77,16 @@ def minimize_penalized(
     chosen = resolve_method(method, step)
     stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
-    if start is None:
-        start = problem.zeros()
-        if not bool(namespace(start).any(loss.gradient_at(start, loss.image(start)) != 0)):
-            start = start + 1.0 / problem.n
-    run = drive(chosen, problem, start, stopping, callback=callback, verbose=verbose)
-    return _judge_penalized(problem, run, chosen, time.perf_counter() - started)
+    run = drive(chosen, problem, _first_point(problem) if start is None else start, stopping, callback=callback, verbose=verbose)
+    return judge_penalized(problem, run, chosen, time.perf_counter() - started)
+
+
+def _first_point(problem: Problem) -> Array:
+    """0, or 1/n in every entry where 0 is not in C or already stationary for φ."""
+    zero = problem.zeros()
+    if problem.C.contains(zero) and bool(namespace(zero).any(problem.point(zero).gradient != 0)):
+        return zero
+    return zero + 1.0 / problem.n
 
 
 def minimize(
@@ -86,43 +94,140 @@ def minimize(
     k: int,
     C: ConvexSet | None = None,
     *,
-    method: str | Method = "apdca",
+    method: str | Method = "auto",
     rho: str | float | Sequence[float] = "auto",
     step: str | StepRule = "backtracking",
     x0: Any = None,
+    forced_in: Any = (),
+    forced_out: Any = (),
+    min_nonzero: float = 0.0,
+    n_restarts: int | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.Generator | None = None,
     tol: float = 1e-5,
     max_iter: int = 10_000,
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
     verbose: int = 0,
 ) -> Result:
-    """A k-sparse point of C with small φ: the paper's ℓ2-penalised methods, rounded and re-solved on the support.
+    """The best k-sparse point of C that we can find: min φ(x) s.t. ‖x‖₀ ≤ k, x ∈ C.
 
     loss, k, C : φ, the number of nonzeros allowed, and a set (default: the whole space).
-    method : "apdca", "pdca", "pdcae", "gist", "nmapg" on φ + ρ(‖x‖² − |||x|||²_{k,2}), "iht" on the constraint itself, or a method object.
-    rho : the penalty weight, a sequence of weights, or "auto" for the paper's grid 10⁻⁴…10⁴; of several the best answer is returned.
-    x0 : the start, moved into C; default 1/n in every entry.
-    step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights together.
+    method : "auto", our best: starts of several kinds, each improved by exchanging variables until none helps. Or one of the
+        paper's methods, rounded and re-solved on the support: "apdca", "pdca", "pdcae", "gist", "nmapg" on φ + ρ(‖x‖² − |||x|||²_{k,2}),
+        "iht" on the constraint itself, or a method object.
+    rho : for the paper's methods the penalty weight, a sequence of weights, or "auto" for the paper's grid 10⁻⁴…10⁴; of several the
+        best answer is returned. For method="auto" the weights of its penalised starts; "auto" takes them from the data.
+    x0 : a start. "auto" always searches from its support too, so the answer is never worse than a feasible k-sparse x0. The paper's
+        methods start there, moved into C; default 1/n in every entry.
+    forced_in, forced_out, min_nonzero : for "auto": variables that keep a seat or get none, and the least size of a nonzero.
+    n_restarts, n_jobs, random_state : for "auto": perturbed restarts after the starts, threads to run them in, their seed. The same seed
+        gives the same answer, whatever n_jobs; None is a seed like any other.
+    step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
     """
     started = time.perf_counter()
     loss, C, start = _prepare(loss, C, x0)
     n = _length(loss, C, start)
     k = check_integer(k, "k", 1, n)
+    C = C.for_length(n)
     require_sparse_member(C, n, k)
-    chosen = resolve_method(method, step)
-    weights = _weights(rho, chosen)
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
+    if isinstance(method, str) and method == "auto":
+        task = _task(loss, C, n, k, forced_in, forced_out, min_nonzero, np.inf if max_time is None else started + max_time)
+        usual = 0 if task.component else N_RESTARTS  # a component's starts are many random ones already
+        n_restarts = usual if n_restarts is None else check_integer(n_restarts, "n_restarts", 0)
+        weights = None if isinstance(rho, str) and rho == "auto" else _weights(rho)
+        return _auto(task, loss, C, start, stopping, n_restarts, n_jobs, _seed(random_state), weights, callback, verbose, started)
+    _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
+    chosen = resolve_method(method, step)
+    grid: Sequence[float | None] = [None] if isinstance(chosen, IHT) else _weights(rho)  # IHT has no penalty
+    return _penalised_grid(loss, C, n, k, grid, chosen, start, stopping, callback, verbose, started)
+
+
+def _penalised_grid(
+    loss: Loss, C: ConvexSet, n: int, k: int, weights: Sequence[float | None], method: Method, start: Array | None,
+    stopping: Stopping, callback: Callable[..., Any] | None, verbose: int, started: float,
+) -> Result:  # fmt: skip
+    """The paper's way: the penalised problem for each weight, rounded, the best answer."""
     results: list[Result] = []
+    deadline = np.inf if stopping.max_time is None else started + stopping.max_time
     for weight in weights:
-        left = None if max_time is None else max(0.0, max_time - (time.perf_counter() - started))
-        penalty = Cardinality(k, C.for_length(n)) if weight is None else TopK2(weight, k)
+        left = None if stopping.max_time is None else max(0.0, deadline - time.perf_counter())
+        penalty = Cardinality(k, C) if weight is None else TopK2(weight, k)
         problem = Problem(loss, penalty, WholeSpace() if weight is None else C, n)
         begin = problem.zeros() + 1.0 / n if start is None else start
-        run = drive(chosen, problem, begin, replace(stopping, max_time=left), callback=callback, verbose=verbose)
-        results.append(_judge_sparse(problem, C, k, weight, run, chosen, time.perf_counter() - started))
-        if run.status in (Status.TIME_LIMIT, Status.CALLBACK_STOP, Status.INTERRUPTED):
+        run = drive(method, problem, begin, replace(stopping, max_time=left), callback=callback, verbose=verbose)
+        results.append(
+            judge_sparse(
+                loss,
+                C,
+                k,
+                weight,
+                run.x,
+                run,
+                method.name,
+                lambda x=run.x: round_to_sparse(loss, C, x, k, deadline),  # type: ignore[misc]
+                problem.products,
+                time.perf_counter() - started,
+            )
+        )
+        if results[-1].status in ENDED_EARLY or results[-1].status is Status.UNBOUNDED:
             break
-    return _best(results, time.perf_counter() - started)
+    return best_of(results, time.perf_counter() - started)
+
+
+def _task(loss: Loss, C: ConvexSet, n: int, k: int, forced_in: Any, forced_out: Any, min_nonzero: float, deadline: float) -> Task:
+    """The search that the arguments describe, after a look at whether they can be met."""
+    inside, outside = check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out")
+    for indices, name in ((inside, "forced_in"), (outside, "forced_out")):
+        if indices.size and indices[-1] >= n:
+            raise ValueError(f"{name} must be below the number of variables {n}, got {indices[-1]}")
+    both = np.intersect1d(inside, outside)
+    if both.size:
+        raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
+    floor = check_number(min_nonzero, "min_nonzero", at_least=0)
+    task = Task(loss, C, n, k, forced_in=inside, forced_out=outside, floor=floor, deadline=deadline)
+    if floor and (task.linear is None or task.model is None or not task.convex):
+        raise MissingPieceError(f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(loss).__name__} on {C}")
+    if task.forced.size > k:
+        raise InfeasibleError(f"{task.forced.size} variables are forced in, more than k = {k}")
+    clash = np.intersect1d(task.forced, outside)
+    if clash.size:
+        raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds exclude 0")
+    return task
+
+
+def _auto(
+    task: Task, loss: Loss, C: ConvexSet, start: Array | None, stopping: Stopping, n_restarts: int, n_jobs: int | None,
+    seed: int | None, weights: list[float] | None, callback: Callable[..., Any] | None, verbose: int, started: float,
+) -> Result:  # fmt: skip
+    """The search over supports, told to the callback and the table as it goes."""
+    problem = Problem(loss, TopK2(1.0, task.k), C, task.n)
+    kind = problem.zeros()
+    first_order = Stopping(tol=max(stopping.tol, START_TOL), max_iter=min(stopping.max_iter, START_ITERATIONS), max_time=stopping.max_time)
+    with AutoReport(verbose, callback) as report:
+        report.banner(problem)
+        progress, status = solve_auto(
+            task, loss, C, x0=start, begin=kind + 1.0 / task.n if start is None else start, n_restarts=n_restarts, n_jobs=n_jobs,
+            random_state=seed, weights=weights, stopping=first_order, tell=lambda progress: report.tell(progress, task.n),
+        )  # fmt: skip
+        result = judge_auto(loss, C, task, progress, status, kind, time.perf_counter() - started)
+        report.footer(result)
+    return result
+
+
+def _seed(random_state: int | np.random.Generator | None) -> int | None:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return check_integer(random_state, "random_state", 0)
+
+
+def _refuse_for_papers_methods(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None and (np.size(value) > 0 if np.ndim(value) else value != 0):
+            raise ValueError(f"{name} needs method='auto'; the paper's methods do not know it")
 
 
 def resolve_method(method: str | Method, step: str | StepRule) -> Method:
@@ -132,10 +237,13 @@ def resolve_method(method: str | Method, step: str | StepRule) -> Method:
         if step not in rules:
             raise ValueError(f"step must be one of {', '.join(rules)} or a step rule, got {step!r}")
         step = rules[step]
+    check_rule(step)
     if isinstance(method, str):
         if method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)} or a method object, got {method!r}")
+            raise ValueError(f"method must be one of auto (in minimize), {', '.join(METHODS)} or a method object, got {method!r}")
         return METHODS[method](step)
+    if isinstance(method, type):
+        raise TypeError(f"method must be a name or an object, got the class {method.__name__}: write {method.__name__}()")
     if not (hasattr(method, "init") and hasattr(method, "step")):
         raise TypeError(f"method must be a name or an object with init and step, got {type(method).__name__}")
     return method
@@ -154,9 +262,9 @@ def _prepare(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet,
             loss = loss.for_vectors_like(np.zeros(n))
         return loss, C, None
     if isinstance(loss, Custom):
-        start = check_vector(x0, "x0", n)
+        start = check_vector(x0, "x0", n) + 0.0  # a copy, here and below: the answer never shares memory with x0
         return loss.for_vectors_like(start), C, start
-    return loss, C, check_vector(x0, "x0", n, kind=loss.kind)
+    return loss, C, check_vector(x0, "x0", n, kind=loss.kind) + 0.0
 
 
 def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:
@@ -167,82 +275,15 @@ def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:
     return int(n)
 
 
-def _weights(rho: str | float | Sequence[float], method: Method) -> list[float | None]:
-    """The weights to try; None alone for IHT, which has no penalty."""
-    if isinstance(method, IHT):
-        return [None]
+def _weights(rho: str | float | Sequence[float]) -> list[float]:
+    """The weights to try."""
     if isinstance(rho, str):
         if rho != "auto":
             raise ValueError(f"rho must be 'auto', a number > 0 or a sequence of them, got {rho!r}")
         return list(RHO_GRID)
     if np.ndim(rho) == 0:
         return [check_number(rho, "rho", above=0)]
-    weights: list[float | None] = [check_number(weight, "rho", above=0) for weight in rho]  # type: ignore[union-attr]
+    weights = [check_number(weight, "rho", above=0) for weight in rho]  # type: ignore[union-attr]
     if not weights:
         raise ValueError("rho must hold at least one weight, got an empty sequence")
     return weights
-
-
-def _judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float) -> Result:
-    """The result, every value of it recomputed from x and the raw data."""
-    spent = problem.products
-    counts = (spent.values, spent.gradients)
-    judge = Problem(problem.loss, problem.penalty, problem.C, problem.n)
-    point = judge.point(run.x)
-    seen = judge.whole if method.name in ("gist", "nmapg") else judge
-    residual = seen.residual(point, run.l)
-    return _result(
-        run, x=run.x, fun=judge.F(point), C=problem.C, k=None, rho=None, residual=residual, counts=counts, method=method, elapsed=elapsed
-    )
-
-
-def _judge_sparse(problem: Problem, C: ConvexSet, k: int, rho: float | None, run: Run, method: Method, elapsed: float) -> Result:
-    """Round, re-solve, and recompute every value from x and the raw data."""
-    C = C.for_length(problem.n)
-    counts = (problem.products.values, problem.products.gradients)
-    x, residual = run.x, math.inf
-    if run.status is Status.UNBOUNDED:
-        x = cut_to_sparse(C, x, k)  # nothing to re-solve: the problem on the support is unbounded too
-    else:
-        x, polished = round_to_sparse(problem.loss, C, x, k)
-        residual = polished.residual
-    fun = problem.loss.value(x)
-    return _result(run, x=x, fun=fun, C=C, k=k, rho=rho, residual=residual, counts=counts, method=method, elapsed=elapsed)
-
-
-def _result(
-    run: Run, *, x: Array, fun: float, C: ConvexSet, k: int | None, rho: float | None, residual: float,
-    counts: tuple[int, int], method: Method, elapsed: float,
-) -> Result:  # fmt: skip
-    maxcv = C.violation(x)
-    support = indices_of(x != 0)
-    status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
-    feasible = C.contains(x) and (k is None or support.size <= k)
-    sound = math.isfinite(fun) and finite(x) and residual <= ACCEPTED
-    return Result(
-        x=x,
-        fun=fun,
-        success=bool(status.good and feasible and sound),
-        status=status,
-        message=status.message,
-        nit=run.nit,
-        nfev=counts[0],
-        njev=counts[1],
-        maxcv=maxcv,
-        support=support,
-        k=k,
-        elapsed=elapsed,
-        method=method.name,
-        rho=rho,
-        residual=residual,
-        trace=run.trace,
-    )
-
-
-def _best(results: list[Result], elapsed: float) -> Result:
-    """The best answer of several weights, k-sparse and feasible ones first, with a row for each."""
-    outcomes = [
-        {"rho": r.rho, "fun": r.fun, "nonzeros": int(r.support.size), "maxcv": r.maxcv, "status": r.status, "nit": r.nit} for r in results
-    ]
-    best = min(results, key=lambda r: (not r.success, r.fun))
-    return Result(**{**best.__dict__, "elapsed": elapsed, "outcomes": outcomes})

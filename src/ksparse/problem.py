@@ -99,7 +99,8 @@ class Problem:
         penalty.check_length(length)
         self.loss, self.penalty, self.n = loss, penalty, int(length)
         self.products = Products() if products is None else products
-        self._scale: float | None = None  # ‖∇f(0)‖, once measured
+        self._scale: float | None = None  # the size of the data's pull, once measured
+        self.yardstick = 0.0  # the curvature of f along the first direction, once a rule has measured it
         self.C = C.for_length(self.n).like(self.zeros())
 
     def zeros(self) -> Array:
@@ -138,7 +139,8 @@ class Problem:
         return self.C.contains(point.x) and self.penalty.value(point.x) < math.inf
 
     def curvature(self, point: Point, d: Point) -> float:
-        """dᵀ∇²f(x)d: one forward product, for d's image."""
+        """dᵀ∇²f(x)d: one forward product, for d's image (two gradients, where φ shows none of its curvature)."""
+        self.products.gradients += self.loss.curvature_gradients
         return self.loss.curvature_at(point.x, point.image, d.x, d.image) + (self.penalty.smooth_curvature or 0.0) * norm(d.x) ** 2
 
     def lipschitz(self) -> float:
@@ -151,21 +153,34 @@ class Problem:
         return self.penalty.smooth_curvature is not None
 
     def measure_scale(self, point: Point) -> None:
-        """Take ‖∇f(0)‖, the size of the data's pull, against which a residual is small or not. 0·point has a known image."""
+        """Take the size of the data's pull, against which a residual is small or not.
+
+        That is ‖∇f(0)‖, with no product for the image of 0·point; where 0 is not in C, φ may not exist there, and ‖∇f(x)‖ is taken.
+        """
         if self._scale is None:
-            at_zero = point if not bool(namespace(point.x).any(point.x != 0)) else 0.0 * point
+            zero = self.zeros()
+            at_zero = 0.0 * point if bool(namespace(zero).any(point.x != 0)) and self.C.contains(zero) else point
             self._scale = norm(self.grad_f(at_zero))
 
     def relative(self, residual: float, gradient: Array) -> float:
-        """A stationarity residual relative to the size of the gradients met: max(‖∇f(0)‖, ‖∇f(x)‖)."""
+        """A stationarity residual relative to the size of the gradients met."""
         scale = max(self._scale or 0.0, norm(gradient))
         return residual / scale if scale > 0 else residual
 
-    def residual(self, point: Point, l: float) -> float:  # noqa: E741
-        """l‖x − prox(x − (∇f(x) − s(x))/l)‖, relative: 0 exactly at the stationary points."""
+    def residual(self, point: Point, l: float | None = None) -> float:  # noqa: E741
+        """l‖x − prox(x − (∇f(x) − s(x))/l)‖, relative: 0 exactly at the stationary points.
+
+        Without l the curvature of f along the step's own direction is the yardstick.
+        """
         self.measure_scale(point)
         gradient = self.grad_f(point)
-        z = self.prox_g1(point.x - (gradient - self.subgradient_g2(point)) / l, l)
+        pull = gradient - self.subgradient_g2(point)
+        size = norm(pull)
+        if size == 0:
+            return 0.0
+        if l is None:
+            l = max(abs(self.curvature(point, self.point(pull / size))), 1e-30)  # noqa: E741
+        z = self.prox_g1(point.x - pull / l, l)
         return self.relative(l * norm(z - point.x), gradient)
 
     @cached_property

@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 import sys
 from types import TracebackType
+from typing import Self
 
+from ksparse.checks import check_integer
 from ksparse.problem import Problem
 
 logger = logging.getLogger("ksparse")
@@ -22,19 +24,19 @@ class _Stdout(logging.Handler):
         print(record.getMessage(), file=sys.stdout)
 
 
-class Report:
-    """Prints a run; silent for verbose = 0. verbose = 1 prints every 100th iteration, 2 every 10th, 3 each."""
+class Lines:
+    """Sends lines to the logger while it is open, and sees to it that they are shown somewhere."""
 
     def __init__(self, verbose: int) -> None:
-        self.every = {0: 0, 1: 100, 2: 10}.get(verbose, 1)
+        self.verbose = check_integer(verbose, "verbose", 0)
         self._handler: logging.Handler | None = None
         self._level = logger.level
 
-    def __enter__(self) -> Report:
-        if self.every and not logger.hasHandlers():
+    def __enter__(self) -> Self:
+        if self.verbose and not logger.hasHandlers():
             self._handler = _Stdout()
             logger.addHandler(self._handler)
-        if self.every and not logger.isEnabledFor(logging.INFO):
+        if self.verbose and not logger.isEnabledFor(logging.INFO):
             logger.setLevel(logging.INFO)
         return self
 
@@ -42,6 +44,15 @@ class Report:
         if self._handler is not None:
             logger.removeHandler(self._handler)
         logger.setLevel(self._level)
+
+
+class Report(Lines):
+    """Prints a run of the driver; silent for verbose = 0. verbose = 1 prints every 100th iteration, 2 every 10th, 3 each."""
+
+    @property
+    def every(self) -> int:
+        """How many iterations to a line, 0 for none."""
+        return {0: 0, 1: 100, 2: 10}.get(self.verbose, 1)
 
     def banner(self, problem: Problem, method: str) -> None:
         """What is solved, and the head of the table."""

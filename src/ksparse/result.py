@@ -73,7 +73,9 @@ class Result:
     rho: float | None  # the penalty weight that gave x
     residual: float  # relative stationarity residual of x (on its support, for a k-sparse answer)
     trace: Trace
-    outcomes: list[dict[str, Any]] = field(default_factory=list)  # one row per weight tried, where several were
+    swaps: int = 0  # exchanges of variables made by "auto"
+    proved: bool = False  # whether it is proved that no add, drop or swap improves x
+    outcomes: list[dict[str, Any]] = field(default_factory=list)  # one row per weight or start tried
 
     def __repr__(self) -> str:
         asked = "" if self.k is None else f" (k = {self.k})"

@@ -11,7 +11,7 @@ from ksparse.checks import check_number
 from ksparse.errors import MissingPieceError
 from ksparse.problem import Point, Problem
 
-TRIALS = 100  # of one line search: η^100 spans every scale there is
+SPAN = 1e30  # a line search may raise l by so much before it gives up
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,19 @@ class StepRule(Protocol):
         """The step from y; s is the subgradient of g2 to use, that at y where none is given."""
 
 
+def check_rule(rule: object) -> None:
+    """Refuse what is no step rule."""
+    if isinstance(rule, type) or not hasattr(rule, "from_point"):
+        raise TypeError(f"rule must be a step rule such as FixedStep(L) or Backtracking(), got {rule!r}")
+
+
 def _prox_step(problem: Problem, y: Point, pull: Array, l: float) -> Point:  # noqa: E741
     return problem.point(problem.prox_g1(y.x - pull / l, l))
 
 
 def _finish(problem: Problem, y: Point, z: Point, l: float) -> Step:  # noqa: E741
-    return Step(z, l, problem.relative(l * norm(z.x - y.x), problem.grad_f(y)))
+    # l‖z − y‖ falls with l, so that a long step would look stationary: the curvature of the first step is the least yardstick
+    return Step(z, l, problem.relative(max(l, problem.yardstick) * norm(z.x - y.x), problem.grad_f(y)))
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,8 @@ class Backtracking:
         size = norm(pull)
         if size == 0 or not math.isfinite(size):
             return Memory(None, 1.0)
-        return Memory(None, self._clip(abs(problem.curvature(x, problem.point(pull / size)))))
+        problem.yardstick = self._clip(abs(problem.curvature(x, problem.point(pull / size))))
+        return Memory(None, problem.yardstick)
 
     def _clip(self, l: float) -> float:  # noqa: E741
         return min(max(l, self.l_min), self.l_max)
@@ -118,14 +126,14 @@ class Backtracking:
         s = problem.subgradient_g2(y) if s is None else s
         gradient = problem.grad_f(y)
         compare_F = at_y and problem.in_domain(y)
-        l = self._barzilai_borwein(problem, y, memory)  # noqa: E741
-        for _ in range(TRIALS):
+        l = first = self._barzilai_borwein(problem, y, memory)  # noqa: E741
+        for _ in range(math.ceil(math.log(SPAN) / math.log(self.eta))):
             z = _prox_step(problem, y, gradient - s, l)
             if self._good_F(problem, y, z, l) if compare_F else _below_majorant(problem, y, z, gradient, l):
                 break
             l *= self.eta  # noqa: E741
         else:  # not even the smallest step descends: y is stationary to rounding
-            z = y if compare_F else z
+            z, l = (y, first) if compare_F else (z, l)  # noqa: E741
         return _finish(problem, y, z, l)
 
     def _good_F(self, problem: Problem, y: Point, z: Point, l: float) -> bool:  # noqa: E741

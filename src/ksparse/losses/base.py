@@ -15,6 +15,8 @@ import numpy as np
 from ksparse.arrays import Array, embed, map_arrays, take, to_float64
 from ksparse.checks import check_vector
 
+DIFFERENCES = 100  # up to this size a Hessian by differences of gradients is worth its cost
+
 
 class Loss(ABC):
     """φ, smooth. `n` is the number of variables (None: any), `convex` whether φ is known to be convex (None: not known)."""
@@ -24,7 +26,8 @@ class Loss(ABC):
     kind: Array  # an empty vector that carries the namespace, dtype and device of x
     forward_cost: int = 1  # products with the data for an image
     adjoint_cost: int = 1  # products with the data for a gradient, its image given
-    has_hessian: ClassVar[bool] = True
+    curvature_gradients: int = 0  # gradients that one curvature costs
+    has_hessian: bool = True
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
 
     @abstractmethod
@@ -74,13 +77,13 @@ class Loss(ABC):
 class Restricted(Loss):
     """A loss without structure of its own to cut: x is embedded, the inner loss evaluated, the gradient cut."""
 
-    has_hessian = False
-
     def __init__(self, inner: Loss, support: np.ndarray[Any, Any], n: int) -> None:
         self.inner, self.support, self.full = inner, np.asarray(support), n
         self.n = int(self.support.size)
         self.convex, self.kind = inner.convex, inner.kind
         self.forward_cost, self.adjoint_cost = inner.forward_cost, inner.adjoint_cost
+        self.curvature_gradients = inner.curvature_gradients
+        self.has_hessian = self.n <= DIFFERENCES
 
     def _embed(self, z: Array) -> Array:
         return embed(z, self.support, self.full)
@@ -96,6 +99,13 @@ class Restricted(Loss):
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
         return self.inner.curvature_at(self._embed(x), image, self._embed(d), image_d)
+
+    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+        """∇²φ(x) by central differences of the gradient: 2n gradients."""
+        h = 1e-5 * max(1.0, float(np.abs(x).max(initial=0.0)))
+        slopes = [(self.gradient(x + h * e) - self.gradient(x - h * e)) / (2.0 * h) for e in np.eye(x.size)]
+        H = np.array(slopes)
+        return np.asarray((H + H.T) / 2.0)
 
     def lipschitz(self) -> float:
         return self.inner.lipschitz()

@@ -9,7 +9,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.arrays import Array, dot, finite, is_array, like, norm
+from ksparse.arrays import Array, dot, finite, is_array, like, norm, to_float64
 from ksparse.checks import check_callable, check_integer, check_number
 from ksparse.losses.base import Loss, Restricted
 
@@ -22,6 +22,7 @@ class Custom(Loss):
 
     has_hessian = False
     forward_cost = adjoint_cost = 0  # there is no data we know of
+    curvature_gradients = 2
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Custom(Loss):
             raise ValueError(f"gradient(x) must have shape {tuple(x.shape)}, got {tuple(gradient.shape)}")
         if not finite(gradient) and finite(x):
             raise ValueError("gradient(x) returned NaN or inf at a finite x")
-        return like(gradient, x)
+        return like(gradient, x) + 0.0  # a copy: the user's function may fill the same memory again
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
         # one difference of gradients along d, its length a small part of x's
@@ -79,5 +80,11 @@ class Custom(Loss):
         return copy
 
     def as_float64(self) -> Custom:
-        # the user's functions may know one kind of array only: theirs is kept
-        return self if not compat.is_numpy_array(self.kind) else self.for_vectors_like(np.zeros(self.n or 0))
+        """The same φ of NumPy float64 vectors; the user's functions still see the kind of array they were written for."""
+        kind, value, gradient = self.kind, self._value, self._gradient
+        if compat.is_numpy_array(kind) and kind.dtype == np.float64:
+            return self
+        copy = self.for_vectors_like(np.zeros(self.n or 0))
+        copy._value = lambda x: value(like(x, kind))
+        copy._gradient = lambda x: to_float64(gradient(like(x, kind)))
+        return copy

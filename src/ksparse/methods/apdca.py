@@ -9,7 +9,7 @@ from typing import ClassVar
 from ksparse.arrays import sqnorm
 from ksparse.checks import check_number
 from ksparse.problem import Point, Problem
-from ksparse.steps import Backtracking, Memory, Step, StepRule
+from ksparse.steps import Backtracking, Memory, Step, StepRule, check_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class APDCA:
     patience: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        check_rule(self.rule)
         check_number(self.delta, "delta", above=0)
         check_number(self.eta, "eta", above=0, at_most=1)
 

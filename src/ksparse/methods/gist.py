@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ksparse.methods.pdca import PDCA, PDCAState
 from ksparse.problem import Point, Problem, require_whole_prox
-from ksparse.steps import Backtracking, StepRule
+from ksparse.steps import Backtracking, StepRule, check_rule
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,9 @@ class GIST:
     name: ClassVar[str] = "gist"
     stop: ClassVar[str] = "objective"
     patience: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
 
     def require(self, problem: Problem) -> None:
         require_whole_prox(problem, "GIST")

@@ -9,7 +9,7 @@ from ksparse.errors import MissingPieceError
 from ksparse.methods.pdca import PDCA, PDCAState
 from ksparse.penalties import Cardinality
 from ksparse.problem import Point, Problem
-from ksparse.steps import Backtracking, StepRule
+from ksparse.steps import Backtracking, StepRule, check_rule
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,9 @@ class IHT:
     name: ClassVar[str] = "iht"
     stop: ClassVar[str] = "objective"
     patience: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
 
     def require(self, problem: Problem) -> None:
         penalty = problem.penalty

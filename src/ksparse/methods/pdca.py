@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ksparse.problem import Point, Problem
-from ksparse.steps import Backtracking, Memory, StepRule
+from ksparse.steps import Backtracking, Memory, StepRule, check_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,9 @@ class PDCA:
     name: ClassVar[str] = "pdca"
     stop: ClassVar[str] = "objective"
     patience: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
 
     def require(self, problem: Problem) -> None:
         """PDCA needs nothing beyond the pieces' contract."""

@@ -13,7 +13,7 @@ from ksparse.arrays import dot
 from ksparse.checks import check_integer
 from ksparse.errors import MissingPieceError
 from ksparse.problem import Point, Problem
-from ksparse.steps import FixedStep, Memory, StepRule
+from ksparse.steps import FixedStep, Memory, StepRule, check_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class PDCAe:
     patience: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        check_rule(self.rule)
         check_integer(self.restart, "restart", 1)
 
     def require(self, problem: Problem) -> None:

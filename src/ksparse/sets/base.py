@@ -38,6 +38,19 @@ class Linear:
 
         return cls(np.broadcast_to(to_float64(lower), n), np.broadcast_to(to_float64(upper), n), *rows(G, h), *rows(E, f))
 
+    @property
+    def equations_only(self) -> bool:
+        """Whether there is no inequality and no bound."""
+        return not (self.h.size or np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+
+    def on(self, support: Vector) -> Linear | None:
+        """The polyhedron on a support, the other variables fixed to 0; None where a bound forbids that."""
+        off = np.ones(self.lower.size, dtype=bool)
+        off[support] = False
+        if (self.lower[off] > 0).any() or (self.upper[off] < 0).any():
+            return None
+        return Linear(self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f)
+
     def violation(self, x: Vector) -> float:
         """The largest amount by which one constraint is broken."""
         gaps = [self.lower - x, x - self.upper, self.G @ x - self.h, np.abs(self.E @ x - self.f)]

@@ -69,24 +69,23 @@ class BudgetBox(ConvexSet):
     def seats(self, size: Array, k: int) -> Vector:
         """The k largest, forced ones first.
 
-        While their bounds miss the total, the smallest gives its seat to the outsider that reaches furthest.
+        While their bounds miss the total, the one that reaches least gives its seat to the outsider that reaches furthest.
         """
         size = np.abs(to_float64(size))
         n = size.size
         low, high = self.box.bounds(n)
         forced = self.box.forced(n)
-        rank = forced_first(size, forced)
-        order = np.argsort(-rank, kind="stable")
-        chosen, waiting = list(order[:k]), list(order[k:])
+        order = np.argsort(-forced_first(size, forced), kind="stable")
+        chosen, waiting = order[:k].copy(), order[k:].copy()
         slack = 1e-12 * max(1.0, abs(self.total))
         for bound, wanted in ((high, self.total), (-low, -self.total)):
-            queue = sorted(waiting, key=bound.__getitem__, reverse=True)
-            for place in range(k - 1, forced.size - 1, -1):
-                if not queue or bound[chosen].sum() + slack >= wanted:
+            while waiting.size and bound[chosen].sum() + slack < wanted:
+                free = np.flatnonzero(~np.isin(chosen, forced))
+                out, into = free[np.lexsort((size[chosen[free]], bound[chosen[free]]))[0]], int(np.argmax(bound[waiting]))
+                if bound[waiting[into]] <= bound[chosen[out]]:
                     break
-                if bound[queue[0]] > bound[chosen[place]]:
-                    chosen[place] = queue.pop(0)
-        return np.sort(np.array(chosen))
+                chosen[out], waiting[into] = waiting[into], chosen[out]
+        return np.sort(chosen)
 
     @property
     def has_joint(self) -> bool:

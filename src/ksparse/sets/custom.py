@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.arrays import Array, embed, finite, like, map_arrays, norm, take, zeros_like
+from ksparse.arrays import Array, embed, finite, like, map_arrays, norm, take, to_float64, zeros_like
 from ksparse.checks import check_callable, check_integer
 from ksparse.errors import InfeasibleError
 from ksparse.sets.base import FEASIBLE, ConvexSet, Vector
@@ -34,7 +34,7 @@ class CustomSet(ConvexSet):
         self.n = None if n is None else check_integer(n, "n", 1)
 
     def project(self, u: Array) -> Array:
-        x = self._project(u)
+        x = self._project(u + 0.0)  # a copy: the user's function may work in place
         if tuple(getattr(x, "shape", ())) != tuple(u.shape):
             raise ValueError(f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}")
         x = like(x, u)
@@ -56,6 +56,19 @@ class CustomSet(ConvexSet):
             raise ValueError("CustomSet needs n to be restricted to a support: pass CustomSet(project, violation, n=...)")
         return _OnSupport(self, np.asarray(support), self.n)
 
+    def seats(self, size: Array, k: int) -> Vector:
+        """The k largest if C has a point there; else the largest entries of C's point nearest to 0, which C seems to need, first."""
+        chosen = super().seats(size, k)
+        nearest = np.abs(to_float64(self.project(zeros_like(size))))
+        needed = np.where(nearest > 1e-12, nearest + float(np.abs(to_float64(size)).max()) + 1.0, np.abs(to_float64(size)))
+        for support in (chosen, super().seats(needed, k)):
+            try:
+                self.restrict(support).project(take(size, support))
+            except InfeasibleError:
+                continue
+            return support
+        raise InfeasibleError(f"no point of the custom set with at most k = {k} nonzeros was found")
+
     def for_length(self, n: int) -> Self:
         told: Self = map_arrays(self, (), lambda value: value)
         told.n = n
@@ -76,8 +89,8 @@ class _OnSupport(ConvexSet):
         for _ in range(DYKSTRA_ROUNDS):
             y = self.whole.project(x + correction)
             correction = x + correction - y
-            before, x = x, embed(take(y, self.support), self.support, self.full)
-            if norm(x - y) <= 1e-13 * max(1.0, norm(x)) or norm(x - before) == 0.0:
+            x = embed(take(y, self.support), self.support, self.full)
+            if norm(x - y) <= 1e-13 * max(1.0, norm(x)):
                 break
         if norm(x - y) > FEASIBLE * max(1.0, norm(x)):
             raise InfeasibleError("the custom set seems to have no point on this support")

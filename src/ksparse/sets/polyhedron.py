@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.optimize import linprog
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from ksparse.arrays import Array, indices_of, like, to_float64, to_numpy, top_k
 from ksparse.checks import check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.base import ConvexSet, Linear, Vector
 from ksparse.sets.qp import solve_qp
+
+MILP_SECONDS = 5.0  # for the question whether a k-sparse point exists at all
 
 
 class Polyhedron(ConvexSet):
@@ -37,7 +40,7 @@ class Polyhedron(ConvexSet):
         point = to_float64(u)
         if self._linear.violation(point) == 0.0:
             return u
-        return like(solve_qp(np.eye(point.size), -point, self._linear), u)
+        return like(solve_qp(np.eye(point.size), -point, self._linear).x, u)
 
     def violation(self, x: Array) -> float:
         return self._linear.violation(to_float64(x))
@@ -55,7 +58,13 @@ class Polyhedron(ConvexSet):
 
     def why_no_sparse_member(self, n: int, k: int) -> str | None:
         forced = int(((self._linear.lower > 0) | (self._linear.upper < 0)).sum())
-        return f"the bounds of {forced} variables exclude 0" if forced > k else None
+        if forced > k:
+            return f"the bounds of {forced} variables exclude 0"
+        vertex = self.sparse_vertex(np.ones(n))
+        if vertex is not None and np.count_nonzero(vertex) <= k:
+            return None
+        fewest = _fewest(self._linear, np.ones(n))
+        return f"every point has at least {fewest[0]} nonzeros (mixed-integer proof)" if fewest is not None and fewest[0] > k else None
 
     def seats(self, size: Array, k: int) -> Vector:
         """The k largest if C has a point there; else the support of a sparse vertex that favours large entries."""
@@ -64,9 +73,12 @@ class Polyhedron(ConvexSet):
         chosen = indices_of(top_k(np.where(forced, size + size.max(initial=0.0) + 1.0, size), k))
         if self.has_point_on(chosen):
             return chosen
-        vertex = self._sparse_vertex(size)
+        vertex = self.sparse_vertex(size)
         if vertex is None or np.count_nonzero(vertex) > k:
-            raise InfeasibleError(f"no point of the Polyhedron with at most k = {k} nonzeros was found")
+            fewest = _fewest(self._linear, 1.0 / (size / max(float(size.max(initial=0.0)), 1e-300) + 1e-3))
+            if fewest is None or fewest[0] > k:
+                raise InfeasibleError(f"no point of the Polyhedron with at most k = {k} nonzeros was found")
+            vertex = fewest[1]
         rank = np.where(vertex != 0, size + size.max(initial=0.0) + 1.0, size)  # the vertex's own, then the largest
         return indices_of(top_k(rank, k))
 
@@ -78,7 +90,7 @@ class Polyhedron(ConvexSet):
             return False
         return True
 
-    def _sparse_vertex(self, size: Vector) -> Vector | None:
+    def sparse_vertex(self, size: Vector) -> Vector | None:
         """A vertex of small weighted ℓ1 norm, entries that are large already being cheap (reweighted three times)."""
         level = max(float(size.max(initial=0.0)), 1e-300)
         vertex = None
@@ -111,15 +123,12 @@ def _witness(linear: Linear, weight: Vector) -> Vector | None:
     """A point of the polyhedron of least Σ weightᵢ|xᵢ|, by linear programming on x = p − q; None if it is empty."""
     n = linear.lower.size
     low, high = linear.lower, linear.upper
-    bounds = [(max(lo, 0.0), max(hi, 0.0)) for lo, hi in zip(low, high, strict=True)]
-    bounds += [(max(-hi, 0.0), max(-lo, 0.0)) for lo, hi in zip(low, high, strict=True)]
     found = linprog(
         np.concatenate([weight, weight]),
-        A_ub=np.hstack([linear.G, -linear.G]) if linear.h.size else None,
-        b_ub=linear.h if linear.h.size else None,
-        A_eq=np.hstack([linear.E, -linear.E]) if linear.f.size else None,
-        b_eq=linear.f if linear.f.size else None,
-        bounds=bounds,
+        **_unit_rows(linear, lambda M: np.hstack([M, -M])),
+        bounds=np.vstack(
+            [np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), np.maximum(-low, 0)])]
+        ),
         method="highs",
     )
     if found.status == 2:
@@ -127,3 +136,41 @@ def _witness(linear: Linear, weight: Vector) -> Vector | None:
     if found.x is None:
         raise InfeasibleError(f"linear programming could not decide whether the polyhedron is empty: {found.message}")
     return np.asarray(found.x[:n] - found.x[n:])
+
+
+def _unit_rows(linear: Linear, widen: Callable[[Vector], Vector]) -> dict[str, Vector | None]:
+    """The rows for linprog, each scaled to size 1: its tolerances are absolute."""
+    parts: dict[str, Vector | None] = {}
+    for key, M, v in (("ub", linear.G, linear.h), ("eq", linear.E, linear.f)):
+        size = np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300)
+        size[size <= 1e-300] = 1.0
+        parts[f"A_{key}"] = widen(M / size[:, None]) if v.size else None
+        parts[f"b_{key}"] = v / size if v.size else None
+    return parts
+
+
+def _fewest(linear: Linear, weight: Vector) -> tuple[int, Vector] | None:
+    """The fewest nonzeros in a bounded polyhedron, and such a point, by mixed-integer programming; None if not decided."""
+    n = linear.lower.size
+    if not (np.isfinite(linear.lower).all() and np.isfinite(linear.upper).all()):
+        return None
+    rows, eye = _unit_rows(linear, lambda M: np.hstack([M, np.zeros_like(M)])), np.eye(n)
+    constraints = [
+        LinearConstraint(np.hstack([eye, -np.diag(linear.upper)]), -np.inf, 0.0),  # x ≤ upper·u
+        LinearConstraint(np.hstack([eye, -np.diag(linear.lower)]), 0.0, np.inf),  # x ≥ lower·u
+    ]
+    if rows["A_ub"] is not None:
+        constraints.append(LinearConstraint(rows["A_ub"], -np.inf, rows["b_ub"]))
+    if rows["A_eq"] is not None:
+        constraints.append(LinearConstraint(rows["A_eq"], rows["b_eq"], rows["b_eq"]))
+    found = milp(
+        np.concatenate([np.zeros(n), 1.0 + 1e-3 * weight / n / max(float(weight.max()), 1e-300)]),
+        constraints=constraints,
+        integrality=np.repeat([0, 1], n),
+        bounds=Bounds(np.concatenate([linear.lower, np.zeros(n)]), np.concatenate([linear.upper, np.ones(n)])),
+        options={"time_limit": MILP_SECONDS},
+    )
+    if found.status != 0 or found.x is None:
+        return None
+    chosen = found.x[n:] > 0.5
+    return int(chosen.sum()), np.where(chosen, np.where(found.x[:n] == 0, 1e-300, found.x[:n]), 0.0)

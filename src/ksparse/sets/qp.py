@@ -8,21 +8,19 @@ with a multiplier of the wrong sign leave, until none is left. The point that co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import piqp
-import scipy.linalg
 
-from ksparse.errors import InfeasibleError
+from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.sets.base import Linear, Vector
 
 ROUNDS = 30  # of the active-set clean-up
 TRUSTED = 1e-6  # a violation, relative to the size of the data, beyond which an answer is refused
 
 
-@dataclass
-class _Active:
+@dataclass(frozen=True)
+class Active:
     """Which constraints hold as equations: variables at a bound, rows of G."""
 
     at_lower: Vector
@@ -30,22 +28,38 @@ class _Active:
     rows: Vector
 
 
-def solve_qp(H: Vector, c: Vector, linear: Linear) -> Vector:
-    """min ½xᵀHx + cᵀx over the polyhedron, H positive semidefinite. `InfeasibleError` if no trustworthy point is found."""
+@dataclass(frozen=True)
+class Solution:
+    """The optimum and its multipliers."""
+
+    x: Vector
+    bound_price: Vector  # Hx + c + rowsᵀλ: > 0 at an active lower bound, < 0 at an active upper one
+    row_price: Vector  # one per row of G, ≥ 0
+    active: Active
+
+
+def solve_qp(H: Vector, c: Vector, linear: Linear, guess: Active | None = None) -> Solution:
+    """min ½xᵀHx + cᵀx over the polyhedron, H positive semidefinite. `InfeasibleError` if no trustworthy point is found.
+
+    A guess of the active constraints, from a neighbouring problem, often saves the interior-point solve.
+    """
     scale = max(float(np.abs(H).max(initial=0.0)), float(np.abs(c).max(initial=0.0)))
-    if scale > 0:  # PIQP's tolerances are absolute
-        H, c = H / scale, c / scale
-    rough, active = _interior_point(H, c, linear)
-    exact = _active_set(H, c, linear, active)
-    candidates = [x for x in (exact, np.clip(rough, linear.lower, linear.upper)) if x is not None and np.isfinite(x).all()]
-    size = max([1.0] + [float(np.abs(x).max(initial=0.0)) for x in candidates])
-    for x in candidates:  # the exact one first
-        if linear.violation(x) <= TRUSTED * size:
-            return x
-    raise InfeasibleError("the quadratic program has no feasible point, or none could be found to rounding")
+    scale = scale if scale > 0 else 1.0  # PIQP's tolerances are absolute
+    H, c = H / scale, c / scale
+    found = None if guess is None else _active_set(H, c, linear, guess)
+    if found is None:
+        rough = _interior_point(H, c, linear)
+        found = _active_set(H, c, linear, rough.active) or rough
+    size = max(1.0, float(np.abs(found.x).max(initial=0.0)))
+    falls = float(c @ found.x) < 0 and float(np.abs(H @ found.x).max(initial=0.0)) <= 1e-9 * float(np.abs(found.x).max(initial=0.0))
+    if size > 1e8 and falls:  # far out, along a direction of no curvature and still downhill
+        raise UnboundedError("the quadratic program falls without end")
+    if not np.isfinite(found.x).all() or linear.violation(found.x) > TRUSTED * size:
+        raise InfeasibleError("the quadratic program has no feasible point, or none could be found to rounding")
+    return Solution(found.x, scale * found.bound_price, scale * found.row_price, found.active)
 
 
-def _interior_point(H: Vector, c: Vector, linear: Linear) -> tuple[Vector, _Active]:
+def _interior_point(H: Vector, c: Vector, linear: Linear) -> Solution:
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
     solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-9
@@ -55,17 +69,19 @@ def _interior_point(H: Vector, c: Vector, linear: Linear) -> tuple[Vector, _Acti
     solver.setup(np.asfortranarray(H), c, E, f, G, None, h, np.array(linear.lower), np.array(linear.upper))
     solver.solve()
     found = solver.result
-    x = np.array(found.x)
-    at_lower = (np.array(found.z_bl) > np.abs(x - linear.lower)) & np.isfinite(linear.lower)
-    at_upper = (np.array(found.z_bu) > np.abs(linear.upper - x)) & np.isfinite(linear.upper) & ~at_lower
-    rows = np.array(found.z_u) > np.abs(linear.h - linear.G @ x) if linear.h.size else np.zeros(0, dtype=bool)
-    return x, _Active(at_lower, at_upper, rows)
+    x, low, high = np.array(found.x), np.array(found.z_bl), np.array(found.z_bu)
+    row_price = np.array(found.z_u) if linear.h.size else np.zeros(0)
+    at_lower = (low > np.abs(x - linear.lower)) & np.isfinite(linear.lower)
+    at_upper = (high > np.abs(linear.upper - x)) & np.isfinite(linear.upper) & ~at_lower
+    rows = row_price > np.abs(linear.h - linear.G @ x)
+    return Solution(np.clip(x, linear.lower, linear.upper), low - high, row_price, Active(at_lower, at_upper, rows))
 
 
-def _active_set(H: Vector, c: Vector, linear: Linear, active: _Active) -> Vector | None:
+def _active_set(H: Vector, c: Vector, linear: Linear, active: Active) -> Solution | None:
     """The exact optimum reached by exchanging constraints from a guess, or None where that cycles."""
     for _ in range(ROUNDS):
-        x, bound_price, row_price = _on_active(H, c, linear, active)
+        found = _on_active(H, c, linear, active)
+        x, bound_price, row_price = found.x, found.bound_price, found.row_price
         if not np.isfinite(x).all():
             return None
         size = max(1.0, float(np.abs(x).max(initial=0.0)))
@@ -75,8 +91,10 @@ def _active_set(H: Vector, c: Vector, linear: Linear, active: _Active) -> Vector
         leave_low, leave_high = active.at_lower & (bound_price < -cheap), active.at_upper & (bound_price > cheap)
         leave_rows = active.rows & (row_price < -cheap)
         if not any(change.any() for change in (enter_low, enter_high, enter_rows, leave_low, leave_high, leave_rows)):
-            return np.clip(x, linear.lower, linear.upper)
-        active = _Active(
+            if linear.f.size and np.abs(linear.E @ x - linear.f).max() > 1e-9 * max(size, float(np.abs(linear.f).max())):
+                return None  # the equations contradict the active bounds
+            return Solution(np.clip(x, linear.lower, linear.upper), bound_price, row_price, active)
+        active = Active(
             (active.at_lower & ~leave_low) | enter_low,
             (active.at_upper & ~leave_high) | enter_high,
             (active.rows & ~leave_rows) | enter_rows,
@@ -84,8 +102,8 @@ def _active_set(H: Vector, c: Vector, linear: Linear, active: _Active) -> Vector
     return None
 
 
-def _on_active(H: Vector, c: Vector, linear: Linear, active: _Active) -> tuple[Vector, Vector, Vector]:
-    """The optimum with the active constraints as equations, the price of each bound (Hx + c + rowsᵀλ) and of each row of G."""
+def _on_active(H: Vector, c: Vector, linear: Linear, active: Active) -> Solution:
+    """The optimum with the active constraints as equations."""
     x = np.where(active.at_lower, linear.lower, np.where(active.at_upper, linear.upper, 0.0))
     free = ~(active.at_lower | active.at_upper)
     M = np.vstack([linear.E, linear.G[active.rows]])
@@ -97,20 +115,20 @@ def _on_active(H: Vector, c: Vector, linear: Linear, active: _Active) -> tuple[V
     x[free] = solution[:q]
     price_rows = np.zeros(linear.h.size)
     price_rows[active.rows] = solution[q + linear.f.size :]
-    return x, H @ x + c + M.T @ solution[q:], price_rows
+    return Solution(x, H @ x + c + M.T @ solution[q:], price_rows, active)
 
 
 def solve_symmetric(K: Vector, d: Vector) -> Vector:
-    """K⁻¹d with one step of refinement; the least-squares answer where K is singular."""
+    """K⁻¹d with one step of refinement; the least-squares answer where K is singular.
+
+    NumPy's linear algebra, here and in the search: where SciPy brings a BLAS of its own, the threads of the two wait for each other.
+    """
     if not d.size:
         return d
     try:
-        factor = scipy.linalg.lu_factor(K, check_finite=False)
-        diagonal = np.abs(np.diag(factor[0]))
-        if diagonal.min() > 1e-13 * diagonal.max():
-            u = np.asarray(scipy.linalg.lu_solve(factor, d, check_finite=False))
-            return np.asarray(u + scipy.linalg.lu_solve(factor, d - K @ u, check_finite=False))
-    except (np.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
+        u = np.linalg.solve(K, d)
+        if float(np.abs(u).max()) * float(np.abs(K).max()) < 1e13 * max(float(np.abs(d).max()), 1e-300):
+            return np.asarray(u + np.linalg.solve(K, d - K @ u))
+    except np.linalg.LinAlgError:
         pass
-    answer: Any = np.linalg.lstsq(K, d, rcond=1e-13)[0]
-    return np.asarray(answer)
+    return np.asarray(np.linalg.lstsq(K, d, rcond=1e-13)[0])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.drive import Stopping, drive
-from ksparse.errors import InfeasibleError
-from ksparse.losses import Loss
-from ksparse.methods import APDCA, PDCA, PDCAe
+from ksparse.drive import Run, Stopping, drive
+from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.losses import LeastSquares, Loss, QuadraticForm
+from ksparse.methods import APDCA, PDCA, Method, PDCAe
 from ksparse.penalties import NoPenalty
-from ksparse.problem import Point, Problem
+from ksparse.problem import Point, Problem, Products
+from ksparse.result import Status
 from ksparse.sets import ConvexSet
 from ksparse.sets.base import Vector
 from ksparse.steps import FixedStep
@@ -28,18 +31,26 @@ class Polished:
     z: Vector  # its entries on the support, float64
     value: float  # φ there
     residual: float  # relative KKT residual there
+    products: Products  # what it cost
 
 
-def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector) -> Polished:
-    """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables."""
-    problem = restricted_problem(loss, C, support)
+def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf) -> Polished:
+    """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
+
+    `UnboundedError` where φ falls without end there.
+    """
+    return polish_problem(restricted_problem(loss, C, support), start, deadline)
+
+
+def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf) -> Polished:
+    """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
-    if problem.loss.has_hessian and can_minimize_quadratic(problem.C, support.size):
+    if problem.loss.has_hessian and can_minimize_quadratic(problem.C, problem.n):
         x = _newton(problem, x)
     l = curvature_bound(problem, x)  # noqa: E741
     if problem.residual(x, l) > KKT:
-        x = _first_order(problem, x)
-    return Polished(x.x, problem.F(x), problem.residual(x, l))
+        x = _first_order(problem, x, deadline)
+    return Polished(x.x, problem.F(x), problem.residual(x, l), problem.products)
 
 
 def restricted_problem(loss: Loss, C: ConvexSet, support: Vector) -> Problem:
@@ -64,6 +75,10 @@ def _newton(problem: Problem, x: Point) -> Point:
             w = minimize_quadratic(H, g - H @ x.x, problem.C, x.x)
         except InfeasibleError:
             return x
+        except UnboundedError:  # of the model; of φ itself, if that is quadratic
+            if isinstance(problem.loss, QuadraticForm | LeastSquares):
+                raise
+            return x
         if w is None or not np.isfinite(w).all():
             return x
         d = problem.point(w) - x
@@ -86,25 +101,36 @@ def _newton(problem: Problem, x: Point) -> Point:
     return x
 
 
-def _first_order(problem: Problem, x: Point) -> Point:
+def _first_order(problem: Problem, x: Point, deadline: float) -> Point:
     """Our own methods, for sets and losses without a direct solve.
 
     A line search compares values of F, which tell points apart to the square root of rounding only. So backtracking brings x
     near, and the fixed step, which compares nothing, brings it home.
     """
     monotone = problem.loss.convex is False
-    near = drive(PDCA() if monotone else APDCA(), problem, x.x, Stopping(tol=0.0, tol_residual=KKT / 10, max_iter=5_000))
+    near = _run(PDCA() if monotone else APDCA(), problem, x.x, 5_000, deadline)
+    if near is None:
+        return x
+    if near.status is Status.UNBOUNDED:
+        raise UnboundedError("φ falls without end on this support")
     L = problem.loss.lipschitz()
     if not np.isfinite(L):
         L = 2.0 / float(near.trace.step[-10:].min())
-    home = drive(
-        PDCA(FixedStep(L)) if monotone else PDCAe(FixedStep(L)),
-        problem,
-        near.x,
-        Stopping(tol=0.0, tol_residual=KKT / 10, max_iter=20_000, rule="step"),
-    )
-    slack = 1e-13 * abs(problem.F(x))
-    for found in (problem.point(home.last), problem.point(near.x)):
-        if problem.F(found) <= problem.F(x) + slack:
-            return found
-    return x
+    best, slack = min(x, problem.point(near.x), key=problem.F), 1e-13 * abs(problem.F(x))
+    for _ in range(8):  # an estimated L may be too small: then F rises, and L is raised
+        rule = FixedStep(max(L, 1e-30))
+        home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, 20_000, deadline)
+        if home is not None and problem.F(problem.point(home.last)) <= problem.F(best) + slack:
+            return problem.point(home.last)
+        L *= 4.0
+    return best
+
+
+def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float) -> Run | None:
+    """A run to a tenth of the promised residual; None if the user's function refused a point on the way."""
+    left = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
+    stopping = Stopping(tol=0.0, tol_residual=KKT / 10, max_iter=steps, max_time=left, rule="step")
+    try:
+        return drive(method, problem, x, stopping, catch_interrupt=False)
+    except ValueError:  # NaN from a step too far
+        return None

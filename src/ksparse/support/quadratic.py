@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
+from ksparse.errors import UnboundedError
 from ksparse.sets import ConvexSet, L1Ball, L2Ball, Linear
 from ksparse.sets.base import Vector
 from ksparse.sets.qp import solve_qp, solve_symmetric
@@ -16,55 +16,61 @@ def can_minimize_quadratic(C: ConvexSet, n: int) -> bool:
 
 
 def minimize_quadratic(H: Vector, c: Vector, C: ConvexSet, near: Vector) -> Vector | None:
-    """argmin ½xᵀHx + cᵀx over C, or None where that is not finite or the quadratic not convex where it must be.
+    """argmin ½xᵀHx + cᵀx over C, or None where the quadratic is not convex and must be.
 
-    Of two equally good points (an eigenvector and its negative) the one on the side of `near`.
+    Of two equally good points (an eigenvector and its negative) the one on the side of `near`. `UnboundedError` where there is no minimum.
     """
     if isinstance(C, L2Ball):
-        return _on_ball(H, c, C.radius, near)
+        return minimize_on_ball(H, c, C.radius, near)
     if isinstance(C, L1Ball):
         return _on_l1_ball(H, c, C.radius)
     linear = C.linear(c.size)
     if linear is None:
         return None
-    values = scipy.linalg.eigvalsh(H, check_finite=False)
+    values = np.linalg.eigvalsh(H)
     size = float(np.abs(values).max())
-    equations_only = not (linear.h.size or np.isfinite(linear.lower).any() or np.isfinite(linear.upper).any())
-    if equations_only:
+    if linear.equations_only:
         return _on_equations(H, c, linear, size)
-    return solve_qp(H, c, linear) if values[0] >= -1e-10 * size else None
+    return solve_qp(H, c, linear).x if values[0] >= -1e-10 * size else None
 
 
-def _on_equations(H: Vector, c: Vector, linear: Linear, size: float) -> Vector | None:
+def _on_equations(H: Vector, c: Vector, linear: Linear, size: float) -> Vector:
     """The KKT system, if H is positive semidefinite along the solutions of Ex = f and the minimum is attained."""
     E, f = linear.E, linear.f
-    along = scipy.linalg.null_space(E) if f.size else np.eye(c.size)
+    along = _null_space(E) if f.size else np.eye(c.size)
     if along.shape[1]:
-        least = float(scipy.linalg.eigvalsh(along.T @ H @ along)[0])
+        least = float(np.linalg.eigvalsh(along.T @ H @ along)[0])
         if least < -1e-10 * size:
-            return None
+            raise UnboundedError("negative curvature along a direction that nothing bounds")
     scale = size if size > 0 else 1.0
     K = np.block([[H / scale, E.T], [E, np.zeros((f.size, f.size))]])
     d = np.concatenate([-c / scale, f])
     solution = solve_symmetric(K, d)
     if not np.isfinite(solution).all() or np.linalg.norm(K @ solution - d) > 1e-6 * max(float(np.linalg.norm(d)), 1e-300):
-        return None  # the linear part falls along a direction of no curvature
+        raise UnboundedError("the linear part falls along a direction of no curvature")
     return np.asarray(solution[: c.size])
+
+
+def _null_space(E: Vector) -> Vector:
+    """An orthonormal basis of the solutions of Ex = 0."""
+    _, sizes, rows = np.linalg.svd(E)
+    rank = int((sizes > 1e-12 * sizes.max(initial=0.0)).sum())
+    return np.asarray(rows[rank:].T)
 
 
 def _on_l1_ball(H: Vector, c: Vector, radius: float) -> Vector | None:
     """x = p − q with p, q ≥ 0 and Σ(p + q) ≤ radius: a quadratic program of twice the size."""
-    if scipy.linalg.eigvalsh(H, check_finite=False)[0] < -1e-10 * float(np.abs(H).max()):
+    if np.linalg.eigvalsh(H)[0] < -1e-10 * float(np.abs(H).max()):
         return None
     n = c.size
-    split = solve_qp(np.block([[H, -H], [-H, H]]), np.concatenate([c, -c]), Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=radius))
+    split = solve_qp(np.block([[H, -H], [-H, H]]), np.concatenate([c, -c]), Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=radius)).x
     x = split[:n] - split[n:]
     return np.asarray(x * min(1.0, radius / max(float(np.abs(x).sum()), 1e-300)))
 
 
-def _on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
+def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
     """The trust-region problem, convex or not: (H + μI)x = −c with μ ≥ max(0, −λ_min) and ‖x‖ = radius unless μ = 0."""
-    values, vectors = scipy.linalg.eigh(H, check_finite=False)
+    values, vectors = np.linalg.eigh(H)
     pull = -(vectors.T @ c)
     size = max(float(np.abs(values).max()), float(np.linalg.norm(c)) / radius, 1e-300)
     floor = max(0.0, -float(values[0]))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, embed, like, namespace, take, to_float64
+import math
+
+from ksparse.arrays import Array, embed, namespace, take, to_float64
 from ksparse.losses import Loss
 from ksparse.sets import ConvexSet
+from ksparse.sets.base import Vector
 from ksparse.support.polish import Polished, polish
 
 
@@ -14,11 +17,10 @@ def cut_to_sparse(C: ConvexSet, x: Array, k: int) -> Array:
     return embed(C.restrict(support).like(x).project(take(x, support)), support, int(x.shape[0]))
 
 
-def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int) -> tuple[Array, Polished]:
-    """An exactly k-sparse point of C from a nearly k-sparse one, of x's kind, and what the re-solve found.
+def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float = math.inf) -> tuple[Vector, Polished]:
+    """The support that a nearly k-sparse x is rounded to, and the best point on it.
 
     The support is the k largest entries, except where C has no point on them: bounds that exclude 0 and budgets come first.
     """
     support = C.seats(namespace(x).abs(x), k)
-    polished = polish(loss, C, support, to_float64(x)[support])
-    return like(embed(polished.z, support, int(x.shape[0])), x), polished
+    return support, polish(loss, C, support, to_float64(take(x, support)), deadline)

@@ -1,0 +1,140 @@
+"""The judge: every value of a Result is recomputed from x and the raw data, and success follows from those values alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ksparse.arrays import Array, embed, epsilon, finite, indices_of, like
+from ksparse.auto import Progress
+from ksparse.drive import Run
+from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.losses import Loss
+from ksparse.methods import Method
+from ksparse.problem import Problem, Products
+from ksparse.result import Result, Status, Trace
+from ksparse.sets import ConvexSet
+from ksparse.sets.base import Vector
+from ksparse.support.polish import Polished
+from ksparse.support.rounding import cut_to_sparse
+from ksparse.support.task import Task
+
+STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary
+ACCEPTED = 1e-2  # one above this is no success, however little F changed
+ENDED_EARLY = (Status.TIME_LIMIT, Status.CALLBACK_STOP, Status.INTERRUPTED)
+
+
+def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float) -> Result:
+    """The result of a penalised run."""
+    judge = Problem(problem.loss, problem.penalty, problem.C, problem.n, problem.products)
+    point = judge.point(run.x)
+    seen = judge.whole if method.name in ("gist", "nmapg") else judge
+    residual = seen.residual(point)
+    status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
+    return _result(
+        run.x, judge.F(point), problem.C, None, residual, status, ACCEPTED,
+        nit=run.nit, products=problem.products, elapsed=elapsed, method=method.name, rho=None, trace=run.trace,
+    )  # fmt: skip
+
+
+def judge_sparse(
+    loss: Loss, C: ConvexSet, k: int, rho: float | None, x: Array, run: Run, name: str,
+    resolve: Callable[[], tuple[Vector, Polished]], products: Products, elapsed: float,
+) -> Result:  # fmt: skip
+    """The result of a run on the k-sparse problem: x cut to k entries, re-solved on them by `resolve`, and judged."""
+    status, residual = run.status, math.inf
+    try:
+        if status is Status.UNBOUNDED:
+            raise UnboundedError(status.message)
+        support, polished = resolve()
+        x, residual = like(embed(polished.z, support, int(x.shape[0])), x), polished.residual
+        products = _sum(products, polished.products)
+    except UnboundedError:  # nothing to re-solve: φ has no minimum on the support
+        status, x = Status.UNBOUNDED, cut_to_sparse(C, x, k)
+    except KeyboardInterrupt:
+        status, x = Status.INTERRUPTED, cut_to_sparse(C, x, k)
+    if status is Status.SETTLED and residual <= STATIONARY:
+        status = Status.STATIONARY
+    accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
+    return _result(
+        x, loss.value(x), C, k, residual, status, accepted,
+        nit=run.nit, products=products, elapsed=elapsed, method=name, rho=rho, trace=run.trace,
+    )  # fmt: skip
+
+
+def judge_auto(loss: Loss, C: ConvexSet, task: Task, progress: Progress, status: Status, kind: Array, elapsed: float) -> Result:
+    """The result of a search over supports: its best candidate re-solved on the raw data, and judged."""
+    best = progress.best
+    assert best is not None
+    z, residual, products = best.x, math.inf, Products(forward=progress.products)
+    try:
+        polished = task.polish_candidate(best)
+        z, residual, products = polished.z, polished.residual, _sum(products, polished.products)
+    except (UnboundedError, InfeasibleError, KeyboardInterrupt) as error:
+        if status is not Status.UNBOUNDED:
+            status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
+    x = like(embed(z, best.support, task.n), kind)
+    if status is Status.STATIONARY and residual > STATIONARY:
+        status = Status.SETTLED
+    accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
+    return _result(
+        x, loss.value(x), C, task.k, residual, status, accepted,
+        nit=progress.iterations, products=products, elapsed=elapsed, method="auto", rho=None, trace=_auto_trace(progress),
+        swaps=progress.swaps, proved=progress.proved, outcomes=progress.rows,
+    )  # fmt: skip
+
+
+def best_of(results: list[Result], elapsed: float) -> Result:
+    """The best answer of several weights, good ones first, with a row for each; a limit or a stop of the last one is that of all."""
+    outcomes = [
+        {"rho": r.rho, "fun": r.fun, "nonzeros": int(r.support.size), "maxcv": r.maxcv, "status": r.status, "nit": r.nit} for r in results
+    ]
+    best, last = min(results, key=lambda r: (not r.success, r.fun)), results[-1].status
+    fields: dict[str, Any] = {**best.__dict__, "elapsed": elapsed, "outcomes": outcomes}
+    fields |= {name: sum(getattr(r, name) for r in results) for name in ("nfev", "njev")}
+    if last in ENDED_EARLY or last is Status.UNBOUNDED:
+        fields |= {"status": last, "message": last.message, "success": False}
+    return Result(**fields)
+
+
+def _result(
+    x: Array, fun: float, C: ConvexSet, k: int | None, residual: float, status: Status, accepted: float,
+    *, nit: int, products: Products, elapsed: float, method: str, rho: float | None, trace: Trace, **more: Any,
+) -> Result:  # fmt: skip
+    support = indices_of(x != 0)
+    feasible = C.contains(x) and (k is None or support.size <= k)
+    sound = math.isfinite(fun) and finite(x) and residual <= accepted
+    return Result(
+        x=x,
+        fun=fun,
+        success=bool(status.good and feasible and sound),
+        status=status,
+        message=status.message,
+        nit=nit,
+        nfev=products.values,
+        njev=products.gradients,
+        maxcv=C.violation(x),
+        support=support,
+        k=k,
+        elapsed=elapsed,
+        method=method,
+        rho=rho,
+        residual=residual,
+        trace=trace,
+        **more,
+    )
+
+
+def _sum(a: Products, b: Products) -> Products:
+    return Products(a.forward + b.forward, a.adjoint + b.adjoint, a.values + b.values, a.gradients + b.gradients)
+
+
+def _auto_trace(progress: Progress) -> Trace:
+    """One entry per start: the best value after it."""
+    values = np.minimum.accumulate([row["fun"] for row in progress.rows]) if progress.rows else np.zeros(0)
+    unknown = np.full(len(values), np.nan)
+    elapsed = np.array([row["elapsed"] for row in progress.rows])
+    return Trace(values, unknown, unknown, elapsed, np.zeros(len(values), dtype=np.int64))

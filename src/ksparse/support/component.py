@@ -1,0 +1,155 @@
+"""Search for a sparse principal component: max xᵀVx over ‖x‖ ≤ r on a support, V seen through its rows on the support only.
+
+The value on S is λ_max(V_SS). After dropping j and taking i a Rayleigh quotient bounds it from below: that of the best point in
+span{x without j, e_i}, a 2 × 2 eigenproblem in closed form, for all pairs at once. The best few are confirmed by an eigensolve.
+From above it is bounded by the largest eigenvalue of [[λ_max(S∖j), ‖V_{i,S∖j}‖], [·, V_ii]]; where that is not above the present value
+for any pair, or every other pair has been tried, the support is swap-optimal, proved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ksparse.losses import QuadraticForm
+from ksparse.sets.base import Vector
+from ksparse.support.search import Found
+from ksparse.support.task import Candidate, Task, leading_eigenvector
+
+CONFIRM = 8  # eigensolves per sweep
+PROOF = 2_000  # eigensolves spent on a proof
+
+
+def search_component(task: Task, start: Candidate) -> Found:
+    """Improve a component by filling free seats and swapping until nothing helps."""
+    best, moves = start, 0
+    while not task.expired:
+        better = _grow(task, best) if best.support.size < task.k else None
+        better = better or _swap(task, best)
+        if better is None:
+            break
+        best, moves = better, moves + 1
+    return Found(best, moves, False)
+
+
+def _rows(task: Task, support: Vector) -> Vector:
+    """V[support, :]."""
+    assert task.model is not None
+    return -0.5 * task.model.rows(support)
+
+
+def _diagonal(task: Task) -> Vector:
+    assert task.model is not None
+    return -0.5 * task.model.diagonal
+
+
+def _outsiders(task: Task, at: Candidate) -> Vector:
+    free = task.allowed.copy()
+    free[at.support] = False
+    return np.flatnonzero(free)
+
+
+def _larger_eigenvalue(a: Vector, b: Vector, c: Vector) -> Vector:
+    """λ_max of [[a, b], [b, c]], entry by entry."""
+    half = 0.5 * (a - c)
+    return np.asarray(0.5 * (a + c) + np.sqrt(half * half + b * b))
+
+
+def _grow(task: Task, at: Candidate) -> Candidate | None:
+    """The newcomer with the best Rayleigh quotient beside the present component; any will do, since a seat is free."""
+    outsiders = _outsiders(task, at)
+    if not outsiders.size:
+        return None
+    diagonal = _diagonal(task)[outsiders]
+    if not at.x.any():
+        return task.evaluate(np.append(at.support, outsiders[np.argmax(diagonal)]))
+    unit = at.x / np.linalg.norm(at.x)
+    coupling = unit @ _rows(task, at.support)[:, outsiders]
+    value = float(unit @ _rows(task, at.support)[:, at.support] @ unit)
+    quotient = _larger_eigenvalue(np.full(outsiders.size, value), coupling, diagonal)
+    return task.evaluate(np.append(at.support, outsiders[np.argmax(quotient)]), at)
+
+
+def _pairs(task: Task, at: Candidate) -> tuple[Vector, Vector]:
+    """For every (member j, outsider i): the Rayleigh quotient after their exchange. Rows of forced members are −∞."""
+    outsiders = _outsiders(task, at)
+    V = _rows(task, at.support)
+    unit = at.x / np.linalg.norm(at.x)
+    Vx = unit @ V
+    rest = np.maximum(1.0 - unit**2, 1e-300)  # ‖x without j‖²
+    a = (unit @ Vx[at.support] - 2.0 * unit * Vx[at.support] + unit**2 * np.diag(V[:, at.support])) / rest
+    b = (Vx[outsiders] - unit[:, None] * V[:, outsiders]) / np.sqrt(rest)[:, None]
+    table = _larger_eigenvalue(a[:, None], b, _diagonal(task)[outsiders])
+    table[np.isin(at.support, task.forced)] = -np.inf
+    return table, outsiders
+
+
+def _swap(task: Task, at: Candidate) -> Candidate | None:
+    """The best of the most promising exchanges, confirmed; None if none of them improves."""
+    if not at.x.any():
+        return None
+    table, outsiders = _pairs(task, at)
+    if not table.size:
+        return None
+    flat = table.ravel()
+    count = min(CONFIRM, flat.size)
+    top = np.argpartition(-flat, count - 1)[:count]
+    best = at
+    for place in top[np.argsort(-flat[top], kind="stable")]:
+        if np.isfinite(flat[place]):
+            j, i = divmod(int(place), outsiders.size)
+            tried = task.evaluate(np.append(np.delete(at.support, j), outsiders[i]), at)
+            best = best if tried is None else min(best, tried, key=lambda candidate: candidate.value)
+    return best if best.value < at.value * (1 + 1e-12) else None
+
+
+def prove_component(task: Task, at: Candidate) -> bool:
+    """Whether no exchange can improve: by the bound from above, and by trying those it does not exclude."""
+    if at.support.size < min(task.k, int(task.allowed.sum())):
+        return False
+    if not at.x.any():
+        return not (_diagonal(task)[task.allowed] > 0).any()
+    outsiders = _outsiders(task, at)
+    V = _rows(task, at.support)
+    squares = V[:, outsiders] ** 2
+    radius2 = float(at.x @ at.x)
+    present = -at.value / radius2
+    spent = 0
+    for j in np.flatnonzero(~np.isin(at.support, task.forced)):
+        others = np.delete(np.arange(at.support.size), j)
+        without = leading_eigenvector(V[np.ix_(others, at.support[others])], at.x[others])[0] if others.size else 0.0
+        coupling = np.sqrt(np.maximum(squares.sum(axis=0) - squares[j], 0.0))
+        bound = _larger_eigenvalue(np.full(outsiders.size, without), coupling, _diagonal(task)[outsiders])
+        for i in np.flatnonzero(bound > present * (1 + 1e-12)):
+            spent += 1
+            if spent > PROOF or task.expired:
+                return False
+            tried = task.evaluate(np.append(at.support[others], outsiders[i]), at)
+            if tried is not None and tried.value < at.value * (1 + 1e-10):
+                return False
+    return True
+
+
+def random_components(loss: QuadraticForm, task: Task, count: int, rng: np.random.Generator, sweeps: int = 15) -> list[Vector]:
+    """Supports reached by truncated power iteration from many random starts at once, the best first, each once."""
+    X = rng.standard_normal((task.n, count))
+    X[~task.allowed] = 0.0
+    rows = np.arange(count)
+    M = loss.matrix
+    for _ in range(sweeps):
+        product = np.column_stack([M @ x for x in X.T]) if not isinstance(M, np.ndarray) else M @ X
+        if loss.factored:
+            product = np.column_stack([M.T @ z for z in product.T]) if not isinstance(M, np.ndarray) else M.T @ product
+        size = np.abs(product)
+        size[~task.allowed] = -1.0
+        size[task.forced] = np.inf
+        top = np.argpartition(-size, task.k - 1, axis=0)[: task.k]
+        X = np.zeros_like(X)
+        X[top, rows] = product[top, rows]
+        X /= np.maximum(np.linalg.norm(X, axis=0), 1e-300)
+    product = M @ X if isinstance(M, np.ndarray) else np.column_stack([M @ x for x in X.T])
+    explained = np.sum(product**2, axis=0) if loss.factored else np.sum(X * product, axis=0)
+    supports: dict[bytes, Vector] = {}
+    for column in np.argsort(-explained, kind="stable"):
+        support = np.sort(top[:, column])
+        supports.setdefault(support.tobytes(), support)
+    return list(supports.values())

@@ -1,0 +1,139 @@
+"""The second-order model of φ that ranks changes of the support: ½xᵀHx − rᵀx + constant, H seen by its columns only.
+
+For a quadratic φ the model is φ itself, one for the whole search, and its columns are remembered. For other smooth losses it is
+taken anew at each polished point.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ksparse.arrays import is_array, to_float64
+from ksparse.losses import DataFit, LeastSquares, Loss, QuadraticForm
+from ksparse.losses.matrix import columns, dense
+from ksparse.losses.standardize import Centred
+from ksparse.sets.base import Vector
+
+MEMORY = 2**28  # bytes of remembered columns
+
+
+class Model:
+    """½xᵀHx − rᵀx + constant."""
+
+    def __init__(self, n: int, r: Vector, diagonal: Vector, constant: float, take_columns: Callable[[Vector], Vector]) -> None:
+        self.n, self.r, self.diagonal, self.constant = n, r, diagonal, constant
+        self._take = take_columns
+        self._rows: Vector = np.empty((0, n))  # H[:, j] as rows, for the j seen so far
+        self._place = np.full(n, -1)  # where column j is remembered
+        self._used = 0
+        self._lock = threading.Lock()  # restarts may run in threads
+
+    def rows(self, support: Vector) -> Vector:
+        """H[support, :]: remembered columns, the missing ones by one pass over the data."""
+        with self._lock:
+            places = self._places(support)  # first: it may grow the store
+            return np.asarray(self._rows[places])
+
+    def block(self, support: Vector) -> Vector:
+        """H[support, support]."""
+        with self._lock:
+            places = self._places(support)
+            return np.asarray(self._rows[np.ix_(places, support)])
+
+    def _places(self, support: Vector) -> Vector:
+        missing = support[self._place[support] < 0]
+        if missing.size:
+            self._remember(missing, support)
+        return np.asarray(self._place[support])
+
+    def _remember(self, missing: Vector, support: Vector) -> None:
+        if (self._used + missing.size) * self.n * 8 > MEMORY and self._used:
+            self._place[:] = -1  # forget all but the present support
+            self._used = 0
+            missing = support
+        needed = self._used + missing.size
+        if needed > self._rows.shape[0]:
+            grown = np.empty((max(needed, min(2 * self._rows.shape[0], MEMORY // (8 * self.n))), self.n))
+            grown[: self._used] = self._rows[: self._used]
+            self._rows = grown
+        self._rows[self._used : needed] = self._take(missing).T
+        self._place[missing] = np.arange(self._used, needed)
+        self._used = needed
+
+
+def quadratic_model(loss: Loss) -> Model | None:
+    """φ itself as a model, where it is quadratic."""
+    if isinstance(loss, LeastSquares):
+        A, w = to_float64(loss.A), None if loss.weight is None else to_float64(loss.weight)
+        b = to_float64(loss.b)
+        weighted = b if w is None else w * b
+        return Model(_length(loss), np.asarray(A.T @ weighted), _diagonal(A, w), 0.5 * float(b @ weighted), lambda S: _gram(A, w, S))
+    if isinstance(loss, QuadraticForm):
+        M, factor = to_float64(loss.matrix), 2.0 * loss.a
+        r = np.zeros(_length(loss)) if loss.c is None else -to_float64(loss.c)
+        if loss.factored:
+            return Model(_length(loss), r, factor * _diagonal(M, None), 0.0, lambda S: factor * _gram(M, None, S))
+        diagonal = factor * (np.diag(M) if is_array(M) else _matrix_diagonal(M))
+        return Model(_length(loss), r, diagonal, 0.0, lambda S: factor * dense(columns(M, S)))
+    return None
+
+
+def model_at(loss: DataFit, x: Vector) -> Model:
+    """The second-order model of a data-fit loss at x: H = AᵀDA with D the terms' h″ (Huber: of its majorant)."""
+    A = to_float64(loss.A)
+    image = A @ x
+    bend = loss._weighted(loss.bend(image))
+    value, gradient = loss.value_at(x, image), loss.gradient_at(x, image)
+    Hx = np.asarray(A.T @ (bend * image))
+    constant = value - float(gradient @ x) + 0.5 * float(x @ Hx)
+    return Model(_length(loss), Hx - gradient, _diagonal(A, bend), constant, lambda S: _gram(A, bend, S))
+
+
+def _length(loss: Loss) -> int:
+    assert loss.n is not None  # losses with data know it
+    return loss.n
+
+
+def _gram(A: Any, w: Vector | None, support: Vector) -> Vector:
+    """AᵀDA[:, support]: one pass over A."""
+    cut = columns(A, support)
+    if scipy.sparse.issparse(cut):
+        weighted = cut if w is None else scipy.sparse.diags_array(w) @ cut
+        return np.asarray((A.T @ weighted).toarray())
+    cut = dense(cut)
+    weighted = cut if w is None else w[:, None] * cut
+    if is_array(A) or scipy.sparse.issparse(A):
+        return np.asarray(A.T @ weighted)
+    return np.column_stack([A.T @ column for column in weighted.T])
+
+
+def _diagonal(A: Any, w: Vector | None) -> Vector:
+    """The diagonal of AᵀDA; an operator, which hides its columns, is asked for them in blocks."""
+    if isinstance(A, Centred):
+        return _centred_diagonal(A)
+    if scipy.sparse.issparse(A):
+        squares = A.multiply(A)
+        return np.asarray(squares.sum(axis=0) if w is None else squares.T @ w).ravel()
+    if is_array(A):
+        return np.asarray(np.einsum("ij,ij->j", A, A) if w is None else np.einsum("ij,ij,i->j", A, A, w))
+    blocks = np.array_split(np.arange(A.shape[1]), max(1, A.shape[1] // 64))
+    return np.concatenate([_diagonal(columns(A, block), w) for block in blocks])
+
+
+def _centred_diagonal(Z: Centred) -> Vector:
+    m = Z.X.shape[0]
+    squares = np.asarray(Z.X.multiply(Z.X).sum(axis=0)).ravel()
+    return np.asarray(Z.scale.astype(np.float64) ** 2 * (squares - m * Z.mean.astype(np.float64) ** 2))
+
+
+def _matrix_diagonal(M: Any) -> Vector:
+    """The diagonal of a square sparse matrix or operator."""
+    if scipy.sparse.issparse(M):
+        return np.asarray(M.diagonal())
+    blocks = np.array_split(np.arange(M.shape[1]), max(1, M.shape[1] // 64))
+    return np.concatenate([columns(M, block)[block, np.arange(block.size)] for block in blocks])

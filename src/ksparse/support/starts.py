@@ -1,0 +1,171 @@
+"""Where a search over supports begins: cheap starts that fail in different places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from ksparse.arrays import Array, to_float64
+from ksparse.drive import Stopping, drive
+from ksparse.errors import InfeasibleError
+from ksparse.losses import Loss, QuadraticForm
+from ksparse.methods import APDCA, IHT
+from ksparse.penalties import Cardinality, TopK2
+from ksparse.problem import Problem
+from ksparse.sets import ConvexSet, Polyhedron
+from ksparse.sets.base import Vector
+from ksparse.steps import Backtracking
+from ksparse.support.component import random_components
+from ksparse.support.task import Task
+
+RHO_FACTORS = (10.0, 1.0, 0.1, 0.01)  # penalty weights tried, relative to the curvature of φ along one variable
+COMPONENTS = 32  # random starts of the truncated power iteration at a time
+ENUMERABLE = {"cheap": 2_000, "dear": 60}  # so many supports are simply all tried
+
+
+@dataclass(frozen=True)
+class Start:
+    """A support to begin from, and what it cost."""
+
+    name: str
+    support: Vector
+    iterations: int = 0
+    products: int = 0
+
+
+def seats(task: Task, size: Vector) -> Vector | None:
+    """A support of at most k indices that C and the forced lists allow, large entries of `size` preferred; None if none is found."""
+    ranked = np.where(task.allowed, np.abs(size), 0.0)
+    ranked[task.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
+    try:
+        chosen = task.C.seats(ranked, task.k)
+    except InfeasibleError:
+        return None
+    return np.union1d(chosen[task.allowed[chosen]], task.forced)
+
+
+def all_supports(task: Task) -> Iterator[Vector] | None:
+    """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
+    free = np.setdiff1d(np.flatnonzero(task.allowed), task.forced)
+    room = min(task.k - task.forced.size, free.size)
+    sizes = range(room + 1) if task.floor else (room,)
+    count = sum(comb(free.size, size) for size in sizes)
+    if count > ENUMERABLE["cheap" if task.certifying or task.component else "dear"]:
+        return None
+    return (
+        np.union1d(task.forced, free[list(chosen)]).astype(np.intp) for size in sizes for chosen in combinations(range(free.size), size)
+    )
+
+
+def starts(
+    task: Task,
+    loss: Loss,
+    C: ConvexSet,
+    x0: Array | None,
+    begin: Array,
+    rng: np.random.Generator,
+    stopping: Stopping,
+    weights: list[float] | None,
+) -> Iterator[Start]:
+    """The supports to search from, cheapest first.
+
+    `loss`, `begin` and `x0` are in the user's own arrays; `weights` are those of the penalised starts, None for a choice by the data.
+    """
+    if x0 is not None:
+        given = to_float64(x0)
+        support = np.flatnonzero(given)
+        yield from _as_start("x0", task, given if support.size > task.k else np.where(given != 0, 1.0 + np.abs(given), 0.0))
+    if task.component and isinstance(task.loss, QuadraticForm):
+        for support in random_components(task.loss, task, COMPONENTS, rng)[:3]:
+            yield Start("power iteration", support)
+        return
+    yield from _greedy(task)
+    if C.has_joint:
+        yield from _hard_thresholding(task, loss, C, begin, stopping)
+    yield from _penalised(task, loss, C, begin, stopping, weights)
+
+
+def _as_start(name: str, task: Task, size: Vector, iterations: int = 0, products: int = 0) -> Iterator[Start]:
+    support = seats(task, size)
+    if support is not None:
+        yield Start(name, support, iterations, products)
+
+
+def _greedy(task: Task) -> Iterator[Start]:
+    """The smallest support C has a point on; the search fills the other seats one by one."""
+    if task.evaluate(task.forced) is not None:
+        yield Start("greedy", task.forced)
+        return
+    score = np.ones(task.n)
+    if task.model is not None:
+        score = -(0.5 * task.model.diagonal - np.abs(task.model.r))
+        score = score - score.min() + 1e-3 * max(float(np.ptp(score)), 1e-300)
+    if isinstance(task.C, Polyhedron):
+        vertex = task.C.sparse_vertex(score)
+        if vertex is not None and np.count_nonzero(vertex) <= task.k:
+            yield from _as_start("vertex", _with_k(task, int(np.count_nonzero(vertex))), np.abs(vertex))
+        return
+    size = max(1, task.forced.size)
+    while size <= task.k:
+        support = seats(_with_k(task, size), score)
+        if support is not None and task.evaluate(support) is not None:
+            yield Start("greedy", support)
+            return
+        size = size + 1 if size < 4 else 2 * size
+
+
+def _with_k(task: Task, k: int) -> Task:
+    """The same task with fewer seats, to ask for a smaller support."""
+    fewer = Task.__new__(Task)
+    fewer.__dict__.update(task.__dict__)
+    fewer.k = k
+    return fewer
+
+
+def _hard_thresholding(task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping) -> Iterator[Start]:
+    problem = Problem(loss, Cardinality(task.k, C), n=task.n)
+    for name, x in (("iht from 0", problem.zeros()), ("iht", begin)):
+        run = drive(IHT(), problem, x, stopping)
+        yield from _as_start(name, task, to_float64(run.x), run.nit, problem.products.total)
+
+
+def _penalised(task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None) -> Iterator[Start]:
+    """APDCA along falling weights, each from the last one's answer: every weight lands on another support."""
+    x = begin
+    if weights is None:
+        unit = typical_curvature(task, loss, C, begin)
+        weights = [factor * unit for factor in RHO_FACTORS]
+    for weight in sorted(weights, reverse=True):
+        problem = Problem(loss, TopK2(weight, task.k), C, task.n)
+        run = drive(APDCA(), problem, x, stopping)
+        x = run.x
+        yield from _as_start(f"apdca, rho = {weight:.3g}", task, to_float64(x), run.nit, problem.products.total)
+
+
+def typical_curvature(task: Task, loss: Loss, C: ConvexSet, begin: Array) -> float:
+    """The curvature of φ along a typical variable: the unit of the penalty weight."""
+    unit = 0.0
+    if task.model is not None:
+        unit = float(np.median(np.abs(task.model.diagonal[task.allowed])))
+    if unit <= 0.0:
+        problem = Problem(loss, TopK2(1e-300, task.k), C, task.n)
+        unit = Backtracking().start(problem, problem.point(problem.C.project(begin))).l
+    return min(max(unit, 1e-290), 1e290)
+
+
+def kicked(task: Task, support: Vector, rng: np.random.Generator) -> Vector:
+    """A support to restart from: some members, at least two where there are as many, replaced by random outsiders.
+
+    For a component that is a fresh batch of power iterations, which repair a support faster than swaps do.
+    """
+    if task.component and isinstance(task.loss, QuadraticForm):
+        return random_components(task.loss, task, COMPONENTS, rng)[0]
+    movable = np.setdiff1d(support, task.forced)
+    outside = np.setdiff1d(np.flatnonzero(task.allowed), support)
+    count = min(max(2, int(np.ceil(rng.uniform(0.1, 0.5) * movable.size))), movable.size, outside.size)
+    leaving = rng.choice(movable, count, replace=False)
+    return np.union1d(np.setdiff1d(support, leaving), rng.choice(outside, count, replace=False))

@@ -1,0 +1,246 @@
+"""What is searched: the best value over C on a support, for every support one may ask about."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ksparse.errors import InfeasibleError
+from ksparse.losses import DataFit, Loss, PrincipalComponent
+from ksparse.problem import Problem, Products
+from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
+from ksparse.sets.base import Vector
+from ksparse.sets.qp import Active, Solution, solve_qp, solve_symmetric
+from ksparse.support.model import Model, model_at, quadratic_model
+from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
+from ksparse.support.quadratic import minimize_on_ball
+
+POWER_STEPS = 40
+_START = np.random.default_rng(0).standard_normal(1024)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A support, the best point on it, and the multipliers that certify it."""
+
+    support: Vector  # sorted indices
+    x: Vector  # entries on the support
+    value: float  # φ there
+    bound_price: Vector  # of the bounds on the support, 0 where there are none
+    row_price: Vector  # of the rows of G
+    shift: float = 0.0  # of the ball: H + shift·I is what its members feel
+    at_lower: Vector = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # members at their lower bound
+    at_upper: Vector = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    def full(self, n: int) -> Vector:
+        """The point as a vector of length n."""
+        x = np.zeros(n)
+        x[self.support] = self.x
+        return x
+
+
+class Task:
+    """min φ over C with at most k nonzeros, some variables forced in or out, nonzeros at least `floor` in size."""
+
+    def __init__(
+        self,
+        loss: Loss,
+        C: ConvexSet,
+        n: int,
+        k: int,
+        *,
+        forced_in: Vector,
+        forced_out: Vector,
+        floor: float = 0.0,
+        deadline: float = np.inf,
+    ) -> None:
+        self.loss, self.C, self.n, self.k, self.floor = loss.as_float64(), C, n, k, floor
+        self.linear: Linear | None = C.linear(n)
+        bound_in = np.zeros(0, dtype=np.intp)
+        if self.linear is not None:
+            bound_in = np.flatnonzero((self.linear.lower > 0) | (self.linear.upper < 0))
+        self.forced = np.union1d(forced_in, bound_in).astype(np.intp)
+        self.allowed = np.ones(n, dtype=bool)
+        self.allowed[forced_out] = False
+        self.model = quadratic_model(self.loss)
+        self.convex = self.loss.convex is not False
+        self.deadline = deadline
+        self.evaluations = 0
+        self._seen: dict[bytes, Candidate | None] = {}
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return time.perf_counter() >= self.deadline
+
+    @property
+    def component(self) -> bool:
+        """Whether this is a sparse principal component: −xᵀVx on a ball."""
+        return isinstance(self.loss, PrincipalComponent) and isinstance(self.C, L2Ball) and self.floor == 0
+
+    @property
+    def exact_gains(self) -> bool:
+        """Whether the table of gains holds the gains themselves: a convex quadratic under equations alone."""
+        return bool(self.convex and self.model is not None and self.linear is not None and self.linear.equations_only and self.floor == 0)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether a second-order model ranks the moves: φ is convex and shows its curvature."""
+        return self.convex and (self.model is not None or isinstance(self.loss, DataFit))
+
+    @property
+    def certifying(self) -> bool:
+        """Whether the gains bound the true ones from above, so that none above 0 proves swap-optimality."""
+        return self.convex and self.model is not None and (self.linear is not None or isinstance(self.C, L2Ball))
+
+    def ranking_model(self, candidate: Candidate) -> Model | None:
+        """The second-order model at a candidate, φ itself if it is quadratic; None if the loss has none."""
+        if self.model is not None:
+            return self.model
+        return model_at(self.loss, candidate.full(self.n)) if isinstance(self.loss, DataFit) else None
+
+    def evaluate(self, support: Vector, hint: Candidate | None = None) -> Candidate | None:
+        """The best point on a support, or None if C has none there. Asked twice, computed once.
+
+        `UnboundedError` where φ falls without end there, and so over C with at most k nonzeros.
+        """
+        support = np.sort(support)
+        key = support.tobytes()
+        if key not in self._seen:
+            self.evaluations += 1
+            try:
+                self._seen[key] = self._solve(support, hint)
+            except InfeasibleError:
+                self._seen[key] = None
+        return self._seen[key]
+
+    def _solve(self, support: Vector, hint: Candidate | None) -> Candidate | None:
+        if not support.size:
+            return self._at_zero()
+        if self.component:
+            return self._leading_component(support, hint)
+        if self.linear is not None and self.linear.on(support) is None:
+            return None
+        if self.model is None or not self.convex or (self.linear is None and not isinstance(self.C, L2Ball)):
+            return self._by_polish(support, hint)
+        H, c = self.model.block(support), -self.model.r[support]
+        if isinstance(self.C, L2Ball):
+            x = minimize_on_ball(H, c, self.C.radius, np.zeros(support.size))
+            shift = max(0.0, -float((H @ x + c) @ x) / max(float(x @ x), 1e-300))
+            found, nothing = Solution(x, np.zeros(support.size), np.zeros(0), _none(support.size)), shift
+        else:
+            found, nothing = self._quadratic_program(H, c, support, hint), 0.0
+        value = float(0.5 * found.x @ H @ found.x + c @ found.x) + self.model.constant
+        return self._candidate(support, found, value, nothing)
+
+    def _at_zero(self) -> Candidate | None:
+        """x = 0, the only point on the empty support."""
+        zero = np.zeros(self.n)
+        if not self.C.contains(zero):
+            return None
+        rows = 0 if self.linear is None else self.linear.h.size
+        return Candidate(np.zeros(0, dtype=np.intp), np.zeros(0), self.loss.value(zero), np.zeros(0), np.zeros(rows))
+
+    def _leading_component(self, support: Vector, hint: Candidate | None) -> Candidate:
+        """The leading eigenvector of V_SS, as long as the ball allows; its sign is free: the largest entry is positive."""
+        assert self.model is not None
+        assert isinstance(self.C, L2Ball)
+        nothing = np.zeros(support.size)
+        if support.size:
+            start = None if hint is None else hint.full(self.n)[support]
+            value, x = leading_eigenvector(-0.5 * self.model.block(support), start)
+            if value > 0:
+                radius = self.C.radius
+                x = x * (radius if x[np.argmax(np.abs(x))] > 0 else -radius)
+                return Candidate(support, x, -value * radius**2, nothing, np.zeros(0))
+        return Candidate(support, nothing, 0.0, nothing, np.zeros(0))  # no variance: 0 is as good as anything
+
+    def _quadratic_program(self, H: Vector, c: Vector, support: Vector, hint: Candidate | None) -> Solution:
+        assert self.linear is not None
+        linear = self.linear.on(support)
+        assert linear is not None
+        if linear.equations_only and not self.floor:
+            K = np.block([[H, linear.E.T], [linear.E, np.zeros((linear.f.size, linear.f.size))]])
+            u = solve_symmetric(K, np.concatenate([-c, linear.f]))
+            if linear.f.size and np.abs(linear.E @ u[: support.size] - linear.f).max() > 1e-9 * max(1.0, np.abs(linear.f).max()):
+                raise InfeasibleError("the equations have no solution on this support")
+            return Solution(u[: support.size], np.zeros(support.size), np.zeros(0), _none(support.size))
+        if self.floor:
+            linear = self._floored(H, c, linear)
+        return solve_qp(H, c, linear, _guess(support, hint, linear))
+
+    def _floored(self, H: Vector, c: Vector, linear: Linear) -> Linear:
+        """The polyhedron with each variable at least `floor` in size, on the side that its bounds or the optimum without floor choose."""
+        lower, upper = linear.lower.copy(), linear.upper.copy()
+        positive = lower >= 0
+        negative = (upper <= 0) & ~positive
+        either = ~(positive | negative)
+        if either.any():
+            x = solve_qp(H, c, linear).x
+            positive |= either & (x >= 0)
+            negative |= either & (x < 0)
+        lower[positive] = np.maximum(lower[positive], self.floor)
+        upper[negative] = np.minimum(upper[negative], -self.floor)
+        if (lower > upper).any():
+            raise InfeasibleError("an upper bound is below the least position")
+        return Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)
+
+    def polish_candidate(self, candidate: Candidate) -> Polished:
+        """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
+        if not candidate.support.size:
+            return Polished(candidate.x, candidate.value, 0.0, Products())
+        problem = restricted_problem(self.loss, self.C, candidate.support)
+        if self.floor:
+            assert self.linear is not None
+            whole = self.linear.on(candidate.support)
+            assert whole is not None
+            low = np.where(candidate.x > 0, np.maximum(whole.lower, self.floor), whole.lower)
+            high = np.where(candidate.x < 0, np.minimum(whole.upper, -self.floor), whole.upper)
+            floored = Polyhedron(whole.G, whole.h, whole.E, whole.f, low, high)
+            problem = Problem(problem.loss, problem.penalty, floored, problem.n)
+        return polish_problem(problem, candidate.x, self.deadline)
+
+    def _by_polish(self, support: Vector, hint: Candidate | None) -> Candidate:
+        start = np.zeros(support.size) if hint is None else hint.full(self.n)[support]
+        found = polish(self.loss, self.C, support, start)
+        rows = 0 if self.linear is None else self.linear.h.size
+        return self._candidate(support, Solution(found.z, np.zeros(support.size), np.zeros(rows), _none(support.size)), found.value, 0.0)
+
+    def _candidate(self, support: Vector, found: Solution, value: float, shift: float) -> Candidate:
+        """What was found, without the members at 0: they are free seats, unless forced in."""
+        keep = (found.x != 0) | np.isin(support, self.forced)
+        at_lower, at_upper = support[found.active.at_lower & keep], support[found.active.at_upper & keep]
+        return Candidate(support[keep], found.x[keep], value, found.bound_price[keep], found.row_price, shift, at_lower, at_upper)
+
+
+def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vector]:
+    """λ_max and its eigenvector of a positive semidefinite matrix: by power iteration from a near one, where that settles soon."""
+    if start is not None and start.any():
+        x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # not blind to any direction
+        x /= np.linalg.norm(x)
+        for _ in range(POWER_STEPS):
+            y = block @ x
+            value = float(x @ y)
+            if float(np.abs(y - value * x).max()) <= 1e-12 * abs(value):
+                return value, x
+            x = y / max(float(np.linalg.norm(y)), 1e-300)
+    values, vectors = np.linalg.eigh(block)
+    return float(values[-1]), np.asarray(vectors[:, -1])
+
+
+def _none(k: int) -> Active:
+    off = np.zeros(k, dtype=bool)
+    return Active(off, off, np.zeros(0, dtype=bool))
+
+
+def _guess(support: Vector, hint: Candidate | None, linear: Linear) -> Active | None:
+    """The active constraints of a neighbouring support, where this one has them."""
+    if hint is None:
+        return None
+    return Active(
+        np.isin(support, hint.at_lower) & np.isfinite(linear.lower),
+        np.isin(support, hint.at_upper) & np.isfinite(linear.upper),
+        hint.row_price > 0,
+    )
