@@ -97,6 +97,7 @@ def solve_auto(
         status = Status.CALLBACK_STOP
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+        progress.best = progress.best or _some_point(task, begin)
     except UnboundedError:  # on one support, so altogether
         status = Status.UNBOUNDED
         progress.best = progress.best or _some_point(task, begin)

@@ -155,12 +155,18 @@ class Problem:
     def measure_scale(self, point: Point) -> None:
         """Take the size of the data's pull, against which a residual is small or not.
 
-        That is ‖∇f(0)‖, with no product for the image of 0·point; where 0 is not in C, φ may not exist there, and ‖∇f(x)‖ is taken.
+        That is ‖∇f(0)‖, with no product for the image of 0·point. Where 0 is not in C a custom φ may not exist there, and the point of C
+        nearest to 0 takes its place.
         """
         if self._scale is None:
             zero = self.zeros()
-            at_zero = 0.0 * point if bool(namespace(zero).any(point.x != 0)) and self.C.contains(zero) else point
-            self._scale = norm(self.grad_f(at_zero))
+            if not bool(namespace(zero).any(point.x != 0)):
+                reference = point
+            elif self.loss.defined_everywhere or self.C.contains(zero):
+                reference = 0.0 * point
+            else:
+                reference = self.point(self.C.project(zero))
+            self._scale = norm(self.grad_f(reference))
 
     def relative(self, residual: float, gradient: Array) -> float:
         """A stationarity residual relative to the size of the gradients met."""

@@ -26,6 +26,8 @@ class Loss(ABC):
     kind: Array  # an empty vector that carries the namespace, dtype and device of x
     forward_cost: int = 1  # products with the data for an image
     adjoint_cost: int = 1  # products with the data for a gradient, its image given
+    defined_everywhere: bool = True  # whether φ exists outside C too
+    rounding: float = 2.3e-16  # of a value or gradient, where it is coarser than that of x
     curvature_gradients: int = 0  # gradients that one curvature costs
     has_hessian: bool = True
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
@@ -83,6 +85,7 @@ class Restricted(Loss):
         self.convex, self.kind = inner.convex, inner.kind
         self.forward_cost, self.adjoint_cost = inner.forward_cost, inner.adjoint_cost
         self.curvature_gradients = inner.curvature_gradients
+        self.defined_everywhere, self.rounding = inner.defined_everywhere, inner.rounding
         self.has_hessian = self.n <= DIFFERENCES
 
     def _embed(self, z: Array) -> Array:
@@ -102,10 +105,13 @@ class Restricted(Loss):
 
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
         """∇²φ(x) by central differences of the gradient: 2n gradients."""
-        h = 1e-5 * max(1.0, float(np.abs(x).max(initial=0.0)))
+        h = self.rounding ** (1 / 3) * max(1.0, float(np.abs(x).max(initial=0.0)))
         slopes = [(self.gradient(x + h * e) - self.gradient(x - h * e)) / (2.0 * h) for e in np.eye(x.size)]
         H = np.array(slopes)
-        return np.asarray((H + H.T) / 2.0)
+        values, vectors = np.linalg.eigh((H + H.T) / 2.0)
+        noise = 1e4 * self.rounding ** (2 / 3) * np.abs(values).max()  # what differences leave of a flat direction
+        values[np.abs(values) <= noise] = 0.0
+        return np.asarray((vectors * values) @ vectors.T)
 
     def lipschitz(self) -> float:
         return self.inner.lipschitz()

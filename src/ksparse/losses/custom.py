@@ -9,7 +9,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.arrays import Array, dot, finite, is_array, like, norm, to_float64
+from ksparse.arrays import Array, dot, epsilon, finite, is_array, like, norm, to_float64
 from ksparse.checks import check_callable, check_integer, check_number
 from ksparse.losses.base import Loss, Restricted
 
@@ -23,6 +23,7 @@ class Custom(Loss):
     has_hessian = False
     forward_cost = adjoint_cost = 0  # there is no data we know of
     curvature_gradients = 2
+    defined_everywhere = False
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class Custom(Loss):
         copy.__dict__.update(self.__dict__)
         copy.n = int(x.shape[0])
         copy.kind = x[:0]
+        copy.rounding = epsilon(x)
         return copy
 
     def as_float64(self) -> Custom:
@@ -85,6 +87,7 @@ class Custom(Loss):
         if compat.is_numpy_array(kind) and kind.dtype == np.float64:
             return self
         copy = self.for_vectors_like(np.zeros(self.n or 0))
+        copy.rounding = epsilon(kind)
         copy._value = lambda x: value(like(x, kind))
         copy._gradient = lambda x: to_float64(gradient(like(x, kind)))
         return copy

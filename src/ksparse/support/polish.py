@@ -22,6 +22,7 @@ from ksparse.support.quadratic import can_minimize_quadratic, minimize_quadratic
 
 KKT = 1e-8  # the relative residual that is promised
 NEWTON_STEPS = 100
+STEPS = 20_000  # of the first-order methods, for an answer
 
 
 @dataclass(frozen=True)
@@ -34,23 +35,28 @@ class Polished:
     products: Products  # what it cost
 
 
-def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf) -> Polished:
+def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf, steps: int = STEPS) -> Polished:
     """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
 
-    `UnboundedError` where φ falls without end there.
+    `UnboundedError` where φ falls without end there. `steps` bounds the first-order methods, where they are needed.
     """
-    return polish_problem(restricted_problem(loss, C, support), start, deadline)
+    return polish_problem(restricted_problem(loss, C, support), start, deadline, steps)
 
 
-def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf) -> Polished:
+def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf, steps: int = STEPS) -> Polished:
     """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
     if problem.loss.has_hessian and can_minimize_quadratic(problem.C, problem.n):
         x = _newton(problem, x)
     l = curvature_bound(problem, x)  # noqa: E741
-    if problem.residual(x, l) > KKT:
-        x = _first_order(problem, x, deadline)
+    if problem.residual(x, l) > promised(problem.loss):
+        x = _first_order(problem, x, deadline, steps)
     return Polished(x.x, problem.F(x), problem.residual(x, l), problem.products)
+
+
+def promised(loss: Loss) -> float:
+    """The residual that can be promised: 1e-8, more where the loss itself is computed in single precision."""
+    return max(KKT, 1e2 * loss.rounding)
 
 
 def restricted_problem(loss: Loss, C: ConvexSet, support: Vector) -> Problem:
@@ -61,10 +67,11 @@ def restricted_problem(loss: Loss, C: ConvexSet, support: Vector) -> Problem:
 def curvature_bound(problem: Problem, x: Point) -> float:
     """A curvature of the size of ∇²φ at x, to measure residuals with."""
     L = problem.loss.lipschitz()
-    if not np.isfinite(L):
-        size = float(np.linalg.norm(x.gradient))
-        L = abs(problem.curvature(x, problem.point(x.gradient / size))) if size > 0 else 1.0
-    return max(L, 1e-300)
+    if not np.isfinite(L):  # the largest along a few directions: the gradient alone is noise at an optimum
+        directions = (x.gradient, x.x, np.random.default_rng(0).standard_normal(problem.n))
+        units = [d / np.linalg.norm(d) for d in directions if np.linalg.norm(d) > 0]
+        L = max(abs(problem.curvature(x, problem.point(unit))) for unit in units)
+    return max(L, 1e-30)
 
 
 def _newton(problem: Problem, x: Point) -> Point:
@@ -101,14 +108,14 @@ def _newton(problem: Problem, x: Point) -> Point:
     return x
 
 
-def _first_order(problem: Problem, x: Point, deadline: float) -> Point:
+def _first_order(problem: Problem, x: Point, deadline: float, steps: int) -> Point:
     """Our own methods, for sets and losses without a direct solve.
 
     A line search compares values of F, which tell points apart to the square root of rounding only. So backtracking brings x
     near, and the fixed step, which compares nothing, brings it home.
     """
     monotone = problem.loss.convex is False
-    near = _run(PDCA() if monotone else APDCA(), problem, x.x, 5_000, deadline)
+    near = _run(PDCA() if monotone else APDCA(), problem, x.x, steps // 4, deadline)
     if near is None:
         return x
     if near.status is Status.UNBOUNDED:
@@ -119,7 +126,7 @@ def _first_order(problem: Problem, x: Point, deadline: float) -> Point:
     best, slack = min(x, problem.point(near.x), key=problem.F), 1e-13 * abs(problem.F(x))
     for _ in range(8):  # an estimated L may be too small: then F rises, and L is raised
         rule = FixedStep(max(L, 1e-30))
-        home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, 20_000, deadline)
+        home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, steps, deadline)
         if home is not None and problem.F(problem.point(home.last)) <= problem.F(best) + slack:
             return problem.point(home.last)
         L *= 4.0
@@ -129,7 +136,7 @@ def _first_order(problem: Problem, x: Point, deadline: float) -> Point:
 def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float) -> Run | None:
     """A run to a tenth of the promised residual; None if the user's function refused a point on the way."""
     left = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
-    stopping = Stopping(tol=0.0, tol_residual=KKT / 10, max_iter=steps, max_time=left, rule="step")
+    stopping = Stopping(tol=0.0, tol_residual=promised(problem.loss) / 10, max_iter=steps, max_time=left, rule="step")
     try:
         return drive(method, problem, x, stopping, catch_interrupt=False)
     except ValueError:  # NaN from a step too far

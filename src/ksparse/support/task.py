@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ksparse.errors import InfeasibleError
+from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.losses import DataFit, Loss, PrincipalComponent
 from ksparse.problem import Problem, Products
 from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
@@ -18,6 +18,7 @@ from ksparse.support.polish import Polished, polish, polish_problem, restricted_
 from ksparse.support.quadratic import minimize_on_ball
 
 POWER_STEPS = 40
+SEARCH_STEPS = 400  # of the first-order methods, for a value to compare
 _START = np.random.default_rng(0).standard_normal(1024)
 
 
@@ -166,6 +167,10 @@ class Task:
             u = solve_symmetric(K, np.concatenate([-c, linear.f]))
             if linear.f.size and np.abs(linear.E @ u[: support.size] - linear.f).max() > 1e-9 * max(1.0, np.abs(linear.f).max()):
                 raise InfeasibleError("the equations have no solution on this support")
+            if np.abs(K[: support.size] @ u + c).max() > 1e-6 * max(
+                float(np.abs(c).max()), float(np.abs(H).max()) * float(np.abs(u).max())
+            ):
+                raise UnboundedError("the linear part falls along a direction of no curvature")
             return Solution(u[: support.size], np.zeros(support.size), np.zeros(0), _none(support.size))
         if self.floor:
             linear = self._floored(H, c, linear)
@@ -204,7 +209,7 @@ class Task:
 
     def _by_polish(self, support: Vector, hint: Candidate | None) -> Candidate:
         start = np.zeros(support.size) if hint is None else hint.full(self.n)[support]
-        found = polish(self.loss, self.C, support, start)
+        found = polish(self.loss, self.C, support, start, self.deadline, SEARCH_STEPS)
         rows = 0 if self.linear is None else self.linear.h.size
         return self._candidate(support, Solution(found.z, np.zeros(support.size), np.zeros(rows), _none(support.size)), found.value, 0.0)
 
