@@ -14,7 +14,7 @@ from ksparse.losses import (
     Quadratic,
     autodiff,
 )
-from ksparse.methods import APDCA, GIST, IHT, PDCA, NmAPG, PDCAe
+from ksparse.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, NmAPG, PDCAe
 from ksparse.minimize import minimize, minimize_penalized
 from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, TopK1, TopK2
 from ksparse.penalties.weight import weight_max
@@ -43,7 +43,10 @@ __all__ = [
     "GIST",
     "IHT",
     "L1",
+    "L1DCA",
+    "L1PDCA",
     "MCP",
+    "MIPDCA",
     "PDCA",
     "SCAD",
     "Backtracking",

@@ -123,8 +123,7 @@ class _Loop:
 
     def begin(self, x0: Array) -> None:
         """The state at t = 0."""
-        # a prox with next to no weight is the projection onto the domain of g1
-        self.start = self.best = self.mark = self.problem.point(self.problem.prox_g1(x0, RUNAWAY))
+        self.start = self.best = self.mark = self.problem.enter(x0)
         self.problem.measure_scale(self.start)
         self.s = self.method.init(self.problem, self.start)
         self.log.add(self.problem.F(self.start), self.s, self.problem.products.total)
@@ -185,7 +184,7 @@ def _drifts(problem: Problem, mark: Point, x: Point) -> bool:
     if not drop > 1e-12 * abs(problem.F(x)):
         return False
     for factor in (1e2, 1e4, 1e6):
-        far = problem.point(problem.prox_g1(x.x + factor * d, RUNAWAY))
+        far = problem.enter(x.x + factor * d)
         if not problem.F(far) <= problem.F(x) - 0.5 * factor * drop:
             return False
     return True

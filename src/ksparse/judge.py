@@ -17,9 +17,7 @@ from ksparse.methods import Method
 from ksparse.problem import Problem, Products
 from ksparse.result import Result, Status, Trace
 from ksparse.sets import ConvexSet
-from ksparse.sets.base import Vector
-from ksparse.support.polish import Polished
-from ksparse.support.rounding import cut_to_sparse
+from ksparse.support.rounding import Rounded, cut_to_sparse
 from ksparse.support.task import Task
 
 STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary
@@ -41,27 +39,34 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float) 
 
 
 def judge_sparse(
-    loss: Loss, C: ConvexSet, k: int, rho: float | None, x: Array, run: Run, name: str,
-    resolve: Callable[[], tuple[Vector, Polished]], products: Products, elapsed: float,
-) -> Result:  # fmt: skip
-    """The result of a run on the k-sparse problem: x cut to k entries, re-solved on them by `resolve`, and judged."""
-    status, residual = run.status, math.inf
+    loss: Loss,
+    C: ConvexSet,
+    k: int,
+    rho: float | None,
+    run: Run,
+    name: str,
+    rounded: Callable[[], Rounded],
+    products: Products,
+    elapsed: float,
+) -> Result:
+    """The result of a run on the k-sparse problem: its x made k-sparse by `rounded`, and judged."""
+    x, status, residual, itself, accepted = run.x, run.status, math.inf, False, ACCEPTED
     try:
         if status is Status.UNBOUNDED:
             raise UnboundedError(status.message)
-        support, polished = resolve()
-        x, residual = like(embed(polished.z, support, int(x.shape[0])), x), polished.residual
-        products = _sum(products, polished.products)
+        found = rounded()
+        x, residual, itself = like(embed(found.polished.z, found.support, int(x.shape[0])), x), found.polished.residual, found.itself
+        products = _sum(products, found.polished.products)
+        accepted = STATIONARY if found.solved and epsilon(x) < 1e-10 else ACCEPTED
     except UnboundedError:  # nothing to re-solve: φ has no minimum on the support
         status, x = Status.UNBOUNDED, cut_to_sparse(C, x, k)
     except KeyboardInterrupt:
         status, x = Status.INTERRUPTED, cut_to_sparse(C, x, k)
     if status is Status.SETTLED and residual <= STATIONARY:
         status = Status.STATIONARY
-    accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
     return _result(
         x, loss.value(x), C, k, residual, status, accepted,
-        nit=run.nit, products=products, elapsed=elapsed, method=name, rho=rho, trace=run.trace,
+        nit=run.nit, products=products, elapsed=elapsed, method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
     )  # fmt: skip
 
 
@@ -88,11 +93,23 @@ def judge_auto(loss: Loss, C: ConvexSet, task: Task, progress: Progress, status:
 
 
 def best_of(results: list[Result], elapsed: float) -> Result:
-    """The best answer of several weights, good ones first, with a row for each; a limit or a stop of the last one is that of all."""
+    """The best answer of several weights, with a row for each; a limit or a stop of the last one is that of all.
+
+    Successes come first, and among them those whose method ended k-sparse by itself, as the paper chooses the weight.
+    """
     outcomes = [
-        {"rho": r.rho, "fun": r.fun, "nonzeros": int(r.support.size), "maxcv": r.maxcv, "status": r.status, "nit": r.nit} for r in results
+        {
+            "rho": r.rho,
+            "fun": r.fun,
+            "nonzeros": int(r.support.size),
+            "k_sparse": r.outcomes[0]["k_sparse"],
+            "maxcv": r.maxcv,
+            "status": r.status,
+            "nit": r.nit,
+        }
+        for r in results
     ]
-    best, last = min(results, key=lambda r: (not r.success, r.fun)), results[-1].status
+    best, last = min(results, key=lambda r: (not r.success, not r.outcomes[0]["k_sparse"], r.fun)), results[-1].status
     fields: dict[str, Any] = {**best.__dict__, "elapsed": elapsed, "outcomes": outcomes}
     fields |= {name: sum(getattr(r, name) for r in results) for name in ("nfev", "njev")}
     if last in ENDED_EARLY or last is Status.UNBOUNDED:

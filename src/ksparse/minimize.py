@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,16 @@ from ksparse.drive import Stopping, drive
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.judge import ENDED_EARLY, best_of, judge_auto, judge_penalized, judge_sparse
 from ksparse.losses import Custom, Loss
-from ksparse.methods import APDCA, GIST, IHT, PDCA, Method, NmAPG, PDCAe
-from ksparse.penalties import Cardinality, Penalty, TopK2
+from ksparse.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
+from ksparse.penalties import BigM, Cardinality, Penalty, TopK1, TopK2
 from ksparse.problem import Problem
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.steps import Backtracking, FixedStep, StepRule, check_rule
-from ksparse.support.rounding import round_to_sparse
+from ksparse.support.rounding import round_to_sparse, take_as_sparse
 from ksparse.support.task import Task
 
+EXACT_PENALTY = (L1PDCA, L1DCA, MIPDCA)  # their answers are k-sparse by themselves, for weights that are large enough
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
 N_RESTARTS = 4  # perturbed restarts of "auto" unless told otherwise
 START_TOL = 1e-4  # relative change of F at which a first-order start of "auto" has done its part
@@ -37,6 +39,9 @@ METHODS: dict[str, Callable[[StepRule], Method]] = {
     "gist": GIST,
     "nmapg": NmAPG,
     "iht": IHT,
+    "l1pdca": L1PDCA,
+    "l1dca": lambda rule: L1DCA(),
+    "mipdca": lambda rule: MIPDCA(),
 }
 
 
@@ -114,8 +119,9 @@ def minimize(
 
     loss, k, C : φ, the number of nonzeros allowed, and a set (default: the whole space).
     method : "auto", our best: starts of several kinds, each improved by exchanging variables until none helps. Or one of the
-        paper's methods, rounded and re-solved on the support: "apdca", "pdca", "pdcae", "gist", "nmapg" on φ + ρ(‖x‖² − |||x|||²_{k,2}),
-        "iht" on the constraint itself, or a method object.
+        paper's methods: "apdca", "pdca", "pdcae", "gist", "nmapg" on φ + ρ(‖x‖² − |||x|||²_{k,2}), rounded and re-solved on the
+        support; "iht" on the constraint itself; "l1pdca", "l1dca" on φ + ρ(‖x‖₁ − |||x|||_{k,1}) and "mipdca" on relaxed indicators,
+        taken as they are where k-sparse (the last two need ksparse[baselines]); or a method object.
     rho : for the paper's methods the penalty weight, a sequence of weights, or "auto" for the paper's grid 10⁻⁴…10⁴; of several the
         best answer is returned. For method="auto" the weights of its penalised starts; "auto" takes them from the data.
     x0 : a start. "auto" always searches from its support too, so the answer is never worse than a feasible k-sparse x0. The paper's
@@ -153,27 +159,24 @@ def _penalised_grid(
     deadline = np.inf if stopping.max_time is None else started + stopping.max_time
     for weight in weights:
         left = None if stopping.max_time is None else max(0.0, deadline - time.perf_counter())
-        penalty = Cardinality(k, C) if weight is None else TopK2(weight, k)
-        problem = Problem(loss, penalty, WholeSpace() if weight is None else C, n)
+        problem = _sparse_problem(method, loss, C, n, k, weight)
         begin = problem.zeros() + 1.0 / n if start is None else start
         run = drive(method, problem, begin, replace(stopping, max_time=left), callback=callback, verbose=verbose)
-        results.append(
-            judge_sparse(
-                loss,
-                C,
-                k,
-                weight,
-                run.x,
-                run,
-                method.name,
-                lambda x=run.x: round_to_sparse(loss, C, x, k, deadline),  # type: ignore[misc]
-                problem.products,
-                time.perf_counter() - started,
-            )
-        )
+        rounding = take_as_sparse if isinstance(method, EXACT_PENALTY) else round_to_sparse
+        rounded = partial(rounding, loss, C, run.x, k, deadline)
+        results.append(judge_sparse(loss, C, k, weight, run, method.name, rounded, problem.products, time.perf_counter() - started))
         if results[-1].status in ENDED_EARLY or results[-1].status is Status.UNBOUNDED:
             break
     return best_of(results, time.perf_counter() - started)
+
+
+def _sparse_problem(method: Method, loss: Loss, C: ConvexSet, n: int, k: int, weight: float | None) -> Problem:
+    """The penalised problem that a method is for."""
+    if weight is None:
+        return Problem(loss, Cardinality(k, C), n=n)
+    if isinstance(method, MIPDCA):
+        return Problem(loss, BigM(weight, k), C, n)
+    return Problem(loss, TopK1(weight, k) if isinstance(method, EXACT_PENALTY) else TopK2(weight, k), C, n)
 
 
 def _task(loss: Loss, C: ConvexSet, n: int, k: int, forced_in: Any, forced_out: Any, min_nonzero: float, deadline: float) -> Task:

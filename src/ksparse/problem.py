@@ -90,8 +90,6 @@ class Problem:
         self, loss: Loss, penalty: Penalty, C: ConvexSet | None = None, n: int | None = None, products: Products | None = None
     ) -> None:
         C = WholeSpace() if C is None else C
-        if not penalty.supports(C):
-            raise MissingPieceError(f"{penalty} needs the prox of an l1 norm on {C}, which has no closed form: use TopK2")
         length = loss.n or C.n or n
         if length is None:
             raise ValueError("the number of variables is not known: give x0, or n to the loss")
@@ -133,6 +131,10 @@ class Problem:
     def subgradient_g2(self, point: Point) -> Array:
         """One s(x) ∈ ∂g2(x)."""
         return self.penalty.subgradient_g2(point.x)
+
+    def enter(self, x: Array) -> Point:
+        """The point of the domain that a run started at x begins from."""
+        return self.point(self.penalty.enter(self.C, x))
 
     def in_domain(self, point: Point) -> bool:
         """Whether F is finite at x: x ∈ C."""
@@ -195,6 +197,14 @@ class Problem:
         regrouped = Problem(self.loss, Whole(self.penalty), WholeSpace(), self.n, self.products)
         regrouped._scale = self._scale
         return regrouped
+
+
+def require_prox(problem: Problem, method: str) -> None:
+    """Refuse a penalty on a set, where the prox of g1 and the set together has no closed form."""
+    if not problem.penalty.supports(problem.C):
+        raise MissingPieceError(
+            f"{method} needs the prox of g1 on C; {problem.penalty} on {problem.C} has none in closed form: use TopK2, or l1dca in minimize"
+        )
 
 
 def require_whole_prox(problem: Problem, method: str) -> None:

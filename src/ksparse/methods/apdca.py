@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ksparse.arrays import sqnorm
 from ksparse.checks import check_number
-from ksparse.problem import Point, Problem
+from ksparse.problem import Point, Problem, require_prox
 from ksparse.steps import Backtracking, Memory, Step, StepRule, check_rule
 
 
@@ -63,7 +63,7 @@ class APDCA:
         check_number(self.eta, "eta", above=0, at_most=1)
 
     def require(self, problem: Problem) -> None:
-        """APDCA needs nothing beyond the pieces' contract."""
+        require_prox(problem, self.name)
 
     def init(self, problem: Problem, x: Point) -> APDCAState:
         memory = self.rule.start(problem, x)

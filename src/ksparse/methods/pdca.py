@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ksparse.problem import Point, Problem
+from ksparse.problem import Point, Problem, require_prox
 from ksparse.steps import Backtracking, Memory, StepRule, check_rule
 
 
@@ -39,7 +39,7 @@ class PDCA:
         check_rule(self.rule)
 
     def require(self, problem: Problem) -> None:
-        """PDCA needs nothing beyond the pieces' contract."""
+        require_prox(problem, self.name)
 
     def init(self, problem: Problem, x: Point) -> PDCAState:
         return PDCAState(x, self.rule.start(problem, x))

@@ -12,7 +12,7 @@ from typing import ClassVar
 from ksparse.arrays import dot
 from ksparse.checks import check_integer
 from ksparse.errors import MissingPieceError
-from ksparse.problem import Point, Problem
+from ksparse.problem import Point, Problem, require_prox
 from ksparse.steps import FixedStep, Memory, StepRule, check_rule
 
 
@@ -56,6 +56,7 @@ class PDCAe:
         check_integer(self.restart, "restart", 1)
 
     def require(self, problem: Problem) -> None:
+        require_prox(problem, self.name)
         if problem.loss.convex is False:
             name = type(problem.loss).__name__
             raise MissingPieceError(f"pdcae needs a convex loss; {name} is not convex here: use apdca")

@@ -6,9 +6,9 @@ from ksparse.penalties.l1 import L1
 from ksparse.penalties.l1_minus_l2 import L1MinusL2
 from ksparse.penalties.log_sum import LogSum
 from ksparse.penalties.mcp import MCP
-from ksparse.penalties.none import Cardinality, NoPenalty, Whole
+from ksparse.penalties.none import BigM, Cardinality, NoPenalty, Whole
 from ksparse.penalties.scad import SCAD
 from ksparse.penalties.top_k1 import TopK1
 from ksparse.penalties.top_k2 import TopK2
 
-__all__ = ["L1", "MCP", "SCAD", "CappedL1", "Cardinality", "L1MinusL2", "LogSum", "NoPenalty", "Penalty", "TopK1", "TopK2", "Whole"]
+__all__ = ["L1", "MCP", "SCAD", "BigM", "CappedL1", "Cardinality", "L1MinusL2", "LogSum", "NoPenalty", "Penalty", "TopK1", "TopK2", "Whole"]

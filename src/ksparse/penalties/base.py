@@ -54,6 +54,10 @@ class Penalty(ABC):
         """∇g1(x), where `smooth_curvature` is given."""
         raise NotImplementedError(f"g1 of {type(self).__name__} is not smooth")
 
+    def enter(self, C: ConvexSet, x: Array) -> Array:
+        """The point of dom g1 ∩ C that a run started at x begins from."""
+        return C.project(x)
+
     def supports(self, C: ConvexSet) -> bool:
         """Whether the prox of g1 + I_C is closed-form."""
         return True
@@ -80,6 +84,10 @@ class L1Based(Penalty):
 
     def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
         return C.shrink(u, self.weight * t)
+
+    def enter(self, C: ConvexSet, x: Array) -> Array:
+        """The point of dom g1 ∩ C that a run started at x begins from."""
+        return C.project(x)
 
     def supports(self, C: ConvexSet) -> bool:
         return C.has_shrink

@@ -6,7 +6,7 @@ import math
 
 from ksparse.arrays import Array, namespace, zeros_like
 from ksparse.checks import check_integer
-from ksparse.penalties.base import Penalty
+from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
 
 
@@ -78,5 +78,18 @@ class Cardinality(Penalty):
     def prox(self, u: Array, t: float) -> Array:
         return self.C.project_sparse(u, self.k)
 
+    def enter(self, C: ConvexSet, x: Array) -> Array:
+        return self.C.project_sparse(x, self.k)
+
     def weight_max(self, gradient: Array) -> float:
         return math.inf
+
+
+class BigM(NoPenalty):
+    """The weight and cardinality of MIP-DCA, whose penalty ρ(1 − u)ᵀu lives on indicators beside x and is 0 on x itself."""
+
+    def __init__(self, rho: float, k: int) -> None:
+        self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
+
+    def check_length(self, n: int) -> None:
+        check_integer(self.k, "k", 1, n)

@@ -1,0 +1,127 @@
+"""The convex subproblems of ℓ1-DCA and MIP-DCA, for Clarabel: min γ(x) + qᵀz over C and a few linear constraints.
+
+The variables are z = [x, e, r]: x itself, one extra variable per entry (a bound on |x|, or the indicator u), and the residual
+r of a quadratic form in factor form, so that γ = a‖r‖² with Ax − r = b and no n × n matrix is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ksparse.arrays import is_array, to_float64
+from ksparse.errors import MissingPieceError
+from ksparse.losses import LeastSquares, Loss, QuadraticForm
+from ksparse.losses.matrix import dense
+from ksparse.sets import ConvexSet, L1Ball, L2Ball
+from ksparse.sets.base import Vector
+
+INSTALL = "needs the solver Clarabel: pip install 'ksparse[baselines]'"
+
+
+class Subproblem:
+    """min γ(x) + qᵀz over C and `rows`; only q changes from one iteration to the next."""
+
+    def __init__(self, method: str, loss: Loss, C: ConvexSet, n: int) -> None:
+        try:
+            import clarabel
+        except ImportError as error:
+            raise ImportError(f"{method} {INSTALL}") from error
+        self.clarabel, self.method, self.n = clarabel, method, n
+        self.zero: list[tuple[Any, Vector]] = []  # rows M z = v
+        self.less: list[tuple[Any, Vector]] = []  # rows M z ≤ v
+        self.cones: list[tuple[Any, Vector]] = []  # blocks v − M z in a second-order cone
+        self.shift = 0.0  # γ is φ + (shift/2)‖x‖² where φ alone is not convex
+        self._quadratic(method, loss)
+        self._set(method, C)
+        self._solver: Any = None
+
+    def _quadratic(self, method: str, loss: Loss) -> None:
+        """γ, the convex part of φ: P, the linear term, and the rows that define r."""
+        n = self.n
+        self.linear, self.rest = np.zeros(n), 0
+        if isinstance(loss, LeastSquares):
+            root = np.ones(len(loss.b)) if loss.weight is None else np.sqrt(to_float64(loss.weight))
+            factor, target, weight = sp.diags_array(root) @ _sparse(loss.A), root * to_float64(loss.b), 1.0
+        elif isinstance(loss, QuadraticForm) and loss.factored and loss.a > 0:
+            factor, target, weight = _sparse(loss.matrix), np.zeros(loss.matrix.shape[0]), 2.0 * loss.a
+        elif isinstance(loss, QuadraticForm) and loss.a > 0:
+            if loss.convex is False:
+                self.shift = loss.lipschitz()
+            H = 2.0 * loss.a * dense(to_float64(loss.matrix)) + self.shift * np.eye(n)
+            self.P, factor = sp.triu(sp.csc_matrix(H), format="csc"), None
+        elif isinstance(loss, QuadraticForm):  # concave: all of it is linearised
+            self.P, factor = sp.csc_matrix((n, n)), None
+        else:
+            raise MissingPieceError(f"{method} needs a quadratic loss; {type(loss).__name__} is not: use apdca")
+        if isinstance(loss, QuadraticForm) and loss.c is not None and loss.a > 0:
+            self.linear = to_float64(loss.c)
+        if factor is not None:
+            self.rest = factor.shape[0]
+            self.P = sp.block_diag([sp.csc_matrix((n, n)), weight * sp.eye_array(self.rest)], format="csc")
+            self.zero.append((sp.hstack([factor, sp.csc_matrix((self.rest, n)), -sp.eye_array(self.rest)]), target))
+
+    def _set(self, method: str, C: ConvexSet) -> None:
+        linear = C.linear(self.n)
+        if linear is not None:
+            low, high = np.flatnonzero(np.isfinite(linear.lower)), np.flatnonzero(np.isfinite(linear.upper))
+            eye = sp.eye_array(self.n, format="csr")
+            self.less += [(self._on_x(-eye[low]), -linear.lower[low]), (self._on_x(eye[high]), linear.upper[high])]
+            self.less.append((self._on_x(linear.G), linear.h))
+            self.zero.append((self._on_x(linear.E), linear.f))
+        elif isinstance(C, L2Ball):
+            rows = sp.vstack([sp.csr_matrix((1, self.n)), -sp.eye_array(self.n)])
+            self.cones.append((self._on_x(rows), np.append(C.radius, np.zeros(self.n))))
+        elif isinstance(C, L1Ball):
+            self.radius = C.radius
+        else:
+            raise MissingPieceError(f"{method} needs a set that a conic solver knows; {C} is not: use apdca")
+
+    def _on_x(self, M: Any) -> Any:
+        M = sp.csr_matrix(M)
+        return sp.hstack([M, sp.csr_matrix((M.shape[0], self.n + self.rest))])
+
+    def on_extra(self, x_part: Any, e_part: Any, right: Vector) -> None:
+        """Add rows x_part·x + e_part·e ≤ right."""
+        self.less.append((sp.hstack([x_part, e_part, sp.csr_matrix((len(right), self.rest))]), right))
+
+    def absolute_values(self, M: float = 1.0) -> None:
+        """Add |x| ≤ M·e."""
+        eye = sp.eye_array(self.n)
+        self.on_extra(eye, -M * eye, np.zeros(self.n))
+        self.on_extra(-eye, -M * eye, np.zeros(self.n))
+        if hasattr(self, "radius"):
+            self.on_extra(sp.csr_matrix((1, self.n)), M * np.ones((1, self.n)), np.array([self.radius]))
+
+    def solve(self, q_x: Vector, q_e: Vector) -> tuple[Vector, Vector]:
+        """x and e of the optimum, for the linear cost q_xᵀx + q_eᵀe beside γ."""
+        q = np.concatenate([q_x + self.linear, q_e, np.zeros(self.rest)])
+        if self._solver is None:
+            self._solver = self._build(q)
+        else:
+            self._solver.update(q=q)
+        found = self._solver.solve()
+        z = np.asarray(found.x)
+        if str(found.status) not in ("Solved", "AlmostSolved") or not np.isfinite(z).all():
+            raise FloatingPointError(f"Clarabel ended a subproblem of {self.method} with {found.status}")
+        return z[: self.n], z[self.n : 2 * self.n]
+
+    def _build(self, q: Vector) -> Any:
+        c = self.clarabel
+        size = 2 * self.n + self.rest
+        P = sp.block_diag([self.P[: self.n, : self.n], sp.csc_matrix((self.n, self.n)), self.P[self.n :, self.n :]], format="csc")
+        blocks = [*self.zero, *self.less, *self.cones]
+        A = sp.csc_matrix(sp.vstack([M for M, _ in blocks if M.shape[0]])) if blocks else sp.csc_matrix((0, size))
+        b = np.concatenate([v for _, v in blocks])
+        cones = [c.ZeroConeT(sum(len(v) for _, v in self.zero)), c.NonnegativeConeT(sum(len(v) for _, v in self.less))]
+        settings = c.DefaultSettings()
+        settings.verbose = False
+        return c.DefaultSolver(P, q, A, b, cones + [c.SecondOrderConeT(len(v)) for _, v in self.cones], settings)
+
+
+def _sparse(A: Any) -> Any:
+    """A data matrix as a sparse one, which is how Clarabel takes it."""
+    A = to_float64(A)
+    return sp.csc_matrix(A if is_array(A) or sp.issparse(A) else dense(A))

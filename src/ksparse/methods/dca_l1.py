@@ -1,0 +1,55 @@
+"""ℓ1-DCA (Gotoh, Takeda, Tono 2017; paper, eq. naiveDCdecomp): the DC algorithm on the top-(k,1) penalty, over any C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ksparse.errors import MissingPieceError
+from ksparse.methods.conic import Subproblem
+from ksparse.penalties import TopK1
+from ksparse.problem import Point, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class DCAState:
+    """x⁽ᵗ⁾ and the solver that holds the data."""
+
+    x: Point  # x⁽ᵗ⁾
+    subproblem: Subproblem
+    u: np.ndarray[Any, Any] | None = None  # u⁽ᵗ⁾ of MIP-DCA
+    l: float = 1.0  # noqa: E741  # there is no step size
+    residual: float = float("inf")
+
+
+def linearised(problem: Problem, x: Point, shift: float) -> np.ndarray[Any, Any]:
+    """−∇ι(x) for φ = γ − ι: 0 where φ is convex, ∇φ(x) where it is concave, −shift·x where γ = φ + (shift/2)‖·‖²."""
+    if shift:
+        return np.asarray(-shift * x.x)
+    return np.asarray(x.gradient) if problem.loss.convex is False else np.zeros(problem.n)
+
+
+@dataclass(frozen=True)
+class L1DCA:
+    """x⁽ᵗ⁺¹⁾ = argmin γ(x) + ρ‖x‖₁ − ⟨s⁽ᵗ⁾, x⟩ over C, s⁽ᵗ⁾ ∈ ∂(ι + ρ|||·|||_{k,1})(x⁽ᵗ⁾), each by an interior-point solver."""
+
+    name: ClassVar[str] = "l1dca"
+    stop: ClassVar[str] = "objective"
+    patience: ClassVar[int] = 1
+
+    def require(self, problem: Problem) -> None:
+        if not isinstance(problem.penalty, TopK1):
+            raise MissingPieceError(f"l1dca needs the penalty TopK1, not {problem.penalty}")
+
+    def init(self, problem: Problem, x: Point) -> DCAState:
+        subproblem = Subproblem(self.name, problem.loss, problem.C, problem.n)
+        subproblem.absolute_values()  # |x| ≤ e
+        return DCAState(x, subproblem)
+
+    def step(self, problem: Problem, s: DCAState) -> DCAState:
+        assert isinstance(problem.penalty, TopK1)
+        cost = linearised(problem, s.x, s.subproblem.shift) - problem.subgradient_g2(s.x)
+        x, _ = s.subproblem.solve(cost, np.full(problem.n, problem.penalty.rho))
+        return DCAState(problem.point(x), s.subproblem)

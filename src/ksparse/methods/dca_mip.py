@@ -1,0 +1,65 @@
+"""MIP-DCA (Thiao, Pham Dinh, Le Thi 2010; paper, eq. concavepenalty): the DC algorithm on relaxed indicators u ∈ [0, 1]ⁿ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ksparse.checks import check_number
+from ksparse.errors import MissingPieceError
+from ksparse.methods.conic import Subproblem
+from ksparse.methods.dca_l1 import DCAState, linearised
+from ksparse.penalties import BigM
+from ksparse.problem import Point, Problem
+from ksparse.sets.base import Vector
+
+
+@dataclass(frozen=True)
+class MIPDCA:
+    """min φ(x) + ρ(1 − u)ᵀu over C, |x| ≤ Mu, 1ᵀu ≤ k, 0 ≤ u ≤ 1.
+
+    The concave −ρuᵀu (and ι) is linearised, the rest left to an interior-point solver.
+    """
+
+    M: float = 100.0  # the big-M
+    name: ClassVar[str] = "mipdca"
+    stop: ClassVar[str] = "objective"
+    patience: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_number(self.M, "M", above=0)
+
+    def require(self, problem: Problem) -> None:
+        if not isinstance(problem.penalty, BigM):
+            raise MissingPieceError(
+                f"mipdca needs the constraint of at most k nonzeros, not the penalty {problem.penalty}: use minimize(loss, k)"
+            )
+
+    def init(self, problem: Problem, x: Point) -> DCAState:
+        assert isinstance(problem.penalty, BigM)
+        n, k = problem.n, problem.penalty.k
+        subproblem = Subproblem(self.name, problem.loss, problem.C, n)
+        subproblem.absolute_values(self.M)  # |x| ≤ Mu
+        none, eye = sp.csr_matrix((n, n)), sp.eye_array(n)
+        subproblem.on_extra(none, -eye, np.zeros(n))
+        subproblem.on_extra(none, eye, np.ones(n))
+        subproblem.on_extra(sp.csr_matrix((1, n)), np.ones((1, n)), np.array([float(k)]))
+        u = np.full(n, k / n)
+        return DCAState(self._at(problem, x.x, u), subproblem, u)
+
+    def step(self, problem: Problem, s: DCAState) -> DCAState:
+        assert isinstance(problem.penalty, BigM)
+        assert s.u is not None
+        rho = problem.penalty.rho
+        x, u = s.subproblem.solve(linearised(problem, s.x, s.subproblem.shift), rho * (1.0 - 2.0 * s.u))
+        return DCAState(self._at(problem, x, u), s.subproblem, u)
+
+    def _at(self, problem: Problem, x: Vector, u: Vector) -> Point:
+        """x as a point whose F counts the indicators too."""
+        assert isinstance(problem.penalty, BigM)
+        point = problem.point(x)
+        point.F_value = point.phi + problem.penalty.rho * float((1.0 - u) @ u)
+        return point
