@@ -31,6 +31,7 @@ format: .venv/ready-dev
 
 bench: .venv/ready-dev
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/auto.py
 
 clean:
 	rm -rf .venv build dist demo results

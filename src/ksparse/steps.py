@@ -89,12 +89,14 @@ class Backtracking:
 
     sigma: float = 1e-5  # σ ∈ (0, 1)
     eta: float = 2.0  # η > 1
+    shrink: float = 16.0  # l falls by no more than this at once: each doubling back costs a product with the data
     l_min: float = 1e-30
     l_max: float = 1e30
 
     def __post_init__(self) -> None:
         check_number(self.sigma, "sigma", above=0, below=1)
         check_number(self.eta, "eta", above=1)
+        check_number(self.shrink, "shrink", above=1)
         check_number(self.l_min, "l_min", above=0)
         check_number(self.l_max, "l_max", above=self.l_min)
 
@@ -119,7 +121,8 @@ class Backtracking:
             return memory.l
         curvature = dot(dx, problem.grad_f(y) - problem.grad_f(memory.point)) / size
         # along a direction of no or negative curvature the last l is too careful: go twice as far
-        return self._clip(curvature if curvature > 0 else memory.l / 2.0)
+        l = curvature if curvature > 0 else memory.l / 2.0  # noqa: E741
+        return self._clip(max(l, memory.l / self.shrink))
 
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         at_y = s is None  # pDCAₑ takes s elsewhere, where F(y) is no majorant's value

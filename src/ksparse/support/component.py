@@ -131,25 +131,30 @@ def prove_component(task: Task, at: Candidate) -> bool:
 
 def random_components(loss: QuadraticForm, task: Task, count: int, rng: np.random.Generator, sweeps: int = 15) -> list[Vector]:
     """Supports reached by truncated power iteration from many random starts at once, the best first, each once."""
-    X = rng.standard_normal((task.n, count))
-    X[~task.allowed] = 0.0
-    rows = np.arange(count)
-    M = loss.matrix
+    X = rng.standard_normal((count, task.n))  # one start per row
+    rows = np.arange(count)[:, None]
     for _ in range(sweeps):
-        product = np.column_stack([M @ x for x in X.T]) if not isinstance(M, np.ndarray) else M @ X
-        if loss.factored:
-            product = np.column_stack([M.T @ z for z in product.T]) if not isinstance(M, np.ndarray) else M.T @ product
+        _, product = _products(loss, X * task.allowed)
         size = np.abs(product)
-        size[~task.allowed] = -1.0
-        size[task.forced] = np.inf
-        top = np.argpartition(-size, task.k - 1, axis=0)[: task.k]
+        size[:, ~task.allowed] = -1.0
+        size[:, task.forced] = np.inf
+        top = np.argpartition(-size, task.k - 1, axis=1)[:, : task.k]
         X = np.zeros_like(X)
-        X[top, rows] = product[top, rows]
-        X /= np.maximum(np.linalg.norm(X, axis=0), 1e-300)
-    product = M @ X if isinstance(M, np.ndarray) else np.column_stack([M @ x for x in X.T])
-    explained = np.sum(product**2, axis=0) if loss.factored else np.sum(X * product, axis=0)
+        X[rows, top] = product[rows, top]
+        X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
+    explained, _ = _products(loss, X)
     supports: dict[bytes, Vector] = {}
-    for column in np.argsort(-explained, kind="stable"):
-        support = np.sort(top[:, column])
+    for row in np.argsort(-explained, kind="stable"):
+        support = np.sort(top[row])
         supports.setdefault(support.tobytes(), support)
     return list(supports.values())
+
+
+def _products(loss: QuadraticForm, X: Vector) -> tuple[Vector, Vector]:
+    """xᵀVx and Vx for the rows x of X."""
+    M = loss.matrix
+    image = X @ M.T if isinstance(M, np.ndarray) else np.array([M @ x for x in X])
+    if not loss.factored:
+        return np.einsum("ij,ij->i", X, image), image
+    product = image @ M if isinstance(M, np.ndarray) else np.array([M.T @ z for z in image])
+    return np.einsum("ij,ij->i", image, image), product

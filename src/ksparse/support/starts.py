@@ -80,7 +80,7 @@ def starts(
         support = np.flatnonzero(given)
         yield from _as_start("x0", task, given if support.size > task.k else np.where(given != 0, 1.0 + np.abs(given), 0.0))
     if task.component and isinstance(task.loss, QuadraticForm):
-        for support in random_components(task.loss, task, COMPONENTS, rng)[:3]:
+        for support in random_components(task.loss, task, COMPONENTS, rng)[:2]:
             yield Start("power iteration", support)
         return
     yield from _greedy(task)
