@@ -22,8 +22,8 @@ lint: .venv/ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-test: lint
-	$(BIN)/python -m pytest -n auto
+test: lint # the tests run in parallel themselves: one BLAS thread each
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 format: .venv/ready-dev
 	$(BIN)/ruff format .

@@ -47,9 +47,11 @@ def rng():
     return np.random.default_rng(20170130)
 
 
-def _torch_kind(dtype):
+def _torch_kind(dtype, device="cpu"):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    return lambda v: torch.tensor(np.asarray(v), dtype=getattr(torch, dtype))
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    return lambda v: torch.tensor(np.asarray(v), dtype=getattr(torch, dtype), device=device)
 
 
 NAMESPACES = {
@@ -59,6 +61,7 @@ NAMESPACES = {
     "strict32": lambda: lambda v: array_api_strict.asarray(np.asarray(v), dtype=array_api_strict.float32),
     "torch64": lambda: _torch_kind("float64"),
     "torch32": lambda: _torch_kind("float32"),
+    "cuda64": lambda: _torch_kind("float64", "cuda"),
 }
 
 

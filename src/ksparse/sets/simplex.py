@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array_api_compat as compat
 import numpy as np
 
 from ksparse.arrays import Array, embed, indices_of, namespace, norm, take, top_k
@@ -47,7 +48,7 @@ def project_simplex(u: Array, total: float) -> Array:
     xp = namespace(u)
     u = u - xp.max(u)  # the answer does not change, and the sums below stay of the size of the answer
     falling = xp.sort(u, descending=True)
-    count = xp.astype(xp.arange(1, u.shape[0] + 1), u.dtype)
+    count = xp.astype(xp.arange(1, u.shape[0] + 1, device=compat.device(u)), u.dtype)
     tau = (xp.cumulative_sum(falling) - total) / count
     positive = int(xp.sum(xp.astype(falling > tau, xp.int64)))
     x = _positive_part(u - float(tau[positive - 1]))
