@@ -182,7 +182,10 @@ def test_convexity_is_known():
     assert ks.PrincipalComponent(Z.T @ Z).convex is False
     assert ks.PrincipalComponent.from_data(Z).convex is False
     assert ks.MeanVariance.from_returns(Z, 1.0).convex is True
-    assert ks.Quadratic(MATRIX_KINDS["csr"](Z.T @ Z)).convex is None
+    assert ks.Quadratic(MATRIX_KINDS["csr"](Z.T @ Z)).convex is True
+    big = np.diag(np.r_[np.ones(99), -0.01])
+    assert ks.Quadratic(MATRIX_KINDS["csr"](big)).convex is False
+    assert ks.Quadratic(MATRIX_KINDS["operator"](big @ big)).convex is True
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])

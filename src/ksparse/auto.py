@@ -22,7 +22,7 @@ from ksparse.sets.base import Vector
 from ksparse.support.component import prove_component, search_component
 from ksparse.support.generic import search_generic
 from ksparse.support.search import Found, search
-from ksparse.support.starts import all_supports, kicked, seats, starts
+from ksparse.support.starts import Start, all_supports, feasible_candidate, kicked, seats, starts
 from ksparse.support.task import Candidate, Task
 
 ROUND = 8  # restarts perturb the best of the round before: a fixed number, so that the answer does not depend on n_jobs
@@ -44,7 +44,7 @@ class Progress:
         """Note where a search ended, and keep it if it is better."""
         self.searches += 1
         self.swaps += found.swaps
-        if self.best is None or found.best.value < self.best.value:
+        if self.best is None or found.best.value < self.best.value or self.best is found.best:
             self.best, self.proved = found.best, found.proved
         elif found.best.value == self.best.value and np.array_equal(found.best.support, self.best.support):
             self.proved |= found.proved
@@ -83,10 +83,10 @@ def solve_auto(
             return progress, Status.OPTIMAL if task.certifying or task.component else Status.STATIONARY
         seeds = np.random.SeedSequence(random_state)
         rng = np.random.default_rng(seeds.spawn(1)[0])
-        for start in starts(task, loss, C, x0, begin, rng, stopping, weights):
+        for start in starts(task, loss, task.C, x0, begin, rng, stopping, weights):
             progress.iterations += start.iterations
             progress.products += start.products
-            candidate = task.evaluate(start.support)
+            candidate = feasible_candidate(task, start)
             if candidate is not None:
                 progress.take(start.name, local_search(task, candidate), time.perf_counter() - started)
                 tell(progress)
@@ -136,7 +136,8 @@ def _enumerate(task: Task, progress: Progress, started: float) -> bool:
             return False
     if progress.best is None:
         raise InfeasibleError(f"C = {task.C} holds no point with at most k = {task.k} nonzeros: every support was tried")
-    progress.take("enumeration", Found(progress.best, 0, True), time.perf_counter() - started)
+    found = Found(progress.best, 0, task.certifying or task.component)
+    progress.take("enumeration", found, time.perf_counter() - started)
     return True
 
 
@@ -162,8 +163,9 @@ def _restart(
 
 def _searches(task: Task, supports: list[Vector], n_jobs: int | None) -> list[Found | None]:
     def one(support: Vector) -> Found | None:
-        candidate = task.evaluate(support)
-        return None if candidate is None or task.expired else local_search(task, candidate)
+        own = task.with_own_memory()
+        candidate = feasible_candidate(own, Start("restart", support))
+        return None if candidate is None or task.expired else local_search(own, candidate)
 
     if n_jobs in (None, 1):
         return [one(support) for support in supports]

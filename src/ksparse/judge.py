@@ -88,7 +88,7 @@ def judge_auto(loss: Loss, C: ConvexSet, task: Task, progress: Progress, status:
     return _result(
         x, loss.value(x), C, task.k, residual, status, accepted,
         nit=progress.iterations, products=products, elapsed=elapsed, method="auto", rho=None, trace=_auto_trace(progress),
-        swaps=progress.swaps, proved=progress.proved, outcomes=progress.rows,
+        swaps=progress.swaps, proved=progress.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=progress.rows,
     )  # fmt: skip
 
 

@@ -108,6 +108,24 @@ def largest_eigenvalue(apply: Callable[[Array], Array], n: int, kind: Array) -> 
     return (theta + residual) * margin * scale
 
 
+def has_negative_eigenvalue(apply: Callable[[Array], Array], n: int, kind: Array, size: float) -> bool:
+    """Whether a symmetric operator of norm at most `size` has an eigenvalue that is negative beyond rounding, as far as Lanczos sees."""
+
+    def matvec(v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return to_numpy(apply(like(np.ravel(v), kind))).astype(np.float64) / max(size, 1e-300)
+
+    if n <= SMALL:
+        matrix = np.column_stack([matvec(e) for e in np.eye(n)])
+        return bool(np.linalg.eigvalsh((matrix + matrix.T) / 2)[0] < -1e-6)
+    operator = LinearOperator((n, n), matvec=matvec, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(n)
+    try:
+        values = eigsh(operator, k=1, which="SA", v0=start, tol=1e-5, return_eigenvectors=False)
+    except ArpackNoConvergence as error:  # a cluster at 0; a negative value beyond it would have come out first
+        values = error.eigenvalues
+    return bool(len(values) and values.min() < -1e-6)
+
+
 def _power(operator: LinearOperator, v: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     for _ in range(200):
         v = v / np.linalg.norm(v)

@@ -15,7 +15,15 @@ import scipy.sparse
 from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take
 from ksparse.checks import check_matrix, check_number, check_vector
 from ksparse.losses.base import Loss
-from ksparse.losses.matrix import check_symmetric, columns, dense, kind_of, largest_eigenvalue, largest_gram_eigenvalue
+from ksparse.losses.matrix import (
+    check_symmetric,
+    columns,
+    dense,
+    has_negative_eigenvalue,
+    kind_of,
+    largest_eigenvalue,
+    largest_gram_eigenvalue,
+)
 from ksparse.losses.standardize import standardize
 
 CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
@@ -65,12 +73,13 @@ class QuadraticForm(Loss):
         return abs(2.0 * self.a) * self._spectral_norm
 
     @cached_property
-    def convex(self) -> bool | None:  # type: ignore[override]
-        """Whether φ is convex: by its factor's sign, by Cholesky up to a size, not known beyond."""
+    def convex(self) -> bool:  # type: ignore[override]
+        """Whether φ is convex: by its factor's sign, by Cholesky up to a size, by Lanczos beyond and for operators."""
         if self.factored:
             return self.a >= 0
         if not is_array(self.matrix) or self.matrix.shape[0] > CHOLESKY_LIMIT:
-            return None
+            sign = 1.0 if self.a >= 0 else -1.0
+            return not has_negative_eigenvalue(lambda v: sign * (self.matrix @ v), self.matrix.shape[1], self.kind, self._spectral_norm)
         H = (1.0 if self.a >= 0 else -1.0) * dense(self.matrix).astype(np.float64)
         shift = 1e-9 if self.matrix.dtype == namespace(self.matrix).float64 else 1e-5  # rounding of a singular covariance
         try:

@@ -116,6 +116,10 @@ class ConvexSet(ABC):
         moved: Self = map_arrays(self, self._data, lambda value: value if isinstance(value, float) else like(value, x))
         return moved
 
+    def without(self, indices: Vector) -> ConvexSet:
+        """The same set with some variables fixed to 0, where that changes which supports it has points on; else itself."""
+        return self
+
     def for_length(self, n: int) -> Self:
         """The same set, told that its points have n entries."""
         return self

@@ -70,6 +70,13 @@ class Box(ConvexSet):
         low, high = self.bounds(self.n)
         return Box(low[support], high[support])
 
+    def without(self, indices: Vector) -> Box:
+        if self.n is None or not indices.size:
+            return self
+        low, high = (bound.copy() for bound in self.bounds(self.n))
+        low[indices] = high[indices] = 0.0
+        return Box(low, high)
+
     def for_length(self, n: int) -> Self:
         told: Self = map_arrays(self, (), lambda value: value)
         told.n = n

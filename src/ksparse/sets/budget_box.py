@@ -104,6 +104,12 @@ class BudgetBox(ConvexSet):
         moved: Self = map_arrays(self, ("box",), lambda box: box.like(x))
         return moved
 
+    def without(self, indices: Vector) -> BudgetBox:
+        if self.n is None or not indices.size:
+            return self
+        low, high = self.box.without(indices).bounds(self.n)
+        return BudgetBox(self.total, low, high)
+
     def for_length(self, n: int) -> Self:
         self._require_reach(n)
         told: Self = map_arrays(self, ("box",), lambda box: box.for_length(n))

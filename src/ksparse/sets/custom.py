@@ -12,7 +12,7 @@ from ksparse.checks import check_callable, check_integer
 from ksparse.errors import InfeasibleError
 from ksparse.sets.base import FEASIBLE, ConvexSet, Vector
 
-DYKSTRA_ROUNDS = 10_000
+DYKSTRA_ROUNDS = 3_000
 
 
 class CustomSet(ConvexSet):

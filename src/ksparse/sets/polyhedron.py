@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import linprog
 
 from ksparse.arrays import Array, indices_of, like, to_float64, to_numpy, top_k
 from ksparse.checks import check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.base import ConvexSet, Linear, Vector
-from ksparse.sets.qp import solve_qp
-
-MILP_SECONDS = 5.0  # for the question whether a k-sparse point exists at all
+from ksparse.sets.integer import fewest_nonzeros, unit_constraints
+from ksparse.sets.qp import Active, project_polyhedron
 
 
 class Polyhedron(ConvexSet):
@@ -33,6 +31,7 @@ class Polyhedron(ConvexSet):
             raise ValueError(f"Polyhedron needs {needed}")
         self.n = int(widths.pop())
         self._linear = Linear.of(self.n, bounds[0], bounds[1], *inequalities, *equations)
+        self._last: Active | None = None
         if _witness(self._linear, np.zeros(self.n)) is None:
             raise InfeasibleError("Polyhedron is empty: no x meets Gx <= h, Ex = f and the bounds (linear programming proof)")
 
@@ -40,7 +39,9 @@ class Polyhedron(ConvexSet):
         point = to_float64(u)
         if self._linear.violation(point) == 0.0:
             return u
-        return like(solve_qp(np.eye(point.size), -point, self._linear).x, u)
+        found = project_polyhedron(point, self._linear, self._last)
+        self._last = found.active  # the next point to project is likely to lie beside this one
+        return like(found.x, u)
 
     def violation(self, x: Array) -> float:
         return self._linear.violation(to_float64(x))
@@ -56,6 +57,12 @@ class Polyhedron(ConvexSet):
         except InfeasibleError as error:
             raise InfeasibleError(f"Polyhedron has no point on this support of {len(support)} variables") from error
 
+    def without(self, indices: Vector) -> Polyhedron:
+        whole = self._linear
+        low, high = whole.lower.copy(), whole.upper.copy()
+        low[indices] = high[indices] = 0.0
+        return Polyhedron(whole.G, whole.h, whole.E, whole.f, low, high)
+
     def why_no_sparse_member(self, n: int, k: int) -> str | None:
         forced = int(((self._linear.lower > 0) | (self._linear.upper < 0)).sum())
         if forced > k:
@@ -63,7 +70,7 @@ class Polyhedron(ConvexSet):
         vertex = self.sparse_vertex(np.ones(n))
         if vertex is not None and np.count_nonzero(vertex) <= k:
             return None
-        fewest = _fewest(self._linear, np.ones(n))
+        fewest = fewest_nonzeros(self._linear)
         return f"every point has at least {fewest[0]} nonzeros (mixed-integer proof)" if fewest is not None and fewest[0] > k else None
 
     def seats(self, size: Array, k: int) -> Vector:
@@ -75,10 +82,11 @@ class Polyhedron(ConvexSet):
             return chosen
         vertex = self.sparse_vertex(size)
         if vertex is None or np.count_nonzero(vertex) > k:
-            fewest = _fewest(self._linear, 1.0 / (size / max(float(size.max(initial=0.0)), 1e-300) + 1e-3))
+            fewest = fewest_nonzeros(self._linear, preferred=size)
             if fewest is None or fewest[0] > k:
                 raise InfeasibleError(f"no point of the Polyhedron with at most k = {k} nonzeros was found")
-            vertex = fewest[1]
+            vertex = np.zeros(size.size)
+            vertex[fewest[1]] = 1.0
         rank = np.where(vertex != 0, size + size.max(initial=0.0) + 1.0, size)  # the vertex's own, then the largest
         return indices_of(top_k(rank, k))
 
@@ -125,7 +133,7 @@ def _witness(linear: Linear, weight: Vector) -> Vector | None:
     low, high = linear.lower, linear.upper
     found = linprog(
         np.concatenate([weight, weight]),
-        **_unit_rows(linear, lambda M: np.hstack([M, -M])),
+        **unit_constraints(linear, lambda M: np.hstack([M, -M])),
         bounds=np.vstack(
             [np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), np.maximum(-low, 0)])]
         ),
@@ -136,41 +144,3 @@ def _witness(linear: Linear, weight: Vector) -> Vector | None:
     if found.x is None:
         raise InfeasibleError(f"linear programming could not decide whether the polyhedron is empty: {found.message}")
     return np.asarray(found.x[:n] - found.x[n:])
-
-
-def _unit_rows(linear: Linear, widen: Callable[[Vector], Vector]) -> dict[str, Vector | None]:
-    """The rows for linprog, each scaled to size 1: its tolerances are absolute."""
-    parts: dict[str, Vector | None] = {}
-    for key, M, v in (("ub", linear.G, linear.h), ("eq", linear.E, linear.f)):
-        size = np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300)
-        size[size <= 1e-300] = 1.0
-        parts[f"A_{key}"] = widen(M / size[:, None]) if v.size else None
-        parts[f"b_{key}"] = v / size if v.size else None
-    return parts
-
-
-def _fewest(linear: Linear, weight: Vector) -> tuple[int, Vector] | None:
-    """The fewest nonzeros in a bounded polyhedron, and such a point, by mixed-integer programming; None if not decided."""
-    n = linear.lower.size
-    if not (np.isfinite(linear.lower).all() and np.isfinite(linear.upper).all()):
-        return None
-    rows, eye = _unit_rows(linear, lambda M: np.hstack([M, np.zeros_like(M)])), np.eye(n)
-    constraints = [
-        LinearConstraint(np.hstack([eye, -np.diag(linear.upper)]), -np.inf, 0.0),  # x ≤ upper·u
-        LinearConstraint(np.hstack([eye, -np.diag(linear.lower)]), 0.0, np.inf),  # x ≥ lower·u
-    ]
-    if rows["A_ub"] is not None:
-        constraints.append(LinearConstraint(rows["A_ub"], -np.inf, rows["b_ub"]))
-    if rows["A_eq"] is not None:
-        constraints.append(LinearConstraint(rows["A_eq"], rows["b_eq"], rows["b_eq"]))
-    found = milp(
-        np.concatenate([np.zeros(n), 1.0 + 1e-3 * weight / n / max(float(weight.max()), 1e-300)]),
-        constraints=constraints,
-        integrality=np.repeat([0, 1], n),
-        bounds=Bounds(np.concatenate([linear.lower, np.zeros(n)]), np.concatenate([linear.upper, np.ones(n)])),
-        options={"time_limit": MILP_SECONDS},
-    )
-    if found.status != 0 or found.x is None:
-        return None
-    chosen = found.x[n:] > 0.5
-    return int(chosen.sum()), np.where(chosen, np.where(found.x[:n] == 0, 1e-300, found.x[:n]), 0.0)

@@ -22,19 +22,20 @@ from ksparse.sets.base import Vector
 
 @dataclass(frozen=True)
 class Factor:
-    """K⁻¹ and what follows from it, for one support."""
+    """K⁻¹ and what follows from it, for one support, in variables scaled to a unit diagonal of H: gains do not depend on units."""
 
     inverse: Vector  # K⁻¹
     u: Vector  # [x_S; multipliers]
     W: Vector  # K⁻¹[H_S·; E], one column per variable
-    h: Vector  # h_i for every variable, 0 where i adds nothing new
-    s: Vector  # s_i for every variable
+    h: Vector  # h_i for every variable, 0 where i lies in the span of the members
+    s: Vector  # s_i for every variable, 0 where it is rounding
     value: float  # q(S), without the model's constant
     k: int
+    singular: bool  # whether the members are dependent: then the gains rank, but prove nothing
 
     @property
     def x(self) -> Vector:
-        """x_S."""
+        """x_S, scaled; its signs are those of x_S."""
         return self.u[: self.k]
 
     @property
@@ -46,42 +47,63 @@ class Factor:
 def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0) -> Factor:
     """The factorisation on a support; rows = H[support, :]; `shift` adds shift·I to H (the multiplier of a ball)."""
     k = support.size
+    unit = unit_scales(diagonal + shift)
+    rows = rows / unit
+    rows /= unit[support][:, None]
+    E, f = unit_rows(E / unit, f)
+    r = r / unit
     H = rows[:, support]
     if shift:
-        H = H + shift * np.eye(k)
+        H = H + np.diag(shift / unit[support] ** 2)
     K = np.block([[H, E[:, support].T], [E[:, support], np.zeros((f.size, f.size))]])
-    inverse = _inverse(K)
+    inverse, singular = _inverse(K)
     d = np.concatenate([r[support], f])
     u = inverse @ d
     B = np.vstack([rows, E]) if f.size else rows
     W = inverse @ B
-    own = diagonal + shift
-    h = own - np.einsum("ij,ij->j", B, W)
-    h[h <= 1e-10 * np.abs(own)] = 0.0
+    h = (diagonal + shift) / unit**2 - np.einsum("ij,ij->j", B, W)
+    h[h <= 1e-10] = 0.0
     h[support] = 0.0
-    return Factor(inverse, u, W, h, r - u @ B, -0.5 * float(d @ u), k)
+    s = r - u @ B
+    s[np.abs(s) <= 1e-10 * max(float(np.abs(r).max()), float(np.abs(u).max(initial=0.0)))] = 0.0
+    s[support] = 0.0
+    return Factor(inverse, u, W, h, s, -0.5 * float(d @ u), k, singular)
 
 
-def _inverse(K: Vector) -> Vector:
-    """K⁻¹, or the pseudo-inverse where K is singular: duplicate columns, more variables than rows."""
+def unit_scales(diagonal: Vector) -> Vector:
+    """√H_ii, and the largest of them for variables that H does not see."""
+    scales = np.sqrt(np.maximum(diagonal, 0.0))
+    largest = float(scales.max(initial=0.0))
+    scales[scales <= 1e-150 * largest] = largest if largest > 0 else 1.0
+    return scales
+
+
+def unit_rows(M: Vector, v: Vector) -> tuple[Vector, Vector]:
+    """Equations with each row scaled to largest entry 1."""
+    if not v.size:
+        return M, v
+    size = np.abs(M).max(axis=1)
+    size[size == 0] = 1.0
+    return M / size[:, None], v / size
+
+
+def _inverse(K: Vector) -> tuple[Vector, bool]:
+    """K⁻¹, or the pseudo-inverse where K is singular (duplicate columns, more variables than rows), and whether it is."""
     if not K.size:
-        return K
-    scale = float(np.abs(K).max())
-    if scale == 0.0:
-        return np.zeros_like(K)
+        return K, False
     try:
-        inverse = np.linalg.inv(K / scale)
-        if float(np.abs(inverse).max()) < 1e12:
-            return np.asarray(inverse / scale)
+        inverse = np.linalg.inv(K)
+        if float(np.abs(inverse).max()) < 1e10:
+            return inverse, False
     except np.linalg.LinAlgError:
         pass
-    return np.asarray(np.linalg.pinv(K, rcond=1e-11, hermitian=True))
+    return np.asarray(np.linalg.pinv(K, rcond=1e-11, hermitian=True)), True
 
 
 def add_gains(factor: Factor) -> Vector:
-    """By how much each variable would lower q as a new member; −∞ where it adds nothing new."""
+    """By how much each variable would lower q as a new member: 0 where it adds nothing new, ∞ where nothing would hold it."""
     useful = factor.h > 0
-    gains = np.full(factor.h.size, -np.inf)
+    gains = np.where(factor.s != 0, np.inf, 0.0)
     gains[useful] = factor.s[useful] ** 2 / (2.0 * factor.h[useful])
     return gains
 
@@ -94,18 +116,20 @@ def drop_losses(factor: Factor) -> Vector:
 
 
 def swap_gains(factor: Factor, outsiders: Vector) -> Vector:
-    """By how much each exchange of a member (row) for an outsider (column) would lower q; 0 where the exchange is not possible."""
+    """By how much each exchange of a member (row) for an outsider (column) would lower q; −∞ where the exchange is not possible."""
     W = factor.W[: factor.k, outsiders]
     h, s = factor.h[outsiders], factor.s[outsiders]
     kappa, x = factor.kappa, factor.x
     # few passes over the table, each in place: the outer products come as one product of rank two
     gains = np.column_stack([kappa, -x * x]) @ np.vstack([s * s, h])
     denominator = np.outer(2.0 * kappa, h)
-    size = float(np.abs(denominator).max(initial=0.0)) + 1.0
     gains += (2.0 * x)[:, None] * W * s
     W *= W  # a copy, by its indices
     W *= 2.0
     denominator += W
-    denominator[denominator <= 2e-12 * size] = np.inf  # nothing to gain where the exchange is not possible
+    impossible = denominator <= 1e-12
+    if impossible.any():  # dependent without j: nothing to gain, or nothing to hold it
+        gains[impossible] = np.where(gains[impossible] > 0, np.inf, -np.inf)
+        denominator[impossible] = 1.0
     gains /= denominator
     return np.asarray(gains)

@@ -42,7 +42,7 @@ def search(task: Task, start: Candidate) -> Found:
         better, tried, complete = _exact_sweep(task, model, best) if task.exact_gains else _walk(task, model, best, budget)
         budget -= tried
         if better is None:
-            return Found(best, moves, complete and task.certifying)
+            return Found(best, moves, complete and task.certifying and not certified_factor(task, model, best)[0].singular)
         best, moves = better, moves + 1
     return Found(best, moves, False)
 
@@ -81,6 +81,8 @@ Sweep = tuple[Candidate | None, int, bool]  # a better candidate, supports tried
 def _exact_sweep(task: Task, model: Model, at: Candidate) -> Sweep:
     """The best add while a seat is free, else the best swap, several at once where they do not hinder each other."""
     found, _ = certified_factor(task, model, at)
+    if found.singular:  # the gains only rank
+        return _walk(task, model, at, GUESSES)
     outsiders, tiny = _outsiders(task, at), tolerance(task, at.value)
     if at.support.size < task.k and outsiders.size:
         gains = add_gains(found)[outsiders]

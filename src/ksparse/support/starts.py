@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
@@ -16,11 +17,12 @@ from ksparse.losses import Loss, QuadraticForm
 from ksparse.methods import APDCA, IHT
 from ksparse.penalties import Cardinality, TopK2
 from ksparse.problem import Problem
-from ksparse.sets import ConvexSet, Polyhedron
+from ksparse.sets import ConvexSet
 from ksparse.sets.base import Vector
+from ksparse.sets.integer import fewest_nonzeros
 from ksparse.steps import Backtracking
 from ksparse.support.component import random_components
-from ksparse.support.task import Task
+from ksparse.support.task import Candidate, Task
 
 RHO_FACTORS = (10.0, 1.0, 0.1, 0.01)  # penalty weights tried, relative to the curvature of φ along one variable
 COMPONENTS = 32  # random starts of the truncated power iteration at a time
@@ -32,20 +34,39 @@ class Start:
     """A support to begin from, and what it cost."""
 
     name: str
-    support: Vector
+    support: Vector  # its members, the most promising first
     iterations: int = 0
     products: int = 0
+    point: Vector | None = None  # values to begin from, where there are any
 
 
 def seats(task: Task, size: Vector) -> Vector | None:
-    """A support of at most k indices that C and the forced lists allow, large entries of `size` preferred; None if none is found."""
+    """At most k indices that C and the forced lists allow, those with large entries of `size` first; None if none are found."""
     ranked = np.where(task.allowed, np.abs(size), 0.0)
     ranked[task.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
-    try:
-        chosen = task.C.seats(ranked, task.k)
-    except InfeasibleError:
-        return None
-    return np.union1d(chosen[task.allowed[chosen]], task.forced)
+    room = task.k
+    while True:
+        try:
+            chosen = task.C.seats(ranked, room)
+        except InfeasibleError:
+            return None
+        chosen = np.union1d(chosen[task.allowed[chosen]], task.forced).astype(np.intp)
+        if chosen.size <= task.k:
+            return chosen[np.argsort(-ranked[chosen], kind="stable")]
+        room -= chosen.size - task.k  # the forced ones need seats that C's own choice took
+        if room < 1:
+            return None
+
+
+def feasible_candidate(task: Task, start: Start) -> Candidate | None:
+    """The start's support evaluated; with a floor, where k seats are more than fit, as many of its best members as do."""
+    hint = None if start.point is None else Candidate(start.support, start.point[start.support], np.inf, np.zeros(0), np.zeros(0))
+    candidate = task.evaluate(start.support, hint)
+    members = start.support
+    while candidate is None and task.floor and members.size > max(1, task.forced.size):
+        members = members[:-1]
+        candidate = task.evaluate(members)
+    return candidate
 
 
 def all_supports(task: Task) -> Iterator[Vector] | None:
@@ -78,7 +99,10 @@ def starts(
     if x0 is not None:
         given = to_float64(x0)
         support = np.flatnonzero(given)
-        yield from _as_start("x0", task, given if support.size > task.k else np.where(given != 0, 1.0 + np.abs(given), 0.0))
+        if support.size <= task.k and task.allowed[support].all() and np.isin(task.forced, support).all():
+            yield Start("x0", support, point=given)
+        else:
+            yield from _as_start("x0", task, given)
     if task.component and isinstance(task.loss, QuadraticForm):
         for support in random_components(task.loss, task, COMPONENTS, rng)[:2]:
             yield Start("power iteration", support)
@@ -104,18 +128,16 @@ def _greedy(task: Task) -> Iterator[Start]:
     if task.model is not None:
         score = -(0.5 * task.model.diagonal - np.abs(task.model.r))
         score = score - score.min() + 1e-3 * max(float(np.ptp(score)), 1e-300)
-    if isinstance(task.C, Polyhedron):
-        vertex = task.C.sparse_vertex(score)
-        if vertex is not None and np.count_nonzero(vertex) <= task.k:
-            yield from _as_start("vertex", _with_k(task, int(np.count_nonzero(vertex))), np.abs(vertex))
-        return
-    size = max(1, task.forced.size)
-    while size <= task.k:
+    sizes = range(max(1, task.forced.size), task.k + 1)
+    for size in sizes if task.floor else (s for s in sizes if s <= 4 or s == task.k or s & (s - 1) == 0):
         support = seats(_with_k(task, size), score)
         if support is not None and task.evaluate(support) is not None:
             yield Start("greedy", support)
             return
-        size = size + 1 if size < 4 else 2 * size
+    if task.linear is not None:  # the question whether such a point exists at all
+        fewest = fewest_nonzeros(task.linear, floor=task.floor, forced=task.forced, preferred=score)
+        if fewest is not None and fewest[0] <= task.k:
+            yield Start("fewest", fewest[1])
 
 
 def _with_k(task: Task, k: int) -> Task:
@@ -129,7 +151,7 @@ def _with_k(task: Task, k: int) -> Task:
 def _hard_thresholding(task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping) -> Iterator[Start]:
     problem = Problem(loss, Cardinality(task.k, C), n=task.n)
     for name, x in (("iht from 0", problem.zeros()), ("iht", begin)):
-        run = drive(IHT(), problem, x, stopping)
+        run = drive(IHT(), problem, x, _left(task, stopping), catch_interrupt=False)
         yield from _as_start(name, task, to_float64(run.x), run.nit, problem.products.total)
 
 
@@ -141,9 +163,14 @@ def _penalised(task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Sto
         weights = [factor * unit for factor in RHO_FACTORS]
     for weight in sorted(weights, reverse=True):
         problem = Problem(loss, TopK2(weight, task.k), C, task.n)
-        run = drive(APDCA(), problem, x, stopping)
+        run = drive(APDCA(), problem, x, _left(task, stopping), catch_interrupt=False)
         x = run.x
         yield from _as_start(f"apdca, rho = {weight:.3g}", task, to_float64(x), run.nit, problem.products.total)
+
+
+def _left(task: Task, stopping: Stopping) -> Stopping:
+    """The stopping rule with the time that is left."""
+    return replace(stopping, max_time=None if np.isinf(task.deadline) else max(0.0, task.deadline - time.perf_counter()))
 
 
 def typical_curvature(task: Task, loss: Loss, C: ConvexSet, begin: Array) -> float:

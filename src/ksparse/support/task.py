@@ -13,6 +13,7 @@ from ksparse.problem import Problem, Products
 from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
 from ksparse.sets.base import Vector
 from ksparse.sets.qp import Active, Solution, solve_qp, solve_symmetric
+from ksparse.support.gains import unit_rows, unit_scales
 from ksparse.support.model import Model, model_at, quadratic_model
 from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
 from ksparse.support.quadratic import minimize_on_ball
@@ -57,11 +58,12 @@ class Task:
         floor: float = 0.0,
         deadline: float = np.inf,
     ) -> None:
-        self.loss, self.C, self.n, self.k, self.floor = loss.as_float64(), C, n, k, floor
-        self.linear: Linear | None = C.linear(n)
+        self.loss, self.C, self.n, self.k, self.floor = loss.as_float64(), C.without(np.asarray(forced_out, dtype=np.intp)), n, k, floor
+        self.linear: Linear | None = self.C.linear(n)
         bound_in = np.zeros(0, dtype=np.intp)
-        if self.linear is not None:
-            bound_in = np.flatnonzero((self.linear.lower > 0) | (self.linear.upper < 0))
+        whole = C.linear(n)
+        if whole is not None:
+            bound_in = np.flatnonzero((whole.lower > 0) | (whole.upper < 0))
         self.forced = np.union1d(forced_in, bound_in).astype(np.intp)
         self.allowed = np.ones(n, dtype=bool)
         self.allowed[forced_out] = False
@@ -93,8 +95,13 @@ class Task:
 
     @property
     def certifying(self) -> bool:
-        """Whether the gains bound the true ones from above, so that none above 0 proves swap-optimality."""
-        return self.convex and self.model is not None and (self.linear is not None or isinstance(self.C, L2Ball))
+        """Whether values are exact and gains bound the true ones from above, so that none above 0 proves swap-optimality."""
+        if not self.convex or self.model is None:
+            return False
+        if self.linear is None:
+            return isinstance(self.C, L2Ball)
+        two_sided = self.allowed & (self.linear.lower < 0) & (self.linear.upper > 0)
+        return not (self.floor and two_sided.any())  # a floor on either side of 0: which side, is a guess
 
     def ranking_model(self, candidate: Candidate) -> Model | None:
         """The second-order model at a candidate, φ itself if it is quadratic; None if the loss has none."""
@@ -163,18 +170,24 @@ class Task:
         linear = self.linear.on(support)
         assert linear is not None
         if linear.equations_only and not self.floor:
-            K = np.block([[H, linear.E.T], [linear.E, np.zeros((linear.f.size, linear.f.size))]])
-            u = solve_symmetric(K, np.concatenate([-c, linear.f]))
-            if linear.f.size and np.abs(linear.E @ u[: support.size] - linear.f).max() > 1e-9 * max(1.0, np.abs(linear.f).max()):
-                raise InfeasibleError("the equations have no solution on this support")
-            if np.abs(K[: support.size] @ u + c).max() > 1e-6 * max(
-                float(np.abs(c).max()), float(np.abs(H).max()) * float(np.abs(u).max())
-            ):
-                raise UnboundedError("the linear part falls along a direction of no curvature")
-            return Solution(u[: support.size], np.zeros(support.size), np.zeros(0), _none(support.size))
+            return self._on_equations(H, c, linear)
         if self.floor:
             linear = self._floored(H, c, linear)
         return solve_qp(H, c, linear, _guess(support, hint, linear))
+
+    def _on_equations(self, H: Vector, c: Vector, linear: Linear) -> Solution:
+        """The KKT system, in variables scaled to a unit diagonal."""
+        k, unit = c.size, unit_scales(np.diag(H))
+        E, f = unit_rows(linear.E / unit, linear.f)
+        H, c = H / unit / unit[:, None], c / unit
+        K = np.block([[H, E.T], [E, np.zeros((f.size, f.size))]])
+        u = solve_symmetric(K, np.concatenate([-c, f]))
+        size = float(np.abs(u).max(initial=0.0))
+        if f.size and np.abs(E @ u[:k] - f).max() > 1e-9 * max(float(np.abs(f).max()), size):
+            raise InfeasibleError("the equations have no solution on this support")
+        if np.abs(K[:k] @ u + c).max() > 1e-6 * max(float(np.abs(c).max()), size):
+            raise UnboundedError("the linear part falls along a direction of no curvature")
+        return Solution(u[:k] / unit, np.zeros(k), np.zeros(0), _none(k))
 
     def _floored(self, H: Vector, c: Vector, linear: Linear) -> Linear:
         """The polyhedron with each variable at least `floor` in size, on the side that its bounds or the optimum without floor choose."""
@@ -208,10 +221,21 @@ class Task:
         return polish_problem(problem, candidate.x, self.deadline)
 
     def _by_polish(self, support: Vector, hint: Candidate | None) -> Candidate:
-        start = np.zeros(support.size) if hint is None else hint.full(self.n)[support]
-        found = polish(self.loss, self.C, support, start, self.deadline, SEARCH_STEPS)
+        near = np.zeros(support.size) if hint is None else hint.full(self.n)[support]
+        begins = [near]
+        if not self.convex:  # 0 may be stationary, and there may be several minima: a few starts, the best
+            even = np.full(support.size, 1.0 / support.size)
+            begins += [even, np.where(np.arange(support.size) % 2, -even, even)]
+        found = min((polish(self.loss, self.C, support, x, self.deadline, SEARCH_STEPS) for x in begins), key=lambda p: p.value)
         rows = 0 if self.linear is None else self.linear.h.size
         return self._candidate(support, Solution(found.z, np.zeros(support.size), np.zeros(rows), _none(support.size)), found.value, 0.0)
+
+    def with_own_memory(self) -> Task:
+        """The same task with a copy of what it has seen: searches beside each other then do not depend on each other's order."""
+        twin = Task.__new__(Task)
+        twin.__dict__.update(self.__dict__)
+        twin._seen = dict(self._seen)
+        return twin
 
     def _candidate(self, support: Vector, found: Solution, value: float, shift: float) -> Candidate:
         """What was found, without the members at 0: they are free seats, unless forced in."""
