@@ -35,22 +35,25 @@ class Polished:
     products: Products  # what it cost
 
 
-def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf, steps: int = STEPS) -> Polished:
+def polish(
+    loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf, steps: int = STEPS, target: float = KKT
+) -> Polished:
     """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
 
-    `UnboundedError` where φ falls without end there. `steps` bounds the first-order methods, where they are needed.
+    `UnboundedError` where φ falls without end there. `steps` and `target` bound the first-order methods, where they are needed.
     """
-    return polish_problem(restricted_problem(loss, C, support), start, deadline, steps)
+    return polish_problem(restricted_problem(loss, C, support), start, deadline, steps, target)
 
 
-def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf, steps: int = STEPS) -> Polished:
+def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf, steps: int = STEPS, target: float = KKT) -> Polished:
     """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
     if problem.loss.has_hessian and can_minimize_quadratic(problem.C, problem.n):
         x = _newton(problem, x)
     l = curvature_bound(problem, x)  # noqa: E741
-    if problem.residual(x, l) > promised(problem.loss):
-        x = _first_order(problem, x, deadline, steps)
+    target = max(target, promised(problem.loss))
+    if problem.residual(x, l) > target:
+        x = _first_order(problem, x, deadline, steps, target)
     return Polished(x.x, problem.F(x), problem.residual(x, l), problem.products)
 
 
@@ -108,14 +111,14 @@ def _newton(problem: Problem, x: Point) -> Point:
     return x
 
 
-def _first_order(problem: Problem, x: Point, deadline: float, steps: int) -> Point:
+def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
     """Our own methods, for sets and losses without a direct solve.
 
     A line search compares values of F, which tell points apart to the square root of rounding only. So backtracking brings x
     near, and the fixed step, which compares nothing, brings it home.
     """
     monotone = problem.loss.convex is False
-    near = _run(PDCA() if monotone else APDCA(), problem, x.x, steps // 4, deadline)
+    near = _run(PDCA() if monotone else APDCA(), problem, x.x, steps // 4, deadline, target)
     if near is None:
         return x
     if near.status is Status.UNBOUNDED:
@@ -124,19 +127,21 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int) -> Poi
     if not np.isfinite(L):
         L = 2.0 / float(near.trace.step[-10:].min())
     best, slack = min(x, problem.point(near.x), key=problem.F), 1e-13 * abs(problem.F(x))
+    if near.status is Status.SETTLED and near.trace.residual[-1] <= target / 10:
+        return problem.point(near.last) if problem.F(problem.point(near.last)) <= problem.F(best) + slack else best
     for _ in range(8):  # an estimated L may be too small: then F rises, and L is raised
         rule = FixedStep(max(L, 1e-30))
-        home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, steps, deadline)
+        home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, steps, deadline, target)
         if home is not None and problem.F(problem.point(home.last)) <= problem.F(best) + slack:
             return problem.point(home.last)
         L *= 4.0
     return best
 
 
-def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float) -> Run | None:
-    """A run to a tenth of the promised residual; None if the user's function refused a point on the way."""
+def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float, target: float) -> Run | None:
+    """A run to a tenth of the target; None if the user's function refused a point on the way."""
     left = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
-    stopping = Stopping(tol=0.0, tol_residual=promised(problem.loss) / 10, max_iter=steps, max_time=left, rule="step")
+    stopping = Stopping(tol=0.0, tol_residual=target / 10, max_iter=steps, max_time=left, rule="step")
     try:
         return drive(method, problem, x, stopping, catch_interrupt=False)
     except ValueError:  # NaN from a step too far

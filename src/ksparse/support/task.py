@@ -19,7 +19,7 @@ from ksparse.support.polish import Polished, polish, polish_problem, restricted_
 from ksparse.support.quadratic import minimize_on_ball
 
 POWER_STEPS = 40
-SEARCH_STEPS = 400  # of the first-order methods, for a value to compare
+SEARCH_STEPS, SEARCH_TARGET = 400, 1e-6  # of the first-order methods, for a value to compare
 _START = np.random.default_rng(0).standard_normal(1024)
 
 
@@ -226,7 +226,9 @@ class Task:
         if not self.convex:  # 0 may be stationary, and there may be several minima: a few starts, the best
             even = np.full(support.size, 1.0 / support.size)
             begins += [even, np.where(np.arange(support.size) % 2, -even, even)]
-        found = min((polish(self.loss, self.C, support, x, self.deadline, SEARCH_STEPS) for x in begins), key=lambda p: p.value)
+        found = min(
+            (polish(self.loss, self.C, support, x, self.deadline, SEARCH_STEPS, SEARCH_TARGET) for x in begins), key=lambda p: p.value
+        )
         rows = 0 if self.linear is None else self.linear.h.size
         return self._candidate(support, Solution(found.z, np.zeros(support.size), np.zeros(rows), _none(support.size)), found.value, 0.0)
 
