@@ -85,7 +85,7 @@ class _OnSupport(ConvexSet):
         self._prices: Vector | None = None
 
     def project(self, u: Array) -> Array:
-        """The dual of "x = 0 off the support", by L-BFGS: for prices λ the point is P_C(u − λ), its entries off the support the gradient."""
+        """The dual of x = 0 off the support, by L-BFGS: for prices λ the point is P_C(u − λ), the gradient its entries off the support."""
         base = embed(u, self.support, self.full)
         off = np.setdiff1d(np.arange(self.full), self.support)
         size = max(1.0, norm(u))
