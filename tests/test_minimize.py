@@ -77,6 +77,15 @@ def test_rho_may_be_a_number_a_sequence_or_the_papers_grid(rng):
     assert grid.fun == min(row["fun"] for row in grid.outcomes)
 
 
+def test_continuation_starts_each_weight_where_the_last_one_ended(rng):
+    loss = ks.LeastSquares(rng.standard_normal((30, 60)), rng.standard_normal(30))
+    cold = ks.minimize(loss, 5, method="apdca", rho=[0.1, 1.0])
+    warm = ks.minimize(loss, 5, method="apdca", rho=[0.1, 1.0], continuation=True)
+    assert cold.outcomes[0]["nit"] == warm.outcomes[0]["nit"]
+    assert cold.outcomes[1]["nit"] != warm.outcomes[1]["nit"]
+    assert warm.success
+
+
 @pytest.mark.parametrize("kind", MATRIX_KINDS)
 def test_dense_sparse_and_operator_give_the_same_answer(kind, rng):
     A = rng.standard_normal((60, 15)) * (rng.uniform(size=(60, 15)) < 0.5)

@@ -3,52 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ksparse.arrays import Array, to_float64
-from ksparse.callback import as_scipy_callback
-from ksparse.drive import Stopping
-from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.losses import Loss
+from ksparse.auto_report import AutoReport
+from ksparse.call import Call
+from ksparse.checks import check_indices, check_integer, check_number
+from ksparse.errors import InfeasibleError, MissingPieceError, UnboundedError
+from ksparse.judge import judge_auto
+from ksparse.papers import resolve_weights
+from ksparse.penalties import TopK2
 from ksparse.problem import Problem
-from ksparse.report import Lines, logger
 from ksparse.result import Result, Status
-from ksparse.sets import ConvexSet
 from ksparse.sets.base import Vector
 from ksparse.support.component import prove_component, search_component
 from ksparse.support.generic import search_generic
+from ksparse.support.progress import Progress
 from ksparse.support.search import Found, search
 from ksparse.support.starts import Start, all_supports, feasible_candidate, kicked, seats, starts
 from ksparse.support.task import Candidate, Task
 
+N_RESTARTS = 4  # perturbed restarts unless told otherwise
+START_TOL = 1e-4  # relative change of F at which a first-order start has done its part
+START_ITERATIONS = 300
 ROUND = 8  # restarts perturb the best of the round before: a fixed number, so that the answer does not depend on n_jobs
-
-
-@dataclass
-class Progress:
-    """The best so far and how it came about."""
-
-    best: Candidate | None = None
-    proved: bool = False
-    swaps: int = 0
-    searches: int = 0
-    iterations: int = 0
-    products: int = 0
-    rows: list[dict[str, Any]] = field(default_factory=list)  # one per start
-
-    def take(self, name: str, found: Found, elapsed: float) -> None:
-        """Note where a search ended, and keep it if it is better."""
-        self.searches += 1
-        self.swaps += found.swaps
-        if self.best is None or found.best.value < self.best.value or self.best is found.best:
-            self.best, self.proved = found.best, found.proved
-        elif found.best.value == self.best.value and np.array_equal(found.best.support, self.best.support):
-            self.proved |= found.proved
-        self.rows.append({"start": name, "fun": found.best.value, "swaps": found.swaps, "proved": found.proved, "elapsed": elapsed})
 
 
 def local_search(task: Task, candidate: Candidate) -> Found:
@@ -60,30 +42,84 @@ def local_search(task: Task, candidate: Candidate) -> Found:
     return search_generic(task, candidate)
 
 
-def solve_auto(
-    task: Task,
-    loss: Loss,
-    C: ConvexSet,
-    *,
-    x0: Array | None,
-    begin: Array,
-    n_restarts: int,
-    n_jobs: int | None,
-    random_state: int | None,
-    weights: list[float] | None,
-    stopping: Stopping,
-    tell: Callable[[Progress], None],
-) -> tuple[Progress, Status]:
+@dataclass(frozen=True)
+class Plan:
+    """How far the search goes."""
+
+    n_restarts: int  # perturbed restarts after the starts
+    n_jobs: int | None  # threads to run them in
+    seed: int
+    weights: list[float] | None  # of the penalised starts; None for a choice by the data
+
+
+def make_plan(task: Task, n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
+    """The plan that the arguments describe."""
+    usual = 0 if task.component else N_RESTARTS  # a component's starts are many random ones already
+    return Plan(
+        n_restarts=usual if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
+        n_jobs=n_jobs,
+        seed=_seed(random_state),
+        weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
+    )
+
+
+def _seed(random_state: int | np.random.Generator | None) -> int:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return check_integer(random_state, "random_state", 0)
+
+
+def make_task(call: Call, forced_in: Any, forced_out: Any, min_nonzero: float) -> Task:
+    """The search that the arguments describe, after a look at whether they can be met."""
+    n, k = call.n, call.k
+    inside, outside = check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out")
+    for indices, name in ((inside, "forced_in"), (outside, "forced_out")):
+        if indices.size and indices[-1] >= n:
+            raise ValueError(f"{name} must be below the number of variables {n}, got {indices[-1]}")
+    both = np.intersect1d(inside, outside)
+    if both.size:
+        raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
+    floor = check_number(min_nonzero, "min_nonzero", at_least=0)
+    task = Task(call.loss, call.C, n, k, forced_in=inside, forced_out=outside, floor=floor, deadline=call.deadline)
+    if floor and (task.linear is None or task.model is None or not task.convex):
+        raise MissingPieceError(
+            f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(call.loss).__name__} on {call.C}"
+        )
+    if task.forced.size > k:
+        raise InfeasibleError(f"{task.forced.size} variables are forced in, more than k = {k}")
+    clash = np.intersect1d(task.forced, outside)
+    if clash.size:
+        raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds exclude 0")
+    return task
+
+
+def solve_auto(call: Call, task: Task, plan: Plan) -> Result:
+    """The best k-sparse point the search finds, told to the callback and the table as it goes, and judged."""
+    problem = Problem(call.loss, TopK2(1.0, task.k), call.C, task.n)
+    kind = problem.zeros()
+    with AutoReport(call.verbose, call.callback) as report:
+        report.banner(problem)
+        progress, status = _search(call, task, plan, kind, lambda progress: report.tell(progress, task.n))
+        result = judge_auto(call, task, progress, status, kind)
+        report.footer(result)
+    return result
+
+
+def _search(call: Call, task: Task, plan: Plan, kind: Array, tell: Callable[[Progress], None]) -> tuple[Progress, Status]:
     """The best support the search finds, and why it ended."""
+    begin = kind + 1.0 / task.n if call.x0 is None else call.x0
+    stopping = replace(call.stopping, tol=max(call.stopping.tol, START_TOL), max_iter=min(call.stopping.max_iter, START_ITERATIONS))
     progress, status = Progress(), Status.STATIONARY
-    started = time.perf_counter()
+    started = call.started
     try:
         if _enumerate(task, progress, started):
             tell(progress)
             return progress, Status.OPTIMAL if task.certifying or task.component else Status.STATIONARY
-        seeds = np.random.SeedSequence(random_state)
+        seeds = np.random.SeedSequence(plan.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
-        for start in starts(task, loss, task.C, x0, begin, rng, stopping, weights):
+        for start in starts(task, call.loss, task.C, call.x0, begin, rng, stopping, plan.weights):
             progress.iterations += start.iterations
             progress.products += start.products
             candidate = feasible_candidate(task, start)
@@ -92,7 +128,7 @@ def solve_auto(
                 tell(progress)
             if task.expired and progress.best is not None:
                 return progress, Status.TIME_LIMIT
-        _restart(task, progress, n_restarts, n_jobs, seeds, started, tell)
+        _restart(task, progress, plan, seeds, started, tell)
     except StopIteration:
         status = Status.CALLBACK_STOP
     except KeyboardInterrupt:
@@ -102,7 +138,7 @@ def solve_auto(
         status = Status.UNBOUNDED
         progress.best = progress.best or _some_point(task, begin)
     if progress.best is None:
-        raise InfeasibleError(f"no point of C = {C} with at most k = {task.k} nonzeros was found that meets every constraint")
+        raise InfeasibleError(f"no point of C = {call.C} with at most k = {task.k} nonzeros was found that meets every constraint")
     if status is Status.STATIONARY and task.expired:
         status = Status.TIME_LIMIT
     if status is Status.STATIONARY and task.component:
@@ -142,20 +178,16 @@ def _enumerate(task: Task, progress: Progress, started: float) -> bool:
 
 
 def _restart(
-    task: Task,
-    progress: Progress,
-    count: int,
-    n_jobs: int | None,
-    seeds: np.random.SeedSequence,
-    started: float,
-    tell: Callable[[Progress], None],
+    task: Task, progress: Progress, plan: Plan, seeds: np.random.SeedSequence, started: float, tell: Callable[[Progress], None]
 ) -> None:
     """Rounds of perturbed restarts from the best so far."""
-    for first in range(0, count, ROUND):
+    for first in range(0, plan.n_restarts, ROUND):
         if task.expired or progress.best is None:
             return
-        supports = [kicked(task, progress.best.support, np.random.default_rng(seed)) for seed in seeds.spawn(min(ROUND, count - first))]
-        for found in _searches(task, supports, n_jobs):
+        supports = [
+            kicked(task, progress.best.support, np.random.default_rng(seed)) for seed in seeds.spawn(min(ROUND, plan.n_restarts - first))
+        ]
+        for found in _searches(task, supports, plan.n_jobs):
             if found is not None:
                 progress.take("restart", found, time.perf_counter() - started)
                 tell(progress)
@@ -173,34 +205,3 @@ def _searches(task: Task, supports: list[Vector], n_jobs: int | None) -> list[Fo
 
     found: list[Found | None] = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(support) for support in supports)
     return found
-
-
-class AutoReport(Lines):
-    """Prints the starts of a search and tells the callback; silent for verbose = 0."""
-
-    def __init__(self, verbose: int, callback: Callable[..., Any] | None) -> None:
-        super().__init__(verbose)
-        self._callback = as_scipy_callback(callback)
-
-    def banner(self, problem: Problem) -> None:
-        """What is solved, and the head of the table."""
-        if self.verbose:
-            k = getattr(problem.penalty, "k", problem.n)
-            logger.info("ksparse auto: %s over %s, at most %d of %d variables", type(problem.loss).__name__, problem.C, k, problem.n)
-            logger.info("%s", f"{'start':<28} {'found':>16} {'best':>16} {'swaps':>6} {'proved':>7} {'time':>8}")
-
-    def tell(self, progress: Progress, n: int) -> None:
-        """One start, to the table and to the callback."""
-        row, best = progress.rows[-1], progress.best
-        assert best is not None
-        if self.verbose:
-            proved = "yes" if row["proved"] else "no"
-            logger.info(
-                "%s", f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6} {proved:>7} {row['elapsed']:>7.2f}s"
-            )
-        self._callback(lambda: best.full(n), best.value, progress.searches, np.nan, row["elapsed"])
-
-    def footer(self, result: Result) -> None:
-        """How it ended."""
-        if self.verbose:
-            logger.info("%s", f"{result.message}: {result.fun:.9e} with {result.support.size} nonzeros, {result.elapsed:.2f} s")

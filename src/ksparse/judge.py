@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ksparse.arrays import Array, embed, epsilon, finite, indices_of, like
-from ksparse.auto import Progress
+from ksparse.call import Call
 from ksparse.drive import Run
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.losses import Loss
 from ksparse.methods import Method
 from ksparse.problem import Problem, Products
 from ksparse.result import Result, Status, Trace
 from ksparse.sets import ConvexSet
+from ksparse.support.progress import Progress
 from ksparse.support.rounding import Rounded, cut_to_sparse
 from ksparse.support.task import Task
 
@@ -38,18 +38,9 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float) 
     )  # fmt: skip
 
 
-def judge_sparse(
-    loss: Loss,
-    C: ConvexSet,
-    k: int,
-    rho: float | None,
-    run: Run,
-    name: str,
-    rounded: Callable[[], Rounded],
-    products: Products,
-    elapsed: float,
-) -> Result:
+def judge_sparse(call: Call, rho: float | None, run: Run, name: str, rounded: Callable[[], Rounded], products: Products) -> Result:
     """The result of a run on the k-sparse problem: its x made k-sparse by `rounded`, and judged."""
+    C, k = call.C, call.k
     x, status, residual, itself, accepted = run.x, run.status, math.inf, False, ACCEPTED
     try:
         if status is Status.UNBOUNDED:
@@ -65,12 +56,12 @@ def judge_sparse(
     if status is Status.SETTLED and residual <= STATIONARY:
         status = Status.STATIONARY
     return _result(
-        x, loss.value(x), C, k, residual, status, accepted,
-        nit=run.nit, products=products, elapsed=elapsed, method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
+        x, call.loss.value(x), C, k, residual, status, accepted,
+        nit=run.nit, products=products, elapsed=call.elapsed, method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
     )  # fmt: skip
 
 
-def judge_auto(loss: Loss, C: ConvexSet, task: Task, progress: Progress, status: Status, kind: Array, elapsed: float) -> Result:
+def judge_auto(call: Call, task: Task, progress: Progress, status: Status, kind: Array) -> Result:
     """The result of a search over supports: its best candidate re-solved on the raw data, and judged."""
     best = progress.best
     assert best is not None
@@ -86,8 +77,8 @@ def judge_auto(loss: Loss, C: ConvexSet, task: Task, progress: Progress, status:
         status = Status.SETTLED
     accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
     return _result(
-        x, loss.value(x), C, task.k, residual, status, accepted,
-        nit=progress.iterations, products=products, elapsed=elapsed, method="auto", rho=None, trace=_auto_trace(progress),
+        x, call.loss.value(x), call.C, task.k, residual, status, accepted,
+        nit=progress.iterations, products=products, elapsed=call.elapsed, method="auto", rho=None, trace=_auto_trace(progress),
         swaps=progress.swaps, proved=progress.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=progress.rows,
     )  # fmt: skip
 

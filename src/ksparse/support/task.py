@@ -70,7 +70,6 @@ class Task:
         self.model = quadratic_model(self.loss)
         self.convex = self.loss.convex is not False
         self.deadline = deadline
-        self.evaluations = 0
         self._seen: dict[bytes, Candidate | None] = {}
 
     @property
@@ -117,7 +116,6 @@ class Task:
         support = np.sort(support)
         key = support.tobytes()
         if key not in self._seen:
-            self.evaluations += 1
             try:
                 self._seen[key] = self._solve(support, hint)
             except InfeasibleError:

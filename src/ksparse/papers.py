@@ -1,0 +1,96 @@
+"""The paper's way (Sec. 6.2): the penalised problem for each weight of a grid, rounded to k entries, the best answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from ksparse.call import Call
+from ksparse.checks import check_number
+from ksparse.drive import drive
+from ksparse.judge import ENDED_EARLY, best_of, judge_sparse
+from ksparse.losses import Loss
+from ksparse.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
+from ksparse.penalties import BigM, Cardinality, TopK1, TopK2
+from ksparse.problem import Problem
+from ksparse.result import Result, Status
+from ksparse.sets import ConvexSet
+from ksparse.steps import Backtracking, FixedStep, StepRule, check_rule
+from ksparse.support.rounding import round_to_sparse, take_as_sparse
+
+EXACT_PENALTY = (L1PDCA, L1DCA, MIPDCA)  # their answers are k-sparse by themselves, for weights that are large enough
+RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
+
+METHODS: dict[str, Callable[[StepRule], Method]] = {
+    "pdca": PDCA,
+    "apdca": APDCA,
+    "pdcae": lambda rule: PDCAe(),  # its step is 1/L by definition
+    "gist": GIST,
+    "nmapg": NmAPG,
+    "iht": IHT,
+    "l1pdca": L1PDCA,
+    "l1dca": lambda rule: L1DCA(),
+    "mipdca": lambda rule: MIPDCA(),
+}
+
+
+def solve_papers(call: Call, method: Method, rho: str | float | Sequence[float], continuation: bool) -> Result:
+    """The best of the rounded answers over the weights; with continuation each run starts where the last one ended."""
+    weights: Sequence[float | None] = [None] if isinstance(method, IHT) else resolve_weights(rho)  # IHT has no penalty
+    rounding = take_as_sparse if isinstance(method, EXACT_PENALTY) else round_to_sparse
+    results: list[Result] = []
+    begin = call.x0
+    for weight in weights:
+        problem = _sparse_problem(method, call.loss, call.C, call.n, call.k, weight)
+        begin = problem.zeros() + 1.0 / call.n if begin is None else begin
+        run = drive(method, problem, begin, call.stopping_now(), callback=call.callback, verbose=call.verbose)
+        rounded = partial(rounding, call.loss, call.C, run.x, call.k, call.deadline)
+        results.append(judge_sparse(call, weight, run, method.name, rounded, problem.products))
+        if results[-1].status in ENDED_EARLY or results[-1].status is Status.UNBOUNDED:
+            break
+        begin = run.x if continuation else call.x0
+    return best_of(results, call.elapsed)
+
+
+def _sparse_problem(method: Method, loss: Loss, C: ConvexSet, n: int, k: int, weight: float | None) -> Problem:
+    """The penalised problem that a method is for."""
+    if weight is None:
+        return Problem(loss, Cardinality(k, C), n=n)
+    if isinstance(method, MIPDCA):
+        return Problem(loss, BigM(weight, k), C, n)
+    return Problem(loss, TopK1(weight, k) if isinstance(method, EXACT_PENALTY) else TopK2(weight, k), C, n)
+
+
+def resolve_method(method: str | Method, step: str | StepRule) -> Method:
+    """A method object from its name and its step rule."""
+    rules: dict[str, StepRule] = {"backtracking": Backtracking(), "fixed": FixedStep()}
+    if isinstance(step, str):
+        if step not in rules:
+            raise ValueError(f"step must be one of {', '.join(rules)} or a step rule, got {step!r}")
+        step = rules[step]
+    check_rule(step)
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ValueError(f"method must be one of auto (in minimize), {', '.join(METHODS)} or a method object, got {method!r}")
+        return METHODS[method](step)
+    if isinstance(method, type):
+        raise TypeError(f"method must be a name or an object, got the class {method.__name__}: write {method.__name__}()")
+    if not (hasattr(method, "init") and hasattr(method, "step")):
+        raise TypeError(f"method must be a name or an object with init and step, got {type(method).__name__}")
+    return method
+
+
+def resolve_weights(rho: str | float | Sequence[float]) -> list[float]:
+    """The weights to try."""
+    if isinstance(rho, str):
+        if rho != "auto":
+            raise ValueError(f"rho must be 'auto', a number > 0 or a sequence of them, got {rho!r}")
+        return list(RHO_GRID)
+    if np.ndim(rho) == 0:
+        return [check_number(rho, "rho", above=0)]
+    weights = [check_number(weight, "rho", above=0) for weight in rho]  # type: ignore[union-attr]
+    if not weights:
+        raise ValueError("rho must hold at least one weight, got an empty sequence")
+    return weights
