@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ksparse.sets.base import Linear, Vector
+from ksparse.sets.scaling import unit_rows
 
 SECONDS = 5.0  # for one such question
 
@@ -16,10 +17,9 @@ def unit_constraints(linear: Linear, widen: Callable[[Vector], Vector]) -> dict[
     """The rows as scipy names them, each scaled to size 1: HiGHS has absolute tolerances."""
     parts: dict[str, Vector | None] = {}
     for key, M, v in (("ub", linear.G, linear.h), ("eq", linear.E, linear.f)):
-        size = np.abs(M).max(axis=1, initial=0.0)
-        size[size == 0] = 1.0
-        parts[f"A_{key}"] = widen(M / size[:, None]) if v.size else None
-        parts[f"b_{key}"] = v / size if v.size else None
+        rows, right, _ = unit_rows(M, v)
+        parts[f"A_{key}"] = widen(rows) if v.size else None
+        parts[f"b_{key}"] = right if v.size else None
     return parts
 
 

@@ -14,6 +14,7 @@ import piqp
 
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.sets.base import Linear, Vector
+from ksparse.sets.scaling import unit_rows, unit_scales
 
 ROUNDS = 30  # of the active-set clean-up
 TRUSTED = 1e-6  # a violation, relative to the size of the data, beyond which an answer is refused
@@ -44,24 +45,16 @@ def solve_qp(H: Vector, c: Vector, linear: Linear, guess: Active | None = None) 
     A guess of the active constraints, from a neighbouring problem, often saves the interior-point solve. Everything is scaled to size 1
     first: variables to a unit diagonal of H, rows to largest entry 1, and the whole by its right-hand sides.
     """
-    unit = np.sqrt(np.maximum(np.diag(H), 0.0))
-    largest = float(unit.max(initial=0.0))
-    unit[unit <= 1e-150 * largest] = largest if largest > 0 else 1.0
+    unit = unit_scales(np.diag(H))
     H, c = H / unit / unit[:, None], c / unit
-    G, h, by_G = _unit_rows(linear.G / unit, linear.h)
-    E, f, _ = _unit_rows(linear.E / unit, linear.f)
+    G, h, by_G = unit_rows(linear.G / unit, linear.h)
+    E, f, _ = unit_rows(linear.E / unit, linear.f)
     low, high = linear.lower * unit, linear.upper * unit
     sides = [c, f, low[np.isfinite(low) & (low > 0)], high[np.isfinite(high) & (high < 0)]]
     scale = max(float(np.abs(side).max(initial=0.0)) for side in sides) or 1.0
     found = _solve_scaled(H, c / scale, Linear(low / scale, high / scale, G, h / scale, E, f / scale), guess)
     x = np.clip(found.x * scale / unit, linear.lower, linear.upper)
     return Solution(x, scale * unit * found.bound_price, scale * found.row_price / by_G, found.active)
-
-
-def _unit_rows(M: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
-    size = np.abs(M).max(axis=1, initial=0.0)
-    size[size == 0] = 1.0
-    return M / size[:, None], v / size, size
 
 
 def _solve_scaled(H: Vector, c: Vector, linear: Linear, guess: Active | None) -> Solution:

@@ -42,12 +42,6 @@ def _diagonal(task: Task) -> Vector:
     return -0.5 * task.model.diagonal
 
 
-def _outsiders(task: Task, at: Candidate) -> Vector:
-    free = task.allowed.copy()
-    free[at.support] = False
-    return np.flatnonzero(free)
-
-
 def _larger_eigenvalue(a: Vector, b: Vector, c: Vector) -> Vector:
     """λ_max of [[a, b], [b, c]], entry by entry."""
     half = 0.5 * (a - c)
@@ -56,7 +50,7 @@ def _larger_eigenvalue(a: Vector, b: Vector, c: Vector) -> Vector:
 
 def _grow(task: Task, at: Candidate) -> Candidate | None:
     """The newcomer with the best Rayleigh quotient beside the present component; any will do, since a seat is free."""
-    outsiders = _outsiders(task, at)
+    outsiders = task.outsiders(at)
     if not outsiders.size:
         return None
     diagonal = _diagonal(task)[outsiders]
@@ -71,7 +65,7 @@ def _grow(task: Task, at: Candidate) -> Candidate | None:
 
 def _pairs(task: Task, at: Candidate) -> tuple[Vector, Vector]:
     """For every (member j, outsider i): the Rayleigh quotient after their exchange. Rows of forced members are −∞."""
-    outsiders = _outsiders(task, at)
+    outsiders = task.outsiders(at)
     V = _rows(task, at.support)
     unit = at.x / np.linalg.norm(at.x)
     Vx = unit @ V
@@ -108,7 +102,7 @@ def prove_component(task: Task, at: Candidate) -> bool:
         return False
     if not at.x.any():
         return not (_diagonal(task)[task.allowed] > 0).any()
-    outsiders = _outsiders(task, at)
+    outsiders = task.outsiders(at)
     V = _rows(task, at.support)
     squares = V[:, outsiders] ** 2
     radius2 = float(at.x @ at.x)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksparse.sets.base import Vector
+from ksparse.sets.scaling import unit_rows, unit_scales
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diago
     unit = unit_scales(diagonal + shift)
     rows = rows / unit
     rows /= unit[support][:, None]
-    E, f = unit_rows(E / unit, f)
+    E, f, _ = unit_rows(E / unit, f)
     r = r / unit
     H = rows[:, support]
     if shift:
@@ -68,23 +69,6 @@ def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diago
     s[np.abs(s) <= 1e-10 * max(float(np.abs(r).max()), float(np.abs(u).max(initial=0.0)))] = 0.0
     s[support] = 0.0
     return Factor(inverse, u, W, h, s, -0.5 * float(d @ u), k, singular)
-
-
-def unit_scales(diagonal: Vector) -> Vector:
-    """√H_ii, and the largest of them for variables that H does not see."""
-    scales = np.sqrt(np.maximum(diagonal, 0.0))
-    largest = float(scales.max(initial=0.0))
-    scales[scales <= 1e-150 * largest] = largest if largest > 0 else 1.0
-    return scales
-
-
-def unit_rows(M: Vector, v: Vector) -> tuple[Vector, Vector]:
-    """Equations with each row scaled to largest entry 1."""
-    if not v.size:
-        return M, v
-    size = np.abs(M).max(axis=1)
-    size[size == 0] = 1.0
-    return M / size[:, None], v / size
 
 
 def _inverse(K: Vector) -> tuple[Vector, bool]:

@@ -27,10 +27,9 @@ def search_generic(task: Task, start: Candidate) -> Found:
 
 
 def _sweep(task: Task, at: Candidate) -> Candidate | None:
-    outside = task.allowed.copy()
-    outside[at.support] = False
+    outside = task.outsiders(at)
     pull = np.abs(_reduced_gradient(task, at))
-    newcomers = np.flatnonzero(outside)[np.argsort(-pull[outside], kind="stable")][:OUTSIDERS]
+    newcomers = outside[np.argsort(-pull[outside], kind="stable")][:OUTSIDERS]
     movable = np.flatnonzero(~np.isin(at.support, task.forced))
     leavers = movable[np.argsort(np.abs(at.x[movable]), kind="stable")][:MEMBERS]
     tried = [np.append(at.support, i) for i in newcomers] if at.support.size < task.k else []

@@ -66,12 +66,6 @@ def certified_factor(task: Task, model: Model, at: Candidate) -> tuple[Factor, V
     return factor(model.rows(at.support), at.support, E, f, r, model.diagonal, at.shift), own
 
 
-def _outsiders(task: Task, at: Candidate) -> Vector:
-    free = task.allowed.copy()
-    free[at.support] = False
-    return np.flatnonzero(free)
-
-
 # --- equations alone: the gains are the gains -----------------------------------------------------------------------------
 
 
@@ -83,7 +77,7 @@ def _exact_sweep(task: Task, model: Model, at: Candidate) -> Sweep:
     found, _ = certified_factor(task, model, at)
     if found.singular:  # the gains only rank
         return _walk(task, model, at, GUESSES)
-    outsiders, tiny = _outsiders(task, at), tolerance(task, at.value)
+    outsiders, tiny = task.outsiders(at), tolerance(task, at.value)
     if at.support.size < task.k and outsiders.size:
         gains = add_gains(found)[outsiders]
         i = int(np.argmax(gains))
@@ -156,7 +150,7 @@ def _walk(task: Task, model: Model, at: Candidate, budget: int) -> Sweep:
 def _candidates(task: Task, model: Model, at: Candidate, tiny: float) -> Iterator[Vector]:
     """Supports one add, drop or swap away, in falling order of the bound on their gain, while that is above 0."""
     found, own = certified_factor(task, model, at)
-    outsiders = _outsiders(task, at)
+    outsiders = task.outsiders(at)
     forced = np.isin(at.support, task.forced)
     swaps = swap_gains(found, outsiders) + own[:, None]
     swaps[forced] = -np.inf

@@ -13,7 +13,7 @@ from ksparse.problem import Problem, Products
 from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
 from ksparse.sets.base import Vector
 from ksparse.sets.qp import Active, Solution, solve_qp, solve_symmetric
-from ksparse.support.gains import unit_rows, unit_scales
+from ksparse.sets.scaling import unit_rows, unit_scales
 from ksparse.support.model import Model, model_at, quadratic_model
 from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
 from ksparse.support.quadratic import minimize_on_ball
@@ -108,6 +108,12 @@ class Task:
             return self.model
         return model_at(self.loss, candidate.full(self.n)) if isinstance(self.loss, DataFit) else None
 
+    def outsiders(self, at: Candidate) -> Vector:
+        """The variables that are allowed but not members."""
+        free = self.allowed.copy()
+        free[at.support] = False
+        return np.flatnonzero(free)
+
     def evaluate(self, support: Vector, hint: Candidate | None = None) -> Candidate | None:
         """The best point on a support, or None if C has none there. Asked twice, computed once.
 
@@ -176,7 +182,7 @@ class Task:
     def _on_equations(self, H: Vector, c: Vector, linear: Linear) -> Solution:
         """The KKT system, in variables scaled to a unit diagonal."""
         k, unit = c.size, unit_scales(np.diag(H))
-        E, f = unit_rows(linear.E / unit, linear.f)
+        E, f, _ = unit_rows(linear.E / unit, linear.f)
         H, c = H / unit / unit[:, None], c / unit
         K = np.block([[H, E.T], [E, np.zeros((f.size, f.size))]])
         u = solve_symmetric(K, np.concatenate([-c, f]))
