@@ -8,6 +8,8 @@ import pytest
 import ksparse as ks
 from ksparse.datasets import pit_props, table5
 from ksparse.drive import Stopping, drive
+from ksparse.methods.conic import Subproblem
+from ksparse.methods.dual_lasso import DualLasso
 from ksparse.penalties import BigM
 from ksparse.problem import Problem
 
@@ -25,7 +27,7 @@ SETS = [
 
 
 @pytest.mark.parametrize("C", SETS, ids=repr)
-@pytest.mark.parametrize("kind", ["factor", "matrix", "weighted", "sparse"])
+@pytest.mark.parametrize("kind", ["factor", "matrix", "weighted", "sparse", "wide"])
 def test_a_subproblem_is_solved_to_optimality(C, kind, rng):
     """One step of ℓ1-DCA: no feasible point may have a smaller γ + ρ‖x‖₁ − ⟨s, x⟩."""
     import scipy.sparse
@@ -36,6 +38,7 @@ def test_a_subproblem_is_solved_to_optimality(C, kind, rng):
         "weighted": lambda: ks.LeastSquares(A, b, sample_weight=rng.uniform(0, 2, 12)),
         "matrix": lambda: ks.Quadratic(A.T @ A, -A.T @ b),
         "sparse": lambda: ks.LeastSquares(scipy.sparse.csr_array(A), b),
+        "wide": lambda: ks.LeastSquares(A[:4], b[:4]),
     }[kind]()
     problem = Problem(loss, ks.TopK1(0.3, 2), C)
     method = ks.L1DCA()
@@ -49,6 +52,39 @@ def test_a_subproblem_is_solved_to_optimality(C, kind, rng):
     assert C.violation(x) <= 1e-6
     for _ in range(100):
         assert model(x) <= model(C.project(x + rng.standard_normal(6) * 10.0 ** rng.uniform(-3, 0))) + 1e-6
+
+
+@pytest.mark.parametrize("C", [ks.WholeSpace(), ks.Nonnegative(), ks.Nonnegative([0, 3, 7])], ids=repr)
+@pytest.mark.parametrize("weight", [None, "weighted"])
+def test_the_dual_and_the_conic_form_agree(C, weight, rng):
+    """Few rows: the subproblem min γ + qᵀx + Σ wⱼ|xⱼ| in m variables, and in all of them."""
+    A, b = rng.standard_normal((7, 15)), rng.standard_normal(7)
+    loss = ks.LeastSquares(A, b, sample_weight=None if weight is None else rng.uniform(0, 2, 7))
+    lasso, conic = DualLasso.for_pieces(loss, C, 15), Subproblem("l1dca", loss, C, 15)
+    conic.absolute_values()
+    for w in (0.01, 0.5, 3.0):  # from nearly interpolating to all 0
+        q = w * rng.uniform(-0.9, 0.9, 15)
+        x, (y, _) = lasso.solve(q, np.full(15, w)), conic.solve(q, np.full(15, w))
+        model = lambda z, q=q, w=w: loss.value(z) + q @ z + w * np.abs(z).sum()  # noqa: E731
+        assert model(x) == pytest.approx(model(np.maximum(y, C.linear(15).lower)), abs=1e-6)
+        np.testing.assert_allclose(x, y, atol=1e-3)
+        assert C.violation(x) == 0
+
+
+def test_the_dual_form_is_used_where_it_fits_and_nowhere_else(rng):
+    wide, tall, b = rng.standard_normal((7, 15)), rng.standard_normal((15, 7)), rng.standard_normal(15)
+    assert DualLasso.for_pieces(ks.LeastSquares(wide, b[:7]), ks.Nonnegative(), 15) is not None
+    assert DualLasso.for_pieces(ks.LeastSquares(tall, b), ks.Nonnegative(), 7) is None
+    for C in (ks.Box(-1, 1), ks.Hyperplane(), ks.L2Ball(), ks.L1Ball(1.0), ks.Box(0.0, np.r_[np.full(14, np.inf), 1.0])):
+        assert DualLasso.for_pieces(ks.LeastSquares(wide, b[:7]), C, 15) is None
+
+
+def test_an_answer_without_a_small_duality_gap_is_refused(rng):
+    lasso = DualLasso.for_pieces(ks.LeastSquares(rng.standard_normal((7, 15)), rng.standard_normal(7)), ks.WholeSpace(), 15)
+    assert lasso.solve(np.zeros(15), np.full(15, 0.1)) is not None
+    assert lasso.solve(np.full(15, 5.0), np.full(15, 0.1)) is None  # unbounded below: more columns than rows, and |q| > w
+    lasso.A = lasso.A + 1.0  # now the solver holds other data than the check
+    assert lasso.solve(np.zeros(15), np.full(15, 0.1)) is None
 
 
 @pytest.mark.parametrize("method", ["l1dca", "mipdca"])

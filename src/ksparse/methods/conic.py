@@ -1,11 +1,14 @@
 """The convex subproblems of ℓ1-DCA and MIP-DCA, for Clarabel: min γ(x) + qᵀz over C and a few linear constraints.
 
-The variables are z = [x, e, r]: x itself, one extra variable per entry (a bound on |x|, or the indicator u), and the residual
-r of a quadratic form in factor form, so that γ = a‖r‖² with Ax − r = b and no n × n matrix is made.
+The variables are z = [x, e, r]: x itself, one extra variable per entry (a bound on |x|, or the indicator u), and, for data with few
+rows or many zeros, the residual r of a quadratic form in factor form, so that γ = a‖r‖² with Ax − r = b and no n × n matrix is made.
+Dense data with more rows are cheaper as the n × n matrix itself: the solver factors one dense block at full speed, a star of thin ones
+not (measured: four times faster on 1338 assets, three times on 360 × 1280).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from ksparse.losses.matrix import dense
 from ksparse.sets import ConvexSet, L1Ball, L2Ball
 from ksparse.sets.base import Vector
 
+FEW_ROWS = 1 / 7  # of n: below, the factor form is cheaper even for dense data
 INSTALL = "needs the solver Clarabel: pip install 'ksparse[baselines]'"
 
 
@@ -39,28 +43,32 @@ class Subproblem:
         self._solver: Any = None
 
     def _quadratic(self, method: str, loss: Loss) -> None:
-        """γ, the convex part of φ: P, the linear term, and the rows that define r."""
+        """γ, the convex part of φ: P (made when the solver is), the linear term, and the rows that define r."""
         n = self.n
         self.linear, self.rest = np.zeros(n), 0
+        self.P: Callable[[], Any]
         if isinstance(loss, LeastSquares):
             root = np.ones(len(loss.b)) if loss.weight is None else np.sqrt(to_float64(loss.weight))
-            factor, target, weight = sp.diags_array(root) @ _sparse(loss.A), root * to_float64(loss.b), 1.0
+            factor, target, weight = _scaled(root, _matrix(loss.A)), root * to_float64(loss.b), 1.0
         elif isinstance(loss, QuadraticForm) and loss.factored and loss.a > 0:
-            factor, target, weight = _sparse(loss.matrix), np.zeros(loss.matrix.shape[0]), 2.0 * loss.a
+            factor, target, weight = _matrix(loss.matrix), np.zeros(loss.matrix.shape[0]), 2.0 * loss.a
         elif isinstance(loss, QuadraticForm) and loss.a > 0:
             if loss.convex is False:
                 self.shift = loss.lipschitz()
             H = 2.0 * loss.a * dense(to_float64(loss.matrix)) + self.shift * np.eye(n)
-            self.P, factor = sp.triu(sp.csc_matrix(H), format="csc"), None
+            self.P, factor = lambda: _upper(H), None
         elif isinstance(loss, QuadraticForm):  # concave: all of it is linearised
-            self.P, factor = sp.csc_matrix((n, n)), None
+            self.P, factor = lambda: sp.csc_matrix((n, n)), None
         else:
             raise MissingPieceError(f"{method} needs a quadratic loss; {type(loss).__name__} is not: use apdca")
         if isinstance(loss, QuadraticForm) and loss.c is not None and loss.a > 0:
             self.linear = to_float64(loss.c)
-        if factor is not None:
+        if isinstance(factor, np.ndarray) and factor.shape[0] > FEW_ROWS * n:
+            self.P = lambda: _upper(weight * (factor.T @ factor))
+            self.linear = self.linear - weight * (factor.T @ target)
+        elif factor is not None:
             self.rest = factor.shape[0]
-            self.P = sp.block_diag([sp.csc_matrix((n, n)), weight * sp.eye_array(self.rest)], format="csc")
+            self.P = lambda: sp.block_diag([sp.csc_matrix((n, n)), weight * sp.eye_array(self.rest)], format="csc")
             self.zero.append((sp.hstack([factor, sp.csc_matrix((self.rest, n)), -sp.eye_array(self.rest)]), target))
 
     def _set(self, method: str, C: ConvexSet) -> None:
@@ -111,17 +119,27 @@ class Subproblem:
     def _build(self, q: Vector) -> Any:
         c = self.clarabel
         size = 2 * self.n + self.rest
-        P = sp.block_diag([self.P[: self.n, : self.n], sp.csc_matrix((self.n, self.n)), self.P[self.n :, self.n :]], format="csc")
+        P = self.P()
+        P = sp.block_diag([P[: self.n, : self.n], sp.csc_matrix((self.n, self.n)), P[self.n :, self.n :]], format="csc")
         blocks = [*self.zero, *self.less, *self.cones]
         A = sp.csc_matrix(sp.vstack([M for M, _ in blocks if M.shape[0]])) if blocks else sp.csc_matrix((0, size))
         b = np.concatenate([v for _, v in blocks])
         cones = [c.ZeroConeT(sum(len(v) for _, v in self.zero)), c.NonnegativeConeT(sum(len(v) for _, v in self.less))]
         settings = c.DefaultSettings()
         settings.verbose = False
+        settings.direct_solve_method = "qdldl" if self.rest else "faer"  # a dense block wants a supernodal factorisation
         return c.DefaultSolver(P, q, A, b, cones + [c.SecondOrderConeT(len(v)) for _, v in self.cones], settings)
 
 
-def _sparse(A: Any) -> Any:
-    """A data matrix as a sparse one, which is how Clarabel takes it."""
+def _matrix(A: Any) -> Any:
+    """A data matrix as a dense array or a scipy.sparse matrix."""
     A = to_float64(A)
-    return sp.csc_matrix(A if is_array(A) or sp.issparse(A) else dense(A))
+    return A if is_array(A) or sp.issparse(A) else dense(A)
+
+
+def _scaled(root: Vector, A: Any) -> Any:
+    return sp.diags_array(root) @ A if sp.issparse(A) else root[:, None] * A
+
+
+def _upper(H: Any) -> Any:
+    return sp.triu(sp.csc_matrix(H), format="csc")

@@ -9,16 +9,18 @@ import numpy as np
 
 from ksparse.errors import MissingPieceError
 from ksparse.methods.conic import Subproblem
+from ksparse.methods.dual_lasso import DualLasso
 from ksparse.penalties import TopK1
 from ksparse.problem import Point, Problem
 
 
 @dataclass(frozen=True, slots=True)
 class DCAState:
-    """x⁽ᵗ⁾ and the solver that holds the data."""
+    """x⁽ᵗ⁾ and the solvers that hold the data."""
 
     x: Point  # x⁽ᵗ⁾
     subproblem: Subproblem
+    lasso: DualLasso | None  # the faster one, where it fits
     u: np.ndarray[Any, Any] | None = None  # u⁽ᵗ⁾ of MIP-DCA
     l: float = 1.0  # noqa: E741  # there is no step size
     residual: float = float("inf")
@@ -46,10 +48,13 @@ class L1DCA:
     def init(self, problem: Problem, x: Point) -> DCAState:
         subproblem = Subproblem(self.name, problem.loss, problem.C, problem.n)
         subproblem.absolute_values()  # |x| ≤ e
-        return DCAState(x, subproblem)
+        return DCAState(x, subproblem, DualLasso.for_pieces(problem.loss, problem.C, problem.n))
 
     def step(self, problem: Problem, s: DCAState) -> DCAState:
         assert isinstance(problem.penalty, TopK1)
         cost = linearised(problem, s.x, s.subproblem.shift) - problem.subgradient_g2(s.x)
-        x, _ = s.subproblem.solve(cost, np.full(problem.n, problem.penalty.rho))
-        return DCAState(problem.point(x), s.subproblem)
+        rho = np.full(problem.n, problem.penalty.rho)
+        x = None if s.lasso is None else s.lasso.solve(cost, rho)
+        if x is None:
+            x, _ = s.subproblem.solve(cost, rho)
+        return DCAState(problem.point(x), s.subproblem, s.lasso)

@@ -12,6 +12,7 @@ from ksparse.checks import check_number
 from ksparse.errors import MissingPieceError
 from ksparse.methods.conic import Subproblem
 from ksparse.methods.dca_l1 import DCAState, linearised
+from ksparse.methods.dual_lasso import DualLasso
 from ksparse.penalties import BigM
 from ksparse.problem import Point, Problem
 from ksparse.sets.base import Vector
@@ -48,14 +49,24 @@ class MIPDCA:
         subproblem.on_extra(none, eye, np.ones(n))
         subproblem.on_extra(sp.csr_matrix((1, n)), np.ones((1, n)), np.array([float(k)]))
         u = np.full(n, k / n)
-        return DCAState(self._at(problem, x.x, u), subproblem, u)
+        return DCAState(self._at(problem, x.x, u), subproblem, DualLasso.for_pieces(problem.loss, problem.C, n), u)
 
     def step(self, problem: Problem, s: DCAState) -> DCAState:
         assert isinstance(problem.penalty, BigM)
         assert s.u is not None
-        rho = problem.penalty.rho
-        x, u = s.subproblem.solve(linearised(problem, s.x, s.subproblem.shift), rho * (1.0 - 2.0 * s.u))
-        return DCAState(self._at(problem, x, u), s.subproblem, u)
+        cost, cost_u = linearised(problem, s.x, s.subproblem.shift), problem.penalty.rho * (1.0 - 2.0 * s.u)
+        found = None if s.lasso is None else self._without_indicators(s.lasso, cost, cost_u, problem.penalty.k)
+        x, u = s.subproblem.solve(cost, cost_u) if found is None else found
+        return DCAState(self._at(problem, x, u), s.subproblem, s.lasso, u)
+
+    def _without_indicators(self, lasso: DualLasso, cost: Vector, cost_u: Vector, k: int) -> tuple[Vector, Vector] | None:
+        """x and u where every indicator has a price and 1ᵀu ≤ k does not bind: then u = |x|/M, and the subproblem is a lasso."""
+        if cost_u.min() <= 0:
+            return None
+        x = lasso.solve(cost, cost_u / self.M)
+        if x is None or np.abs(x).max() > self.M or np.abs(x).sum() > k * self.M:
+            return None
+        return x, np.abs(x) / self.M
 
     def _at(self, problem: Problem, x: Vector, u: Vector) -> Point:
         """x as a point whose F counts the indicators too."""

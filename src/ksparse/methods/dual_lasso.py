@@ -1,0 +1,57 @@
+"""The subproblems of ℓ1-DCA and MIP-DCA on least squares with few rows, in the dual: m variables instead of 2n + m.
+
+min ½‖Ax − b‖² + qᵀx + Σ wⱼ|xⱼ|, xⱼ ≥ 0 on some, has the dual min ½‖r‖² + bᵀr s.t. −w ≤ Aᵀr + q ≤ w, without the upper side
+where xⱼ ≥ 0; r is the residual and x the multipliers. An interior-point step costs one m × n × m product, at full speed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import piqp
+
+from ksparse.arrays import to_float64
+from ksparse.losses import LeastSquares, Loss
+from ksparse.losses.matrix import dense
+from ksparse.sets import ConvexSet
+from ksparse.sets.base import Vector
+
+TRUSTED = 1e-7  # the relative duality gap beyond which an answer is refused
+
+
+class DualLasso:
+    """The data, held by the solver; q and w change from one call to the next."""
+
+    def __init__(self, loss: LeastSquares, signed: Vector) -> None:
+        root = np.ones(len(loss.b)) if loss.weight is None else np.sqrt(to_float64(loss.weight))
+        self.A, self.b = root[:, None] * dense(to_float64(loss.A)), root * to_float64(loss.b)
+        self.signed = signed  # where x ≥ 0
+        self._solver: piqp.DenseSolver | None = None
+
+    @classmethod
+    def for_pieces(cls, loss: Loss, C: ConvexSet, n: int) -> DualLasso | None:
+        """The solver for φ over C, or None where the dual is not of this form or not smaller."""
+        linear = C.linear(n)
+        if not isinstance(loss, LeastSquares) or not isinstance(loss.A, np.ndarray) or loss.A.shape[0] >= n or linear is None:
+            return None
+        signs_only = np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isposinf(linear.upper).all()
+        return cls(loss, linear.lower == 0.0) if signs_only and linear.f.size == linear.h.size == 0 else None
+
+    def solve(self, q: Vector, w: Vector) -> Vector | None:
+        """x of the optimum, or None where the solver's answer cannot be trusted."""
+        low, high = -w - q, np.where(self.signed, np.inf, w - q)
+        if self._solver is None:
+            self._solver = piqp.DenseSolver()
+            self._solver.setup(np.eye(len(self.b)), self.b, None, None, np.ascontiguousarray(self.A.T), low, high)
+        else:
+            self._solver.update(h_l=low, h_u=high)
+        self._solver.solve()
+        found = self._solver.result
+        x, r = np.array(found.z_l) - np.array(found.z_u), np.array(found.x)
+        x = np.where(self.signed, np.maximum(x, 0.0), x)
+        primal = 0.5 * float(np.sum((self.A @ x - self.b) ** 2)) + float(q @ x) + float(w @ np.abs(x))
+        dual = -0.5 * float(r @ r) - float(self.b @ r)
+        shadow = self.A.T @ r
+        outside = max(0.0, float(np.max(low - shadow)), float(np.max(shadow - high)))
+        size = 1.0 + abs(primal) + abs(dual)
+        trusted = np.isfinite(x).all() and abs(primal - dual) <= TRUSTED * size and outside * float(np.abs(x).sum() + 1.0) <= TRUSTED * size
+        return x if trusted else None
