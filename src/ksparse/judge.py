@@ -88,6 +88,7 @@ def best_of(results: list[Result], elapsed: float) -> Result:
 
     Successes come first, and among them those whose method ended k-sparse by itself, as the paper chooses the weight.
     """
+    ends = [0.0, *(r.elapsed for r in results)]  # each knows the seconds since the call
     outcomes = [
         {
             "rho": r.rho,
@@ -97,8 +98,9 @@ def best_of(results: list[Result], elapsed: float) -> Result:
             "maxcv": r.maxcv,
             "status": r.status,
             "nit": r.nit,
+            "elapsed": end - begin,
         }
-        for r in results
+        for r, begin, end in zip(results, ends, ends[1:], strict=False)
     ]
     best, last = min(results, key=lambda r: (not r.success, not r.outcomes[0]["k_sparse"], r.fun)), results[-1].status
     fields: dict[str, Any] = {**best.__dict__, "elapsed": elapsed, "outcomes": outcomes}

@@ -1,6 +1,25 @@
-"""Problems to try the methods on."""
+"""Problems to try the methods on: the paper's generators, published tables, bundled data, and loaders of files you have."""
 
+from ksparse.datasets.bundled import breast_cancer, diabetes, digits
+from ksparse.datasets.files import MissingDataError, colon, leukemia, orlib_index, orlib_portfolio, tokyo
 from ksparse.datasets.pit_props import pit_props
+from ksparse.datasets.portfolio import Assets, factor_model
 from ksparse.datasets.synthetic import SparseRegression, table2, table5
 
-__all__ = ["SparseRegression", "pit_props", "table2", "table5"]
+__all__ = [
+    "Assets",
+    "MissingDataError",
+    "SparseRegression",
+    "breast_cancer",
+    "colon",
+    "diabetes",
+    "digits",
+    "factor_model",
+    "leukemia",
+    "orlib_index",
+    "orlib_portfolio",
+    "pit_props",
+    "table2",
+    "table5",
+    "tokyo",
+]

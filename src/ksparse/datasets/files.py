@@ -1,0 +1,111 @@
+"""Real data from the folder named by the environment variable KSPARSE_DATA; the package does not contain them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ksparse.checks import check_integer
+from ksparse.datasets.portfolio import Assets
+
+FOLDER = "KSPARSE_DATA"
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+class MissingDataError(FileNotFoundError):
+    """A data file is not where KSPARSE_DATA points."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """What a file holds, and where its content comes from."""
+
+    file: str
+    arrays: tuple[str, ...]
+    what: str
+    source: str
+
+
+_BEASLEY = "J. E. Beasley's OR-Library (people.brunel.ac.uk/~mastjjb/jeb/info.html)"
+FILES = {
+    "colon": DataFile(
+        "colon_alon1999.npz", ("X", "y"), "X, 62 x 2000 expression levels of colon tissue, and y, the classes (Alon et al. 1999)",
+        "the R package plsgenomics, data set Colon",
+    ),
+    "leukemia": DataFile(
+        "leukemia_golub1999.npz", ("X", "y"), "X, 72 x 7129 expression levels of leukemia samples, and y, the classes (Golub et al. 1999)",
+        "the R package datamicroarray, data set golub",
+    ),
+    "tokyo": DataFile(
+        "tokyo_daily_returns_2148x1338.npz", ("returns", "codes", "dates"),
+        "returns, 2148 daily returns of 1338 stocks of the Tokyo Stock Exchange, with codes and dates",
+        "any provider of adjusted daily closes, such as Yahoo Finance",
+    ),
+    **{
+        f"port{i}": DataFile(
+            f"orlib_port{i}_n{n}.npz", ("mu", "sd", "corr"), f"mu, sd and corr, the means, deviations and correlations of {n} assets", _BEASLEY
+        )
+        for i, n in enumerate((31, 85, 89, 98, 225), start=1)
+    },
+    **{
+        f"indtrack{i}": DataFile(
+            f"orlib_indtrack{i}_{name}_n{n}.npz", ("index", "prices"), f"index and prices, weekly levels of an index and {n} stocks", _BEASLEY
+        )
+        for i, name, n in ((1, "hangseng", 31), (5, "nikkei225", 225), (6, "sp500", 457))
+    },
+}  # fmt: skip
+
+
+def read(name: str) -> Arrays:
+    """The arrays of a file of `FILES`; `MissingDataError` says what is missing and where to get it."""
+    if name not in FILES:
+        raise ValueError(f"name must be one of {', '.join(FILES)}, got {name!r}")
+    wanted, folder = FILES[name], os.environ.get(FOLDER)
+    if not folder or not (Path(folder) / wanted.file).is_file():
+        place = f"the folder named by the environment variable {FOLDER} ({folder or 'not set'})"
+        raise MissingDataError(
+            f"{wanted.file} is not in {place}. It holds {wanted.what}; get them from {wanted.source}, and save them there with numpy.savez."
+        )
+    with np.load(Path(folder) / wanted.file, allow_pickle=False) as stored:
+        arrays = {key: stored[key] for key in stored.files}
+    lacking = [key for key in wanted.arrays if key not in arrays]
+    if lacking:
+        raise ValueError(f"{wanted.file} must hold {', '.join(wanted.arrays)}; {', '.join(lacking)} is not in it")
+    return arrays
+
+
+def colon() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Expression of 2000 genes in 62 tissues, and the classes: the data of Table 3."""
+    arrays = read("colon")
+    return arrays["X"].astype(float), arrays["y"]
+
+
+def leukemia() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Expression of 7129 genes in 72 samples, and the classes."""
+    arrays = read("leukemia")
+    return arrays["X"].astype(float), arrays["y"]
+
+
+def tokyo() -> Assets:
+    """1338 Tokyo stocks on 2148 days, Nov 2013 – Sep 2022: the shape and the exchange of Table 4, another period."""
+    arrays = read("tokyo")
+    return Assets.from_returns(arrays["returns"].astype(float), [str(code) for code in arrays["codes"]])
+
+
+def orlib_portfolio(i: int) -> Assets:
+    """Portfolio set i = 1…5 of OR-Library: 31, 85, 89, 98 or 225 assets."""
+    arrays = read(f"port{check_integer(i, 'i', 1, 5)}")
+    sd = arrays["sd"].astype(float)
+    return Assets(arrays["corr"] * np.outer(sd, sd), arrays["mu"].astype(float), [f"asset {j}" for j in range(1, len(sd) + 1)])
+
+
+def orlib_index(i: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Index-tracking set i = 1, 5 or 6 of OR-Library: the weekly levels of the index, and the prices of its stocks."""
+    if i not in (1, 5, 6):
+        raise ValueError(f"i must be 1, 5 or 6, got {i!r}")
+    arrays = read(f"indtrack{i}")
+    return arrays["index"].astype(float), arrays["prices"].astype(float)

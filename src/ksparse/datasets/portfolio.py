@@ -1,0 +1,53 @@
+"""Returns of many assets, drawn from a factor model, so that the paper's portfolio problem runs without any file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ksparse.checks import check_integer
+
+DAYS_A_YEAR = 250
+SECTORS = 33  # as many as the Tokyo Stock Exchange has
+STYLES = 5
+
+
+@dataclass(frozen=True)
+class Assets:
+    """Covariance V and mean r of the returns of named assets per period, and the returns themselves (periods × assets) where known."""
+
+    V: np.ndarray[Any, Any]
+    r: np.ndarray[Any, Any]
+    names: list[str]
+    returns: np.ndarray[Any, Any] | None = None
+
+    @classmethod
+    def from_returns(cls, returns: np.ndarray[Any, Any], names: list[str]) -> Assets:
+        """Sample covariance and mean."""
+        return cls(np.cov(returns, rowvar=False), returns.mean(axis=0), names, returns)
+
+
+def factor_model(n_assets: int = 1338, n_days: int = 2148, seed: int = 0) -> Assets:
+    """Daily returns by market, sectors and styles, with fat tails; the default is the shape of the paper's Table 4.
+
+    Yearly figures: market volatility 20 %, sectors 10 %, styles 6 %; an asset's beta is around 1 and its own volatility around 24 %, lognormal;
+    its mean is 6 % per unit of beta, and an own part of 3 % deviation. Innovations are Student's t with 5 degrees of freedom.
+    """
+    n, days = check_integer(n_assets, "n_assets", 1), check_integer(n_days, "n_days", 2)
+    rng = np.random.default_rng(seed)
+    day = np.sqrt(DAYS_A_YEAR)
+
+    def shocks(*shape: int) -> np.ndarray[Any, Any]:
+        return rng.standard_t(5, shape) * np.sqrt(3 / 5)  # unit variance
+
+    beta = 1.0 + 0.3 * rng.standard_normal(n)
+    own = 0.24 * np.exp(0.35 * rng.standard_normal(n)) / day
+    mean = (0.06 * beta + 0.03 * rng.standard_normal(n)) / DAYS_A_YEAR
+    sector, style = rng.integers(SECTORS, size=n), rng.standard_normal((STYLES, n))
+    returns = mean + np.outer(0.20 / day * shocks(days), beta)
+    returns += 0.10 / day * shocks(days, SECTORS)[:, sector]
+    returns += 0.06 / day * shocks(days, STYLES) @ style / np.sqrt(STYLES)
+    returns += own * shocks(days, n)
+    return Assets.from_returns(returns, [f"A{j:04d}" for j in range(1, n + 1)])
