@@ -1,0 +1,90 @@
+"""Table 2: two accelerations of PDCA on regression penalised by λ(‖x‖₁ − ‖x‖₂), from x⁰ = 0."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import ksparse
+from ksparse import datasets
+from ksparse.experiments.row import frame
+from ksparse.experiments.run import LIMIT, Answer, Instance, Job, Watch, run
+from ksparse.losses import LeastSquares
+from ksparse.minimize import minimize_penalized
+from ksparse.penalties import L1MinusL2
+from ksparse.sets import WholeSpace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LAM = 5e-4
+TITLE = "Table 2: accelerations of PDCA on penalised regression"
+PAPERS_METHODS = ("APDCA fix", "APDCA bt", "pDCAe")
+METHODS = {
+    "APDCA fix": ("apdca", "fixed"),
+    "APDCA bt": ("apdca", "backtracking"),
+    "pDCAe": ("pdcae", "fixed"),
+    "PDCA": ("pdca", "backtracking"),
+    "GIST": ("gist", "backtracking"),
+    "nmAPG": ("nmapg", "fixed"),
+}
+
+
+def _load(i: int, seed: int) -> Instance:
+    data = datasets.table2(i, seed)
+
+    def value(x: Any) -> float:
+        return 0.5 * float(np.sum((data.A @ x - data.b) ** 2)) + LAM * float(np.abs(x).sum() - np.linalg.norm(x))
+
+    return Instance(lambda: LeastSquares(data.A, data.b), WholeSpace(), data.k, value)
+
+
+def jobs(
+    sizes: Sequence[int] = (1, 2, 3, 4, 5), seeds: Sequence[int] = (0,), methods: Sequence[str] = PAPERS_METHODS, repeats: int = 1
+) -> Iterator[Job]:
+    """One job per size, seed, method and repetition."""
+    for method in methods:
+        if method not in METHODS:
+            raise ValueError(f"methods must be among {', '.join(METHODS)}, got {method!r}")
+    for i in sizes:
+        for seed in seeds:
+            for method in methods:
+                for repetition in range(repeats):
+                    yield _job(i, seed, method, repetition)
+
+
+def _job(i: int, seed: int, label: str, repetition: int) -> Job:
+    method, step = METHODS[label]
+
+    def solve(problem: Instance, limit: float) -> Answer:
+        loss, time_lipschitz = problem.loss(), float("nan")
+        began = time.perf_counter()
+        if step == "fixed":
+            loss.lipschitz()
+            time_lipschitz = time.perf_counter() - began
+        result = minimize_penalized(
+            loss, L1MinusL2(LAM), method=method, step=step, max_time=max(0.0, limit - (time.perf_counter() - began))
+        )
+        seconds = time.perf_counter() - began
+        return Answer(result, seconds, seconds, time_lipschitz)
+
+    name = f"{720 * i} x {2560 * i}"
+    return Job("table2", name, seed, repetition, label, lambda: _load(i, seed), solve, {"version": ksparse.__version__, "lam": LAM})
+
+
+def table2(
+    sizes: Sequence[int] = (1, 2, 3, 4, 5),
+    seeds: Sequence[int] = (0,),
+    methods: Sequence[str] = PAPERS_METHODS,
+    repeats: int = 1,
+    *,
+    limit: float = LIMIT,
+    out: str | Path | None = None,
+    watch: Watch | None = None,
+) -> pd.DataFrame:
+    """Table 2 for sizes i: (m, n, k) = (720i, 2560i, 80i). With a folder `out` rows are saved as they come, and taken up again."""
+    return frame(run(jobs(sizes, seeds, methods, repeats), limit=limit, out=out, watch=watch))
