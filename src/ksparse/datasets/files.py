@@ -47,13 +47,15 @@ FILES = {
     ),
     **{
         f"port{i}": DataFile(
-            f"orlib_port{i}_n{n}.npz", ("mu", "sd", "corr"), f"mu, sd and corr, the means, deviations and correlations of {n} assets", _BEASLEY
+            f"orlib_port{i}_n{n}.npz", ("mu", "sd", "corr"),
+            f"mu, sd and corr: means, deviations, correlations of {n} assets", _BEASLEY,
         )
         for i, n in enumerate((31, 85, 89, 98, 225), start=1)
     },
     **{
         f"indtrack{i}": DataFile(
-            f"orlib_indtrack{i}_{name}_n{n}.npz", ("index", "prices"), f"index and prices, weekly levels of an index and {n} stocks", _BEASLEY
+            f"orlib_indtrack{i}_{name}_n{n}.npz", ("index", "prices"),
+            f"index and prices: weekly levels of an index and {n} stocks", _BEASLEY,
         )
         for i, name, n in ((1, "hangseng", 31), (5, "nikkei225", 225), (6, "sp500", 457))
     },

@@ -32,15 +32,15 @@ class Assets:
 def factor_model(n_assets: int = 1338, n_days: int = 2148, seed: int = 0) -> Assets:
     """Daily returns by market, sectors and styles, with fat tails; the default is the shape of the paper's Table 4.
 
-    Yearly figures: market volatility 20 %, sectors 10 %, styles 6 %; an asset's beta is around 1 and its own volatility around 24 %, lognormal;
-    its mean is 6 % per unit of beta, and an own part of 3 % deviation. Innovations are Student's t with 5 degrees of freedom.
+    Yearly figures: market volatility 20 %, sectors 10 %, styles 6 %; an asset's beta is around 1, its own volatility around 24 %
+    (lognormal); its mean is 6 % per unit of beta, and an own part of 3 % deviation. Innovations are Student's t with 5 degrees of freedom.
     """
     n, days = check_integer(n_assets, "n_assets", 1), check_integer(n_days, "n_days", 2)
     rng = np.random.default_rng(seed)
     day = np.sqrt(DAYS_A_YEAR)
 
     def shocks(*shape: int) -> np.ndarray[Any, Any]:
-        return rng.standard_t(5, shape) * np.sqrt(3 / 5)  # unit variance
+        return np.asarray(rng.standard_t(5, shape) * np.sqrt(3 / 5))  # unit variance
 
     beta = 1.0 + 0.3 * rng.standard_normal(n)
     own = 0.24 * np.exp(0.35 * rng.standard_normal(n)) / day

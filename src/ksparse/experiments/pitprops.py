@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ksparse.datasets import pit_props
-from ksparse.experiments.row import frame
-from ksparse.experiments.run import LIMIT, METHODS, Instance, Job, Watch, run, sparse_job
+from ksparse.experiments.experiment import SOLVERS, Experiment
+from ksparse.experiments.run import METHODS, Instance, Job, sparse_job
 from ksparse.losses import PrincipalComponent
 from ksparse.sets import L2Ball
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-TITLE = "Pit props: objective from random starts"
 K, RHO, STARTS = 5, 1.0, 100
 
 
-def _load() -> Instance:
+def load() -> Instance:
+    """Sparse PCA of the pit props."""
     R, _ = pit_props()
     return Instance(lambda: PrincipalComponent(R), L2Ball(), K, lambda x: -float(x @ R @ x))
 
@@ -31,17 +26,14 @@ def jobs(starts: int = STARTS, methods: Sequence[str] = tuple(METHODS), seed: in
     for method in methods:
         for s in range(starts):
             x0 = lambda s=s: np.random.default_rng((seed, s)).standard_normal(13)  # noqa: E731
-            yield sparse_job("pitprops", "pit props, 13 x 13", _load, method, seed=seed, repetition=s, x0=x0, rho=RHO)
+            yield sparse_job("pitprops", "pit props, 13 x 13", load, method, seed=seed, repetition=s, x0=x0, rho=RHO)
 
 
-def pitprops(
-    starts: int = STARTS,
-    methods: Sequence[str] = tuple(METHODS),
-    seed: int = 0,
-    *,
-    limit: float = LIMIT,
-    out: str | Path | None = None,
-    watch: Watch | None = None,
-) -> pd.DataFrame:
-    """The objective each method reaches from each start (column repetition)."""
-    return frame(run(jobs(starts, methods, seed), limit=limit, out=out, watch=watch))
+pitprops = Experiment(
+    "pitprops",
+    "Pit props: objective from random starts",
+    jobs,
+    "min −xᵀRx s.t. ‖x‖₀ ≤ 5, ‖x‖₂ ≤ 1, R the 13 × 13 correlations of the pit props, ρ = 1, from x⁰ ~ N(0, I).",
+    f"Our draws of the starts. {SOLVERS}",
+    {"starts": 30},
+)

@@ -62,7 +62,7 @@ class Row:
     def from_json(cls, stored: dict[str, Any]) -> Row:
         """The inverse of `to_json`."""
         numbers = {f.name for f in fields(cls) if f.type == "float"}
-        values = {name: math.nan if value is None and name in numbers else value for name, value in stored.items()}
+        values: dict[str, Any] = {name: math.nan if value is None and name in numbers else value for name, value in stored.items()}
         values["paper"] = Figures(**{name: math.nan if value is None else value for name, value in stored["paper"].items()})
         return cls(**values)
 

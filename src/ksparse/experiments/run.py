@@ -154,7 +154,7 @@ def sparse_job(
     *,
     seed: int = 0,
     repetition: int = 0,
-    x0: Any = None,
+    x0: Callable[[], Any] | None = None,
     **options: Any,
 ) -> Job:
     """A job of Tables 3–5: `minimize` by one of METHODS, with the paper's grid of weights unless rho is given."""

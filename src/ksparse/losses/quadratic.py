@@ -149,7 +149,12 @@ class PrincipalComponent(QuadraticForm):
     @classmethod
     def from_data(cls, X: Matrix, scale: bool = True) -> Self:
         """The loss of a data table (one row per sample) with V its correlation (scale=True) or covariance matrix, never formed."""
-        Z, _ = standardize(check_matrix(X, "X"), "X", scale=scale)
+        return cls.from_factor(standardize(check_matrix(X, "X"), "X", scale=scale)[0])
+
+    @classmethod
+    def from_factor(cls, Z: Matrix) -> Self:
+        """The loss −‖Zx‖², V = ZᵀZ never formed."""
+        Z = check_matrix(Z, "Z")
         loss = cls.__new__(cls)
         QuadraticForm.__init__(loss, Z, -1.0, None, factored=True)
         return loss

@@ -1,0 +1,90 @@
+"""Where answers go: a table for people or JSON for machines on standard output, the rest on standard error, files whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ksparse.atomic import write_atomically
+from ksparse.cli.exits import InputError
+from ksparse.result import Result
+
+
+class Output:
+    """The manners of one command."""
+
+    def __init__(self, *, as_json: bool, quiet: bool, force: bool) -> None:
+        self.as_json, self.quiet, self.force = as_json, quiet, force
+        wide = None if sys.stdout.isatty() else 140  # in a file or a log nothing is cut
+        self.screen = Console(quiet=quiet or as_json, width=wide)
+        self.aside = Console(stderr=True, quiet=quiet)
+
+    def claim(self, path: Path | None) -> None:
+        """Refuse, before any work, a file that could not be written after it."""
+        if path is None:
+            return
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, not a file to write to")
+        if path.exists() and not self.force:
+            raise InputError(f"{path} exists: give another name, or --force to replace it")
+        if not path.parent.is_dir():
+            raise InputError(f"the folder {path.parent} does not exist")
+
+    def table(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, text: int = 1) -> None:
+        """A table; the first `text` columns are words."""
+        shown = Table(title=title, title_justify="left")
+        for position, heading in enumerate(headings):
+            shown.add_column(heading, justify="left" if position < text else "right")
+        for row in rows:
+            shown.add_row(*row)
+        self.screen.print(shown)
+
+    def say(self, line: str) -> None:
+        """A line under the table."""
+        self.screen.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def json(self, answer: dict[str, Any]) -> None:
+        """The answer for machines, where asked for."""
+        if self.as_json and not self.quiet:
+            print(json.dumps(plain(answer), indent=2))
+
+    def write_csv(self, path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """A CSV file, whole or not at all; numbers in full."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(headings)
+        writer.writerows([[repr(float(cell)) if isinstance(cell, float) else cell for cell in row] for row in rows])
+        write_atomically(path, text.getvalue())
+
+
+def facts(result: Result) -> dict[str, Any]:
+    """What every command says of its result."""
+    return {
+        "status": result.status.name.lower(),
+        "message": result.message,
+        "success": result.success,
+        "nonzeros": int(result.support.size),
+        "objective": result.fun,
+        "violation": result.maxcv,
+        "seconds": result.elapsed,
+    }
+
+
+def plain(value: Any) -> Any:
+    """Types that JSON knows, null for what is not a number."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

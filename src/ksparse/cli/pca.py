@@ -1,0 +1,67 @@
+"""`ksparse pca`: sparse principal components of a table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from ksparse.cli.exits import InputError, exit_code
+from ksparse.cli.output import Output, facts
+from ksparse.cli.regress import names_in
+from ksparse.cli.tables import choose, numbers, read_table
+from ksparse.components import sparse_components
+
+HELP = "principal components with at most k nonzero loadings each"
+EXAMPLE = "ksparse pca genes.csv -k 100 --components 3 --out loadings.csv"
+SHOWN = 20  # rows per component on the screen; the file has all
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="table with a header, one row per sample: CSV, Parquet or NPZ")
+    parser.add_argument("-k", type=int, required=True, help="how many nonzero loadings per component at most")
+    parser.add_argument("--components", type=int, default=1, metavar="N", help="how many components (default: 1)")
+    parser.add_argument("--no-scale", action="store_true", help="covariances instead of correlations")
+    parser.add_argument("--drop", default="", metavar="COL,COL", help="columns to leave out, such as labels")
+    parser.add_argument("--out", type=Path, metavar="FILE.csv", help="write the loadings here")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Read, solve, show, write."""
+    output.claim(options.out)
+    table = read_table(options.file)
+    table = table.drop(columns=choose(table, names_in(options.drop), "--drop"))
+    names, X = list(table.columns), numbers(table)
+    if len(X) < 3:
+        raise InputError(f"{options.file} has {len(X)} rows, too few for components: at least 3 are needed")
+    if not 1 <= options.k <= len(names):
+        raise InputError(f"-k must be between 1 and the number of columns, {len(names)}, got {options.k}")
+    most = min(len(X) - 1, len(names))
+    if not 1 <= options.components <= most:
+        raise InputError(f"--components must be between 1 and {most}, got {options.components}")
+    flat = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if flat.size and not options.no_scale:
+        raise InputError(f"column {names[flat[0]]!r} is constant and has no correlation: leave it out with --drop, or use --no-scale")
+    found = sparse_components(
+        X, options.k, options.components, scale=not options.no_scale, max_time=options.limit, random_state=options.seed
+    )
+    shares = found.variance / found.total
+    rows, described = [], []
+    for c, (loadings, result) in enumerate(zip(found.loadings, found.results, strict=True), start=1):
+        order = [int(j) for j in np.argsort(-np.abs(loadings), kind="stable") if loadings[j] != 0]
+        output.table(
+            f"component {c}: {len(order)} of {len(names)} columns, {100 * shares[c - 1]:.2f} % of the variance",
+            ("column", "loading"), [(names[j], f"{loadings[j]:.4f}") for j in order[:SHOWN]],
+        )  # fmt: skip
+        if len(order) > SHOWN:
+            output.say(f"... and {len(order) - SHOWN} smaller ones{'' if options.out else ' (write them all with --out)'}")
+        output.say(f"{result.message}; {result.elapsed:.2f} s")
+        rows += [(c, names[j], float(loadings[j])) for j in order]
+        described.append(facts(result) | {"variance_share": shares[c - 1], "loadings": {names[j]: loadings[j] for j in order}})
+    if options.out is not None:
+        output.write_csv(options.out, ("component", "column", "loading"), rows)
+        output.say(f"written: {options.out}")
+    output.json({"command": "pca", "k": options.k, "rows": len(X), "components": described})
+    return exit_code(found.results[-1].status)

@@ -1,0 +1,96 @@
+"""`ksparse portfolio`: at most k assets from a table of prices."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ksparse.cli.exits import InputError, exit_code
+from ksparse.cli.output import Output, facts
+from ksparse.cli.regress import names_in
+from ksparse.cli.tables import choose, numbers, read_table, split_dates
+from ksparse.datasets import Assets
+from ksparse.minimize import minimize
+from ksparse.portfolio import RISK_AVERSION, portfolio_problem
+
+HELP = "a portfolio of at most k assets from prices"
+EXAMPLE = "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --min-weight 0.01 --out weights.csv"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("file", type=Path, metavar="PRICES", help="prices, one column per asset, one row per period: CSV, Parquet or NPZ")
+    parser.add_argument("-k", type=int, required=True, help="how many assets at most")
+    parser.add_argument(
+        "--risk-aversion", type=float, metavar="A", help=f"minimise A times the variance minus the mean return (default: {RISK_AVERSION:g})"
+    )
+    parser.add_argument("--target-return", type=float, metavar="R", help="mean return to reach per period; alone: least variance there")
+    parser.add_argument("--long-only", action="store_true", help="no negative weight")
+    parser.add_argument("--max-weight", type=float, metavar="W", help="no weight beyond this, in size")
+    parser.add_argument("--min-weight", type=float, default=0.0, metavar="W", help="no position smaller than this, in size")
+    parser.add_argument("--returns", action="store_true", help="the table holds returns, not prices")
+    parser.add_argument("--dates", metavar="COLUMN", help="the column of dates (found by itself where it is named so)")
+    parser.add_argument("--drop", default="", metavar="COL,COL", help="columns to leave out")
+    parser.add_argument("--out", type=Path, metavar="FILE.csv", help="write the weights here")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Read, solve, show, write."""
+    output.claim(options.out)
+    for option, value in (("--risk-aversion", options.risk_aversion), ("--max-weight", options.max_weight)):
+        if value is not None and not value > 0:
+            raise InputError(f"{option} must be > 0, got {value:g}")
+    if not options.min_weight >= 0:
+        raise InputError(f"--min-weight must be >= 0, got {options.min_weight:g}")
+    assets = _assets(options)
+    if not 1 <= options.k <= len(assets.names):
+        raise InputError(f"-k must be between 1 and the number of assets, {len(assets.names)}, got {options.k}")
+    loss, C = portfolio_problem(
+        assets.V, assets.r, risk_aversion=options.risk_aversion, target_return=options.target_return, long_only=options.long_only,
+        max_weight=options.max_weight,
+    )  # fmt: skip
+    result = minimize(loss, options.k, C, min_nonzero=options.min_weight, max_time=options.limit, random_state=options.seed)
+    x = np.asarray(result.x)
+    order = [int(j) for j in np.argsort(-np.abs(x), kind="stable") if x[j] != 0]
+    mean, deviation = float(assets.r @ x), float(np.sqrt(max(0.0, x @ assets.V @ x)))
+    output.table(
+        f"{len(order)} of {len(assets.names)} assets", ("asset", "weight", "mean return"),
+        [(assets.names[j], f"{100 * x[j]:.2f} %", f"{assets.r[j]:.3e}") for j in order],
+    )  # fmt: skip
+    output.say(f"per period: mean return {mean:.4e}, deviation {deviation:.4e}; weights sum to {x.sum():.12g}")
+    output.say(f"objective {result.fun:.6e}; {result.message}; {result.elapsed:.2f} s")
+    if options.out is not None:
+        output.write_csv(options.out, ("asset", "weight"), [(assets.names[j], float(x[j])) for j in order])
+        output.say(f"written: {options.out}")
+    output.json(
+        {"command": "portfolio", "k": options.k, "periods": len(assets.returns) if assets.returns is not None else None}
+        | facts(result)
+        | {"mean_return": mean, "deviation": deviation, "weights": {assets.names[j]: x[j] for j in order}}
+    )
+    return exit_code(result.status)
+
+
+def _assets(options: argparse.Namespace) -> Assets:
+    table = read_table(options.file)
+    table = table.drop(columns=choose(table, names_in(options.drop), "--drop"))
+    dates, table = split_dates(table, options.dates)
+    if table.columns.empty:
+        raise InputError(f"{options.file} has no column of prices")
+    values = numbers(table)
+    needed = 2 if options.returns else 3
+    if len(values) < needed:
+        what = "returns" if options.returns else "prices"
+        raise InputError(f"{options.file} has {len(values)} rows of {what}, too few for a covariance: at least {needed} are needed")
+    if options.returns:
+        return Assets.from_returns(values, list(table.columns))
+    low = np.argwhere(values <= 0)
+    if low.size:
+        row, column = (int(i) for i in low[0])
+        place = f"row {row + 1}" if dates is None else f"row {row + 1} ({dates[row]})"
+        held = f"column {table.columns[column]!r} holds {values[row, column]:g} in {place}"
+        raise InputError(f"prices must be > 0: {held}; for a table of returns add --returns")
+    returns: Any = values[1:] / values[:-1] - 1.0
+    return Assets.from_returns(returns, list(table.columns))

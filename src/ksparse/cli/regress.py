@@ -1,0 +1,147 @@
+"""`ksparse regress`: the best linear model of a column by at most k others."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import d2_tweedie_score, r2_score
+
+from ksparse.cli.exits import InputError, exit_code
+from ksparse.cli.output import Output, facts
+from ksparse.cli.tables import choose, numbers, read_table
+from ksparse.linear import LOSSES, LinearFit, fit_linear
+
+HELP = "the best linear model of one column by at most k others"
+EXAMPLE = "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="table with a header: CSV, Parquet or NPZ")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to explain")
+    parser.add_argument("-k", type=int, required=True, help="how many features at most")
+    parser.add_argument("--loss", choices=list(LOSSES), default="squared", help="logistic: two classes; poisson: counts (default: squared)")
+    signs = parser.add_mutually_exclusive_group()
+    signs.add_argument("--nonnegative", default="", metavar="COL,COL", help="features whose coefficient may not be negative")
+    signs.add_argument("--all-nonnegative", action="store_true", help="no coefficient may be negative")
+    parser.add_argument("--lower", default="", metavar="BOUND", help="least coefficient: a number for all, or COL=NUMBER,COL=NUMBER")
+    parser.add_argument("--upper", default="", metavar="BOUND", help="greatest coefficient, in the same way")
+    parser.add_argument("--forced-in", default="", metavar="COL,COL", help="features that keep a seat")
+    parser.add_argument("--drop", default="", metavar="COL,COL", help="columns to leave out")
+    parser.add_argument("--no-intercept", action="store_true", help="a model through the origin")
+    parser.add_argument("--out", type=Path, metavar="FILE.csv", help="write the coefficients here")
+
+
+def names_in(text: str) -> list[str]:
+    """The names of a comma-separated list."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Read, solve, show, write."""
+    output.claim(options.out)
+    table = read_table(options.file)
+    choose(table, [options.target], "--target")
+    table = table.drop(columns=choose(table, names_in(options.drop), "--drop"))
+    if options.target not in table.columns:
+        raise InputError(f"--drop: {options.target!r} is the target")
+    target, features = table[[options.target]], table.drop(columns=options.target)
+    names = list(features.columns)
+    if not 1 <= options.k <= len(names):
+        raise InputError(f"-k must be between 1 and the number of features, {len(names)}, got {options.k}")
+    lower, upper = _bounds(options, features)
+    y, classes = _target(target, options)
+    X = numbers(features)
+    if len(X) < options.k + 2:
+        raise InputError(f"{options.file} has {len(X)} rows, too few to fit {options.k} coefficients: at least {options.k + 2} are needed")
+    forced = [names.index(name) for name in choose(features, names_in(options.forced_in), "--forced-in")]
+    fit = fit_linear(
+        X, y, options.k, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced,
+        max_time=options.limit, random_state=options.seed,
+    )  # fmt: skip
+    _show(fit, X, y, names, classes, options, output)
+    return exit_code(fit.result.status)
+
+
+def _bounds(options: argparse.Namespace, features: Any) -> tuple[Any, Any]:
+    names = list(features.columns)
+    low = _bound(options.lower, "--lower", -np.inf, features)
+    high = _bound(options.upper, "--upper", np.inf, features)
+    signed = names if options.all_nonnegative else choose(features, names_in(options.nonnegative), "--nonnegative")
+    for name in signed:
+        low[names.index(name)] = max(low[names.index(name)], 0.0)
+    for name, least, most in zip(names, low, high, strict=True):
+        if least > most:
+            raise InputError(f"the bounds of {name!r} cross: at least {least:g} and at most {most:g}")
+    return low, high
+
+
+def _bound(text: str, option: str, default: float, features: Any) -> Any:
+    """One number for all, or COL=NUMBER,COL=NUMBER."""
+    names = list(features.columns)
+    bound = np.full(len(names), default)
+    for part in names_in(text):
+        name, equals, number = part.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            raise InputError(f"{option} must be a number, or COL=NUMBER,COL=NUMBER, got {part!r}") from None
+        if np.isnan(value):
+            raise InputError(f"{option} must not be nan, got {part!r}")
+        if equals:
+            bound[names.index(choose(features, [name.strip()], option)[0])] = value
+        else:
+            bound[:] = value
+    return bound
+
+
+def _target(target: Any, options: argparse.Namespace) -> tuple[Any, list[str]]:
+    """The column to explain; for logistic as 0 and 1, with the names of the two classes."""
+    column = target[options.target]
+    if options.loss != "logistic":
+        y = numbers(target)[:, 0]
+        if options.loss == "poisson" and y.min() < 0:
+            raise InputError(f"column {options.target!r} must hold counts for --loss poisson: row {int(y.argmin()) + 1} holds {y.min():g}")
+        return y, []
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise InputError(f"column {options.target!r} has {missing.sum()} missing values, the first in row {int(missing.argmax()) + 1}")
+    classes = sorted(column.unique())
+    if len(classes) != 2:
+        raise InputError(f"column {options.target!r} must hold two classes for --loss logistic, it holds {len(classes)}")
+    return (column == classes[1]).to_numpy().astype(float), [str(label) for label in classes]
+
+
+def _quality(fit: LinearFit, X: Any, y: Any, loss: str) -> tuple[str, float]:
+    """How well the model explains the rows it was fitted to, in the measure people know."""
+    score = X @ fit.coef + fit.intercept
+    if loss == "logistic":
+        return "accuracy", float(np.mean((score > 0) == (y > 0)))
+    if loss == "poisson":
+        return "deviance explained", float(d2_tweedie_score(y, np.exp(np.clip(score, -700.0, 700.0)), power=1))
+    return "R²", float(r2_score(y, score))
+
+
+def _show(fit: LinearFit, X: Any, y: Any, names: list[str], classes: list[str], options: argparse.Namespace, output: Output) -> None:
+    effect = np.abs(fit.coef) * X.std(axis=0)
+    chosen = [int(j) for j in np.argsort(-effect, kind="stable") if fit.coef[j] != 0]
+    measure, value = _quality(fit, X, y, options.loss)
+    rows = [(names[j], f"{fit.coef[j]:.6g}", f"{fit.coef[j] * X[:, j].std():.4g}") for j in chosen]
+    if not options.no_intercept:
+        rows.append(("(intercept)", f"{fit.intercept:.6g}", ""))
+    what = f"log-odds of {options.target} = {classes[1]}" if classes else options.target
+    output.table(f"{what}: {len(chosen)} of {len(names)} features, {options.loss} loss", ("feature", "coefficient", "per deviation"), rows)
+    output.say(f"{measure} {value:.4f} on {len(y)} rows; {fit.result.message}; {fit.result.elapsed:.2f} s")
+    intercept = None if options.no_intercept else fit.intercept
+    if options.out is not None:
+        written = [(names[j], float(fit.coef[j])) for j in chosen] + ([] if intercept is None else [("(intercept)", intercept)])
+        output.write_csv(options.out, ("feature", "coefficient"), written)
+        output.say(f"written: {options.out}")
+    output.json(
+        {"command": "regress", "target": options.target, "k": options.k, "loss": options.loss, "rows": len(y), "classes": classes or None}
+        | facts(fit.result)
+        | {"nonzeros": len(chosen), "coefficients": {names[j]: fit.coef[j] for j in chosen}, "intercept": intercept, measure: value}
+    )

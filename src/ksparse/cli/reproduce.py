@@ -1,0 +1,150 @@
+"""`ksparse reproduce`: the paper's tables and figure, as CSV, pictures and a report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from ksparse.atomic import sweep, write_atomically
+from ksparse.cli.exits import INTERRUPTED, LIMIT, SOLVED, InputError
+from ksparse.cli.output import Output, plain
+from ksparse.cli.watch import watching
+from ksparse.experiments.catalogue import EXPERIMENTS, jobs_of
+from ksparse.experiments.environment import environment
+from ksparse.experiments.layout import Layout, lay_out, starts_layout
+from ksparse.experiments.readings import claims, reading
+from ksparse.experiments.row import Row, frame, weights_frame
+from ksparse.experiments.run import LIMIT as SECONDS
+from ksparse.experiments.run import Job
+from ksparse.experiments.run import run as run_jobs
+
+HELP = "the paper's Tables 2-5 and box plot, with a report"
+EXAMPLE = "ksparse reproduce table5 pitprops --quick --out results"
+MARK = "run.json"  # a folder with this file is one of ours
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument(
+        "tables",
+        nargs="*",
+        choices=[*EXPERIMENTS, "all"],
+        default="all",
+        metavar="TABLE",
+        help=f"{', '.join(EXPERIMENTS)} or all (default: all)",
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes: minutes instead of an hour")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="folder for CSV, PNG and report.html; a run that was stopped goes on there (default: results)",
+    )
+    parser.add_argument("--limit", type=float, default=SECONDS, metavar="SECONDS", help=f"per method and instance (default: {SECONDS:g})")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Do what is not done yet, write everything."""
+    if not options.limit > 0:
+        raise InputError(f"--limit must be > 0, got {options.limit:g}")
+    require_extras()
+    names = list(EXPERIMENTS) if "all" in options.tables else [name for name in EXPERIMENTS if name in options.tables]
+    _open(options.out, output.force)
+    jobs = jobs_of(names, options.quick)
+    rows_of: dict[str, list[Row]] = {name: [] for name in names}
+
+    with watching(output.aside, len(jobs)) as show:
+
+        def tell(job: Job, row: Row | None) -> None:
+            show(job, row)
+            if row is not None:
+                rows_of[job.table].append(row)
+                last = len(rows_of[job.table]) == sum(other.table == job.table for other in jobs)
+                if last or job.table != "pitprops":  # hundreds of rows a second
+                    _write_tables(options.out, job.table, rows_of[job.table])
+
+        try:
+            run_jobs(jobs, out=options.out, limit=options.limit, force=output.force, watch=tell)
+        except KeyboardInterrupt:
+            done = sum(map(len, rows_of.values()))
+            print(f"ksparse: interrupted after {done} of {len(jobs)} rows; the same command goes on from there", file=sys.stderr)
+            return INTERRUPTED
+    _write_report(options, rows_of)
+    for name, rows in rows_of.items():
+        show_table(output, name, rows)
+    output.say(f"written: {options.out / 'report.html'}, with a CSV file and a picture per table beside it")
+    output.json(
+        {
+            "command": "reproduce",
+            "out": str(options.out),
+            "rows": [row for rows in rows_of.values() for row in frame(rows).to_dict("records")],
+        }
+    )
+    return LIMIT if any(row.limited for rows in rows_of.values() for row in rows) else SOLVED
+
+
+def require_extras() -> None:
+    """Say at the start, not after an hour, that a package is missing."""
+    try:
+        import matplotlib  # noqa: F401
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise InputError(f"the experiments need {error.name}: pip install 'ksparse[experiments]'") from error
+
+
+def _open(out: Path, force: bool) -> None:
+    """A new folder, one of an earlier run, or with --force any."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; --out must name a folder")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists() and not force:
+        raise InputError(f"{out} is not empty and not from an earlier run: give another folder with --out, or --force to write into it")
+    out.mkdir(parents=True, exist_ok=True)
+    sweep(out)
+    if not (out / MARK).exists():
+        write_atomically(out / MARK, json.dumps({"by": "ksparse reproduce"}))
+
+
+def _write_tables(out: Path, name: str, rows: list[Row]) -> None:
+    write_atomically(out / f"{name}.csv", frame(rows).drop(columns="table").to_csv(index=False))
+    weights = weights_frame(rows)
+    if not weights.empty:
+        write_atomically(out / f"{name}_weights.csv", weights.drop(columns="table").to_csv(index=False))
+
+
+def _write_report(options: argparse.Namespace, rows_of: dict[str, list[Row]]) -> None:
+    from ksparse.experiments.figures import draw, to_png
+    from ksparse.experiments.report import Made, html
+
+    pictures = {}
+    for name, rows in rows_of.items():
+        figure = draw(name, rows)
+        if figure is not None:
+            pictures[name] = to_png(figure)
+            write_atomically(options.out / f"{name}.png", pictures[name])
+    tables = ["all"] if list(rows_of) == list(EXPERIMENTS) else list(rows_of)
+    command = shlex.join(["ksparse", "reproduce", *tables, *(["--quick"] if options.quick else []), "--limit", f"{options.limit:g}"])
+    seconds = sum(row.time_all for rows in rows_of.values() for row in rows if row.status)
+    made = Made(command, environment(), options.limit, seconds)
+    write_atomically(options.out / "report.html", html(rows_of, pictures, made))
+    write_atomically(
+        options.out / MARK, json.dumps(plain({"by": "ksparse reproduce", "command": command, "environment": made.environment}), indent=2)
+    )
+
+
+def show_table(output: Output, name: str, rows: list[Row]) -> None:
+    """A table and its reading on the screen."""
+    table = frame(rows)
+    layout: Layout = starts_layout(table) if name == "pitprops" else lay_out(table)
+    headings = ["instance", "method", *(heading.replace("paper: ", "paper:\n") for heading in layout.headings)]
+    output.table(EXPERIMENTS[name].title, headings, [(line.instance, line.method, *line.cells) for line in layout.lines], text=2)
+    output.say(reading(name, table))
+    for claim in claims(name, table):
+        output.say(f"  {claim}")
+    for note in dict.fromkeys(
+        f"{line.method}: {line.note}" if not line.note.startswith("left out") else line.note for line in layout.lines if line.note
+    ):
+        output.say(f"  note: {note}")

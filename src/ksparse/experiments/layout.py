@@ -1,0 +1,77 @@
+"""A table as people read it: the columns that carry something, ours beside the paper's, the best in each instance marked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ksparse.experiments.readings import summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = (  # name in the frame, heading, format
+    ("rho", "ρ", "g"),
+    ("cardinality", "nonzeros", "g"),
+    ("objective", "objective", ".4g"),
+    ("return", "return", ".3g"),
+    ("time", "time (s)", ".3g"),
+    ("iterations", "iterations", "g"),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table on the page."""
+
+    instance: str  # empty where it is that of the line above
+    method: str
+    cells: tuple[str, ...]
+    best: bool  # in its instance, by objective
+    note: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Headings and lines."""
+
+    headings: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+def lay_out(table: pd.DataFrame) -> Layout:
+    """The table of Tables 2–5 on a page."""
+    rows = summary(table)
+    shown = [column for column in _COLUMNS if rows[column[0]].notna().any() or rows[f"paper_{column[0]}"].notna().any()]
+    paper = [column for column in shown if rows[f"paper_{column[0]}"].notna().any()]
+    extra = [("time_all", "all ρ (s)", ".3g")] if "rho" in {name for name, _, _ in shown} else [("time_lipschitz", "t_L (s)", ".2g")]
+    headings = [heading for _, heading, _ in [*shown, *extra]] + [f"paper: {heading}" for _, heading, _ in paper]
+    lines, above = [], None
+    for _, row in rows.iterrows():
+        name = row["instance"] if rows["seed"].nunique() == 1 else f"{row['instance']}, seed {row['seed']}"
+        group = rows[(rows["instance"] == row["instance"]) & (rows["seed"] == row["seed"])]
+        cells = [_number(row[column], form) for column, _, form in [*shown, *extra]]
+        cells += [_number(row[f"paper_{column}"], form) for column, _, form in paper]
+        best = bool(row["objective"] <= group["objective"].min() * (1.0 + math.copysign(1e-9, group["objective"].min())))
+        lines.append(Line("" if name == above else name, row["method"], tuple(cells), best, row["note"]))
+        above = name
+    return Layout(tuple(headings), tuple(lines))
+
+
+def starts_layout(table: pd.DataFrame) -> Layout:
+    """The box plot's five numbers per method."""
+    lines: list[Line] = []
+    best = table["objective"].min()
+    for method, rows in table.groupby("method", sort=False):
+        values = rows["objective"]
+        cells = [_number(values.quantile(q), ".4f") for q in (0.0, 0.25, 0.5, 0.75, 1.0)] + [_number(rows["time"].median(), ".2g")]
+        note = next((note for note in rows["note"] if note), "")
+        lines.append(
+            Line("" if lines else str(rows["instance"].iloc[0]), str(method), tuple(cells), bool(values.median() <= best + 1e-9), note)
+        )
+    return Layout(("least", "quarter", "median", "three quarters", "most", "median time (s)"), tuple(lines))
+
+
+def _number(value: Any, form: str) -> str:
+    return "" if value is None or math.isnan(value) else format(value, form)

@@ -1,0 +1,107 @@
+"""report.html: one file with everything in it, readable on a desk and on a phone."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from ksparse.experiments.catalogue import EXPERIMENTS
+from ksparse.experiments.layout import Layout, lay_out, starts_layout
+from ksparse.experiments.readings import claims, reading
+from ksparse.experiments.row import Row, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 62rem; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
+th, td { padding: .25rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e3e3; }
+th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; } td.note { white-space: normal; min-width: 9rem; }
+tr.first td { border-top: 2px solid #999; } td.best { font-weight: 700; } .paper { color: #555; background: #fafafa; }
+img { max-width: 100%; height: auto; } code { background: #f2f2f2; padding: .1rem .3rem; overflow-wrap: anywhere; }
+.fails { color: #9a3300; } figcaption, .small { font-size: .85rem; color: #555; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; }
+dt { color: #555; } dd { margin: 0; overflow-wrap: anywhere; } figure { margin: 1rem 0; }
+"""
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a run was made."""
+
+    command: str
+    environment: dict[str, str]
+    limit: float
+    seconds: float  # of all rows together
+
+
+def html(rows_of: dict[str, list[Row]], pictures: dict[str, bytes], made: Made) -> str:
+    """The report on the experiments that were run."""
+    sections = "".join(_section(name, rows, pictures.get(name)) for name, rows in rows_of.items())
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    seeds = ", ".join(str(seed) for seed in sorted({row.seed for rows in rows_of.values() for row in rows}))
+    facts = {"command": made.command, "seeds": seeds, "limit": f"{made.limit:g} s per method and instance"}
+    facts |= {"time of all rows": f"{made.seconds:.0f} s", **made.environment}
+    listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>ksparse: the paper's experiments</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head><body>
+<h1>The experiments of “Efficient DC Algorithm for Constrained Sparse Optimization”</h1>
+<p>Tono, Takeda and Gotoh (2017), run again with ksparse on {today} by <code>{escape(made.command)}</code>. Objective, nonzeros and
+feasibility are recomputed from the raw data. The time of a method with a grid of weights ρ is that of the chosen weight, as in the
+paper; the time of the whole grid stands beside it. The best objective of each instance is bold.</p>
+{sections}
+<h2>How it was made</h2><dl>{listed}</dl>
+</body></html>
+"""
+
+
+def _section(name: str, rows: list[Row], picture: bytes | None) -> str:
+    experiment, table = EXPERIMENTS[name], frame(rows)
+    layout = starts_layout(table) if name == "pitprops" else lay_out(table)
+    image = "" if picture is None else (
+        f'<figure><img alt="{escape(experiment.title)}" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
+        f"<figcaption>{name}.png</figcaption></figure>"
+    )  # fmt: skip
+    said = "".join(f"<li{' class=fails' if claim.fails else ''}>{escape(str(claim))}</li>" for claim in claims(name, table))
+    return f"""<section id="{name}"><h2>{escape(experiment.title)}</h2>
+<p>{escape(experiment.about)}</p>
+<p><strong>{escape(reading(name, table))}</strong></p>
+{f"<ul>{said}</ul>" if said else ""}
+{_worst(table)}
+<div class="scroll">{_table(layout)}</div>{image}
+<p class="small">Not as in the paper: {escape(experiment.differs)}</p></section>
+"""
+
+
+def _worst(table: pd.DataFrame) -> str:
+    solved = table.dropna(subset=["objective"])
+    if solved.empty or ((solved["cardinality"] > solved["k"]).any() and solved["rho"].notna().any()):
+        return ""
+    return f'<p class="small">Largest distance of an answer to the set: {solved["violation"].max():.1e}.</p>'
+
+
+def _table(layout: Layout) -> str:
+    paper = [heading.startswith("paper: ") for heading in layout.headings]
+    noted = any(line.note for line in layout.lines)
+    heads = "".join(
+        f"<th{' class=paper' if theirs else ''}>{escape(heading)}</th>" for heading, theirs in zip(layout.headings, paper, strict=True)
+    )
+    body = ""
+    for line in layout.lines:
+        cells = ""
+        for heading, cell, theirs in zip(layout.headings, line.cells, paper, strict=True):
+            kind = "paper" if theirs else "best" if line.best and heading in ("objective", "median") else ""
+            cells += f"<td{f' class={kind}' if kind else ''}>{escape(cell)}</td>"
+        note = f'<td class="text note">{escape(line.note)}</td>' if noted else ""
+        first = " class=first" if line.instance else ""
+        body += f'<tr{first}><td class="text">{escape(line.instance)}</td><td class="text">{escape(line.method)}</td>{cells}{note}</tr>'
+    last = '<th class="text">note</th>' if noted else ""
+    heads = f'<th class="text">instance</th><th class="text">method</th>{heads}{last}'
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"

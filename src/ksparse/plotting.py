@@ -1,0 +1,150 @@
+"""Pictures of runs and answers (matplotlib). Every function draws on `ax`, or on a new figure, and returns the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ksparse.result import Result, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+# Okabe and Ito (2008): told apart by colour-blind eyes too. Methods keep their colour from picture to picture.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+_OWN = {"auto": 6, "l2-PDCA": 0, "l2-APDCA": 1, "l1-DCA": 2, "MIP-DCA": 3, "APDCA fix": 1, "APDCA bt": 4, "pDCAe": 2}
+AXES = {"iterations": "iterations", "time": "seconds", "products": "products with the data"}
+
+
+def style(method: str, position: int = 0) -> tuple[str, str, Any]:
+    """Colour, marker and dash of a method; one we do not know takes those of its position."""
+    i = _OWN.get(method, position % len(COLOURS))
+    return COLOURS[i], MARKERS[i], DASHES[i]
+
+
+def plot_convergence(
+    runs: Mapping[str, Result | Trace | Mapping[str, Any]],
+    against: str = "iterations",
+    *,
+    best: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """F minus the best F, against iterations, time or products with the data, one line per method.
+
+    runs : results, traces, or mappings with F, elapsed and iteration. best : the F to subtract; default the least of all runs.
+    """
+    if against not in AXES:
+        raise ValueError(f"against must be one of {', '.join(AXES)}, got {against!r}")
+    curves = {name: _curve(run, against) for name, run in runs.items()}
+    if not curves:
+        raise ValueError("runs must hold at least one run, got none")
+    low = min(float(np.nanmin(F)) for _, F in curves.values()) if best is None else best
+    ax = _axes(ax)
+    for position, (name, (x, F)) in enumerate(curves.items()):
+        colour, _, dash = style(name, position)
+        gap = np.where(F > low, F - low, np.nan)  # the best point itself has no place on a log scale
+        ax.semilogy(x, gap, label=name, color=colour, linestyle=dash, linewidth=1.6)
+    ax.set(xlabel=AXES[against], ylabel="F − best F")
+    ax.set_xlim(left=0)
+    return _finish(ax, legend=True)
+
+
+def _curve(run: Result | Trace | Mapping[str, Any], against: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    trace = run.trace if isinstance(run, Result) else run
+    if isinstance(trace, Trace):
+        F = trace.F
+        return {"iterations": np.arange(len(F)), "time": trace.elapsed, "products": trace.products}[against], F
+    column = {"iterations": "iteration", "time": "elapsed", "products": "products"}[against]
+    return np.asarray(trace[column], dtype=float), np.asarray([np.nan if f is None else f for f in trace["F"]], dtype=float)
+
+
+def plot_starts(table: pd.DataFrame, *, reference: float | None = None, ax: Axes | None = None) -> Axes:
+    """Box plot of the objective over random starts, one box per method; every start is a dot beside its box.
+
+    table : columns method and objective. reference : a line, such as the proved optimum.
+    """
+    ax = _axes(ax)
+    methods = list(dict.fromkeys(table["method"]))
+    values = [table.loc[table["method"] == method, "objective"].dropna().to_numpy() for method in methods]
+    boxes = ax.boxplot(values, tick_labels=methods, widths=0.5, patch_artist=True, showfliers=False, medianprops={"color": "black"})
+    spread = np.random.default_rng(0)
+    for position, (method, box, points) in enumerate(zip(methods, boxes["boxes"], values, strict=True)):
+        colour = style(method, position)[0]
+        box.set(facecolor=colour, alpha=0.35)
+        ax.plot(position + 1 + spread.uniform(-0.17, 0.17, len(points)), points, ".", color=colour, markersize=4)
+    if reference is not None:
+        ax.axhline(reference, color="0.3", linewidth=1, linestyle="--", label="optimum")
+    ax.set(ylabel="objective (smaller is better)")
+    return _finish(ax, legend=reference is not None)
+
+
+def plot_objective_time(table: pd.DataFrame, *, time: str = "time", ax: Axes | None = None) -> Axes:
+    """Objective above the best of its instance, in percent, against seconds: down is better, left is faster.
+
+    table : columns instance, method, objective and `time`; one marker per row, one shape and colour per method.
+    """
+    ax = _axes(ax)
+    table = table.dropna(subset=["objective"])
+    if table.empty:
+        raise ValueError("table must hold at least one row with an objective")
+    best = table.groupby("instance")["objective"].transform("min")
+    excess = 100.0 * (table["objective"] - best) / best.abs().clip(lower=1e-300)
+    for position, method in enumerate(dict.fromkeys(table["method"])):
+        rows = (table["method"] == method).to_numpy()
+        colour, marker, _ = style(method, position)
+        ax.plot(table[time][rows], excess[rows], marker, color=colour, label=method, markersize=7, alpha=0.85, linestyle="none")
+    ax.set_xscale("log")
+    ax.set_yscale("symlog", linthresh=0.1)
+    ax.set_ylim(-0.02, max(1.0, 3.0 * float(excess.max())))
+    ax.set(xlabel="seconds", ylabel="above the best objective, %")
+    return _finish(ax, legend=True)
+
+
+def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """Bars of the nonzero coefficients with their names, the largest first; at most `limit` of them."""
+    return _bars(names, values, limit, "coefficient", ax)
+
+
+def plot_weights(names: Sequence[str], weights: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """Bars of the positions of a portfolio in percent, the largest first; at most `limit` of them."""
+    return _bars(names, 100.0 * np.asarray(weights, dtype=float), limit, "weight, %", ax)
+
+
+def _bars(names: Sequence[str], values: Any, limit: int, label: str, ax: Axes | None) -> Axes:
+    values = np.asarray(values, dtype=float)
+    if len(names) != len(values):
+        raise ValueError(f"names and values must have the same length, got {len(names)} and {len(values)}")
+    shown = [i for i in np.argsort(-np.abs(values), kind="stable") if values[i] != 0][:limit]
+    ax = _axes(ax, height=1.2 + 0.26 * max(len(shown), 3))
+    places = np.arange(len(shown))
+    ax.barh(places, values[shown], color=[COLOURS[0] if values[i] > 0 else COLOURS[1] for i in shown])
+    ax.set_yticks(places, [str(names[i]) for i in shown])
+    ax.invert_yaxis()
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    hidden = int(np.count_nonzero(values)) - len(shown)
+    ax.set(xlabel=label if hidden == 0 else f"{label} ({hidden} smaller ones not shown)")
+    return _finish(ax, legend=False)
+
+
+def _axes(ax: Axes | None, height: float = 4.2) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: pip install 'ksparse[plot]'") from error
+    return Figure(figsize=(7, height), layout="constrained", facecolor="white").subplots()
+
+
+def _finish(ax: Axes, legend: bool) -> Axes:
+    ax.grid(alpha=0.3)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend:  # outside the axes, where it covers nothing
+        ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, fontsize="small")
+    return ax
