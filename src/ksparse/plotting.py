@@ -63,10 +63,10 @@ def _curve(run: Result | Trace | Mapping[str, Any], against: str) -> tuple[np.nd
     return np.asarray(trace[column], dtype=float), np.asarray([np.nan if f is None else f for f in trace["F"]], dtype=float)
 
 
-def plot_starts(table: pd.DataFrame, *, reference: float | None = None, ax: Axes | None = None) -> Axes:
+def plot_starts(table: pd.DataFrame, *, reference: float | None = None, label: str = "optimum", ax: Axes | None = None) -> Axes:
     """Box plot of the objective over random starts, one box per method; every start is a dot beside its box.
 
-    table : columns method and objective. reference : a line, such as the proved optimum.
+    table : columns method and objective. reference, label : a line and what it is.
     """
     ax = _axes(ax)
     methods = list(dict.fromkeys(table["method"]))
@@ -78,7 +78,7 @@ def plot_starts(table: pd.DataFrame, *, reference: float | None = None, ax: Axes
         box.set(facecolor=colour, alpha=0.35)
         ax.plot(position + 1 + spread.uniform(-0.17, 0.17, len(points)), points, ".", color=colour, markersize=4)
     if reference is not None:
-        ax.axhline(reference, color="0.3", linewidth=1, linestyle="--", label="optimum")
+        ax.axhline(reference, color="0.3", linewidth=1, linestyle="--", label=label)
     ax.set(ylabel="objective (smaller is better)")
     return _finish(ax, legend=reference is not None)
 

@@ -43,7 +43,7 @@ class Output:
         """A table; the first `text` columns are words."""
         shown = Table(title=title, title_justify="left")
         for position, heading in enumerate(headings):
-            shown.add_column(heading, justify="left" if position < text else "right")
+            shown.add_column(heading, justify="left" if position < text else "right", no_wrap=position == 0)
         for row in rows:
             shown.add_row(*row)
         self.screen.print(shown)

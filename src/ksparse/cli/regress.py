@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import d2_tweedie_score, r2_score
 
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
@@ -117,6 +116,8 @@ def _target(target: Any, options: argparse.Namespace) -> tuple[Any, list[str]]:
 
 def _quality(fit: LinearFit, X: Any, y: Any, loss: str) -> tuple[str, float]:
     """How well the model explains the rows it was fitted to, in the measure people know."""
+    from sklearn.metrics import d2_tweedie_score, r2_score
+
     score = X @ fit.coef + fit.intercept
     if loss == "logistic":
         return "accuracy", float(np.mean((score > 0) == (y > 0)))

@@ -14,7 +14,7 @@ from ksparse.cli.output import Output, plain
 from ksparse.cli.watch import watching
 from ksparse.experiments.catalogue import EXPERIMENTS, jobs_of
 from ksparse.experiments.environment import environment
-from ksparse.experiments.layout import Layout, lay_out, starts_layout
+from ksparse.experiments.layout import compact, lay_out, starts_layout
 from ksparse.experiments.readings import claims, reading
 from ksparse.experiments.row import Row, frame, weights_frame
 from ksparse.experiments.run import LIMIT as SECONDS
@@ -138,8 +138,8 @@ def _write_report(options: argparse.Namespace, rows_of: dict[str, list[Row]]) ->
 def show_table(output: Output, name: str, rows: list[Row]) -> None:
     """A table and its reading on the screen."""
     table = frame(rows)
-    layout: Layout = starts_layout(table) if name == "pitprops" else lay_out(table)
-    headings = ["instance", "method", *(heading.replace("paper: ", "paper:\n") for heading in layout.headings)]
+    layout = starts_layout(table) if name == "pitprops" else compact(lay_out(table))
+    headings = ["instance", "method", *(heading.replace(" (paper)", "\n(paper)") for heading in layout.headings)]
     output.table(EXPERIMENTS[name].title, headings, [(line.instance, line.method, *line.cells) for line in layout.lines], text=2)
     output.say(reading(name, table))
     for claim in claims(name, table):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 Table = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], list[str]]
 
 
 def diabetes(quadratic: bool = False) -> Table:
     """Progression of diabetes in 442 patients by 10 measurements (Efron et al. 2004); or with their squares and products, 64 in all."""
+    from sklearn.datasets import load_diabetes  # here and below: slow to import, and only for those who ask
+
     data = load_diabetes()
     X, names = np.asarray(data.data, dtype=float), [str(name) for name in data.feature_names]
     if quadratic:
@@ -23,12 +24,16 @@ def diabetes(quadratic: bool = False) -> Table:
 
 def breast_cancer() -> Table:
     """Wisconsin breast cancer: 569 tumours, 30 measurements, 1 for benign."""
+    from sklearn.datasets import load_breast_cancer
+
     data = load_breast_cancer()
     return np.asarray(data.data, dtype=float), np.asarray(data.target), [str(name) for name in data.feature_names]
 
 
 def digits() -> Table:
     """1797 handwritten digits by the grey levels of the 61 pixels of 64 that are not always empty, and which digit each is."""
+    from sklearn.datasets import load_digits
+
     data = load_digits()
     X = np.asarray(data.data, dtype=float)
     used = np.ptp(X, axis=0) > 0

@@ -21,7 +21,7 @@ def draw(name: str, rows: list[Row]) -> Figure | None:
         return _convergence(solved)
     table = frame(solved)
     if name == "pitprops":
-        ax: Any = plot_starts(table, reference=float(table["objective"].min()))
+        ax: Any = plot_starts(table, reference=float(table["objective"].min()), label="best of all")
         ax.set_title(f"Pit props, k = {solved[0].k}: {table['repetition'].nunique()} random starts", pad=24, fontsize="medium")
     else:
         ax = plot_objective_time(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ksparse.experiments.readings import summary
@@ -19,6 +19,7 @@ _COLUMNS = (  # name in the frame, heading, format
     ("time", "time (s)", ".3g"),
     ("iterations", "iterations", "g"),
 )
+PAPER = "paper: "  # before the heading of a column of the paper's figures
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,26 @@ class Layout:
     lines: tuple[Line, ...]
 
 
+def compact(layout: Layout) -> Layout:
+    """The same with the paper's figures in brackets behind ours, for a narrow screen."""
+    ours = [heading for heading in layout.headings if not heading.startswith(PAPER)]
+    theirs = {heading.removeprefix(PAPER): place for place, heading in enumerate(layout.headings) if heading.startswith(PAPER)}
+
+    def merged(line: Line) -> Line:
+        behind = [line.cells[theirs[heading]] if heading in theirs else "" for heading in ours]
+        cells = tuple(f"{cell} ({paper})" if paper else cell for cell, paper in zip(line.cells, behind, strict=False))
+        return replace(line, cells=cells)
+
+    return Layout(tuple(f"{heading} (paper)" if heading in theirs else heading for heading in ours), tuple(map(merged, layout.lines)))
+
+
 def lay_out(table: pd.DataFrame) -> Layout:
     """The table of Tables 2–5 on a page."""
     rows = summary(table)
     shown = [column for column in _COLUMNS if rows[column[0]].notna().any() or rows[f"paper_{column[0]}"].notna().any()]
     paper = [column for column in shown if rows[f"paper_{column[0]}"].notna().any()]
     extra = [("time_all", "all ρ (s)", ".3g")] if "rho" in {name for name, _, _ in shown} else [("time_lipschitz", "t_L (s)", ".2g")]
-    headings = [heading for _, heading, _ in [*shown, *extra]] + [f"paper: {heading}" for _, heading, _ in paper]
+    headings = [heading for _, heading, _ in [*shown, *extra]] + [f"{PAPER}{heading}" for _, heading, _ in paper]
     lines, above = [], None
     for _, row in rows.iterrows():
         name = row["instance"] if rows["seed"].nunique() == 1 else f"{row['instance']}, seed {row['seed']}"

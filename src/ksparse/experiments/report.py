@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ksparse.experiments.catalogue import EXPERIMENTS
-from ksparse.experiments.layout import Layout, lay_out, starts_layout
+from ksparse.experiments.layout import PAPER, Layout, lay_out, starts_layout
 from ksparse.experiments.readings import claims, reading
 from ksparse.experiments.row import Row, frame
 
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 _STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 62rem; margin: 0 auto; padding: 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 78rem; margin: 0 auto; padding: 1rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
 th, td { padding: .25rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e3e3; }
 th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; } td.note { white-space: normal; min-width: 9rem; }
-tr.first td { border-top: 2px solid #999; } td.best { font-weight: 700; } .paper { color: #555; background: #fafafa; }
-img { max-width: 100%; height: auto; } code { background: #f2f2f2; padding: .1rem .3rem; overflow-wrap: anywhere; }
+tr.above th { text-align: center; } tr.first td { border-top: 2px solid #999; } td.best { font-weight: 700; } .paper { color: #555; background: #fafafa; }
+img { max-width: min(100%, 50rem); height: auto; }
+@media (max-width: 40rem) { figure { overflow-x: auto; } img { max-width: none; width: 34rem; } }
+code { background: #f2f2f2; padding: .1rem .3rem; overflow-wrap: anywhere; }
 .fails { color: #9a3300; } figcaption, .small { font-size: .85rem; color: #555; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; }
 dt { color: #555; } dd { margin: 0; overflow-wrap: anywhere; } figure { margin: 1rem 0; }
@@ -88,10 +90,11 @@ def _worst(table: pd.DataFrame) -> str:
 
 
 def _table(layout: Layout) -> str:
-    paper = [heading.startswith("paper: ") for heading in layout.headings]
+    paper = [heading.startswith(PAPER) for heading in layout.headings]
     noted = any(line.note for line in layout.lines)
     heads = "".join(
-        f"<th{' class=paper' if theirs else ''}>{escape(heading)}</th>" for heading, theirs in zip(layout.headings, paper, strict=True)
+        f"<th{' class=paper' if theirs else ''}>{escape(heading.removeprefix(PAPER))}</th>"
+        for heading, theirs in zip(layout.headings, paper, strict=True)
     )
     body = ""
     for line in layout.lines:
@@ -104,4 +107,5 @@ def _table(layout: Layout) -> str:
         body += f'<tr{first}><td class="text">{escape(line.instance)}</td><td class="text">{escape(line.method)}</td>{cells}{note}</tr>'
     last = '<th class="text">note</th>' if noted else ""
     heads = f'<th class="text">instance</th><th class="text">method</th>{heads}{last}'
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    above = f'<tr class=above><th colspan="2"></th><th colspan="{paper.count(False)}">ksparse</th><th colspan="{sum(paper)}" class=paper>paper</th></tr>'
+    return f"<table><thead>{above if any(paper) else ''}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
