@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from conftest import data_file
-from ksparse.datasets import pit_props, table2, table5
+from ksparse import datasets
+from ksparse.datasets import MissingDataError, pit_props, table2, table5
+from ksparse.datasets.files import FILES, read
 
 
 def test_pit_props_is_a_correlation_matrix_and_the_published_one():
@@ -41,3 +43,77 @@ def test_table_5_has_correlated_unit_columns_and_a_unit_right_hand_side():
     assert neighbours == pytest.approx(0.5, abs=0.01)
     np.testing.assert_array_equal(data.nonnegative, np.arange(128))
     assert np.abs(data.x_true).max() <= 1
+
+
+def test_the_factor_model_looks_like_a_stock_market():
+    assets = datasets.factor_model(200, 1500, seed=1)
+    assert assets.returns.shape == (1500, 200)
+    assert len(assets.names) == len(set(assets.names)) == 200
+    np.testing.assert_allclose(assets.V, np.cov(assets.returns.T))
+    np.testing.assert_allclose(assets.r, assets.returns.mean(axis=0))
+    volatility = np.sqrt(250 * np.diag(assets.V))
+    assert 0.25 <= np.median(volatility) <= 0.45
+    correlation = np.corrcoef(assets.returns.T)[np.triu_indices(200, 1)]
+    assert 0.15 <= correlation.mean() <= 0.5
+    tails = ((assets.returns - assets.r) / assets.returns.std(axis=0)) ** 4
+    assert tails.mean() > 3.5  # fatter than Gaussian
+    np.testing.assert_array_equal(assets.returns, datasets.factor_model(200, 1500, seed=1).returns)
+    assert not np.array_equal(assets.returns, datasets.factor_model(200, 1500, seed=2).returns)
+
+
+def test_the_factor_model_has_the_shape_of_table_4_by_default():
+    assert datasets.factor_model().returns.shape == (2148, 1338)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_says_what_it_is_and_where_to_get_it(name, monkeypatch, tmp_path):
+    for folder in (None, str(tmp_path)):
+        if folder is None:
+            monkeypatch.delenv("KSPARSE_DATA", raising=False)
+        else:
+            monkeypatch.setenv("KSPARSE_DATA", folder)
+        with pytest.raises(MissingDataError) as caught:
+            read(name)
+        message = str(caught.value)
+        for word in (FILES[name].file, "KSPARSE_DATA", folder or "not set", FILES[name].source, *FILES[name].arrays[:1]):
+            assert word in message
+
+
+def test_a_file_without_its_arrays_is_refused(monkeypatch, tmp_path):
+    np.savez(tmp_path / "colon_alon1999.npz", Y=np.zeros(3))
+    monkeypatch.setenv("KSPARSE_DATA", str(tmp_path))
+    with pytest.raises(ValueError, match=r"colon_alon1999.npz must hold X, y; X, y is not in it"):
+        datasets.colon()
+    with pytest.raises(ValueError, match="name must be one of colon, leukemia"):
+        read("iris")
+    with pytest.raises(ValueError, match="i must be 1, 5 or 6, got 2"):
+        datasets.orlib_index(2)
+
+
+def test_real_data_have_their_published_shapes():
+    for name in ("colon", "leukemia", "tokyo", "port3", "indtrack1"):
+        data_file(FILES[name].file)
+    assert datasets.colon()[0].shape == (62, 2000)
+    assert datasets.leukemia()[0].shape == (72, 7129)
+    assert datasets.tokyo().returns.shape == (2148, 1338)
+    assets = datasets.orlib_portfolio(3)
+    assert assets.V.shape == (89, 89)
+    assert assets.returns is None
+    index, prices = datasets.orlib_index(1)
+    assert prices.shape == (len(index), 31)
+
+
+def test_bundled_sets_have_named_columns():
+    for table, shape in (
+        (datasets.diabetes(), (442, 10)),
+        (datasets.diabetes(quadratic=True), (442, 64)),
+        (datasets.breast_cancer(), (569, 30)),
+    ):
+        X, y, names = table
+        assert X.shape == shape
+        assert len(names) == len(set(names)) == shape[1]
+        assert len(y) == shape[0]
+    X, y, names = datasets.digits()
+    assert X.shape == (1797, 61)
+    assert np.ptp(X, axis=0).min() > 0
+    assert len(names) == 61

@@ -23,7 +23,8 @@ h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top:
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
 th, td { padding: .25rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e3e3; }
 th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; } td.note { white-space: normal; min-width: 9rem; }
-tr.above th { text-align: center; } tr.first td { border-top: 2px solid #999; } td.best { font-weight: 700; } .paper { color: #555; background: #fafafa; }
+tr.above th { text-align: center; }
+tr.first td { border-top: 2px solid #999; } td.best { font-weight: 700; } .paper { color: #555; background: #fafafa; }
 img { max-width: min(100%, 50rem); height: auto; }
 @media (max-width: 40rem) { figure { overflow-x: auto; } img { max-width: none; width: 34rem; } }
 code { background: #f2f2f2; padding: .1rem .3rem; overflow-wrap: anywhere; }
@@ -84,7 +85,7 @@ def _section(name: str, rows: list[Row], picture: bytes | None) -> str:
 
 def _worst(table: pd.DataFrame) -> str:
     solved = table.dropna(subset=["objective"])
-    if solved.empty or ((solved["cardinality"] > solved["k"]).any() and solved["rho"].notna().any()):
+    if solved.empty:
         return ""
     return f'<p class="small">Largest distance of an answer to the set: {solved["violation"].max():.1e}.</p>'
 
@@ -107,5 +108,6 @@ def _table(layout: Layout) -> str:
         body += f'<tr{first}><td class="text">{escape(line.instance)}</td><td class="text">{escape(line.method)}</td>{cells}{note}</tr>'
     last = '<th class="text">note</th>' if noted else ""
     heads = f'<th class="text">instance</th><th class="text">method</th>{heads}{last}'
-    above = f'<tr class=above><th colspan="2"></th><th colspan="{paper.count(False)}">ksparse</th><th colspan="{sum(paper)}" class=paper>paper</th></tr>'
-    return f"<table><thead>{above if any(paper) else ''}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    ours, theirs = paper.count(False), paper.count(True)
+    above = f"<tr class=above><th colspan=2></th><th colspan={ours}>ksparse</th><th colspan={theirs} class=paper>paper</th></tr>"
+    return f"<table><thead>{above if theirs else ''}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>"

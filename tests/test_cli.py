@@ -1,0 +1,384 @@
+"""The command line as people use it: the real entry point in a process of its own, on real files, good and bad."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse import datasets
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+pytest.importorskip("clarabel", reason="Clarabel is not installed")
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
+
+
+def ksparse(*arguments, cwd, expect=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "ksparse", *map(str, arguments)], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == expect, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def patients(tmp_path):
+    X, y, names = datasets.diabetes()
+    pd.DataFrame(X, columns=names).assign(progression=y).to_csv(tmp_path / "patients.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def market(tmp_path):
+    assets = datasets.factor_model(20, 300, seed=3)
+    prices = pd.DataFrame(100 * np.cumprod(1 + assets.returns, axis=0), columns=assets.names)
+    prices.insert(0, "Date", pd.bdate_range("2020-01-01", periods=300).strftime("%Y-%m-%d"))
+    prices.to_csv(tmp_path / "prices.csv", index=False)
+    return tmp_path
+
+
+# --- regress ---
+
+
+def test_regress_prints_writes_and_obeys(patients):
+    done = ksparse(
+        "regress", "patients.csv", "--target", "progression", "-k", 4, "--nonnegative", "bmi,s5", "--out", "coef.csv", cwd=patients
+    )
+    written = pd.read_csv(patients / "coef.csv").set_index("feature")["coefficient"]
+    assert len(written) == 5
+    assert written["bmi"] > 0
+    X, y, names = datasets.diabetes()
+    fitted = X @ np.array([written.get(name, 0.0) for name in names]) + written["(intercept)"]
+    twin = ks.minimize(ks.LeastSquares(X - X.mean(axis=0), y - y.mean()), 4)
+    assert 0.5 * np.sum((y - fitted) ** 2) == pytest.approx(twin.fun, rel=1e-9)
+    for word in ("bmi", "(intercept)", "R²", "written: coef.csv"):
+        assert word in done.stdout
+    assert all(name in names for name in written.index if name != "(intercept)")
+
+
+def test_regress_as_json_with_bounds(patients):
+    done = ksparse(
+        "regress",
+        "patients.csv",
+        "--target",
+        "progression",
+        "-k",
+        3,
+        "--upper",
+        "bmi=300",
+        "--lower",
+        "-100",
+        "--drop",
+        "sex",
+        "--json",
+        cwd=patients,
+    )
+    answer = json.loads(done.stdout)
+    assert answer["coefficients"]["bmi"] == 300.0
+    assert min(answer["coefficients"].values()) >= -100.0
+    assert "sex" not in answer["coefficients"]
+    assert answer["nonzeros"] == len(answer["coefficients"]) <= 3
+    assert answer["status"] == "optimal"  # so few features that all subsets were tried
+    assert answer["success"] is True
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber", "poisson"])
+def test_regress_with_other_losses(loss, tmp_path):
+    X, y, names = datasets.breast_cancer()
+    target = {"logistic": np.where(y == 1, "benign", "malignant"), "huber": X[:, 0] + X[:, 1], "poisson": np.round(X[:, 0])}[loss]
+    table = pd.DataFrame(X[:, 2:12], columns=names[2:12]).assign(target=target)
+    table.to_parquet(tmp_path / "t.parquet")
+    answer = json.loads(ksparse("regress", "t.parquet", "--target", "target", "-k", 3, "--loss", loss, "--json", cwd=tmp_path).stdout)
+    assert len(answer["coefficients"]) <= 3
+    measure = {"logistic": "accuracy", "huber": "R²", "poisson": "deviance explained"}[loss]
+    assert answer[measure] > 0.5
+    assert answer["classes"] == (["benign", "malignant"] if loss == "logistic" else None)
+
+
+def test_quiet_prints_nothing_and_still_writes(patients):
+    done = ksparse(
+        "regress",
+        "patients.csv",
+        "--target",
+        "progression",
+        "-k",
+        2,
+        "--all-nonnegative",
+        "--no-intercept",
+        "--quiet",
+        "--out",
+        "c.csv",
+        cwd=patients,
+    )
+    assert done.stdout == done.stderr == ""
+    written = pd.read_csv(patients / "c.csv")
+    assert (written["coefficient"] >= 0).all()
+    assert "(intercept)" not in set(written["feature"])
+
+
+def test_files_are_not_overwritten_without_force(patients):
+    (patients / "coef.csv").write_text("mine")
+    command = ("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", "coef.csv")
+    done = ksparse(*command, cwd=patients, expect=2)
+    assert "coef.csv exists: give another name, or --force to replace it" in done.stderr
+    assert (patients / "coef.csv").read_text() == "mine"
+    ksparse(*command, "--force", cwd=patients)
+    assert (patients / "coef.csv").read_text().startswith("feature,coefficient")
+    assert sorted(path.name for path in patients.iterdir()) == ["coef.csv", "patients.csv"]
+
+
+def test_a_time_limit_exits_with_4_and_the_best_so_far(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "big.npz", X=rng.standard_normal((300, 600)), y=rng.standard_normal(300))
+    ksparse("regress", "big.npz", "--target", "y", "-k", 50, "--limit", "0.001", "--out", "c.csv", cwd=tmp_path, expect=4)
+    assert 1 <= len(pd.read_csv(tmp_path / "c.csv")) <= 51
+
+
+BAD_TABLES = {
+    "a text cell": ("a,b,y\n1,2,3\n4,red,6\n7,8,9\n1,1,1\n", "column 'b' is not numeric: row 2 holds 'red'"),
+    "a gap": ("a,b,y\n1,2,3\n4,,6\n7,8,9\n1,1,1\n", "column 'b' has 1 missing value, the first in row 2"),
+    "a gap in the target": ("a,b,y\n1,2,3\n4,5,\n7,8,9\n1,1,1\n", "column 'y' has 1 missing value, the first in row 2"),
+    "an infinity": ("a,b,y\n1,2,3\n4,inf,6\n7,8,9\n1,1,1\n", "column 'b' is infinite in row 2"),
+    "a name twice": ("a,a,y\n1,2,3\n4,5,6\n", "more than one column named 'a'"),
+    "too few rows": ("a,b,y\n1,2,3\n4,5,6\n", "has 2 rows, too few to fit 1 coefficients: at least 3 are needed"),
+    "no rows": ("a,b,y\n", "holds no rows below its header"),
+    "nothing": ("", "cannot be read: No columns to parse from file"),
+    "no target": ("a,b\n1,2\n", "--target: there is no column 'y'; the columns are a, b"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_bad_tables_are_refused_by_column_and_row(case, tmp_path):
+    content, message = BAD_TABLES[case]
+    (tmp_path / "t.csv").write_text(content)
+    done = ksparse("regress", "t.csv", "--target", "y", "-k", 1, cwd=tmp_path, expect=2)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+BAD_OPTIONS = {
+    "k": (("-k", "11"), "-k must be between 1 and the number of features, 10, got 11"),
+    "k of words": (("-k", "many"), "argument -k: invalid int value: 'many'"),
+    "a column": (("-k", "2", "--nonnegative", "bmi,weight"), "--nonnegative: there is no column 'weight'"),
+    "crossing bounds": (("-k", "2", "--lower", "2", "--upper", "age=1"), "the bounds of 'age' cross: at least 2 and at most 1"),
+    "a bound": (("-k", "2", "--lower", "age=low"), "--lower must be a number, or COL=NUMBER,COL=NUMBER, got 'age=low'"),
+    "classes": (("-k", "2", "--loss", "logistic"), "must hold two classes for --loss logistic, it holds 214"),
+    "a folder": (("-k", "2", "--out", "no/c.csv"), "the folder no does not exist"),
+    "a limit": (("-k", "2", "--limit", "-1"), "must be >= 0, got -1"),
+    "two signs": (("-k", "2", "--all-nonnegative", "--nonnegative", "bmi"), "not allowed with argument"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_bad_options_are_named(case, patients):
+    options, message = BAD_OPTIONS[case]
+    done = ksparse("regress", "patients.csv", "--target", "progression", *options, cwd=patients, expect=2)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_errors_are_json_where_asked(patients):
+    done = ksparse("regress", "nowhere.csv", "--target", "y", "-k", 1, "--json", cwd=patients, expect=2)
+    assert json.loads(done.stdout) == {"error": "error", "message": "nowhere.csv does not exist", "exit_code": 2}
+    (patients / "notes.txt").write_text("hello")
+    assert "must be a .csv, .csv.gz, .tsv, .parquet or .npz file" in ksparse("pca", "notes.txt", "-k", 1, cwd=patients, expect=2).stderr
+    (patients / "fake.npz").write_text("hello")
+    assert "fake.npz cannot be read" in ksparse("pca", "fake.npz", "-k", 1, cwd=patients, expect=2).stderr
+
+
+# --- pca ---
+
+
+def test_pca_of_a_table_with_names(tmp_path):
+    X, _, names = datasets.breast_cancer()
+    np.savez(tmp_path / "tumours.npz", X=X, names=np.array(names))
+    done = ksparse("pca", "tumours.npz", "-k", 5, "--components", 2, "--out", "loadings.csv", cwd=tmp_path)
+    written = pd.read_csv(tmp_path / "loadings.csv")
+    assert list(written.groupby("component").size()) == [5, 5]
+    assert set(written["column"]) <= set(names)
+    first = written[written["component"] == 1].set_index("column")["loading"]
+    R = np.corrcoef(X.T)
+    x = np.array([first.get(name, 0.0) for name in names])
+    assert x @ R @ x == pytest.approx(-ks.minimize(ks.PrincipalComponent(R), 5, ks.L2Ball()).fun, rel=1e-9)
+    assert "component 2: 5 of 30 columns" in done.stdout
+    answer = json.loads(ksparse("pca", "tumours.npz", "-k", 5, "--components", 2, "--json", cwd=tmp_path).stdout)
+    shares = [component["variance_share"] for component in answer["components"]]
+    assert shares[0] > shares[1] > 0
+    assert sum(shares) < 1
+
+
+def test_pca_refuses_constant_columns_and_too_many_components(tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.standard_normal((10, 3)), columns=list("abc")).assign(d=1.0).to_csv(tmp_path / "t.csv", index=False)
+    assert "column 'd' is constant and has no correlation" in ksparse("pca", "t.csv", "-k", 2, cwd=tmp_path, expect=2).stderr
+    assert (
+        "--components must be between 1 and 4, got 9" in ksparse("pca", "t.csv", "-k", 2, "--components", 9, cwd=tmp_path, expect=2).stderr
+    )
+    ksparse("pca", "t.csv", "-k", 2, "--no-scale", cwd=tmp_path)
+    ksparse("pca", "t.csv", "-k", 2, "--drop", "d", cwd=tmp_path)
+
+
+# --- portfolio ---
+
+
+def test_portfolio_from_prices_obeys_every_rule(market):
+    options = ("-k", 6, "--long-only", "--max-weight", 0.3, "--min-weight", 0.05)
+    done = ksparse("portfolio", "prices.csv", *options, "--out", "weights.csv", cwd=market)
+    weights = pd.read_csv(market / "weights.csv").set_index("asset")["weight"]
+    assert len(weights) <= 6
+    assert weights.sum() == pytest.approx(1, abs=1e-12)
+    assert weights.min() >= 0.05
+    assert weights.max() <= 0.3
+    assert "assets" in done.stdout
+    prices = pd.read_csv(market / "prices.csv").drop(columns="Date").to_numpy()
+    returns = prices[1:] / prices[:-1] - 1
+    twin = ks.minimize(ks.MeanVariance(np.cov(returns.T), returns.mean(axis=0), 10), 6, ks.BudgetBox(1, 0, 0.3), min_nonzero=0.05)
+    answer = json.loads(ksparse("portfolio", "prices.csv", *options, "--json", cwd=market).stdout)
+    assert answer["objective"] == pytest.approx(twin.fun, rel=1e-9)
+    assert answer["weights"] == pytest.approx(weights.to_dict())
+
+
+def test_portfolio_with_a_target_return(market):
+    answer = json.loads(
+        ksparse("portfolio", "prices.csv", "-k", 5, "--long-only", "--target-return", "0.0003", "--json", cwd=market).stdout
+    )
+    assert answer["mean_return"] >= 0.0003 - 1e-12
+    assert answer["objective"] == pytest.approx(answer["deviation"] ** 2, rel=1e-9)
+    done = ksparse("portfolio", "prices.csv", "-k", 5, "--long-only", "--target-return", "0.5", cwd=market, expect=3)
+    assert done.stderr.startswith("ksparse: infeasible: ")
+    done = ksparse("portfolio", "prices.csv", "-k", 3, "--long-only", "--max-weight", "0.2", "--json", cwd=market, expect=3)
+    assert json.loads(done.stdout)["error"] == "infeasible"
+
+
+def test_portfolio_from_returns(market):
+    prices = pd.read_csv(market / "prices.csv").drop(columns="Date")
+    prices.pct_change().iloc[1:].to_csv(market / "returns.csv", index=False)
+    first = json.loads(ksparse("portfolio", "prices.csv", "-k", 4, "--json", cwd=market).stdout)
+    second = json.loads(ksparse("portfolio", "returns.csv", "-k", 4, "--returns", "--json", cwd=market).stdout)
+    assert second["objective"] == pytest.approx(first["objective"], rel=1e-9)
+    assert sum(first["weights"].values()) == pytest.approx(1, abs=1e-12)
+
+
+BAD_PRICES = {
+    "a date twice": (
+        "Date,A,B\n2020-01-01,1,2\n2020-01-02,2,3\n2020-01-02,3,4\n",
+        "the date 2020-01-02 stands twice in column 'Date', in rows 2 and 3",
+    ),
+    "time running back": (
+        "Date,A,B\n2020-01-03,1,2\n2020-01-02,2,3\n2020-01-04,3,4\n",
+        "must ascend: row 2 (2020-01-02) comes after row 1 (2020-01-03)",
+    ),
+    "no date": ("Date,A,B\n2020-01-01,1,2\nmonday,2,3\n2020-01-03,3,4\n", "should hold dates: row 2 holds 'monday'"),
+    "a price of zero": ("Date,A,B\n2020-01-01,1,2\n2020-01-02,0,3\n2020-01-03,3,4\n", "column 'A' holds 0 in row 2 (2020-01-02)"),
+    "a gap": ("Date,A,B\n2020-01-01,1,2\n2020-01-02,,3\n2020-01-03,3,4\n", "column 'A' has 1 missing value, the first in row 2"),
+    "too few rows": ("Date,A,B\n2020-01-01,1,2\n2020-01-02,2,3\n", "has 2 rows of prices, too few for a covariance: at least 3 are needed"),
+    "only dates": ("Date\n2020-01-01\n2020-01-02\n2020-01-03\n", "has no column of prices"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PRICES)
+def test_bad_prices_are_refused_by_column_and_row(case, tmp_path):
+    content, message = BAD_PRICES[case]
+    (tmp_path / "p.csv").write_text(content)
+    done = ksparse("portfolio", "p.csv", "-k", 1, cwd=tmp_path, expect=2)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# --- demo, help ---
+
+
+def test_demo_leaves_a_table_and_two_pictures(tmp_path):
+    done = ksparse("demo", cwd=tmp_path)
+    for word in ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto", "pit props", "portfolio", "regression"):
+        assert word in done.stdout
+    assert "auto has the best objective: holds on 3 of 3 instances." in done.stdout
+    pictures = sorted(path.name for path in (tmp_path / "ksparse-demo").iterdir())
+    assert pictures == ["portfolio.png", "quality_and_time.png"]
+    assert "ksparse-demo" in done.stdout
+    assert "exists" in ksparse("demo", cwd=tmp_path, expect=2).stderr
+
+
+def test_help_version_and_no_command(tmp_path):
+    assert ksparse("--version", cwd=tmp_path).stdout.strip() == f"ksparse {ks.__version__}"
+    assert "reproduce" in ksparse("--help", cwd=tmp_path).stdout
+    for command in ("demo", "reproduce", "regress", "pca", "portfolio"):
+        text = ksparse(command, "--help", cwd=tmp_path).stdout
+        assert f"Example: ksparse {command}" in text
+        assert "Exit codes: 0 solved, 2 bad input" in text
+    assert "COMMAND" in ksparse(cwd=tmp_path, expect=2).stderr
+    script = Path(sys.executable).with_name("ksparse")
+    assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith("ksparse ")
+
+
+# --- reproduce ---
+
+
+def test_reproduce_writes_tables_pictures_and_report(tmp_path):
+    done = ksparse("reproduce", "table2", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
+    assert "pDCAe has the best F" in done.stdout
+    assert "table2 · 720 x 2560 · pDCAe" in done.stderr  # progress, on standard error
+    out = tmp_path / "r"
+    assert {path.name for path in out.iterdir()} == {
+        "rows", "run.json", "report.html", "table2.csv", "table2.png", "pitprops.csv", "pitprops.png", "pitprops_weights.csv",
+    }  # fmt: skip
+    assert len(pd.read_csv(out / "table2.csv")) == 3
+    assert len(pd.read_csv(out / "pitprops.csv")) == 5 * 30
+    assert "ksparse reproduce table2 pitprops --quick" in (out / "report.html").read_text()
+    answer = json.loads(ksparse("reproduce", "table2", "--quick", "--out", "r", "--json", cwd=tmp_path).stdout)
+    assert [row["method"] for row in answer["rows"]] == ["APDCA fix", "APDCA bt", "pDCAe"]
+
+
+def test_reproduce_leaves_other_peoples_folders_alone(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    done = ksparse("reproduce", "table2", "--quick", "--out", "mine", cwd=tmp_path, expect=2)
+    assert "mine is not empty and not from an earlier run" in done.stderr
+    assert "invalid choice: 'table9'" in ksparse("reproduce", "table9", cwd=tmp_path, expect=2).stderr
+    assert "--limit must be > 0" in ksparse("reproduce", "--limit", "0", cwd=tmp_path, expect=2).stderr
+    (tmp_path / "file").write_text("")
+    assert "file is a file" in ksparse("reproduce", "--out", "file", cwd=tmp_path, expect=2).stderr
+
+
+def test_a_row_that_hits_the_limit_says_so(tmp_path):
+    done = ksparse("reproduce", "table2", "--quick", "--limit", "0.1", "--out", "r", cwd=tmp_path, expect=4)
+    assert "limit of 0.1 s reached" in done.stdout
+    assert pd.read_csv(tmp_path / "r" / "table2.csv")["objective"].notna().all()
+    assert "limit of 0.1 s reached" in (tmp_path / "r" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
+def test_reproduce_goes_on_after_being_stopped(how, tmp_path):
+    command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "table2", "--quick", "--out", "r"]
+    running = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    rows = tmp_path / "r" / "rows"
+    end = time.monotonic() + 120
+    while time.monotonic() < end and len(list(rows.glob("*.json"))) < 20:
+        time.sleep(0.005)
+    running.send_signal(how)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)
+    if how == signal.SIGINT:
+        assert "the same command goes on from there" in said
+    before = {path.name: (path.stat().st_mtime_ns, path.read_text()) for path in rows.glob("*.json")}
+    assert 20 <= len(before) < 153
+    for _, text in before.values():
+        json.loads(text)  # whole
+    for path in (tmp_path / "r").glob("*.csv"):
+        pd.read_csv(path)
+    ksparse("reproduce", "pitprops", "table2", "--quick", "--out", "r", cwd=tmp_path)
+    after = {path.name: path.stat().st_mtime_ns for path in rows.glob("*.json")}
+    assert len(after) == 153
+    assert all(after[name] == mtime for name, (mtime, _) in before.items())  # nothing was done twice
+    table = pd.read_csv(tmp_path / "r" / "pitprops.csv")
+    assert len(table) == 150
+    assert not table.duplicated(["method", "seed", "repetition"]).any()
+    assert [path for path in (tmp_path / "r").rglob("*") if path.name.endswith(".part")] == []

@@ -1,0 +1,116 @@
+"""Every picture has labels with units, a legend that covers no data, and the data."""
+
+import builtins
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+from ksparse import plotting  # noqa: E402
+
+
+def drawn(ax):
+    """The axes after drawing: labelled, and with any legend outside the data."""
+    ax.figure.canvas.draw()
+    renderer = ax.figure.canvas.get_renderer()
+    assert ax.get_xlabel() or ax.get_ylabel()
+    if ax.get_legend() is not None:
+        legend, inside = ax.get_legend().get_window_extent(renderer), ax.get_window_extent(renderer)
+        assert legend.y0 >= inside.y1 - 1
+    return ax
+
+
+@pytest.fixture
+def canvas():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.subplots()
+
+
+@pytest.fixture
+def runs(rng):
+    loss = ks.LeastSquares(rng.standard_normal((40, 60)), rng.standard_normal(40))
+    return {name: ks.minimize_penalized(loss, ks.L1(0.5), method=name) for name in ("pdca", "apdca")}
+
+
+@pytest.mark.parametrize("against", ["iterations", "time", "products"])
+def test_convergence(runs, canvas, against):
+    ax = drawn(plotting.plot_convergence(runs, against, ax=canvas))
+    best = min(run.trace.F.min() for run in runs.values())
+    for line, run in zip(ax.get_lines(), runs.values(), strict=True):
+        shown = line.get_ydata()
+        np.testing.assert_allclose(shown[np.isfinite(shown)], (run.trace.F - best)[np.isfinite(shown)])
+        assert len(shown) == len(run.trace)
+    assert ax.get_yscale() == "log"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["pdca", "apdca"]
+    assert {"iterations": "iterations", "time": "seconds", "products": "products with the data"}[against] == ax.get_xlabel()
+
+
+def test_convergence_takes_traces_and_mappings_and_refuses_the_rest(runs, canvas):
+    trace = runs["pdca"].trace
+    stored = {"iteration": [0, 1], "F": [2.0, None], "elapsed": [0.0, 0.1]}
+    drawn(plotting.plot_convergence({"trace": trace, "stored": stored}, ax=canvas))
+    with pytest.raises(ValueError, match="against must be one of iterations, time, products, got 'days'"):
+        plotting.plot_convergence(runs, "days")
+    with pytest.raises(ValueError, match="runs must hold at least one run"):
+        plotting.plot_convergence({})
+
+
+def test_starts(canvas, rng):
+    table = pd.DataFrame({"method": ["a"] * 50 + ["b"] * 50, "objective": rng.standard_normal(100)})
+    ax = drawn(plotting.plot_starts(table, reference=-3.0, ax=canvas))
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b"]
+    dots = np.concatenate([line.get_ydata() for line in ax.get_lines() if line.get_marker() == "."])
+    np.testing.assert_allclose(np.sort(dots), np.sort(table["objective"]))
+
+
+def test_objective_against_time(canvas):
+    table = pd.DataFrame(
+        {"instance": ["p", "p", "q", "q"], "method": ["a", "auto"] * 2, "objective": [-1.0, -2.0, 3.0, 2.0], "time": [1.0, 0.1, 9.0, 0.5]}
+    )
+    ax = drawn(plotting.plot_objective_time(table, ax=canvas))
+    shown = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+    np.testing.assert_allclose(shown["a"], [50.0, 50.0])
+    np.testing.assert_allclose(shown["auto"], [0.0, 0.0])
+    low, high = ax.get_ylim()
+    assert low < 0
+    assert high > 50
+    with pytest.raises(ValueError, match="at least one row with an objective"):
+        plotting.plot_objective_time(table.assign(objective=np.nan))
+
+
+@pytest.mark.parametrize(("plot", "factor"), [(plotting.plot_coefficients, 1.0), (plotting.plot_weights, 100.0)])
+def test_bars_show_the_nonzeros_by_size_with_their_names(plot, factor):
+    ax = plot(["p", "q", "r", "s"], [0.1, 0.0, -0.7, 0.2])
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], [-0.7 * factor, 0.2 * factor, 0.1 * factor])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["r", "s", "p"]
+    assert "2 smaller ones not shown" in plot(["p", "q", "r", "s"], [0.1, 0.0, -0.7, 0.2], limit=1).get_xlabel()
+    plot(["p"], [0.0])  # nothing to show is no error
+    with pytest.raises(ValueError, match="names and values must have the same length, got 1 and 2"):
+        plot(["p"], [1.0, 2.0])
+
+
+def test_colours_of_methods_are_apart():
+    names = ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto")
+    assert len({plotting.style(name)[0] for name in names}) == 5
+    assert len({plotting.style(name)[1] for name in names}) == 5
+
+
+def test_a_missing_matplotlib_is_named(monkeypatch):
+    real_import = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r"plots need matplotlib: pip install 'ksparse\[plot\]'"):
+        plotting.plot_weights(["a"], [1.0])
