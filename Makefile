@@ -7,7 +7,7 @@ BIN := .venv/bin
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[experiments]'
 	touch $@
 
 .venv/ready-dev: .venv/ready
@@ -15,7 +15,7 @@ BIN := .venv/bin
 	touch $@
 
 demo: .venv/ready
-	$(BIN)/python examples/demo.py
+	$(BIN)/ksparse demo --out demo --force
 
 lint: .venv/ready-dev
 	$(BIN)/ruff format --check .

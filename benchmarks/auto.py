@@ -6,17 +6,15 @@ the folder named by KSPARSE_DATA and say so where it is missing.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import ksparse as ks
-from ksparse.datasets import table5
+from ksparse.datasets import MissingDataError, colon, table5, tokyo
 
 REPEATS = 3
 Row = tuple[str, ks.losses.Loss, int, ks.sets.ConvexSet, Callable[[np.ndarray], float]]
@@ -28,25 +26,15 @@ def problems(console: Console) -> Iterator[Row]:
         C = ks.Nonnegative(data.nonnegative)
         value = lambda x, data=data: 0.5 * float(np.sum((data.A @ x - data.b) ** 2))  # noqa: E731
         yield f"Table 5, i = {i} ({data.A.shape[0]} x {data.A.shape[1]}, k = {data.k})", ks.LeastSquares(data.A, data.b), data.k, C, value
-    colon = real("colon_alon1999.npz", console)
-    if colon is not None:
-        R = np.corrcoef(colon["X"].T)
-        loss = ks.PrincipalComponent.from_data(colon["X"])
-        yield "colon (62 x 2000, k = 100)", loss, 100, ks.L2Ball(), lambda x: -float(x @ R @ x)
-    tokyo = real("tokyo_daily_returns_2148x1338.npz", console)
-    if tokyo is not None:
-        returns = tokyo["returns"].astype(float)
-        V, r = np.cov(returns.T), returns.mean(axis=0)
-        loss = ks.MeanVariance(V, r, 10)
-        yield "Tokyo (1338 stocks, k = 10)", loss, 10, ks.Hyperplane(), lambda x: float(10 * x @ V @ x - r @ x)
-
-
-def real(name: str, console: Console) -> dict[str, np.ndarray] | None:
-    path = Path(os.environ.get("KSPARSE_DATA", "")) / name
-    if "KSPARSE_DATA" not in os.environ or not path.exists():
-        console.print(f"left out: {name} is not in the folder named by KSPARSE_DATA")
-        return None
-    return dict(np.load(path, allow_pickle=False))
+    try:
+        X, _ = colon()
+        R = np.corrcoef(X.T)
+        yield "colon (62 x 2000, k = 100)", ks.PrincipalComponent.from_data(X), 100, ks.L2Ball(), lambda x: -float(x @ R @ x)
+        assets = tokyo()
+        V, r = assets.V, assets.r
+        yield "Tokyo (1338 stocks, k = 10)", ks.MeanVariance(V, r, 10), 10, ks.Hyperplane(), lambda x: float(10 * x @ V @ x - r @ x)
+    except MissingDataError as error:
+        console.print(f"left out: {error}")
 
 
 def median_run(call: Callable[[], ks.Result]) -> tuple[ks.Result, float]:
