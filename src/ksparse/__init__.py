@@ -16,6 +16,7 @@ from ksparse.losses import (
 )
 from ksparse.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, NmAPG, PDCAe
 from ksparse.minimize import minimize, minimize_penalized
+from ksparse.path import KPath, k_path
 from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, TopK1, TopK2
 from ksparse.penalties.weight import weight_max
 from ksparse.result import Result, Status, Trace
@@ -59,6 +60,7 @@ __all__ = [
     "Huber",
     "Hyperplane",
     "InfeasibleError",
+    "KPath",
     "L1Ball",
     "L1MinusL2",
     "L2Ball",
@@ -82,6 +84,7 @@ __all__ = [
     "Trace",
     "WholeSpace",
     "autodiff",
+    "k_path",
     "minimize",
     "minimize_penalized",
     "weight_max",

@@ -101,20 +101,20 @@ def solve_auto(call: Call, task: Task, plan: Plan) -> Result:
     kind = problem.zeros()
     with AutoReport(call.verbose, call.callback) as report:
         report.banner(problem)
-        progress, status = _search(call, task, plan, kind, lambda progress: report.tell(progress, task.n))
+        progress, status = search_supports(call, task, plan, kind, lambda progress: report.tell(progress, task.n))
         result = judge_auto(call, task, progress, status, kind)
         report.footer(result)
     return result
 
 
-def _search(call: Call, task: Task, plan: Plan, kind: Array, tell: Callable[[Progress], None]) -> tuple[Progress, Status]:
+def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Callable[[Progress], None]) -> tuple[Progress, Status]:
     """The best support the search finds, and why it ended."""
     begin = kind + 1.0 / task.n if call.x0 is None else call.x0
     stopping = replace(call.stopping, tol=max(call.stopping.tol, START_TOL), max_iter=min(call.stopping.max_iter, START_ITERATIONS))
     progress, status = Progress(), Status.STATIONARY
     started = call.started
     try:
-        if _enumerate(task, progress, started):
+        if try_all(task, progress, started):
             tell(progress)
             return progress, Status.OPTIMAL if task.certifying or task.component else Status.STATIONARY
         seeds = np.random.SeedSequence(plan.seed)
@@ -133,22 +133,26 @@ def _search(call: Call, task: Task, plan: Plan, kind: Array, tell: Callable[[Pro
         status = Status.CALLBACK_STOP
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-        progress.best = progress.best or _some_point(task, begin)
+        progress.best = progress.best or some_point(task, begin)
     except UnboundedError:  # on one support, so altogether
         status = Status.UNBOUNDED
-        progress.best = progress.best or _some_point(task, begin)
+        progress.best = progress.best or some_point(task, begin)
     if progress.best is None:
         raise InfeasibleError(f"no point of C = {call.C} with at most k = {task.k} nonzeros was found that meets every constraint")
+    return progress, conclude(task, progress, status)
+
+
+def conclude(task: Task, progress: Progress, status: Status) -> Status:
+    """What may be said of the best candidate after a search that ended well, or did not."""
+    assert progress.best is not None
     if status is Status.STATIONARY and task.expired:
-        status = Status.TIME_LIMIT
+        return Status.TIME_LIMIT
     if status is Status.STATIONARY and task.component:
         progress.proved = prove_component(task, progress.best)
-    if status is Status.STATIONARY and progress.proved:
-        status = Status.SWAP_OPTIMAL
-    return progress, status
+    return Status.SWAP_OPTIMAL if status is Status.STATIONARY and progress.proved else status
 
 
-def _some_point(task: Task, begin: Array) -> Candidate | None:
+def some_point(task: Task, begin: Array) -> Candidate | None:
     """A k-sparse point of C near the start, not re-solved."""
     support = seats(task, to_float64(begin))
     if support is None:
@@ -159,7 +163,7 @@ def _some_point(task: Task, begin: Array) -> Candidate | None:
     return Candidate(support, x, task.loss.value(full), np.zeros(support.size), np.zeros(0))
 
 
-def _enumerate(task: Task, progress: Progress, started: float) -> bool:
+def try_all(task: Task, progress: Progress, started: float) -> bool:
     """Try every support where they are few; False where they are many, or the time ran out."""
     supports = all_supports(task)
     if supports is None:

@@ -112,18 +112,25 @@ def minimize(
         gives the same answer, whatever n_jobs; None is a seed like any other.
     step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
     """
+    call = make_call(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
+    if isinstance(method, str) and method == "auto":
+        task = make_task(call, forced_in, forced_out, min_nonzero)
+        return solve_auto(call, task, make_plan(task, n_restarts, n_jobs, random_state, rho))
+    _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
+    return solve_papers(call, resolve_method(method, step), rho, continuation)
+
+
+def make_call(
+    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Callable[..., Any] | None = None, verbose: int = 0
+) -> Call:
+    """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros."""
     started = time.perf_counter()
     loss, C, start = _prepare(loss, C, x0)
     n = _length(loss, C, start)
     k = check_integer(k, "k", 1, n)
     C = C.for_length(n)
     require_sparse_member(C, n, k)
-    call = Call(loss, C, n, k, start, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose, started)
-    if isinstance(method, str) and method == "auto":
-        task = make_task(call, forced_in, forced_out, min_nonzero)
-        return solve_auto(call, task, make_plan(task, n_restarts, n_jobs, random_state, rho))
-    _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
-    return solve_papers(call, resolve_method(method, step), rho, continuation)
+    return Call(loss, C, n, k, start, stopping, callback, verbose, started)
 
 
 def _refuse_for_papers_methods(**given: Any) -> None:

@@ -108,6 +108,6 @@ def _table(layout: Layout) -> str:
         body += f'<tr{first}><td class="text">{escape(line.instance)}</td><td class="text">{escape(line.method)}</td>{cells}{note}</tr>'
     last = '<th class="text">note</th>' if noted else ""
     heads = f'<th class="text">instance</th><th class="text">method</th>{heads}{last}'
-    ours, theirs = paper.count(False), paper.count(True)
-    above = f"<tr class=above><th colspan=2></th><th colspan={ours}>ksparse</th><th colspan={theirs} class=paper>paper</th></tr>"
-    return f"<table><thead>{above if theirs else ''}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    ours, papers = paper.count(False), paper.count(True)
+    above = f"<tr class=above><th colspan=2></th><th colspan={ours}>ksparse</th><th colspan={papers} class=paper>paper</th></tr>"
+    return f"<table><thead>{above if papers else ''}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>"

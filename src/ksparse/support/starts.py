@@ -130,7 +130,7 @@ def _greedy(task: Task) -> Iterator[Start]:
         score = score - score.min() + 1e-3 * max(float(np.ptp(score)), 1e-300)
     sizes = range(max(1, task.forced.size), task.k + 1)
     for size in sizes if task.floor else (s for s in sizes if s <= 4 or s == task.k or s & (s - 1) == 0):
-        support = seats(_with_k(task, size), score)
+        support = seats(task.with_k(size), score)
         if support is not None and task.evaluate(support) is not None:
             yield Start("greedy", support)
             return
@@ -138,14 +138,6 @@ def _greedy(task: Task) -> Iterator[Start]:
         fewest = fewest_nonzeros(task.linear, floor=task.floor, forced=task.forced, preferred=score)
         if fewest is not None and fewest[0] <= task.k:
             yield Start("fewest", fewest[1])
-
-
-def _with_k(task: Task, k: int) -> Task:
-    """The same task with fewer seats, to ask for a smaller support."""
-    fewer = Task.__new__(Task)
-    fewer.__dict__.update(task.__dict__)
-    fewer.k = k
-    return fewer
 
 
 def _hard_thresholding(task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping) -> Iterator[Start]:

@@ -236,6 +236,13 @@ class Task:
         rows = 0 if self.linear is None else self.linear.h.size
         return self._candidate(support, Solution(found.z, np.zeros(support.size), np.zeros(rows), _none(support.size)), found.value, 0.0)
 
+    def with_k(self, k: int) -> Task:
+        """The same task with another number of seats, and the same memory: the best point on a support does not depend on k."""
+        twin = Task.__new__(Task)
+        twin.__dict__.update(self.__dict__)
+        twin.k = k
+        return twin
+
     def with_own_memory(self) -> Task:
         """The same task with a copy of what it has seen: searches beside each other then do not depend on each other's order."""
         twin = Task.__new__(Task)
