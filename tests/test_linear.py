@@ -11,8 +11,12 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 import ksparse as ks
 from conftest import data_file
 from ksparse.components import adjusted_variance, sparse_components
-from ksparse.linear import LOSSES, fit_linear
+from ksparse.linear import LOSSES, linear_problem
 from ksparse.portfolio import portfolio_problem
+
+
+def fit_linear(X, y, k, *, tol=1e-5, **options):
+    return linear_problem(X, y, **options).minimize(k, tol=tol)
 
 
 def squares(X, y, coef, intercept):
@@ -109,6 +113,45 @@ def test_bad_input_is_named(change, error, rng):
     given = {"X": rng.standard_normal((10, 4)), "y": rng.standard_normal(10), "k": 2} | change
     with pytest.raises(ValueError, match=error):
         fit_linear(**given)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_set_for_the_coefficients_holds_beside_the_intercept(loss, rng):
+    X = rng.standard_normal((60, 6)) * 10.0 ** rng.uniform(-1, 1, 6) + 2.0
+    y = (X[:, 0] - X[:, 1] > 0).astype(float) + 1.0 * (loss not in ("logistic",)) * 3.0
+    fit = linear_problem(X, y, loss=loss, C=ks.Simplex()).minimize(3)
+    assert fit.coef.sum() == pytest.approx(1, abs=1e-12)
+    assert fit.coef.min() >= 0
+    boxed = linear_problem(X, y, loss=loss, C=ks.Box(-0.01, 0.02), lower=-0.005).minimize(3)
+    assert boxed.coef.max() <= 0.02
+    assert boxed.coef.min() >= -0.005
+    if loss == "squared":
+        ball = linear_problem(X, y, loss=loss, C=ks.L2Ball(0.1)).minimize(3)
+        assert np.linalg.norm(ball.coef) <= 0.1 + 1e-12
+    else:
+        with pytest.raises(ks.MissingPieceError, match=f"cannot stand beside an intercept with the {loss} loss"):
+            linear_problem(X, y, loss=loss, C=ks.L2Ball(0.1))
+    with pytest.raises(ValueError, match="bounds cannot be combined with C"):
+        linear_problem(X, y, loss=loss, C=ks.Simplex(), upper=0.5)
+
+
+def test_weights_count_like_repeated_rows(rng):
+    X, y = rng.standard_normal((25, 8)), rng.standard_normal(25)
+    times = rng.integers(0, 4, 25)
+    for loss in ("squared", "poisson"):
+        target = np.abs(np.round(y * 3)) if loss == "poisson" else y
+        weighted = linear_problem(X, target, loss=loss, sample_weight=times).minimize(3)
+        repeated = linear_problem(np.repeat(X, times, axis=0), np.repeat(target, times), loss=loss).minimize(3)
+        np.testing.assert_allclose(weighted.coef, repeated.coef, atol=1e-7)
+        assert weighted.intercept == pytest.approx(repeated.intercept, abs=1e-7)
+
+
+def test_a_path_of_linear_models(rng):
+    X, y = rng.standard_normal((50, 20)) + 1, rng.standard_normal(50) + 4
+    fits = linear_problem(X, y, lower=0.0).path([1, 3, 6])
+    assert [np.count_nonzero(fit.coef) <= k for fit, k in zip(fits, (1, 3, 6), strict=True)] == [True] * 3
+    values = [squares(X, y, fit.coef, fit.intercept) for fit in fits]
+    assert values == sorted(values, reverse=True)
 
 
 def test_all_loadings_allowed_is_the_ordinary_principal_component_analysis(rng):

@@ -1,8 +1,8 @@
-"""Linear models with at most k coefficients: columns scaled to equal size for the search, intercept apart, all undone in the answer."""
+"""Linear models with at most k coefficients: columns centred and scaled for the search, intercept apart, all undone in the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,13 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.checks import check_array, check_bound, check_indices, check_integer, check_matrix, check_vector
+from ksparse.errors import MissingPieceError
 from ksparse.losses import DataFit, Huber, LeastSquares, Logistic, Poisson
 from ksparse.losses.matrix import kind_of
 from ksparse.minimize import minimize
+from ksparse.path import k_path
 from ksparse.result import Result
-from ksparse.sets import Box, ConvexSet, Nonnegative, WholeSpace
+from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
 
 Vector = np.ndarray[Any, Any]
 HUBER = 1.345  # δ in robust standard deviations: 95 % efficient where the noise is Gaussian
@@ -30,53 +32,102 @@ class LinearFit:
 
 
 def _huber(A: Any, b: Any, sample_weight: Any) -> Huber:
-    spread = float(np.median(np.abs(b - np.median(b)))) * 1.4826
-    return Huber(A, b, HUBER * (spread or float(np.std(b)) or 1.0), sample_weight)
+    return Huber(A, b, huber_delta(b), sample_weight)
+
+
+def huber_delta(y: Any) -> float:
+    """δ for a target: HUBER robust standard deviations of it."""
+    y = np.asarray(y)
+    spread = float(np.median(np.abs(y - np.median(y)))) * 1.4826
+    return HUBER * (spread or float(np.std(y)) or 1.0)
 
 
 LOSSES: dict[str, Callable[[Any, Any, Any], DataFit]] = {"squared": LeastSquares, "logistic": Logistic, "huber": _huber, "poisson": Poisson}
 
 
-def fit_linear(
+@dataclass(frozen=True)
+class LinearProblem:
+    """A linear model as a k-sparse problem: A = (X − mean)/size, with a last column of ones where the intercept is a variable."""
+
+    loss: DataFit
+    C: ConvexSet
+    n: int  # features
+    free: bool  # whether the intercept is the last variable: always in, never bounded, not counted
+    mean: Vector  # taken off the columns
+    size: Vector  # what they were divided by
+    level: float  # taken off the target
+    intercept: bool
+    low: Vector  # bounds of the coefficients, exact
+    high: Vector
+    forced_in: Vector
+    forced_out: Vector
+
+    def minimize(self, k: int, **options: Any) -> LinearFit:
+        """The best model with at most k features."""
+        k = check_integer(k, "k", 1, self.n) + self.free
+        return self.undone(minimize(self.loss, k, self.C, **self._seats(options)))
+
+    def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
+        """The best models for several k, ascending."""
+        sizes = [check_integer(k, "ks", 1, self.n) + self.free for k in ks]
+        return [self.undone(result) for result in k_path(self.loss, sizes, self.C, **self._seats(options)).results]
+
+    def _seats(self, options: dict[str, Any]) -> dict[str, Any]:
+        """forced_in and forced_out among the options, where there are any: the paper's methods do not know them."""
+        inside = np.append(self.forced_in, self.n) if self.free else self.forced_in
+        return options | ({"forced_in": inside} if inside.size else {}) | ({"forced_out": self.forced_out} if self.forced_out.size else {})
+
+    def undone(self, result: Result) -> LinearFit:
+        """The answer in the units of the data."""
+        z = np.asarray(result.x, dtype=float)
+        coef = np.clip(z[: self.n] / self.size, self.low, self.high)  # a bound times a factor over the factor may miss it by a rounding
+        coef = np.where(z[: self.n] == 0, 0.0, coef)
+        shift = self.level + (float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
+        return LinearFit(coef, shift if self.intercept else 0.0, result)
+
+
+def linear_problem(
     X: Any,
     y: Any,
-    k: int,
     *,
     loss: str = "squared",
+    C: ConvexSet | None = None,
     lower: Any = -np.inf,
     upper: Any = np.inf,
     fit_intercept: bool = True,
+    standardize: bool = True,
     sample_weight: Any = None,
     forced_in: Any = (),
-    **options: Any,
-) -> LinearFit:
-    """The best linear model of y by at most k columns of X, each coefficient within its bounds.
+    forced_out: Any = (),
+) -> LinearProblem:
+    """The k-sparse problem of a linear model of y by the columns of X.
 
-    loss : "squared", "logistic" (two classes, 0 and 1), "huber" or "poisson" (counts, log link). The intercept is free and not counted.
-    lower, upper : one number, or one per column; they hold exactly in `coef`.
-    forced_in, options : as in `minimize`.
+    loss : "squared", "logistic" (two classes, 0 and 1), "huber" or "poisson" (counts, log link).
+    C : a set for the coefficients, in the units of X. lower, upper : bounds, one number or one per column; they hold exactly.
+    standardize : scale the columns for the search (with a C that is more than bounds they stay as they are). Where the loss has a
+        minimum on a support, scaling does not change it, only which supports are tried.
     """
     if loss not in LOSSES:
         raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
     X = check_matrix(X, "X")
     m, n = (int(side) for side in X.shape)
-    k, y = check_integer(k, "k", 1, n), check_vector(y, "y", m, kind=kind_of(X))
-    low, high = _bound(lower, "lower", n), _bound(upper, "upper", n)
-    if (low > high).any():
-        j = int(np.argmax(low > high))
-        raise ValueError(f"lower must not exceed upper, got {low[j]:g} > {high[j]:g} at index {j}")
-    A, mean, size = _scaled(X, centre=fit_intercept)
-    forced = check_indices(forced_in, "forced_in")
-    if fit_intercept:  # a last column of ones that is always in and never bounded
-        ones = np.ones((m, 1), dtype=A.dtype)
+    y = check_vector(y, "y", m, kind=kind_of(X))
+    weight = None if sample_weight is None else np.asarray(check_vector(sample_weight, "sample_weight", m), dtype=float)
+    low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
+    centre = fit_intercept and not scipy.sparse.issparse(X)
+    A, mean, size = _scaled(X, weight, centre=centre, scale=standardize and rest is None)
+    own = centre and loss == "squared"  # the best intercept is the mean, whatever the coefficients
+    level = float(np.average(np.asarray(y, dtype=float), weights=weight)) if own else 0.0
+    free = fit_intercept and not own
+    if free:
+        ones = np.ones((m, 1))
         A = scipy.sparse.hstack([A, ones], format="csc") if scipy.sparse.issparse(A) else np.hstack([A, ones])
-        forced, k = np.append(forced, n), k + 1
-    C = _bounds_set(low * size, high * size, fit_intercept)
-    result = minimize(LOSSES[loss](A, y, sample_weight), k, C, forced_in=forced, **options)
-    z = np.asarray(result.x, dtype=float)
-    coef = np.clip(z[:n] / size, low, high)  # dividing a bound by what it was multiplied with may miss it by a rounding
-    coef = np.where(z[:n] == 0, 0.0, coef)
-    return LinearFit(coef, float(z[n] - mean @ coef) if fit_intercept else 0.0, result)
+    whole = _bounds_set(low * size, high * size, free) if rest is None else _beside_intercept(rest, n, free, loss)
+    target = np.asarray(y, dtype=float) - level
+    return LinearProblem(
+        LOSSES[loss](A, target, weight), whole, n, free, mean, size, level, fit_intercept, low, high,
+        check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
+    )  # fmt: skip
 
 
 def _bound(value: Any, name: str, n: int) -> Vector:
@@ -86,29 +137,63 @@ def _bound(value: Any, name: str, n: int) -> Vector:
     return np.asarray(check_vector(bound, name, n, allow_inf=True), dtype=float)
 
 
-def _scaled(X: Any, centre: bool) -> tuple[Any, Vector, Vector]:
+def _split(C: ConvexSet | None, low: Vector, high: Vector, n: int) -> tuple[Vector, Vector, ConvexSet | None]:
+    """The bounds, and what of C is more than bounds; with such a C there may be no others."""
+    rest = None
+    if C is not None and not isinstance(C, WholeSpace):
+        require_length(C, n)
+        linear = C.for_length(n).linear(n)
+        if linear is not None and linear.f.size == linear.h.size == 0:
+            low, high = np.maximum(low, linear.lower), np.minimum(high, linear.upper)
+        elif np.isfinite(low).any() or np.isfinite(high).any():
+            raise ValueError(f"bounds cannot be combined with C = {C}: put them into it, as a Polyhedron")
+        else:
+            rest = C
+    if (low > high).any():
+        j = int(np.argmax(low > high))
+        raise ValueError(f"lower must not exceed upper, got {low[j]:g} > {high[j]:g} at index {j}")
+    return low, high, rest
+
+
+def _scaled(X: Any, weight: Vector | None, *, centre: bool, scale: bool) -> tuple[Any, Vector, Vector]:
     """X with columns of root mean square 1, the means that were taken off and the factors; sparse columns stay where they are.
 
     A mean far from 0 would make the column nearly that of the intercept. What is left of a constant column is rounding: it becomes 0.
     """
+    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None or not weight.sum() > 0 else weight / weight.sum()
     if scipy.sparse.issparse(X):
-        square = np.asarray(X.multiply(X).mean(axis=0), dtype=float).ravel()
-        size = np.where(square > 0, np.sqrt(square), 1.0)
+        square = np.asarray(X.multiply(X).T @ share, dtype=float).ravel()
+        size = np.where(square > 0, np.sqrt(square), 1.0) if scale else np.ones(X.shape[1])
         return X @ scipy.sparse.diags_array(1.0 / size), np.zeros(X.shape[1]), size
     X = np.asarray(check_array(X, "X", 2))
-    mean = X.mean(axis=0, dtype=float) if centre else np.zeros(X.shape[1])
+    mean = share @ X.astype(float) if centre else np.zeros(X.shape[1])
     Z = X - mean
-    rms = np.sqrt(np.mean(np.square(Z), axis=0))
+    rms = np.sqrt(share @ np.square(Z))
     constant = rms <= 10 * np.finfo(X.dtype).eps * np.abs(mean)
-    size = np.where(constant, 1.0, rms)
+    size = np.where(constant, 1.0, rms) if scale else np.ones(X.shape[1])
     return np.where(constant, 0.0, Z / size), mean, size
 
 
-def _bounds_set(low: Vector, high: Vector, fit_intercept: bool) -> ConvexSet:
-    if fit_intercept:
+def _bounds_set(low: Vector, high: Vector, free: bool) -> ConvexSet:
+    if free:
         low, high = np.append(low, -np.inf), np.append(high, np.inf)
     if np.isneginf(low).all() and np.isposinf(high).all():
         return WholeSpace()
     if np.isposinf(high).all() and np.isin(low, (0.0, -np.inf)).all():
         return Nonnegative(np.flatnonzero(low == 0.0))
     return Box(low, high)
+
+
+def _beside_intercept(C: ConvexSet, n: int, free: bool, loss: str) -> ConvexSet:
+    """C for the coefficients, with a free variable for the intercept where it is one."""
+    if not free:
+        return C
+    linear = C.for_length(n).linear(n)
+    if linear is None:
+        raise MissingPieceError(
+            f"C = {C} cannot stand beside an intercept with the {loss} loss: use fit_intercept=False, or a polyhedral C"
+        )
+    return Polyhedron(
+        np.hstack([linear.G, np.zeros((linear.h.size, 1))]), linear.h, np.hstack([linear.E, np.zeros((linear.f.size, 1))]), linear.f,
+        lower=np.append(linear.lower, -np.inf), upper=np.append(linear.upper, np.inf),
+    )  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
 from ksparse.cli.tables import choose, numbers, read_table
-from ksparse.linear import LOSSES, LinearFit, fit_linear
+from ksparse.linear import LOSSES, LinearFit, linear_problem
 
 HELP = "the best linear model of one column by at most k others"
 EXAMPLE = "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv"
@@ -57,10 +57,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if len(X) < options.k + 2:
         raise InputError(f"{options.file} has {len(X)} rows, too few to fit {options.k} coefficients: at least {options.k + 2} are needed")
     forced = [names.index(name) for name in choose(features, names_in(options.forced_in), "--forced-in")]
-    fit = fit_linear(
-        X, y, options.k, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced,
-        max_time=options.limit, random_state=options.seed,
-    )  # fmt: skip
+    problem = linear_problem(X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced)
+    fit = problem.minimize(options.k, max_time=options.limit, random_state=options.seed)
     _show(fit, X, y, names, classes, options, output)
     return exit_code(fit.result.status)
 
