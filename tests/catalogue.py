@@ -32,6 +32,9 @@ LOSSES = {
     "LeastSquares weighted": lambda rng, matrix: ks.LeastSquares(
         matrix(rng.standard_normal((M, N))), rng.standard_normal(M), sample_weight=rng.uniform(0, 3, M)
     ),
+    "LeastSquares ridge": lambda rng, matrix: ks.LeastSquares(
+        matrix(rng.standard_normal((M, N))), rng.standard_normal(M), ridge=np.arange(N, dtype=float)
+    ),
     "Quadratic": lambda rng, matrix: ks.Quadratic(matrix(_spd(rng)), rng.standard_normal(N)),
     "Quadratic indefinite": lambda rng, matrix: ks.Quadratic(matrix(_indefinite(rng)), rng.standard_normal(N)),
     "MeanVariance": lambda rng, matrix: ks.MeanVariance(matrix(_spd(rng)), rng.standard_normal(N), 3.0),
@@ -39,6 +42,9 @@ LOSSES = {
     "Logistic": lambda rng, matrix: ks.Logistic(matrix(rng.standard_normal((M, N))), np.sign(rng.standard_normal(M))),
     "Logistic weighted": lambda rng, matrix: ks.Logistic(
         matrix(rng.standard_normal((M, N))), rng.integers(0, 2, M), sample_weight=rng.uniform(0, 3, M)
+    ),
+    "Logistic ridge": lambda rng, matrix: ks.Logistic(
+        matrix(rng.standard_normal((M, N))), rng.integers(0, 2, M), rng.uniform(0, 3, M), ridge=0.5
     ),
     "Huber": lambda rng, matrix: ks.Huber(matrix(rng.standard_normal((M, N))), rng.standard_normal(M), 0.7),
     "Huber weighted": lambda rng, matrix: ks.Huber(

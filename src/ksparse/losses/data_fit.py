@@ -1,4 +1,4 @@
-"""Losses that compare Ax with data, one term per row: φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ). A loss is its h, h′ and h″."""
+"""Losses that compare Ax with data, one term per row: φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ². A loss is its h, h′ and h″."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm
-from ksparse.checks import check_matrix, check_vector
+from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm, take
+from ksparse.checks import check_matrix, check_number, check_vector
 from ksparse.losses.base import Loss
 from ksparse.losses.matrix import columns, dense, kind_of, largest_gram_eigenvalue
 
 
 class DataFit(Loss):
-    """φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ), h convex with 0 ≤ h″ ≤ `steepest`.
+    """φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ², h convex with 0 ≤ h″ ≤ `steepest`, ρ ≥ 0 the ridge.
 
-    A is dense, scipy.sparse, or any object with .shape, @ and .T; A's dtype and device are those of x.
+    A is dense, scipy.sparse, or any object with .shape, @ and .T; A's dtype and device are those of x. `ridge` is one number, or one per
+    variable.
     """
 
     convex = True
     steepest: ClassVar[float] = 1.0  # sup h″
     target: ClassVar[str] = "b"  # what the constructor calls its data
-    _data = ("kind", "A", "b", "weight")
+    _data = ("kind", "A", "b", "weight", "ridge")
 
-    def __init__(self, A: Matrix, b: Any, sample_weight: Any = None) -> None:
+    def __init__(self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         self.A = check_matrix(A, "A")
         self.kind = kind_of(self.A)
         m, self.n = (int(side) for side in self.A.shape)
@@ -37,6 +38,13 @@ class DataFit(Loss):
             xp = namespace(self.weight)
             if float(xp.min(self.weight)) < 0 or float(xp.max(self.weight)) == 0:
                 raise ValueError("sample_weight must be >= 0 with at least one positive entry")
+        self.ridge: Array | None = None
+        if np.ndim(ridge) or check_number(ridge, "ridge", at_least=0) > 0:
+            xp = namespace(self.kind)
+            one = ridge if np.ndim(ridge) else xp.full((self.n,), float(ridge), dtype=self.kind.dtype)
+            self.ridge = check_vector(one, "ridge", self.n, kind=self.kind)
+            if float(xp.min(self.ridge)) < 0:
+                raise ValueError(f"ridge must be >= 0, got {float(xp.min(self.ridge)):g}")
 
     @abstractmethod
     def h(self, image: Array) -> Array:
@@ -56,45 +64,53 @@ class DataFit(Loss):
     def image(self, x: Array) -> Array:
         return self.A @ x
 
+    def _squares(self, x: Array) -> float:
+        """Σⱼ ρⱼxⱼ²."""
+        return 0.0 if self.ridge is None else float(namespace(x).sum(self.ridge * x * x))
+
     def value_at(self, x: Array, image: Array) -> float:
-        return float(namespace(image).sum(self._weighted(self.h(image))))
+        return float(namespace(image).sum(self._weighted(self.h(image)))) + 0.5 * self._squares(x)
 
     def gradient_at(self, x: Array, image: Array) -> Array:
-        return self.A.T @ self._weighted(self.slope(image))
+        pull = self.A.T @ self._weighted(self.slope(image))
+        return pull if self.ridge is None else pull + self.ridge * x
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        return float(namespace(image).sum(self._weighted(self.bend(image)) * image_d * image_d))
+        return float(namespace(image).sum(self._weighted(self.bend(image)) * image_d * image_d)) + self._squares(d)
 
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
-        bend = self._weighted(self.bend(image))  # AᵀDA
+        bend = self._weighted(self.bend(image))  # AᵀDA + diag(ρ)
         if scipy.sparse.issparse(self.A):
-            return np.asarray((self.A.T @ (scipy.sparse.diags_array(bend) @ self.A)).toarray())
-        A = dense(self.A)
-        return np.asarray(A.T @ (bend[:, None] * A))
+            H = np.asarray((self.A.T @ (scipy.sparse.diags_array(bend) @ self.A)).toarray())
+        else:
+            A = dense(self.A)
+            H = np.asarray(A.T @ (bend[:, None] * A))
+        return H if self.ridge is None else H + np.diag(np.asarray(self.ridge))
 
     @cached_property
     def _gram_norm(self) -> float:
         return largest_gram_eigenvalue(self.A, self.weight, self.kind)
 
     def lipschitz(self) -> float:
-        return self.steepest * self._gram_norm
+        return self.steepest * self._gram_norm + (0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge)))
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         cut: Self = map_arrays(self, ("A",), lambda A: columns(A, np.asarray(support)))
+        cut.ridge = None if self.ridge is None else take(self.ridge, np.asarray(support))
         cut.n = int(np.asarray(support).size)
         cut.__dict__.pop("_gram_norm", None)
         return cut
 
 
 class LeastSquares(DataFit):
-    """½‖Ax − b‖², with `sample_weight` ½ Σ wᵢ((Ax)ᵢ − bᵢ)²."""
+    """½‖Ax − b‖², with `sample_weight` ½ Σ wᵢ((Ax)ᵢ − bᵢ)², with `ridge` plus ½ Σ ρⱼxⱼ²."""
 
     def h(self, image: Array) -> Array:
         residual = image - self.b
         return 0.5 * residual * residual
 
     def value_at(self, x: Array, image: Array) -> float:
-        return 0.5 * sqnorm(image - self.b) if self.weight is None else super().value_at(x, image)
+        return 0.5 * (sqnorm(image - self.b) + self._squares(x)) if self.weight is None else super().value_at(x, image)
 
     def slope(self, image: Array) -> Array:
         return image - self.b

@@ -14,8 +14,8 @@ class Logistic(DataFit):
     steepest = 0.25
     target = "y"
 
-    def __init__(self, A: Matrix, y: Any, sample_weight: Any = None) -> None:
-        super().__init__(A, y, sample_weight)
+    def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
+        super().__init__(A, y, sample_weight, ridge)
         xp = namespace(self.b)
         if bool(xp.all((self.b == 0) | (self.b == 1))):
             self.b = 2.0 * self.b - 1.0

@@ -18,8 +18,8 @@ class Poisson(DataFit):
     steepest = math.inf
     target = "y"
 
-    def __init__(self, A: Matrix, y: Any, sample_weight: Any = None) -> None:
-        super().__init__(A, y, sample_weight)
+    def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
+        super().__init__(A, y, sample_weight, ridge)
         xp = namespace(self.b)
         if float(xp.min(self.b)) < 0:
             raise ValueError(f"y must hold counts >= 0, got {float(xp.min(self.b)):g}")

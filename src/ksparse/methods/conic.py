@@ -63,12 +63,15 @@ class Subproblem:
             raise MissingPieceError(f"{method} needs a quadratic loss; {type(loss).__name__} is not: use apdca")
         if isinstance(loss, QuadraticForm) and loss.c is not None and loss.a > 0:
             self.linear = to_float64(loss.c)
+        ridge = (
+            sp.diags_array(to_float64(loss.ridge)) if isinstance(loss, LeastSquares) and loss.ridge is not None else sp.csc_array((n, n))
+        )
         if isinstance(factor, np.ndarray) and factor.shape[0] > FEW_ROWS * n:
-            self.P = lambda: _upper(weight * (factor.T @ factor))
+            self.P = lambda: _upper(weight * (factor.T @ factor) + ridge.toarray())
             self.linear = self.linear - weight * (factor.T @ target)
         elif factor is not None:
             self.rest = factor.shape[0]
-            self.P = lambda: sp.block_diag([sp.csc_matrix((n, n)), weight * sp.eye_array(self.rest)], format="csc")
+            self.P = lambda: sp.block_diag([ridge, weight * sp.eye_array(self.rest)], format="csc")
             self.zero.append((sp.hstack([factor, sp.csc_matrix((self.rest, n)), -sp.eye_array(self.rest)]), target))
 
     def _set(self, method: str, C: ConvexSet) -> None:

@@ -33,6 +33,8 @@ class DualLasso:
         linear = C.linear(n)
         if not isinstance(loss, LeastSquares) or not isinstance(loss.A, np.ndarray) or loss.A.shape[0] >= n or linear is None:
             return None
+        if loss.ridge is not None:
+            return None
         signs_only = np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isposinf(linear.upper).all()
         return cls(loss, linear.lower == 0.0) if signs_only and linear.f.size == linear.h.size == 0 else None
 

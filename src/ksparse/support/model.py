@@ -72,7 +72,9 @@ def quadratic_model(loss: Loss) -> Model | None:
         A, w = to_float64(loss.A), None if loss.weight is None else to_float64(loss.weight)
         b = to_float64(loss.b)
         weighted = b if w is None else w * b
-        return Model(_length(loss), np.asarray(A.T @ weighted), _diagonal(A, w), 0.5 * float(b @ weighted), lambda S: _gram(A, w, S))
+        ridge = None if loss.ridge is None else to_float64(loss.ridge)
+        constant = 0.5 * float(b @ weighted)
+        return Model(_length(loss), np.asarray(A.T @ weighted), _diagonal(A, w, ridge), constant, lambda S: _gram(A, w, S, ridge))
     if isinstance(loss, QuadraticForm):
         M, factor = to_float64(loss.matrix), 2.0 * loss.a
         r = np.zeros(_length(loss)) if loss.c is None else -to_float64(loss.c)
@@ -89,9 +91,10 @@ def model_at(loss: DataFit, x: Vector) -> Model:
     image = A @ x
     bend = loss._weighted(loss.bend(image))
     value, gradient = loss.value_at(x, image), loss.gradient_at(x, image)
-    Hx = np.asarray(A.T @ (bend * image))
+    ridge = None if loss.ridge is None else to_float64(loss.ridge)
+    Hx = np.asarray(A.T @ (bend * image)) + (0.0 if ridge is None else ridge * x)
     constant = value - float(gradient @ x) + 0.5 * float(x @ Hx)
-    return Model(_length(loss), Hx - gradient, _diagonal(A, bend), constant, lambda S: _gram(A, bend, S))
+    return Model(_length(loss), Hx - gradient, _diagonal(A, bend, ridge), constant, lambda S: _gram(A, bend, S, ridge))
 
 
 def _length(loss: Loss) -> int:
@@ -99,9 +102,16 @@ def _length(loss: Loss) -> int:
     return loss.n
 
 
-def _gram(A: Any, w: Vector | None, support: Vector) -> Vector:
-    """AᵀDA[:, support]: one pass over A."""
-    cut = columns(A, support)
+def _gram(A: Any, w: Vector | None, support: Vector, ridge: Vector | None = None) -> Vector:
+    """AᵀDA[:, support], with the ridge on its diagonal: one pass over A."""
+    found = _product(A, w, columns(A, support))
+    if ridge is not None:
+        found[support, np.arange(support.size)] += ridge[support]
+    return found
+
+
+def _product(A: Any, w: Vector | None, cut: Any) -> Vector:
+    """AᵀD·cut."""
     if scipy.sparse.issparse(cut):
         weighted = cut if w is None else scipy.sparse.diags_array(w) @ cut
         return np.asarray((A.T @ weighted).toarray())
@@ -112,8 +122,10 @@ def _gram(A: Any, w: Vector | None, support: Vector) -> Vector:
     return np.column_stack([A.T @ column for column in weighted.T])
 
 
-def _diagonal(A: Any, w: Vector | None) -> Vector:
-    """The diagonal of AᵀDA; an operator, which hides its columns, is asked for them in blocks."""
+def _diagonal(A: Any, w: Vector | None, ridge: Vector | None = None) -> Vector:
+    """The diagonal of AᵀDA, plus the ridge; an operator, which hides its columns, is asked for them in blocks."""
+    if ridge is not None:
+        return _diagonal(A, w) + ridge
     if isinstance(A, Centred):
         return _centred_diagonal(A)
     if scipy.sparse.issparse(A):

@@ -1,0 +1,108 @@
+"""What the linear estimators share: features by name or index, a linear problem from their parameters, warnings, support."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ksparse.checks import check_integer
+from ksparse.estimators.callbacks import CallbackSupportMixin
+from ksparse.linear import LinearFit, LinearProblem, linear_problem
+from ksparse.result import Result, Status
+
+Vector = np.ndarray[Any, Any]
+
+
+def positions(given: Any, name: str, n: int, names: Any) -> Vector:
+    """Feature indices from indices, a boolean mask, or names of the columns that fit has seen."""
+    entries = np.atleast_1d(np.asarray(given))
+    if entries.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if entries.dtype == bool:
+        if entries.shape != (n,):
+            raise ValueError(f"{name} as a mask must have one entry per feature, {n}, got shape {entries.shape}")
+        return np.flatnonzero(entries)
+    if entries.dtype.kind in "OU":
+        known = [] if names is None else list(names)
+        unknown = [entry for entry in entries if entry not in known]
+        if unknown:
+            raise ValueError(f"{name} holds {unknown[0]!r}, which is not a feature" + ("" if known else ": X has no column names"))
+        return np.array([known.index(entry) for entry in entries], dtype=np.intp)
+    if entries.dtype.kind not in "iu" or entries.ndim != 1:
+        raise TypeError(f"{name} must be feature indices, names or a mask, got {given!r}")
+    if entries.min() < 0 or entries.max() >= n:
+        raise ValueError(f"{name} must be feature indices in 0..{n - 1}, got {entries.min() if entries.min() < 0 else entries.max()}")
+    return np.unique(entries).astype(np.intp)
+
+
+def warn_of_limit(result: Result, what: str) -> None:
+    """A ConvergenceWarning where a limit cut the search short."""
+    if not result.status.good:
+        warnings.warn(f"{what}: {result.message}", ConvergenceWarning, stacklevel=3)
+
+
+class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
+    """A linear model with at most k features; the subclasses say what y is."""
+
+    _losses: ClassVar[tuple[str, ...]]
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Any]:
+        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, **how)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("sample_weight must have at least one positive entry")
+        return X, y, sample_weight
+
+    def _problem(self, X: Any, y: Any, sample_weight: Any, loss: str) -> LinearProblem:
+        n, names = X.shape[1], getattr(self, "feature_names_in_", None)
+        lower = np.full(n, -np.inf)
+        if isinstance(self.positive, bool | np.bool_):
+            lower[:] = 0.0 if self.positive else -np.inf
+        else:
+            lower[positions(self.positive, "positive", n, names)] = 0.0
+        return linear_problem(
+            X, y, loss=loss, C=self.C, lower=lower, fit_intercept=self.fit_intercept, standardize=self.standardize,
+            sample_weight=sample_weight, forced_in=positions(self.forced_in, "forced_in", n, names),
+            forced_out=positions(self.forced_out, "forced_out", n, names),
+        )  # fmt: skip
+
+    def _at_most(self, k: Any, n: int) -> int:
+        """k features of n: more than there are is no restriction."""
+        if isinstance(k, numbers.Integral) and not isinstance(k, bool):
+            k = min(int(k), n)
+        return check_integer(k, "k", 1, n)
+
+    def _options(self) -> dict[str, Any]:
+        options = {"random_state": self.random_state, "max_time": self.max_time, "verbose": self.verbose}
+        return options | ({"n_restarts": self.n_restarts, "n_jobs": self.n_jobs} if self.method == "auto" else {})
+
+    def _solve(self, problem: LinearProblem, callback: Any) -> LinearFit:
+        fit = problem.minimize(self._at_most(self.k, problem.n), method=self.method, callback=callback, **self._options())
+        if fit.result.status is Status.UNBOUNDED:
+            raise ValueError("the loss has no minimum over C: restrict the coefficients, or check the data")
+        warn_of_limit(fit.result, type(self).__name__)
+        return fit
+
+    def _score_of(self, X: Any) -> Any:
+        """X·coef + intercept."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return X @ self.coef_.T + self.intercept_
+
+    def _get_support_mask(self) -> Vector:
+        check_is_fitted(self)
+        return np.asarray((np.atleast_2d(self.coef_) != 0).any(axis=0))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = False
+        return tags

@@ -1,0 +1,107 @@
+"""Classification by at most k features: logistic, one class against the rest where there are several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ksparse.estimators.base import SparseLinear
+from ksparse.estimators.callbacks import Task, with_callbacks
+
+
+class SparseClassifier(ClassifierMixin, SparseLinear):
+    """The best logistic model of the classes by at most k features; of several classes, one model for each against the rest.
+
+    The parameters are those of `SparseRegressor`, less the loss; k counts for each model. Where k features separate the classes, the
+    loss has no minimum; the coefficients then stop growing once every row is fitted to rounding.
+
+    Attributes
+    ----------
+    classes_ : the labels. coef_ : (1, n_features) for two classes, else one row per class. intercept_ : one entry per row of coef_.
+    result_ : the full `ks.Result` in scaled variables, a list of them for several classes.
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        C: Any = None,
+        positive: Any = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        forced_in: Any = (),
+        forced_out: Any = (),
+        method: str = "auto",
+        n_restarts: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.k = k
+        self.C = C
+        self.positive = positive
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.method = method
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.max_time = max_time
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseClassifier:
+        """Find the model; sample_weight multiplies the loss of a row. max_time is for each class."""
+        X, y, sample_weight = self._checked(X, y, sample_weight)
+        self.classes_, labels = classes_of(y, sample_weight)
+        task = Task(self, X, y)
+        fits = [self._solve(self._problem(X, target, sample_weight, "logistic"), task.callback) for target in labels]
+        self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
+        task.end()
+        return self
+
+    def _keep(self, coefs: list[Any], intercepts: list[float], results: list[Any]) -> None:
+        self.coef_, self.intercept_ = np.array(coefs), np.array(intercepts)
+        self.result_ = results[0] if len(results) == 1 else results
+        self.n_iter_ = max(1, *(result.nit for result in results))
+
+    def decision_function(self, X: Any) -> np.ndarray[Any, Any]:
+        """Log-odds of the second class, or of every class against the rest."""
+        score = np.asarray(self._score_of(X))
+        return score.ravel() if len(self.classes_) == 2 else score
+
+    def predict_proba(self, X: Any) -> np.ndarray[Any, Any]:
+        """Probabilities of the classes; of several, the one-against-rest probabilities scaled to sum 1."""
+        share = expit(self.decision_function(X))
+        if share.ndim == 1:
+            return np.column_stack([1.0 - share, share])
+        total = share.sum(axis=1, keepdims=True)
+        even = np.full_like(share, 1.0 / share.shape[1])  # every class refused to the last bit
+        return np.where(total > 0, share / np.where(total > 0, total, 1.0), even)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray[Any, Any]:
+        """Logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray[Any, Any]:
+        """The most likely class."""
+        score = self.decision_function(X)
+        return np.asarray(self.classes_[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)])
+
+
+def classes_of(y: Any, sample_weight: Any) -> tuple[Any, list[np.ndarray[Any, Any]]]:
+    """The labels, and what each model is to tell apart as 0 and 1; rows of weight 0 have no say."""
+    check_classification_targets(y)
+    classes = np.unique(y if sample_weight is None else np.asarray(y)[sample_weight > 0])
+    if len(classes) < 2:
+        raise ValueError(f"y must hold at least two classes, got {len(classes)} class: {classes}")
+    targets = classes[1:] if len(classes) == 2 else classes
+    return classes, [(y == label).astype(float) for label in targets]

@@ -1,0 +1,100 @@
+"""Regression by at most k features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from ksparse.estimators.base import SparseLinear
+from ksparse.estimators.callbacks import Task, with_callbacks
+
+LOSSES = ("squared", "huber", "poisson")
+
+
+class SparseRegressor(RegressorMixin, SparseLinear):
+    """The best linear model of y by at most k features.
+
+    Parameters
+    ----------
+    k : features at most; more than there are is no restriction.
+    loss : "squared", "huber" (δ is 1.345 robust standard deviations of y) or "poisson" (counts, log link).
+    C : a ksparse set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
+    positive : True, or the features (indices, mask or names) whose coefficient may not be negative.
+    fit_intercept : whether there is an intercept; it is free and not counted in k.
+    standardize : scale the columns for the search; undone in `coef_`. With a C that is more than bounds they stay as they are.
+    forced_in, forced_out : features (indices, mask or names) that keep a seat or get none.
+    method : "auto", or one of the paper's methods (see `ks.minimize`).
+    n_restarts, n_jobs, random_state : of "auto": perturbed restarts, threads to run them in, their seed.
+    max_time : seconds; the best model so far is kept, with a `ConvergenceWarning`.
+    verbose : print a table of the search.
+
+    Attributes
+    ----------
+    coef_, intercept_ : the model; at most k entries of `coef_` are not 0, and signs hold exactly.
+    result_ : the full `ks.Result`, in scaled variables. n_iter_, n_features_in_, feature_names_in_ : as everywhere.
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        *,
+        loss: str = "squared",
+        C: Any = None,
+        positive: Any = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        forced_in: Any = (),
+        forced_out: Any = (),
+        method: str = "auto",
+        n_restarts: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.k = k
+        self.loss = loss
+        self.C = C
+        self.positive = positive
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.method = method
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.max_time = max_time
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseRegressor:
+        """Find the model; sample_weight multiplies the loss of a row."""
+        X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
+        require_loss(self.loss, LOSSES, y)
+        task = Task(self, X, y)
+        fit = self._solve(self._problem(X, y, sample_weight, self.loss), task.callback)
+        self.coef_, self.intercept_, self.result_ = fit.coef, fit.intercept, fit.result
+        self.n_iter_ = max(1, fit.result.nit)
+        task.end()
+        return self
+
+    def predict(self, X: Any) -> np.ndarray[Any, Any]:
+        """The fitted values; for counts their mean."""
+        score = self._score_of(X)
+        return np.exp(score) if self.loss == "poisson" else np.asarray(score)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
+
+
+def require_loss(loss: str, allowed: tuple[str, ...], y: Any) -> None:
+    """Refuse a loss that is not known, or does not fit y."""
+    if loss not in allowed:
+        raise ValueError(f"loss must be one of {', '.join(allowed)}, got {loss!r}")
+    if loss == "poisson" and np.min(y) < 0:
+        raise ValueError(f"y must hold counts >= 0 for the poisson loss, got {np.min(y):g}")
