@@ -148,7 +148,10 @@ def conclude(task: Task, progress: Progress, status: Status) -> Status:
     if status is Status.STATIONARY and task.expired:
         return Status.TIME_LIMIT
     if status is Status.STATIONARY and task.component:
-        progress.proved = prove_component(task, progress.best)
+        try:
+            progress.proved = prove_component(task, progress.best)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
     return Status.SWAP_OPTIMAL if status is Status.STATIONARY and progress.proved else status
 
 

@@ -56,6 +56,7 @@ class LinearProblem:
     mean: Vector  # taken off the columns
     size: Vector  # what they were divided by
     level: float  # taken off the target
+    unit: float  # what the target was divided by
     intercept: bool
     low: Vector  # bounds of the coefficients, exact
     high: Vector
@@ -80,9 +81,11 @@ class LinearProblem:
     def undone(self, result: Result) -> LinearFit:
         """The answer in the units of the data."""
         z = np.asarray(result.x, dtype=float)
-        coef = np.clip(z[: self.n] / self.size, self.low, self.high)  # a bound times a factor over the factor may miss it by a rounding
+        coef = np.clip(
+            self.unit * z[: self.n] / self.size, self.low, self.high
+        )  # a bound times a factor over the factor may miss it by a rounding
         coef = np.where(z[: self.n] == 0, 0.0, coef)
-        shift = self.level + (float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
+        shift = self.level + (self.unit * float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
         return LinearFit(coef, shift if self.intercept else 0.0, result)
 
 
@@ -118,14 +121,16 @@ def linear_problem(
     A, mean, size = _scaled(X, weight, centre=centre, scale=standardize and rest is None)
     own = centre and loss == "squared"  # the best intercept is the mean, whatever the coefficients
     level = float(np.average(np.asarray(y, dtype=float), weights=weight)) if own else 0.0
+    unit = float(_root_mean_square((np.asarray(y, dtype=float) - level)[:, None], np.full(m, 1.0 / m))[0]) if loss == "squared" else 1.0
+    unit = unit if unit > 0 and rest is None else 1.0  # least squares in any units: neither tiny nor huge
     free = fit_intercept and not own
     if free:
         ones = np.ones((m, 1))
         A = scipy.sparse.hstack([A, ones], format="csc") if scipy.sparse.issparse(A) else np.hstack([A, ones])
-    whole = _bounds_set(low * size, high * size, free) if rest is None else _beside_intercept(rest, n, free, loss)
-    target = np.asarray(y, dtype=float) - level
+    whole = _bounds_set(low * size / unit, high * size / unit, free) if rest is None else _beside_intercept(rest, n, free, loss)
+    target = (np.asarray(y, dtype=float) - level) / unit
     return LinearProblem(
-        LOSSES[loss](A, target, weight), whole, n, free, mean, size, level, fit_intercept, low, high,
+        LOSSES[loss](A, target, weight), whole, n, free, mean, size, level, unit, fit_intercept, low, high,
         check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
     )  # fmt: skip
 
@@ -168,10 +173,16 @@ def _scaled(X: Any, weight: Vector | None, *, centre: bool, scale: bool) -> tupl
     X = np.asarray(check_array(X, "X", 2))
     mean = share @ X.astype(float) if centre else np.zeros(X.shape[1])
     Z = X - mean
-    rms = np.sqrt(share @ np.square(Z))
+    rms = _root_mean_square(Z, share)
     constant = rms <= 10 * np.finfo(X.dtype).eps * np.abs(mean)
     size = np.where(constant, 1.0, rms) if scale else np.ones(X.shape[1])
     return np.where(constant, 0.0, Z / size), mean, size
+
+
+def _root_mean_square(Z: Vector, share: Vector) -> Vector:
+    """By column, without overflow or underflow of the squares."""
+    top = np.abs(Z).max(axis=0)
+    return np.asarray(top * np.sqrt(share @ np.square(Z / np.where(top > 0, top, 1.0))))
 
 
 def _bounds_set(low: Vector, high: Vector, free: bool) -> ConvexSet:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.checks import check_bound, check_matrix, check_number, check_vector
+from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss, MeanVariance
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Polyhedron, Simplex
 
@@ -38,7 +39,20 @@ def portfolio_problem(
             C = Simplex() if long_only else Hyperplane()
         return MeanVariance(V, r, RISK_AVERSION if alpha is None else alpha), C
     n, target = int(V.shape[0]), check_number(target_return, "target_return")
+    if long_only:
+        reachable = _largest_return(np.asarray(r), most)
+        if target > reachable + 1e-12 * abs(reachable):
+            raise InfeasibleError(f"the target return {target:g} is above the largest within the bounds, {reachable:g}")
     C = Polyhedron(
         -np.asarray(r)[None, :], np.array([-target]), np.ones((1, n)), np.ones(1), lower=np.full(n, lower), upper=np.full(n, most)
     )
     return MeanVariance(V, np.zeros(n) if alpha is None else r, 1.0 if alpha is None else alpha), C
+
+
+def _largest_return(r: np.ndarray[Any, Any], most: float) -> float:
+    """The largest mean return of weights in [0, most] that sum to 1: the best assets, filled up one by one."""
+    left, total = 1.0, 0.0
+    for mean in np.sort(r)[::-1]:
+        weight = min(most, left)
+        left, total = left - weight, total + weight * float(mean)
+    return total if left <= 1e-12 else -np.inf

@@ -1,5 +1,20 @@
 """The command line: `ksparse demo`, `reproduce`, `regress`, `pca`, `portfolio`."""
 
-from ksparse.cli.main import main
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the return value is its exit code."""
+    try:
+        from ksparse.cli.main import run  # here, so that an interrupt while it loads is one too
+
+        return run(argv)
+    except KeyboardInterrupt:
+        print("ksparse: interrupted", file=sys.stderr)
+        return 130
+
 
 __all__ = ["main"]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
+import os
+import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import ksparse
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
-from ksparse.cli.exits import BAD_INPUT, INTERRUPTED, NO_SOLUTION, TEXT, InputError
-from ksparse.cli.output import Output
+from ksparse.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, InputError
+from ksparse.cli.output import Output, prepare_streams
 from ksparse.errors import InfeasibleError, UnboundedError
 
 COMMANDS: dict[str, ModuleType] = {"demo": demo, "reproduce": reproduce, "regress": regress, "pca": pca, "portfolio": portfolio}
+
+NEGATIVE = re.compile(r"-(inf|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -38,19 +45,39 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, got {text!r}") from None
     if not value >= 0:
         raise argparse.ArgumentTypeError(f"must be >= 0, got {text}")
-    return value
+    return None if math.isinf(value) else value
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def _with_negative_numbers(argv: Sequence[str]) -> list[str]:
+    """The arguments with values such as -1e-4 or -inf tied to their option, which argparse takes for options themselves."""
+    tied: list[str] = []
+    for argument in argv:
+        if NEGATIVE.fullmatch(argument) and tied and tied[-1].startswith("--") and "=" not in tied[-1]:
+            tied[-1] += f"={argument}"
+        else:
+            tied.append(argument)
+    return tied
+
+
+def run(argv: Sequence[str] | None = None) -> int:
     """Run a command; the return value is its exit code."""
-    options = build_parser().parse_args(argv)
+    prepare_streams()
+    options = build_parser().parse_args(_with_negative_numbers(sys.argv[1:] if argv is None else argv))
     output = Output(as_json=options.json, quiet=options.quiet, force=options.force)
     try:
-        return int(COMMANDS[options.command].run(options, output))
+        code = int(COMMANDS[options.command].run(options, output))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader has seen enough; files are written before anything is printed
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # the interpreter flushes it once more at the end
+        return FAILED
     except InfeasibleError as error:
         return _fail(output, "infeasible", error, NO_SOLUTION)
     except UnboundedError as error:
@@ -64,5 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _fail(output: Output, kind: str, error: Any, code: int) -> int:
     message = f"{kind}: {error}" if str(error) else kind
     print(f"ksparse: {message}", file=sys.stderr)
-    output.json({"error": kind, "message": str(error), "exit_code": code})
+    with contextlib.suppress(OSError):  # where standard output itself is the trouble
+        output.json({"error": kind, "message": str(error), "exit_code": code})
+        sys.stdout.flush()
     return code

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,10 +14,21 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from ksparse.atomic import write_atomically
+from ksparse.atomic import probe, write_atomically
 from ksparse.cli.exits import InputError
 from ksparse.result import Result
+
+
+def prepare_streams() -> None:
+    """Streams that can take any text: a closed one swallows it, a narrow encoding gets '?' for what it lacks."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # open to the end
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
 
 
 class Output:
@@ -34,18 +46,24 @@ class Output:
             return
         if path.is_dir():
             raise InputError(f"{path} is a folder, not a file to write to")
-        if path.exists() and not self.force:
+        if (path.exists() or path.is_symlink()) and not self.force:
             raise InputError(f"{path} exists: give another name, or --force to replace it")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is not a regular file")
         if not path.parent.is_dir():
             raise InputError(f"the folder {path.parent} does not exist")
+        try:
+            probe(path)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
     def table(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, text: int = 1) -> None:
-        """A table; the first `text` columns are words."""
-        shown = Table(title=title, title_justify="left")
+        """A table; the first `text` columns are words. Nothing in it is markup."""
+        shown = Table(title=Text(title), title_justify="left")
         for position, heading in enumerate(headings):
-            shown.add_column(heading, justify="left" if position < text else "right", no_wrap=position == 0)
+            shown.add_column(Text(heading), justify="left" if position < text else "right", no_wrap=position == 0)
         for row in rows:
-            shown.add_row(*row)
+            shown.add_row(*(Text(cell) for cell in row))
         self.screen.print(shown)
 
     def say(self, line: str) -> None:
@@ -63,7 +81,14 @@ class Output:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(headings)
         writer.writerows([[repr(float(cell)) if isinstance(cell, float) else cell for cell in row] for row in rows])
-        write_atomically(path, text.getvalue())
+        self.write(path, text.getvalue())
+
+    def write(self, path: Path, content: str | bytes) -> None:
+        """A file, whole or not at all; one that came in the meantime stays unless forced."""
+        try:
+            write_atomically(path, content, replace=self.force)
+        except FileExistsError:
+            raise InputError(f"{path} came into being while the command ran: it is left alone, give another name or --force") from None
 
 
 def facts(result: Result) -> dict[str, Any]:

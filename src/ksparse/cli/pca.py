@@ -9,8 +9,7 @@ import numpy as np
 
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
-from ksparse.cli.regress import names_in
-from ksparse.cli.tables import choose, numbers, read_table
+from ksparse.cli.tables import choose, numbers, read_table, refuse_unnamed
 from ksparse.components import sparse_components
 
 HELP = "principal components with at most k nonzero loadings each"
@@ -32,7 +31,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
     table = read_table(options.file)
-    table = table.drop(columns=choose(table, names_in(options.drop), "--drop"))
+    table = refuse_unnamed(table.drop(columns=choose(table, options.drop, "--drop")))
     names, X = list(table.columns), numbers(table)
     if len(X) < 3:
         raise InputError(f"{options.file} has {len(X)} rows, too few for components: at least 3 are needed")
@@ -42,26 +41,33 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if not 1 <= options.components <= most:
         raise InputError(f"--components must be between 1 and {most}, got {options.components}")
     flat = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if flat.size == len(names):
+        raise InputError(f"every column of {options.file} is constant: there is no variance to explain")
     if flat.size and not options.no_scale:
         raise InputError(f"column {names[flat[0]]!r} is constant and has no correlation: leave it out with --drop, or use --no-scale")
     found = sparse_components(
         X, options.k, options.components, scale=not options.no_scale, max_time=options.limit, random_state=options.seed
     )
     shares = found.variance / found.total
-    rows, described = [], []
-    for c, (loadings, result) in enumerate(zip(found.loadings, found.results, strict=True), start=1):
-        order = [int(j) for j in np.argsort(-np.abs(loadings), kind="stable") if loadings[j] != 0]
+    orders = [[int(j) for j in np.argsort(-np.abs(row), kind="stable") if row[j] != 0] for row in found.loadings]
+    if options.out is not None:  # before anything is printed: trouble on the screen does not lose the answer
+        rows = [(c + 1, names[j], float(found.loadings[c][j])) for c, order in enumerate(orders) for j in order]
+        output.write_csv(options.out, ("component", "column", "loading"), rows)
+    described = []
+    for c, (loadings, order, result) in enumerate(zip(found.loadings, orders, found.results, strict=True)):
         output.table(
-            f"component {c}: {len(order)} of {len(names)} columns, {100 * shares[c - 1]:.2f} % of the variance",
+            f"component {c + 1}: {len(order)} of {len(names)} columns, {100 * shares[c]:.2f} % of the variance",
             ("column", "loading"), [(names[j], f"{loadings[j]:.4f}") for j in order[:SHOWN]],
         )  # fmt: skip
         if len(order) > SHOWN:
             output.say(f"... and {len(order) - SHOWN} smaller ones{'' if options.out else ' (write them all with --out)'}")
         output.say(f"{result.message}; {result.elapsed:.2f} s")
-        rows += [(c, names[j], float(loadings[j])) for j in order]
-        described.append(facts(result) | {"variance_share": shares[c - 1], "loadings": {names[j]: loadings[j] for j in order}})
+        described.append(facts(result) | {"variance_share": shares[c], "loadings": {names[j]: loadings[j] for j in order}})
+    status = found.results[-1].status
+    if len(orders) < options.components:
+        why = "the variance is used up" if status.good else status.message
+        output.say(f"{len(orders)} of {options.components} components: {why}")
     if options.out is not None:
-        output.write_csv(options.out, ("component", "column", "loading"), rows)
         output.say(f"written: {options.out}")
     output.json({"command": "pca", "k": options.k, "rows": len(X), "components": described})
-    return exit_code(found.results[-1].status)
+    return exit_code(status)

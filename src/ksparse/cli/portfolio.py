@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
-from ksparse.cli.regress import names_in
-from ksparse.cli.tables import choose, numbers, read_table, split_dates
+from ksparse.cli.tables import choose, numbers, read_table
 from ksparse.datasets import Assets
+from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.minimize import minimize
 from ksparse.portfolio import RISK_AVERSION, portfolio_problem
+from ksparse.result import Status
 
 HELP = "a portfolio of at most k assets from prices"
 EXAMPLE = "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --min-weight 0.01 --out weights.csv"
@@ -43,8 +45,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for option, value in (("--risk-aversion", options.risk_aversion), ("--max-weight", options.max_weight)):
         if value is not None and not value > 0:
             raise InputError(f"{option} must be > 0, got {value:g}")
-    if not options.min_weight >= 0:
-        raise InputError(f"--min-weight must be >= 0, got {options.min_weight:g}")
+    if not 0 <= options.min_weight < np.inf:
+        raise InputError(f"--min-weight must be >= 0 and finite, got {options.min_weight:g}")
+    if options.max_weight is not None and options.min_weight > options.max_weight:
+        raise InfeasibleError(f"--min-weight {options.min_weight:g} is above --max-weight {options.max_weight:g}")
     assets = _assets(options)
     if not 1 <= options.k <= len(assets.names):
         raise InputError(f"-k must be between 1 and the number of assets, {len(assets.names)}, got {options.k}")
@@ -53,9 +57,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
         max_weight=options.max_weight,
     )  # fmt: skip
     result = minimize(loss, options.k, C, min_nonzero=options.min_weight, max_time=options.limit, random_state=options.seed)
+    if result.status is Status.UNBOUNDED:
+        raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")
     x = np.asarray(result.x)
     order = [int(j) for j in np.argsort(-np.abs(x), kind="stable") if x[j] != 0]
     mean, deviation = float(assets.r @ x), float(np.sqrt(max(0.0, x @ assets.V @ x)))
+    if options.out is not None:  # before anything is printed: trouble on the screen does not lose the answer
+        output.write_csv(options.out, ("asset", "weight"), [(assets.names[j], float(x[j])) for j in order])
     output.table(
         f"{len(order)} of {len(assets.names)} assets", ("asset", "weight", "mean return"),
         [(assets.names[j], f"{100 * x[j]:.2f} %", f"{assets.r[j]:.3e}") for j in order],
@@ -63,7 +71,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.say(f"per period: mean return {mean:.4e}, deviation {deviation:.4e}; weights sum to {x.sum():.12g}")
     output.say(f"objective {result.fun:.6e}; {result.message}; {result.elapsed:.2f} s")
     if options.out is not None:
-        output.write_csv(options.out, ("asset", "weight"), [(assets.names[j], float(x[j])) for j in order])
         output.say(f"written: {options.out}")
     output.json(
         {"command": "portfolio", "k": options.k, "periods": len(assets.returns) if assets.returns is not None else None}
@@ -75,7 +82,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 def _assets(options: argparse.Namespace) -> Assets:
     table = read_table(options.file)
-    table = table.drop(columns=choose(table, names_in(options.drop), "--drop"))
+    table = table.drop(columns=choose(table, options.drop, "--drop"))
     dates, table = split_dates(table, options.dates)
     if table.columns.empty:
         raise InputError(f"{options.file} has no column of prices")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import numpy as np
 
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
-from ksparse.cli.tables import choose, numbers, read_table
+from ksparse.cli.tables import choose, numbers, read_table, refuse_unnamed
+from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.linear import LOSSES, LinearFit, linear_problem
+from ksparse.result import Status
 
 HELP = "the best linear model of one column by at most k others"
 EXAMPLE = "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv"
@@ -34,32 +37,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE.csv", help="write the coefficients here")
 
 
-def names_in(text: str) -> list[str]:
-    """The names of a comma-separated list."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
     table = read_table(options.file)
-    choose(table, [options.target], "--target")
-    table = table.drop(columns=choose(table, names_in(options.drop), "--drop"))
-    if options.target not in table.columns:
-        raise InputError(f"--drop: {options.target!r} is the target")
-    target, features = table[[options.target]], table.drop(columns=options.target)
+    (name,) = choose(table, options.target, "--target")[:1] or [""]
+    table = table.drop(columns=choose(table, options.drop, "--drop"))
+    if name not in table.columns:
+        raise InputError(f"--drop: {name!r} is the target")
+    target, features = table[[name]], refuse_unnamed(table.drop(columns=name))
     names = list(features.columns)
+    if not names:
+        raise InputError(f"{options.file} has no column beside the target")
     if not 1 <= options.k <= len(names):
         raise InputError(f"-k must be between 1 and the number of features, {len(names)}, got {options.k}")
     lower, upper = _bounds(options, features)
-    y, classes = _target(target, options)
+    y, classes = _target(target[name], options.loss)
     X = numbers(features)
     if len(X) < options.k + 2:
         raise InputError(f"{options.file} has {len(X)} rows, too few to fit {options.k} coefficients: at least {options.k + 2} are needed")
-    forced = [names.index(name) for name in choose(features, names_in(options.forced_in), "--forced-in")]
+    forced = [names.index(name) for name in choose(features, options.forced_in, "--forced-in")]
     problem = linear_problem(X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced)
     fit = problem.minimize(options.k, max_time=options.limit, random_state=options.seed)
-    _show(fit, X, y, names, classes, options, output)
+    if fit.result.status is Status.UNBOUNDED:
+        raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
+    _tell(fit, X, y, names, classes, options, output)
     return exit_code(fit.result.status)
 
 
@@ -67,12 +69,16 @@ def _bounds(options: argparse.Namespace, features: Any) -> tuple[Any, Any]:
     names = list(features.columns)
     low = _bound(options.lower, "--lower", -np.inf, features)
     high = _bound(options.upper, "--upper", np.inf, features)
-    signed = names if options.all_nonnegative else choose(features, names_in(options.nonnegative), "--nonnegative")
+    signed = names if options.all_nonnegative else choose(features, options.nonnegative, "--nonnegative")
     for name in signed:
         low[names.index(name)] = max(low[names.index(name)], 0.0)
     for name, least, most in zip(names, low, high, strict=True):
-        if least > most:
-            raise InputError(f"the bounds of {name!r} cross: at least {least:g} and at most {most:g}")
+        if least > most or least == np.inf or most == -np.inf:
+            raise InputError(f"the bounds of {name!r} leave nothing: at least {least:g} and at most {most:g}")
+    bound = [name for name, least, most in zip(names, low, high, strict=True) if least > 0 or most < 0]
+    if len(bound) > options.k:
+        shown = ", ".join(bound[:5]) + (", ..." if len(bound) > 5 else "")
+        raise InfeasibleError(f"the bounds keep {len(bound)} coefficients away from 0 ({shown}), more than k = {options.k}")
     return low, high
 
 
@@ -80,7 +86,7 @@ def _bound(text: str, option: str, default: float, features: Any) -> Any:
     """One number for all, or COL=NUMBER,COL=NUMBER."""
     names = list(features.columns)
     bound = np.full(len(names), default)
-    for part in names_in(text):
+    for part in next(csv.reader([text], skipinitialspace=True), []):
         name, equals, number = part.rpartition("=")
         try:
             value = float(number)
@@ -89,26 +95,30 @@ def _bound(text: str, option: str, default: float, features: Any) -> Any:
         if np.isnan(value):
             raise InputError(f"{option} must not be nan, got {part!r}")
         if equals:
-            bound[names.index(choose(features, [name.strip()], option)[0])] = value
+            bound[[names.index(column) for column in choose(features, name, option)]] = value
         else:
             bound[:] = value
     return bound
 
 
-def _target(target: Any, options: argparse.Namespace) -> tuple[Any, list[str]]:
+def _target(column: Any, loss: str) -> tuple[Any, list[str]]:
     """The column to explain; for logistic as 0 and 1, with the names of the two classes."""
-    column = target[options.target]
-    if options.loss != "logistic":
-        y = numbers(target)[:, 0]
-        if options.loss == "poisson" and y.min() < 0:
-            raise InputError(f"column {options.target!r} must hold counts for --loss poisson: row {int(y.argmin()) + 1} holds {y.min():g}")
+    advice = "a row without a target cannot be used"
+    if loss != "logistic":
+        y = numbers(column.to_frame(), advice)[:, 0]
+        if loss == "poisson" and y.min() < 0:
+            raise InputError(f"column {column.name!r} must hold counts for --loss poisson: row {int(y.argmin()) + 1} holds {y.min():g}")
+        if np.ptp(y) == 0:
+            raise InputError(f"column {column.name!r} is {y[0]:g} in every row: there is nothing to explain")
         return y, []
     missing = column.isna().to_numpy()
     if missing.any():
-        raise InputError(f"column {options.target!r} has {missing.sum()} missing values, the first in row {int(missing.argmax()) + 1}")
+        raise InputError(
+            f"column {column.name!r} has {missing.sum()} missing values, the first in row {int(missing.argmax()) + 1}: {advice}"
+        )
     classes = sorted(column.unique())
     if len(classes) != 2:
-        raise InputError(f"column {options.target!r} must hold two classes for --loss logistic, it holds {len(classes)}")
+        raise InputError(f"column {column.name!r} must hold two classes for --loss logistic, it holds {len(classes)}")
     return (column == classes[1]).to_numpy().astype(float), [str(label) for label in classes]
 
 
@@ -120,27 +130,33 @@ def _quality(fit: LinearFit, X: Any, y: Any, loss: str) -> tuple[str, float]:
     if loss == "logistic":
         return "accuracy", float(np.mean((score > 0) == (y > 0)))
     if loss == "poisson":
-        return "deviance explained", float(d2_tweedie_score(y, np.exp(np.clip(score, -700.0, 700.0)), power=1))
-    return "R²", float(r2_score(y, score))
+        return "deviance_explained", float(d2_tweedie_score(y, np.exp(np.clip(score, -700.0, 700.0)), power=1))
+    return "r2", float(r2_score(y, score))
 
 
-def _show(fit: LinearFit, X: Any, y: Any, names: list[str], classes: list[str], options: argparse.Namespace, output: Output) -> None:
-    effect = np.abs(fit.coef) * X.std(axis=0)
-    chosen = [int(j) for j in np.argsort(-effect, kind="stable") if fit.coef[j] != 0]
+def _tell(fit: LinearFit, X: Any, y: Any, names: list[str], classes: list[str], options: argparse.Namespace, output: Output) -> None:
+    """Write the file, then print: trouble on the screen does not lose the answer."""
+    deviation = X.std(axis=0)
+    chosen = [int(j) for j in np.argsort(-np.abs(fit.coef) * deviation, kind="stable") if fit.coef[j] != 0]
     measure, value = _quality(fit, X, y, options.loss)
-    rows = [(names[j], f"{fit.coef[j]:.6g}", f"{fit.coef[j] * X[:, j].std():.4g}") for j in chosen]
-    if not options.no_intercept:
-        rows.append(("(intercept)", f"{fit.intercept:.6g}", ""))
-    what = f"log-odds of {options.target} = {classes[1]}" if classes else options.target
-    output.table(f"{what}: {len(chosen)} of {len(names)} features, {options.loss} loss", ("feature", "coefficient", "per deviation"), rows)
-    output.say(f"{measure} {value:.4f} on {len(y)} rows; {fit.result.message}; {fit.result.elapsed:.2f} s")
-    intercept = None if options.no_intercept else fit.intercept
+    coefficients = {names[j]: float(fit.coef[j]) for j in chosen}
+    intercept = {} if options.no_intercept else {"(intercept)": fit.intercept}
     if options.out is not None:
-        written = [(names[j], float(fit.coef[j])) for j in chosen] + ([] if intercept is None else [("(intercept)", intercept)])
-        output.write_csv(options.out, ("feature", "coefficient"), written)
+        output.write_csv(options.out, ("feature", "coefficient"), list((coefficients | intercept).items()))
+    what = f"log-odds of {options.target} = {classes[1]}" if classes else options.target
+    rows = [(names[j], f"{fit.coef[j]:.6g}", f"{fit.coef[j] * deviation[j]:.4g}") for j in chosen]
+    rows += [(name, f"{number:.6g}", "") for name, number in intercept.items()]
+    output.table(f"{what}: {len(chosen)} of {len(names)} features, {options.loss} loss", ("feature", "coefficient", "per deviation"), rows)
+    separable = bool(classes) and bool(((2 * y - 1) * (X @ fit.coef + fit.intercept) > 0).all())
+    shown = {"r2": "R²", "deviance_explained": "deviance explained"}.get(measure, measure)
+    output.say(f"{shown} {value:.4f} on {len(y)} rows; {fit.result.message}; {fit.result.elapsed:.2f} s")
+    if separable:
+        output.say("note: these features separate the classes; the coefficients have no finite optimum, only their direction counts")
+    if options.out is not None:
         output.say(f"written: {options.out}")
     output.json(
         {"command": "regress", "target": options.target, "k": options.k, "loss": options.loss, "rows": len(y), "classes": classes or None}
         | facts(fit.result)
-        | {"nonzeros": len(chosen), "coefficients": {names[j]: fit.coef[j] for j in chosen}, "intercept": intercept, measure: value}
+        | {"nonzeros": len(chosen), "coefficients": coefficients, "intercept": intercept.get("(intercept)"), measure: value}
+        | ({"separable": separable} if classes else {})
     )

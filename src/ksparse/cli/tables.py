@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = ".csv, .csv.gz, .tsv, .parquet or .npz"
-DATE_NAMES = ("date", "dates", "day", "time", "timestamp", "week", "month")
+NAME_ARRAYS = ("names", "columns", "features", "codes")  # of an NPZ file
+UNNAMED = "Unnamed: "  # how a column without a heading is called
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The file as a table with distinct column names."""
+    """The file as a table with distinct column names; a Parquet index that is more than row numbers stays the index."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -41,18 +44,29 @@ def read_table(path: Path) -> pd.DataFrame:
     except Exception as error:  # readers raise all sorts on a file that is not what its name says
         raise InputError(f"{path} cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
     table.columns = [str(column) for column in table.columns]
-    _refuse_repeated(list(table.columns), path)
+    refuse_repeated(list(table.columns), path)
     if table.empty:
         raise InputError(f"{path} holds no rows below its header" if len(table.columns) else f"{path} is empty")
     return table
 
 
 def _from_csv(path: Path, separator: str) -> pd.DataFrame:
+    """The rows, whose number of fields must be that of the header: longer ones would shift the columns under it."""
     import pandas as pd
 
-    head = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str)
-    _refuse_repeated([str(name) for name in head.iloc[0] if isinstance(name, str)], path)  # the reader would rename them
-    return pd.read_csv(path, sep=separator, skipinitialspace=True)
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        lines = csv.reader(file, delimiter=separator, skipinitialspace=True)
+        header = next((line for line in lines if line), [])
+        first = next((line for line in lines if line), [])
+    if not header:
+        raise InputError(f"{path} is empty")
+    if len(header) == 1 and ";" in header[0]:
+        raise InputError(f"{path} seems to be separated by semicolons: save it with commas, or as .tsv with tabs")
+    if len(first) > len(header):
+        raise InputError(f"{path}: row 1 has {len(first)} fields, the header {len(header)}")
+    refuse_repeated([name for name in header if name], path)  # the reader would rename them
+    return pd.read_csv(path, sep=separator, skipinitialspace=True, index_col=False)
 
 
 def _from_npz(path: Path) -> pd.DataFrame:
@@ -61,96 +75,78 @@ def _from_npz(path: Path) -> pd.DataFrame:
 
     with np.load(path, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
+    arrays = {key: np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array for key, array in arrays.items()}
     wide = [key for key, array in arrays.items() if array.ndim == 2]
-    if len(wide) > 1:
-        raise InputError(f"{path} must hold one 2-D array, got {', '.join(wide)}")
-    columns: dict[str, Any] = {}
-    rows = len(arrays[wide[0]]) if wide else max((array.size for array in arrays.values() if array.ndim == 1), default=0)
-    columns |= {key: array for key, array in arrays.items() if array.ndim == 1 and array.size == rows}
-    if wide:
-        X = arrays[wide[0]]
-        labels = [
-            array for key, array in arrays.items() if array.ndim == 1 and array.dtype.kind == "U" and array.size == X.shape[1] != rows
-        ]
-        names = [str(label) for label in labels[0]] if labels else [f"{wide[0]}{j}" for j in range(X.shape[1])]
-        _refuse_repeated([*columns, *names], path)
-        return pd.concat([pd.DataFrame(columns), pd.DataFrame(X, columns=names)], axis=1)
-    return pd.DataFrame(columns)
+    flat = {key: array for key, array in arrays.items() if array.ndim == 1}
+    if len(wide) > 1 or not (wide or flat):
+        shapes = ", ".join(f"{key} of shape {array.shape}" for key, array in arrays.items()) or "nothing"
+        raise InputError(f"{path} must hold one 2-D array, or 1-D arrays of one length, got {shapes}")
+    if not wide:
+        rows = max(array.size for array in flat.values())
+        return pd.DataFrame({key: array for key, array in flat.items() if array.size == rows})
+    X = arrays[wide[0]]
+    labels = [key for key, array in flat.items() if array.dtype.kind == "U" and array.size == X.shape[1]]
+    chosen = next((key for key in labels if key.lower() in NAME_ARRAYS), next((key for key in labels if X.shape[0] != X.shape[1]), None))
+    names = [f"{wide[0]}{j}" for j in range(X.shape[1])] if chosen is None else [str(label) for label in flat[chosen]]
+    columns = {key: array for key, array in flat.items() if array.size == X.shape[0] and key != chosen}
+    refuse_repeated([*columns, *names], path)
+    return pd.concat([pd.DataFrame(columns), pd.DataFrame(X, columns=names)], axis=1)
 
 
-def _refuse_repeated(names: list[str], path: Path) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if repeated:
-        raise InputError(f"{path} has more than one column named {repeated[0]!r}")
-
-
-def choose(table: pd.DataFrame, names: list[str], option: str) -> list[str]:
-    """Column names that the user gave, each checked to be there."""
+def refuse_repeated(names: list[str], path: Path) -> None:
+    """Two columns of one name cannot be told apart."""
+    seen: set[str] = set()
     for name in names:
+        if name in seen:
+            raise InputError(f"{path} has more than one column named {name!r}")
+        seen.add(name)
+
+
+def refuse_unnamed(table: pd.DataFrame) -> pd.DataFrame:
+    """A first column without a heading is a saved row index more often than a feature."""
+    first = str(table.columns[0]) if len(table.columns) else ""
+    if first.startswith(UNNAMED):
+        raise InputError(f"the first column has no heading, like a saved row index: give it one, or leave it out with --drop '{first}'")
+    return table
+
+
+def choose(table: pd.DataFrame, text: str, option: str) -> list[str]:
+    """The columns that an option names: one name, or several separated by commas (in double quotes where a name has a comma)."""
+    if not text or text in table.columns:
+        return [text] if text else []
+    found = []
+    for part in next(csv.reader([text], skipinitialspace=True)):
+        name = part if part in table.columns else part.strip()
         if name not in table.columns:
             known = ", ".join(table.columns[:8]) + (", ..." if len(table.columns) > 8 else "")
             raise InputError(f"{option}: there is no column {name!r}; the columns are {known}")
-    return names
+        found.append(name)
+    return list(dict.fromkeys(found))
 
 
-def numbers(table: pd.DataFrame) -> np.ndarray[Any, Any]:
+def numbers(table: pd.DataFrame, advice: str = "fill or remove them, or leave the column out with --drop") -> np.ndarray[Any, Any]:
     """The cells as float64; text, missing values and infinities are refused by column and row (the first below the header is row 1)."""
     import pandas as pd
 
+    columns = {}
     for name in table.columns:
         column = table[name]
         missing = column.isna().to_numpy()
         if missing.any():
-            count = int(missing.sum())
-            raise InputError(
-                f"column {name!r} has {count} missing value{'s' if count > 1 else ''}, the first in row {int(missing.argmax()) + 1}: "
-                "fill or remove them, or leave the column out with --drop"
-            )
+            count, row = int(missing.sum()), int(missing.argmax()) + 1
+            raise InputError(f"column {name!r} has {count} missing value{'s' if count > 1 else ''}, the first in row {row}: {advice}")
         if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
-            parsed = pd.to_numeric(column, errors="coerce").isna().to_numpy()
-            row = int(parsed.argmax())
-            raise InputError(
-                f"column {name!r} is not numeric: row {row + 1} holds {str(column.iloc[row])!r}; encode it, or leave it out with --drop"
-            )
+            parsed = pd.to_numeric(column.astype(str), errors="coerce")
+            if parsed.isna().any():
+                row = int(parsed.isna().to_numpy().argmax())
+                held = str(column.iloc[row])
+                raise InputError(f"column {name!r} is not numeric: row {row + 1} holds {held!r}; encode it, or leave it out with --drop")
+            column = parsed
         if np.iscomplexobj(column):
             raise InputError(f"column {name!r} holds complex numbers")
-    values: np.ndarray[Any, Any] = table.to_numpy(dtype=float)
+        columns[name] = column.to_numpy(dtype=float)
+    values = np.column_stack(list(columns.values())) if columns else np.empty((len(table), 0))
     if not np.isfinite(values).all():
         row, place = (int(i[0]) for i in np.nonzero(~np.isfinite(values)))
         raise InputError(f"column {table.columns[place]!r} is infinite in row {row + 1}")
     return values
-
-
-def split_dates(table: pd.DataFrame, named: str | None) -> tuple[list[str] | None, pd.DataFrame]:
-    """The dates, where a column holds them, and the other columns; dates must be distinct and ascending."""
-    import pandas as pd
-
-    column = named or next((name for name in table.columns if name.lower() in DATE_NAMES), None)
-    if column is None and not pd.api.types.is_numeric_dtype(table.iloc[:, 0]) and not _is_number(table.iloc[0, 0]):
-        column = str(table.columns[0])
-    if column is None:
-        return None, table
-    choose(table, [column], "--dates")
-    text = [str(value) for value in table[column]]
-    dates = pd.to_datetime(table[column].astype(str), errors="coerce")
-    if dates.isna().any():
-        row = int(dates.isna().to_numpy().argmax())
-        raise InputError(f"column {column!r} should hold dates: row {row + 1} holds {text[row]!r}; name another with --dates")
-    repeated = dates.duplicated().to_numpy()
-    if repeated.any():
-        row = int(repeated.argmax())
-        first = int((dates == dates.iloc[row]).to_numpy().argmax())
-        raise InputError(f"the date {text[row]} stands twice in column {column!r}, in rows {first + 1} and {row + 1}")
-    back = np.flatnonzero(np.diff(dates.to_numpy().astype("datetime64[ns]").astype(np.int64)) < 0)
-    if back.size:
-        row = int(back[0]) + 1
-        raise InputError(f"the dates in column {column!r} must ascend: row {row + 1} ({text[row]}) comes after row {row} ({text[row - 1]})")
-    return text, table.drop(columns=column)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True

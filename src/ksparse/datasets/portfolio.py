@@ -26,7 +26,7 @@ class Assets:
     @classmethod
     def from_returns(cls, returns: np.ndarray[Any, Any], names: list[str]) -> Assets:
         """Sample covariance and mean."""
-        return cls(np.cov(returns, rowvar=False), returns.mean(axis=0), names, returns)
+        return cls(np.atleast_2d(np.cov(returns, rowvar=False)), returns.mean(axis=0), names, returns)
 
 
 def factor_model(n_assets: int = 1338, n_days: int = 2148, seed: int = 0) -> Assets:

@@ -2,6 +2,8 @@
 
 min ½‖Ax − b‖² + qᵀx + Σ wⱼ|xⱼ|, xⱼ ≥ 0 on some, has the dual min ½‖r‖² + bᵀr s.t. −w ≤ Aᵀr + q ≤ w, without the upper side
 where xⱼ ≥ 0; r is the residual and x the multipliers. An interior-point step costs one m × n × m product, at full speed.
+A solver's tolerances are absolute, so A and b are given to it scaled to size 1: with A = αA′, b = βb′ and x = (β/α)x′ the costs are
+q = αβq′ and w = αβw′.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ class DualLasso:
 
     def __init__(self, loss: LeastSquares, signed: Vector) -> None:
         root = np.ones(len(loss.b)) if loss.weight is None else np.sqrt(to_float64(loss.weight))
-        self.A, self.b = root[:, None] * dense(to_float64(loss.A)), root * to_float64(loss.b)
+        A, b = root[:, None] * dense(to_float64(loss.A)), root * to_float64(loss.b)
+        alpha, beta = float(np.sqrt(np.max(np.sum(A * A, axis=0)))) or 1.0, float(np.linalg.norm(b)) or 1.0
+        self.A, self.b, self.unit, self.price = A / alpha, b / beta, beta / alpha, alpha * beta
         self.signed = signed  # where x ≥ 0
         self._solver: piqp.DenseSolver | None = None
 
@@ -40,6 +44,7 @@ class DualLasso:
 
     def solve(self, q: Vector, w: Vector) -> Vector | None:
         """x of the optimum, or None where the solver's answer cannot be trusted."""
+        q, w = q / self.price, w / self.price
         low, high = -w - q, np.where(self.signed, np.inf, w - q)
         if self._solver is None:
             self._solver = piqp.DenseSolver()
@@ -54,6 +59,6 @@ class DualLasso:
         dual = -0.5 * float(r @ r) - float(self.b @ r)
         shadow = self.A.T @ r
         outside = max(0.0, float(np.max(low - shadow)), float(np.max(shadow - high)))
-        size = 1.0 + abs(primal) + abs(dual)
+        size = max(0.5, abs(primal), abs(dual))  # ½‖b′‖² is the value at x = 0
         trusted = np.isfinite(x).all() and abs(primal - dual) <= TRUSTED * size and outside * float(np.abs(x).sum() + 1.0) <= TRUSTED * size
-        return x if trusted else None
+        return self.unit * x if trusted else None

@@ -53,7 +53,17 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
         try:
             problem = restricted_problem(loss, C, support)
         except InfeasibleError:
-            return replace(round_to_sparse(loss, C, x, k, deadline), itself=False)
+            return _rounded(loss, C, x, k, deadline)
         point = problem.point(problem.C.project(to_float64(x)[support]))
         return Rounded(support, Polished(point.x, problem.F(point), problem.residual(point), problem.products), itself=True, solved=False)
-    return replace(round_to_sparse(loss, C, x, k, deadline), itself=False)
+    return _rounded(loss, C, x, k, deadline)
+
+
+def _rounded(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float) -> Rounded:
+    """x rounded; or 0, where C has it and all of x is dust beside what the re-solve finds: a support of noise is no answer."""
+    found = replace(round_to_sparse(loss, C, x, k, deadline), itself=False)
+    largest, zero = float(np.abs(to_float64(x)).max(initial=0.0)), 0.0 * x
+    if largest > DUST * np.abs(found.polished.z).max(initial=0.0) or not C.contains(zero):
+        return found
+    at_zero = Polished(np.zeros(0), loss.value(zero), 0.0, found.polished.products)
+    return Rounded(np.zeros(0, dtype=np.intp), at_zero, itself=False, solved=False)
