@@ -108,6 +108,34 @@ def test_answers_are_k_sparse_and_feasible(method, C, rng):
     assert len(result.outcomes) == 9
 
 
+@pytest.mark.parametrize("method", ["l1dca", "mipdca"])
+@pytest.mark.parametrize("shape", [(12, 30), (40, 12)], ids=["dual", "one block"])
+@pytest.mark.parametrize("scale", [1e-8, 1e-4, 1e6])
+def test_answers_do_not_depend_on_the_units_of_the_target(method, shape, scale, rng):
+    A, b = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    weights = np.array([0.01, 0.1, 1.0, 10.0])
+    plain = ks.minimize(ks.LeastSquares(A, b), 4, ks.Nonnegative([0, 1]), method=method, rho=list(weights))
+    scaled_weights = weights * (scale if method == "l1dca" else scale**2)  # of ‖x‖₁, of an indicator without units
+    big = ks.MIPDCA(M=100.0 * scale) if method == "mipdca" else method
+    scaled = ks.minimize(
+        ks.LeastSquares(A, scale * b),
+        4,
+        ks.Nonnegative([0, 1]),
+        method=big,
+        rho=list(scaled_weights),
+        x0=np.full(shape[1], scale / shape[1]),
+    )
+    assert scaled.fun == pytest.approx(scale**2 * plain.fun, rel=1e-5)
+    np.testing.assert_array_equal(scaled.support, plain.support)
+
+
+def test_an_answer_of_zero_is_zero_and_not_the_support_of_its_noise():
+    data = table5(1, seed=0)
+    result = ks.minimize(ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative), method="mipdca", rho=1000.0)
+    assert result.support.size == 0
+    assert result.fun == pytest.approx(0.5)
+
+
 def test_indicators_respect_the_big_m(rng):
     loss = ks.LeastSquares(np.eye(5), 10 * np.ones(5))
     small = drive(ks.MIPDCA(M=2.0), Problem(loss, BigM(1.0, 2)), np.full(5, 0.2), Stopping())

@@ -42,7 +42,7 @@ def report():
     methods = ("l2-APDCA", "auto")
     rows_of = {"pitprops": run(pitprops.jobs(starts=3, methods=methods)), "table5": run(table5.jobs(sizes=(1,), methods=methods))}
     pictures = {name: to_png(draw(name, rows)) for name, rows in rows_of.items()}
-    return report_html(rows_of, pictures, Made("ksparse reproduce pitprops table5", environment(), 300.0, 1.0))
+    return report_html(rows_of, pictures, Made("ksparse reproduce pitprops table5", environment()))
 
 
 @pytest.mark.parametrize("width", [1200, 360], ids=["desk", "phone"])

@@ -98,7 +98,7 @@ def test_regress_with_other_losses(loss, tmp_path):
     table.to_parquet(tmp_path / "t.parquet")
     answer = json.loads(ksparse("regress", "t.parquet", "--target", "target", "-k", 3, "--loss", loss, "--json", cwd=tmp_path).stdout)
     assert len(answer["coefficients"]) <= 3
-    measure = {"logistic": "accuracy", "huber": "R²", "poisson": "deviance explained"}[loss]
+    measure = {"logistic": "accuracy", "huber": "r2", "poisson": "deviance_explained"}[loss]
     assert answer[measure] > 0.5
     assert answer["classes"] == (["benign", "malignant"] if loss == "logistic" else None)
 
@@ -150,7 +150,13 @@ BAD_TABLES = {
     "a name twice": ("a,a,y\n1,2,3\n4,5,6\n", "more than one column named 'a'"),
     "too few rows": ("a,b,y\n1,2,3\n4,5,6\n", "has 2 rows, too few to fit 1 coefficients: at least 3 are needed"),
     "no rows": ("a,b,y\n", "holds no rows below its header"),
-    "nothing": ("", "cannot be read: No columns to parse from file"),
+    "nothing": ("", "t.csv is empty"),
+    "longer rows": ("a,b,y\n1,2,3,4\n1,2,3,5\n", "row 1 has 4 fields, the header 3"),
+    "semicolons": ("a;b;y\n1;2;3\n", "seems to be separated by semicolons"),
+    "a saved index": (",a,y\n0,1,2\n1,3,4\n2,5,7\n", "the first column has no heading, like a saved row index"),
+    "spaces before names": ("a, a,y\n1,2,3\n4,5,6\n", "more than one column named 'a'"),
+    "nothing to explain": ("a,b,y\n1,2,3\n4,5,3\n7,9,3\n", "column 'y' is 3 in every row"),
+    "only a target": ("y\n1\n2\n3\n", "has no column beside the target"),
     "no target": ("a,b\n1,2\n", "--target: there is no column 'y'; the columns are a, b"),
 }
 
@@ -168,11 +174,12 @@ BAD_OPTIONS = {
     "k": (("-k", "11"), "-k must be between 1 and the number of features, 10, got 11"),
     "k of words": (("-k", "many"), "argument -k: invalid int value: 'many'"),
     "a column": (("-k", "2", "--nonnegative", "bmi,weight"), "--nonnegative: there is no column 'weight'"),
-    "crossing bounds": (("-k", "2", "--lower", "2", "--upper", "age=1"), "the bounds of 'age' cross: at least 2 and at most 1"),
+    "crossing bounds": (("-k", "2", "--lower", "2", "--upper", "age=1"), "the bounds of 'age' leave nothing: at least 2 and at most 1"),
     "a bound": (("-k", "2", "--lower", "age=low"), "--lower must be a number, or COL=NUMBER,COL=NUMBER, got 'age=low'"),
     "classes": (("-k", "2", "--loss", "logistic"), "must hold two classes for --loss logistic, it holds 214"),
     "a folder": (("-k", "2", "--out", "no/c.csv"), "the folder no does not exist"),
     "a limit": (("-k", "2", "--limit", "-1"), "must be >= 0, got -1"),
+    "a limit of words": (("-k", "2", "--limit", "soon"), "must be a number of seconds, got 'soon'"),
     "two signs": (("-k", "2", "--all-nonnegative", "--nonnegative", "bmi"), "not allowed with argument"),
 }
 
@@ -183,6 +190,56 @@ def test_bad_options_are_named(case, patients):
     done = ksparse("regress", "patients.csv", "--target", "progression", *options, cwd=patients, expect=2)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_negative_numbers_with_exponents_are_values(patients):
+    answer = json.loads(
+        ksparse(
+            "regress", "patients.csv", "--target", "progression", "-k", 2, "--lower", "-1e-3", "--upper", "2e2", "--json", cwd=patients
+        ).stdout
+    )
+    assert min(answer["coefficients"].values()) >= -1e-3
+    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--lower", "1", cwd=patients, expect=3)
+    assert "the bounds keep 10 coefficients away from 0 (age, sex, bmi, bp, s1, ...), more than k = 2" in done.stderr
+
+
+def test_names_may_hold_anything(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((30, 4)), columns=["[/foo]", "p,q", "a=b", "größe [red]"])
+    table.assign(y=table.sum(axis=1)).to_csv(tmp_path / "t.csv", index=False)
+    done = ksparse(
+        "regress", "t.csv", "--target", "y", "-k", 4, "--nonnegative", '"p,q",[/foo]', "--lower", "a=b=0.5", "--out", "c.csv", cwd=tmp_path
+    )
+    for name in table.columns:
+        assert name in done.stdout
+    assert set(pd.read_csv(tmp_path / "c.csv")["feature"]) == {*table.columns, "(intercept)"}
+    assert "p,q" in ksparse("pca", "t.csv", "-k", 5, "--drop", "y", "-k", 4, cwd=tmp_path).stdout
+    narrow = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "ksparse", "regress", "t.csv", "--target", "y", "-k", "2", "--out", "d.csv"]
+    assert subprocess.run(command, cwd=tmp_path, env=narrow, capture_output=True).returncode == 0
+
+
+def test_trouble_on_the_screen_does_not_lose_the_answer(patients):
+    command = f"{sys.executable} -m ksparse regress patients.csv --target progression -k 2 --out"
+    done = subprocess.run(f"{command} a.csv | true", shell=True, cwd=patients, env=ENVIRONMENT, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    subprocess.run(f"{command} b.csv >&-", shell=True, cwd=patients, env=ENVIRONMENT, check=True)
+    assert (patients / "a.csv").read_text() == (patients / "b.csv").read_text()
+
+
+def test_what_cannot_be_written_is_said_before_any_work(patients):
+    (patients / "link.csv").symlink_to(patients / "nowhere")
+    for out, words in (("link.csv", "link.csv exists"), ("/dev/null", "/dev/null exists"), ("x" * 300 + ".csv", "cannot be written")):
+        done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", out, cwd=patients, expect=2)
+        assert words in done.stderr
+    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", "/dev/null", "--force", cwd=patients, expect=2)
+    assert "/dev/null is not a regular file" in done.stderr
+
+
+def test_separated_classes_are_said(tmp_path):
+    pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) % 3, "y": np.arange(20) > 9}).to_csv(tmp_path / "t.csv", index=False)
+    done = ksparse("regress", "t.csv", "--target", "y", "-k", 1, "--loss", "logistic", cwd=tmp_path)
+    assert "these features separate the classes" in done.stdout
 
 
 def test_errors_are_json_where_asked(patients):
@@ -293,6 +350,40 @@ def test_bad_prices_are_refused_by_column_and_row(case, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_dates_of_all_kinds_are_no_assets(market):
+    prices = pd.read_csv(market / "prices.csv")
+    dates = pd.to_datetime(prices["Date"])
+    rest = prices.drop(columns="Date")
+    wanted = json.loads(ksparse("portfolio", "prices.csv", "-k", 3, "--long-only", "--json", cwd=market).stdout)["weights"]
+    kinds = {
+        "int.csv": rest.set_axis(dates.dt.strftime("%Y%m%d").astype(int)).rename_axis("trade_date").reset_index(),
+        "unnamed.csv": rest.set_axis(dates.dt.strftime("%Y%m%d").astype(int)).rename_axis("").reset_index(),
+        "rows.csv": rest.rename_axis("").reset_index(),
+        "dayfirst.csv": rest.set_axis(dates.dt.strftime("%d/%m/%Y")).rename_axis("when").reset_index(),
+        "zone.csv": rest.set_axis(dates.dt.tz_localize("Asia/Tokyo").astype(str)).rename_axis("when").reset_index(),
+    }
+    for name, table in kinds.items():
+        table.to_csv(market / name, index=False)
+        answer = json.loads(ksparse("portfolio", name, "-k", 3, "--long-only", "--json", cwd=market).stdout)
+        assert answer["weights"] == pytest.approx(wanted), name
+    rest.set_axis(pd.DatetimeIndex(dates)).to_parquet(market / "index.parquet")
+    assert json.loads(ksparse("portfolio", "index.parquet", "-k", 3, "--long-only", "--json", cwd=market).stdout)[
+        "weights"
+    ] == pytest.approx(wanted)
+    rest.set_axis(pd.DatetimeIndex(dates)).iloc[::-1].to_parquet(market / "back.parquet")
+    assert "must ascend" in ksparse("portfolio", "back.parquet", "-k", 3, cwd=market, expect=2).stderr
+
+
+def test_an_unbounded_portfolio_is_no_answer(tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(np.exp(rng.standard_normal((4, 8)).cumsum(axis=0) / 10), columns=list("abcdefgh")).to_csv(tmp_path / "p.csv", index=False)
+    done = ksparse("portfolio", "p.csv", "-k", 6, "--out", "w.csv", cwd=tmp_path, expect=3)
+    assert "add --long-only, or --max-weight" in done.stderr
+    assert not (tmp_path / "w.csv").exists()
+    pd.DataFrame({"only": [1.0, 2.0, 1.5]}).to_csv(tmp_path / "one.csv", index=False)
+    assert "100.00 %" in ksparse("portfolio", "one.csv", "-k", 1, cwd=tmp_path).stdout
+
+
 # --- demo, help ---
 
 
@@ -348,6 +439,14 @@ def test_reproduce_leaves_other_peoples_folders_alone(tmp_path):
     assert "file is a file" in ksparse("reproduce", "--out", "file", cwd=tmp_path, expect=2).stderr
 
 
+def test_a_smaller_run_in_the_same_folder_takes_nothing_away(tmp_path):
+    ksparse("reproduce", "table2", "--quick", "--out", "r", cwd=tmp_path)
+    ksparse("reproduce", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
+    report = (tmp_path / "r" / "report.html").read_text()
+    assert 'id="table2"' in report
+    assert 'id="pitprops"' in report
+
+
 def test_a_row_that_hits_the_limit_says_so(tmp_path):
     done = ksparse("reproduce", "table2", "--quick", "--limit", "0.1", "--out", "r", cwd=tmp_path, expect=4)
     assert "limit of 0.1 s reached" in done.stdout
@@ -368,6 +467,7 @@ def test_reproduce_goes_on_after_being_stopped(how, tmp_path):
     assert running.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)
     if how == signal.SIGINT:
         assert "the same command goes on from there" in said
+        assert len(pd.read_csv(tmp_path / "r" / "pitprops.csv")) >= 17  # and three rows of Table 2
     before = {path.name: (path.stat().st_mtime_ns, path.read_text()) for path in rows.glob("*.json")}
     assert 20 <= len(before) < 153
     for _, text in before.values():

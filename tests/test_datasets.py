@@ -82,8 +82,12 @@ def test_a_missing_file_says_what_it_is_and_where_to_get_it(name, monkeypatch, t
 def test_a_file_without_its_arrays_is_refused(monkeypatch, tmp_path):
     np.savez(tmp_path / "colon_alon1999.npz", Y=np.zeros(3))
     monkeypatch.setenv("KSPARSE_DATA", str(tmp_path))
-    with pytest.raises(ValueError, match=r"colon_alon1999.npz must hold X, y; X, y is not in it"):
+    with pytest.raises(MissingDataError, match=r"colon_alon1999.npz must hold X, y; X, y is not in it"):
         datasets.colon()
+    for content in (b"", b"PK", b"text"):
+        (tmp_path / "colon_alon1999.npz").write_bytes(content)
+        with pytest.raises(MissingDataError, match=r"colon_alon1999.npz in .* cannot be read as an NPZ file"):
+            datasets.colon()
     with pytest.raises(ValueError, match="name must be one of colon, leukemia"):
         read("iris")
     with pytest.raises(ValueError, match="i must be 1, 5 or 6, got 2"):

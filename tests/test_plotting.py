@@ -1,6 +1,7 @@
 """Every picture has labels with units, a legend that covers no data, and the data."""
 
 import builtins
+import io
 
 import numpy as np
 import pytest
@@ -84,6 +85,31 @@ def test_objective_against_time(canvas):
     assert high > 50
     with pytest.raises(ValueError, match="at least one row with an objective"):
         plotting.plot_objective_time(table.assign(objective=np.nan))
+
+
+def test_each_seed_has_its_own_best(canvas):
+    table = pd.DataFrame(
+        {"instance": ["p"] * 4, "seed": [0, 0, 1, 1], "method": ["a", "auto"] * 2, "objective": [2.0, 1.0, 6.0, 5.0], "time": [1.0] * 4}
+    )
+    shown = {line.get_label(): line.get_ydata() for line in plotting.plot_objective_time(table, ax=canvas).get_lines()}
+    np.testing.assert_allclose(shown["auto"], 0.0)
+
+
+def test_odd_values_do_not_break_a_picture(canvas):
+    table = pd.DataFrame({"instance": ["p"] * 3, "method": ["a", "b", "$\\foo$"], "objective": [0.0, 1e9, np.inf], "time": [1.0, 2.0, 3.0]})
+    assert drawn(plotting.plot_objective_time(table, ax=canvas)).get_ylim()[1] < 1e6
+    with pytest.raises(ValueError, match="table must hold at least one row"):
+        plotting.plot_starts(table.iloc[:0])
+    nothing = {"iteration": [0], "F": [None], "elapsed": [0.0]}
+    something = {"iteration": [0, 1], "F": [2.0, 1.0], "elapsed": [0, 1]}
+    ax = plotting.plot_convergence({"nothing": nothing, "something $x$": something})
+    assert np.nanmax(ax.get_lines()[1].get_ydata()) == 1.0
+    with pytest.raises(ValueError, match="at least one finite value"):
+        plotting.plot_convergence({"nothing": nothing})
+    with pytest.raises(ValueError, match="must hold F and products to be drawn against products"):
+        plotting.plot_convergence({"nothing": nothing}, "products")
+    ax = plotting.plot_coefficients(["$\\foo$ and a name that is longer than the picture is wide"], [1.0])
+    ax.figure.savefig(io.BytesIO(), format="png")
 
 
 @pytest.mark.parametrize(("plot", "factor"), [(plotting.plot_coefficients, 1.0), (plotting.plot_weights, 100.0)])

@@ -43,12 +43,15 @@ def plot_convergence(
     curves = {name: _curve(run, against) for name, run in runs.items()}
     if not curves:
         raise ValueError("runs must hold at least one run, got none")
-    low = min(float(np.nanmin(F)) for _, F in curves.values()) if best is None else best
+    seen = np.concatenate([F[np.isfinite(F)] for _, F in curves.values()])
+    if not seen.size:
+        raise ValueError("runs must hold at least one finite value of F")
+    low = float(seen.min()) if best is None else best
     ax = _axes(ax)
     for position, (name, (x, F)) in enumerate(curves.items()):
         colour, _, dash = style(name, position)
         gap = np.where(F > low, F - low, np.nan)  # the best point itself has no place on a log scale
-        ax.semilogy(x, gap, label=name, color=colour, linestyle=dash, linewidth=1.6)
+        ax.semilogy(x, gap, label=_words(name), color=colour, linestyle=dash, linewidth=1.6)
     ax.set(xlabel=AXES[against], ylabel="F − best F")
     ax.set_xlim(left=0)
     return _finish(ax, legend=True)
@@ -60,6 +63,8 @@ def _curve(run: Result | Trace | Mapping[str, Any], against: str) -> tuple[np.nd
         F = trace.F
         return {"iterations": np.arange(len(F)), "time": trace.elapsed, "products": trace.products}[against], F
     column = {"iterations": "iteration", "time": "elapsed", "products": "products"}[against]
+    if column not in trace or "F" not in trace:
+        raise ValueError(f"a run as a mapping must hold F and {column} to be drawn against {against}, got {', '.join(trace)}")
     return np.asarray(trace[column], dtype=float), np.asarray([np.nan if f is None else f for f in trace["F"]], dtype=float)
 
 
@@ -70,8 +75,17 @@ def plot_starts(table: pd.DataFrame, *, reference: float | None = None, label: s
     """
     ax = _axes(ax)
     methods = list(dict.fromkeys(table["method"]))
+    if not methods:
+        raise ValueError("table must hold at least one row")
     values = [table.loc[table["method"] == method, "objective"].dropna().to_numpy() for method in methods]
-    boxes = ax.boxplot(values, tick_labels=methods, widths=0.5, patch_artist=True, showfliers=False, medianprops={"color": "black"})
+    boxes = ax.boxplot(
+        values,
+        tick_labels=[_words(method) for method in methods],
+        widths=0.5,
+        patch_artist=True,
+        showfliers=False,
+        medianprops={"color": "black"},
+    )
     spread = np.random.default_rng(0)
     for position, (method, box, points) in enumerate(zip(methods, boxes["boxes"], values, strict=True)):
         colour = style(method, position)[0]
@@ -89,15 +103,16 @@ def plot_objective_time(table: pd.DataFrame, *, time: str = "time", ax: Axes | N
     table : columns instance, method, objective and `time`; one marker per row, one shape and colour per method.
     """
     ax = _axes(ax)
-    table = table.dropna(subset=["objective"])
+    table = table[np.isfinite(table["objective"].to_numpy(dtype=float))]
     if table.empty:
         raise ValueError("table must hold at least one row with an objective")
-    best = table.groupby("instance")["objective"].transform("min")
-    excess = 100.0 * (table["objective"] - best) / best.abs().clip(lower=1e-300)
+    groups = table.groupby(["instance", "seed"] if "seed" in table.columns else ["instance"])["objective"]
+    best, size = groups.transform("min"), groups.transform(lambda values: values.abs().max())
+    excess = 100.0 * (table["objective"] - best) / best.abs().where(best.abs() > 1e-12 * size, size).clip(lower=1e-300)
     for position, method in enumerate(dict.fromkeys(table["method"])):
         rows = (table["method"] == method).to_numpy()
         colour, marker, _ = style(method, position)
-        ax.plot(table[time][rows], excess[rows], marker, color=colour, label=method, markersize=7, alpha=0.85, linestyle="none")
+        ax.plot(table[time][rows], excess[rows], marker, color=colour, label=_words(method), markersize=7, alpha=0.85, linestyle="none")
     ax.set_xscale("log")
     ax.set_yscale("symlog", linthresh=0.1)
     ax.set_ylim(-0.02, max(1.0, 3.0 * float(excess.max())))
@@ -123,12 +138,18 @@ def _bars(names: Sequence[str], values: Any, limit: int, label: str, ax: Axes | 
     ax = _axes(ax, height=1.2 + 0.26 * max(len(shown), 3))
     places = np.arange(len(shown))
     ax.barh(places, values[shown], color=[COLOURS[0] if values[i] > 0 else COLOURS[1] for i in shown])
-    ax.set_yticks(places, [str(names[i]) for i in shown])
+    ax.set_yticks(places, [_words(names[i]) for i in shown])
     ax.invert_yaxis()
     ax.axvline(0, color="0.3", linewidth=0.8)
     hidden = int(np.count_nonzero(values)) - len(shown)
     ax.set(xlabel=label if hidden == 0 else f"{label} ({hidden} smaller ones not shown)")
     return _finish(ax, legend=False)
+
+
+def _words(name: Any) -> str:
+    """A name as text: no mathematics between dollar signs, and not longer than a picture has room for."""
+    text = str(name).replace("$", r"\$")
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _axes(ax: Axes | None, height: float = 4.2) -> Axes:

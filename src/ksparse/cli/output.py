@@ -44,15 +44,15 @@ class Output:
         """Refuse, before any work, a file that could not be written after it."""
         if path is None:
             return
-        if path.is_dir():
-            raise InputError(f"{path} is a folder, not a file to write to")
-        if (path.exists() or path.is_symlink()) and not self.force:
-            raise InputError(f"{path} exists: give another name, or --force to replace it")
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path} is not a regular file")
-        if not path.parent.is_dir():
-            raise InputError(f"the folder {path.parent} does not exist")
         try:
+            if path.is_dir():
+                raise InputError(f"{path} is a folder, not a file to write to")
+            if (path.exists() or path.is_symlink()) and not self.force:
+                raise InputError(f"{path} exists: give another name, or --force to replace it")
+            if path.exists() and not path.is_file():
+                raise InputError(f"{path} is not a regular file")
+            if not path.parent.is_dir():
+                raise InputError(f"the folder {path.parent} does not exist")
             probe(path)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from error

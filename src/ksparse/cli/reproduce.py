@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 from ksparse.atomic import sweep, write_atomically
 from ksparse.cli.exits import INTERRUPTED, LIMIT, SOLVED, InputError
@@ -20,6 +22,7 @@ from ksparse.experiments.row import Row, frame, weights_frame
 from ksparse.experiments.run import LIMIT as SECONDS
 from ksparse.experiments.run import Job
 from ksparse.experiments.run import run as run_jobs
+from ksparse.experiments.store import Store
 
 HELP = "the paper's Tables 2-5 and box plot, with a report"
 EXAMPLE = "ksparse reproduce table5 pitprops --quick --out results"
@@ -49,42 +52,78 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Do what is not done yet, write everything."""
-    if not options.limit > 0:
-        raise InputError(f"--limit must be > 0, got {options.limit:g}")
+    if not 0 < options.limit < math.inf:
+        raise InputError(f"--limit must be > 0 and finite, got {options.limit:g}")
     require_extras()
     names = list(EXPERIMENTS) if "all" in options.tables else [name for name in EXPERIMENTS if name in options.tables]
     _open(options.out, output.force)
     jobs = jobs_of(names, options.quick)
-    rows_of: dict[str, list[Row]] = {name: [] for name in names}
-
+    book = Book(options.out, jobs)
     with watching(output.aside, len(jobs)) as show:
 
         def tell(job: Job, row: Row | None) -> None:
             show(job, row)
             if row is not None:
-                rows_of[job.table].append(row)
-                last = len(rows_of[job.table]) == sum(other.table == job.table for other in jobs)
-                if last or job.table != "pitprops":  # hundreds of rows a second
-                    _write_tables(options.out, job.table, rows_of[job.table])
+                book.enter(job, row)
 
         try:
             run_jobs(jobs, out=options.out, limit=options.limit, force=output.force, watch=tell)
         except KeyboardInterrupt:
-            done = sum(map(len, rows_of.values()))
-            print(f"ksparse: interrupted after {done} of {len(jobs)} rows; the same command goes on from there", file=sys.stderr)
+            book.close()
+            again = "the same command, without --force," if output.force else "the same command"
+            print(f"ksparse: interrupted after {book.done} of {len(jobs)} rows; {again} goes on from there", file=sys.stderr)
             return INTERRUPTED
-    _write_report(options, rows_of)
-    for name, rows in rows_of.items():
-        show_table(output, name, rows)
+    book.close()
+    rows_of = book.all_rows()
+    _write_report(options, names, rows_of)
+    for name in names:
+        show_table(output, name, rows_of[name])
     output.say(f"written: {options.out / 'report.html'}, with a CSV file and a picture per table beside it")
-    output.json(
-        {
-            "command": "reproduce",
-            "out": str(options.out),
-            "rows": [row for rows in rows_of.values() for row in frame(rows).to_dict("records")],
-        }
-    )
-    return LIMIT if any(row.limited for rows in rows_of.values() for row in rows) else SOLVED
+    records = [record for name in names for record in frame(rows_of[name]).to_dict("records")]
+    output.json({"command": "reproduce", "out": str(options.out), "rows": records})
+    return LIMIT if any(row.limited for name in names for row in rows_of[name]) else SOLVED
+
+
+class Book:
+    """The rows of a folder while a run goes on: those of this run in its order, then any others that lie there."""
+
+    def __init__(self, out: Path, jobs: list[Job]) -> None:
+        self.out, self.store, self.done = out, Store(out), 0
+        self.rows: dict[tuple[Any, ...], Row | None] = {_key(job): None for job in jobs}
+        for name in EXPERIMENTS:
+            for row in self.store.rows(name):
+                self.rows[_key(row)] = row  # until this run has its own
+        self._behind: set[str] = set()
+
+    def enter(self, job: Job, row: Row) -> None:
+        """A row is there: the CSV files follow, for hundreds of rows a second at the end only."""
+        self.rows[_key(job)] = row
+        self.done += 1
+        self._behind.add(job.table)
+        if job.table != "pitprops":
+            self._write(job.table)
+
+    def close(self) -> None:
+        """Write what is not written yet."""
+        for name in sorted(self._behind):
+            self._write(name)
+
+    def all_rows(self) -> dict[str, list[Row]]:
+        """By experiment."""
+        found = {name: [row for row in self.rows.values() if row is not None and row.table == name] for name in EXPERIMENTS}
+        return {name: rows for name, rows in found.items() if rows}
+
+    def _write(self, name: str) -> None:
+        rows = self.all_rows()[name]
+        write_atomically(self.out / f"{name}.csv", frame(rows).drop(columns="table").to_csv(index=False))
+        weights = weights_frame(rows)
+        if not weights.empty:
+            write_atomically(self.out / f"{name}_weights.csv", weights.drop(columns="table").to_csv(index=False))
+        self._behind.discard(name)
+
+
+def _key(of: Job | Row) -> tuple[Any, ...]:
+    return of.table, of.instance, of.seed, of.repetition, of.method
 
 
 def require_extras() -> None:
@@ -108,14 +147,7 @@ def _open(out: Path, force: bool) -> None:
         write_atomically(out / MARK, json.dumps({"by": "ksparse reproduce"}))
 
 
-def _write_tables(out: Path, name: str, rows: list[Row]) -> None:
-    write_atomically(out / f"{name}.csv", frame(rows).drop(columns="table").to_csv(index=False))
-    weights = weights_frame(rows)
-    if not weights.empty:
-        write_atomically(out / f"{name}_weights.csv", weights.drop(columns="table").to_csv(index=False))
-
-
-def _write_report(options: argparse.Namespace, rows_of: dict[str, list[Row]]) -> None:
+def _write_report(options: argparse.Namespace, names: list[str], rows_of: dict[str, list[Row]]) -> None:
     from ksparse.experiments.figures import draw, to_png
     from ksparse.experiments.report import Made, html
 
@@ -125,14 +157,12 @@ def _write_report(options: argparse.Namespace, rows_of: dict[str, list[Row]]) ->
         if figure is not None:
             pictures[name] = to_png(figure)
             write_atomically(options.out / f"{name}.png", pictures[name])
-    tables = ["all"] if list(rows_of) == list(EXPERIMENTS) else list(rows_of)
+    tables = ["all"] if names == list(EXPERIMENTS) else names
     command = shlex.join(["ksparse", "reproduce", *tables, *(["--quick"] if options.quick else []), "--limit", f"{options.limit:g}"])
-    seconds = sum(row.time_all for rows in rows_of.values() for row in rows if row.status)
-    made = Made(command, environment(), options.limit, seconds)
+    made = Made(command, environment())
     write_atomically(options.out / "report.html", html(rows_of, pictures, made))
-    write_atomically(
-        options.out / MARK, json.dumps(plain({"by": "ksparse reproduce", "command": command, "environment": made.environment}), indent=2)
-    )
+    mark = {"by": "ksparse reproduce", "command": command, "environment": made.environment}
+    write_atomically(options.out / MARK, json.dumps(plain(mark), indent=2))
 
 
 def show_table(output: Output, name: str, rows: list[Row]) -> None:

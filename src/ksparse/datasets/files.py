@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class MissingDataError(FileNotFoundError):
-    """A data file is not where KSPARSE_DATA points."""
+    """A data file is not where KSPARSE_DATA points, or is not what it should be."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,14 @@ def read(name: str) -> Arrays:
         raise MissingDataError(
             f"{wanted.file} is not in {place}. It holds {wanted.what}; get them from {wanted.source}, and save them there with numpy.savez."
         )
-    with np.load(Path(folder) / wanted.file, allow_pickle=False) as stored:
-        arrays = {key: stored[key] for key in stored.files}
+    try:
+        with np.load(Path(folder) / wanted.file, allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise MissingDataError(f"{wanted.file} in {folder} cannot be read as an NPZ file ({type(error).__name__}): save it anew") from error
     lacking = [key for key in wanted.arrays if key not in arrays]
     if lacking:
-        raise ValueError(f"{wanted.file} must hold {', '.join(wanted.arrays)}; {', '.join(lacking)} is not in it")
+        raise MissingDataError(f"{wanted.file} must hold {', '.join(wanted.arrays)}; {', '.join(lacking)} is not in it")
     return arrays
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -24,6 +25,14 @@ def environment() -> dict[str, str]:
         "linear algebra threads": ", ".join(threads) or "unknown",
     }
     return found | {package: _version(package) for package in PACKAGES}
+
+
+@cache
+def machine() -> str:
+    """The same in one line, to stand beside a time."""
+    found = environment()
+    words = [found["processor"], f"{found['cores']} cores", f"threads: {found['linear algebra threads']}"]
+    return ", ".join([*words, *(f"{package} {found[package]}" for package in ("ksparse", "numpy", "scipy"))])
 
 
 def _version(package: str) -> str:

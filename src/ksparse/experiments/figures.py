@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING, Any
 
 from ksparse.experiments.row import Row, frame
@@ -34,7 +35,7 @@ def _convergence(rows: list[Row]) -> Figure:
     from matplotlib.figure import Figure
 
     last = rows[-1].instance
-    traces = {row.method: row.details["trace"] for row in rows if row.instance == last and row.seed == rows[-1].seed}
+    traces = {row.method: _with_lipschitz(row) for row in rows if row.instance == last and row.seed == rows[-1].seed}
     figure = Figure(figsize=(10, 4.2), layout="constrained", facecolor="white")
     left, right = figure.subplots(1, 2, sharey=True)
     plot_convergence(traces, "iterations", ax=left)
@@ -42,6 +43,12 @@ def _convergence(rows: list[Row]) -> Figure:
     right.set_ylabel("")
     figure.suptitle(f"Table 2, {last}: convergence", fontsize="medium")
     return figure
+
+
+def _with_lipschitz(row: Row) -> dict[str, Any]:
+    """The trace of a row, its clock started where the work for L began, as the paper counts."""
+    trace: dict[str, Any] = row.details["trace"]
+    return trace if math.isnan(row.time_lipschitz) else trace | {"elapsed": [t + row.time_lipschitz for t in trace["elapsed"]]}
 
 
 def to_png(figure: Figure) -> bytes:

@@ -19,6 +19,7 @@ _COLUMNS = (  # name in the frame, heading, format
     ("time", "time (s)", ".3g"),
     ("iterations", "iterations", "g"),
 )
+_EXTRA = (("time_all", "all ρ (s)", ".3g"), ("time_lipschitz", "t_L (s)", ".2g"))
 PAPER = "paper: "  # before the heading of a column of the paper's figures
 
 
@@ -59,7 +60,7 @@ def lay_out(table: pd.DataFrame) -> Layout:
     rows = summary(table)
     shown = [column for column in _COLUMNS if rows[column[0]].notna().any() or rows[f"paper_{column[0]}"].notna().any()]
     paper = [column for column in shown if rows[f"paper_{column[0]}"].notna().any()]
-    extra = [("time_all", "all ρ (s)", ".3g")] if "rho" in {name for name, _, _ in shown} else [("time_lipschitz", "t_L (s)", ".2g")]
+    extra = [column for column in _EXTRA if rows[column[0]].notna().any() and (column[0] != "time_all" or rows["rho"].notna().any())]
     headings = [heading for _, heading, _ in [*shown, *extra]] + [f"{PAPER}{heading}" for _, heading, _ in paper]
     lines, above = [], None
     for _, row in rows.iterrows():
@@ -79,7 +80,7 @@ def starts_layout(table: pd.DataFrame) -> Layout:
     best = table["objective"].min()
     for method, rows in table.groupby("method", sort=False):
         values = rows["objective"]
-        cells = [_number(values.quantile(q), ".4f") for q in (0.0, 0.25, 0.5, 0.75, 1.0)] + [_number(rows["time"].median(), ".2g")]
+        cells = [_number(values.quantile(q) + 0.0, ".4f") for q in (0.0, 0.25, 0.5, 0.75, 1.0)] + [_number(rows["time"].median(), ".2g")]
         note = next((note for note in rows["note"] if note), "")
         lines.append(
             Line("" if lines else str(rows["instance"].iloc[0]), str(method), tuple(cells), bool(values.median() <= best + 1e-9), note)

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ksparse.experiments.run import ROUNDED
+from ksparse.result import Status
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -74,10 +77,15 @@ CLAIMS: dict[str, list[tuple[str, tuple[str, ...], Judge]]] = {
 }
 
 
+def _finished(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that can be compared: those that came out, and were not cut off by the limit."""
+    return table[table["objective"].notna() & (table["status"] != Status.TIME_LIMIT.name)]
+
+
 def claims(name: str, table: pd.DataFrame) -> list[Claim]:
     """The paper's sentences about a table (and ours about auto), each with the instances on which it can be judged."""
     found = []
-    solved = summary(table).dropna(subset=["objective"])
+    solved = _finished(summary(table))
     for sentence, needed, judge in CLAIMS.get(name, []):
         holds: list[str] = []
         fails: list[str] = []
@@ -93,13 +101,16 @@ def claims(name: str, table: pd.DataFrame) -> list[Claim]:
 
 def reading(name: str, table: pd.DataFrame, time: str = "time") -> str:
     """Which method is fastest and which is best, as the run says; ties count for each."""
-    solved = summary(table).dropna(subset=["objective"]) if name != "pitprops" else table.dropna(subset=["objective"])
+    rows = table if name == "pitprops" else summary(table)
+    solved = _finished(rows)
     if solved.empty:
-        return "No row could be computed; the notes say why."
+        return "No row can be compared; the notes say why."
     if name == "pitprops":
         return _reading_of_starts(solved)
     groups = solved.groupby(["instance", "seed"], sort=False)
-    return f"Fastest: {_winners(solved, time, groups.ngroups)}. Best objective: {_winners(solved, 'objective', groups.ngroups)}."
+    said = f"Fastest: {_winners(solved, time, groups.ngroups)}. Best objective: {_winners(solved, 'objective', groups.ngroups)}."
+    cut = int((rows["status"] == Status.TIME_LIMIT.name).sum())
+    return said if not cut else f"{said} Not compared: {cut} row{'s' if cut > 1 else ''} cut off by the limit."
 
 
 def _winners(solved: pd.DataFrame, column: str, total: int) -> str:
@@ -114,4 +125,7 @@ def _reading_of_starts(table: pd.DataFrame) -> str:
     for method, values in table.groupby("method", sort=False)["objective"]:
         reached = int((values <= optimum + TIE * abs(optimum)).sum())
         parts.append(f"{method} {reached} of {len(values)} (median {values.median():.3f}, worst {values.max():.3f})")
-    return f"Starts that reach the best value seen, {optimum:.4f}: " + "; ".join(parts) + "."
+    rounded = table.loc[table["note"] == ROUNDED, "method"].value_counts(sort=False)
+    after = "; ".join(f"{method} {times}" for method, times in rounded.items())
+    said = f"Starts that reach the best value seen, {optimum:.4f}: " + "; ".join(parts) + "."
+    return said if not after else f"{said} Of these, rounded because the method itself gave more than k nonzeros: {after}."

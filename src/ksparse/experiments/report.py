@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+from collections import Counter
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -40,8 +41,6 @@ class Made:
 
     command: str
     environment: dict[str, str]
-    limit: float
-    seconds: float  # of all rows together
 
 
 def html(rows_of: dict[str, list[Row]], pictures: dict[str, bytes], made: Made) -> str:
@@ -49,8 +48,11 @@ def html(rows_of: dict[str, list[Row]], pictures: dict[str, bytes], made: Made) 
     sections = "".join(_section(name, rows, pictures.get(name)) for name, rows in rows_of.items())
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     seeds = ", ".join(str(seed) for seed in sorted({row.seed for rows in rows_of.values() for row in rows}))
-    facts = {"command": made.command, "seeds": seeds, "limit": f"{made.limit:g} s per method and instance"}
-    facts |= {"time of all rows": f"{made.seconds:.0f} s", **made.environment}
+    rows = [row for table in rows_of.values() for row in table]
+    limits = " and ".join(f"{limit:g}" for limit in sorted({row.limit for row in rows if row.limit > 0}))
+    facts = {"command": made.command, "seeds": seeds, "limit": f"{limits or 'no'} s per method and instance"}
+    facts |= {"time of all rows": f"{sum(row.time_all for row in rows if row.status):.0f} s", **made.environment}
+    facts |= {f"{count} rows measured on": where for where, count in Counter(row.machine for row in rows if row.status).items()}
     listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

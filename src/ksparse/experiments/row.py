@@ -34,7 +34,7 @@ class Row:
     seed: int  # of the instance, or of the start
     repetition: int
     method: str
-    k: int
+    k: float = math.nan  # nonzeros allowed; nan where the instance could not be made
     rho: float = math.nan  # the weight that gave the answer
     cardinality: float = math.nan
     objective: float = math.nan
@@ -46,6 +46,8 @@ class Row:
     violation: float = math.nan  # distance to C
     status: str = ""
     note: str = ""  # a limit that was hit, or why there is no answer
+    limit: float = math.nan  # seconds allowed
+    machine: str = ""  # where it was measured
     paper: Figures = field(default_factory=Figures)
     details: dict[str, Any] = field(default_factory=dict)  # the trace, and one entry per weight
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import ksparse
 from ksparse.datasets import MissingDataError
+from ksparse.experiments.environment import machine
 from ksparse.experiments.paper import figures
 from ksparse.experiments.row import Row
 from ksparse.experiments.store import Store
@@ -21,6 +22,7 @@ from ksparse.result import Result, Status, Trace
 from ksparse.sets import ConvexSet
 
 LIMIT = 300.0  # seconds per method and instance
+ROUNDED = "no weight gave at most k nonzeros by itself: the k largest kept and re-solved"
 TRACE_POINTS = 400  # kept of a trace
 METHODS = {
     "l2-PDCA": "pdca",
@@ -68,10 +70,10 @@ class Job:
     solve: Solve
     settings: dict[str, Any] = field(default_factory=dict)  # what else the row depends on
 
-    def row(self, k: int = 0, **values: Any) -> Row:
+    def row(self, **values: Any) -> Row:
         """The row of this job."""
         paper = figures(self.table, self.instance, self.method)
-        return Row(self.table, self.instance, self.seed, self.repetition, self.method, k, paper=paper, **values)
+        return Row(self.table, self.instance, self.seed, self.repetition, self.method, paper=paper, **values)
 
 
 Watch = Callable[[Job, "Row | None"], None]  # told of each job when it begins (None), and of its row when it is there
@@ -111,7 +113,7 @@ def _do(job: Job, shelf: dict[tuple[str, str, int], Instance], limit: float) -> 
         raise KeyboardInterrupt
     x = np.asarray(result.x)
     return job.row(
-        instance.k,
+        k=instance.k,
         rho=float("nan") if result.rho is None else result.rho,
         cardinality=int(np.count_nonzero(x)),
         objective=instance.value(x),
@@ -123,6 +125,8 @@ def _do(job: Job, shelf: dict[tuple[str, str, int], Instance], limit: float) -> 
         violation=instance.C.violation(x),
         status=result.status.name,
         note=_note(result, limit),
+        limit=limit,
+        machine=machine(),
         details={"trace": _thin(result.trace), "weights": _weights(result)},
     )
 
@@ -131,7 +135,10 @@ def _note(result: Result, limit: float) -> str:
     if result.status is Status.TIME_LIMIT:
         done = f" after {len(result.outcomes)} weights" if result.rho is not None else ""
         return f"limit of {limit:g} s reached{done}: the best so far"
-    return "" if result.status.good else result.message
+    if not result.status.good:
+        return result.message
+    chosen = [entry for entry in result.outcomes if entry.get("rho") == result.rho and "k_sparse" in entry]
+    return "" if all(entry["k_sparse"] for entry in chosen) else ROUNDED
 
 
 def _weights(result: Result) -> list[dict[str, Any]]:

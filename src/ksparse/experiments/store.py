@@ -38,6 +38,18 @@ class Store:
         except (ValueError, KeyError, TypeError, AttributeError):  # a file of another version, or not ours: do the job again
             return None
 
+    def rows(self, table: str) -> list[Row]:
+        """All rows of a table that lie here, whatever the settings of the run that made them."""
+        found = []
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                row = Row.from_json(json.loads(path.read_text(encoding="utf-8"))["row"])
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                continue
+            if row.table == table:
+                found.append(row)
+        return found
+
     def put(self, job: Job, limit: float, row: Row) -> None:
         stored = {"settings": job.settings, "limit": limit, "limited": row.limited, "row": row.to_json()}
         write_atomically(self.path(job), json.dumps(stored))
