@@ -12,7 +12,7 @@ import ksparse as ks
 from conftest import data_file
 from ksparse.components import adjusted_variance, sparse_components
 from ksparse.linear import LOSSES, linear_problem
-from ksparse.portfolio import portfolio_problem
+from ksparse.portfolio import portfolio
 
 
 def fit_linear(X, y, k, *, tol=1e-5, **options):
@@ -197,7 +197,8 @@ def test_components_refuse_a_k_per_component_of_the_wrong_length(rng):
 def test_portfolios_obey_and_are_best_of_all_supports(options, kind, rng):
     returns = rng.standard_normal((300, 8)) * rng.uniform(0.005, 0.03, 8) + rng.uniform(-0.001, 0.002, 8)
     V, r = np.cov(returns.T), returns.mean(axis=0)
-    loss, C = portfolio_problem(V, r, **options)
+    wanted = portfolio(V, r, **options)
+    loss, C = wanted.loss, wanted.C
     assert isinstance(C, kind)
     result = ks.minimize(loss, 3, C)
     x = result.x
@@ -224,7 +225,8 @@ def test_the_published_portfolio_of_or_library_is_reached():
     V = data["corr"] * np.outer(data["sd"], data["sd"])
     t = 25
     target, published = float(data["cc_rho"][t]), float(data["cc_K5_var"][t])
-    loss, C = portfolio_problem(V, data["mu"], long_only=True, target_return=target)
+    wanted = portfolio(V, data["mu"], long_only=True, target_return=target)
+    loss, C = wanted.loss, wanted.C
     result = ks.minimize(loss, 5, C, min_nonzero=0.01)
     assert result.fun <= published * 1.0005
     assert data["mu"] @ result.x >= target - 1e-12

@@ -123,6 +123,23 @@ def test_bars_show_the_nonzeros_by_size_with_their_names(plot, factor):
         plot(["p"], [1.0, 2.0])
 
 
+def test_paths_and_frontiers(canvas, rng):
+    A, b = rng.standard_normal((30, 20)), rng.standard_normal(30)
+    path = ks.k_path(ks.LeastSquares(A, b), [1, 3, 6, 10])
+    ax = drawn(plotting.plot_path(path, [f"v{j}" for j in range(20)], limit=4, ax=canvas))
+    ever = np.flatnonzero(path.x.any(axis=0))
+    assert len(ax.get_lines()) == ever.size
+    assert len(ax.get_legend().get_texts()) == 4
+    assert f"grey: {ever.size - 4} more" in ax.get_xlabel()
+    largest = int(np.argmax(np.abs(path.x).max(axis=0)))
+    np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), path.x[:, largest])
+    frontier = plotting.plot_frontier(path)
+    np.testing.assert_array_equal(frontier.get_lines()[0].get_ydata(), path.objective)
+    assert plotting.plot_frontier(path, np.arange(4), label="risk").get_ylabel() == "risk"
+    with pytest.raises(ValueError, match="values must hold one number per k, 4, got 3"):
+        plotting.plot_frontier(path, [1, 2, 3])
+
+
 def test_colours_of_methods_are_apart():
     names = ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto")
     assert len({plotting.style(name)[0] for name in names}) == 5

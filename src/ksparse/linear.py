@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ksparse.checks import check_array, check_bound, check_indices, check_integer, check_matrix, check_vector
+from ksparse.checks import check_array, check_bound, check_indices, check_integer, check_matrix, check_number, check_vector
 from ksparse.errors import MissingPieceError
 from ksparse.losses import DataFit, Huber, LeastSquares, Logistic, Poisson
 from ksparse.losses.matrix import kind_of
+from ksparse.losses.standardize import Centred
 from ksparse.minimize import minimize
 from ksparse.path import k_path
 from ksparse.result import Result
@@ -31,8 +32,8 @@ class LinearFit:
     result: Result
 
 
-def _huber(A: Any, b: Any, sample_weight: Any) -> Huber:
-    return Huber(A, b, huber_delta(b), sample_weight)
+def _huber(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Huber:
+    return Huber(A, b, huber_delta(b), sample_weight, ridge)
 
 
 def huber_delta(y: Any) -> float:
@@ -42,7 +43,12 @@ def huber_delta(y: Any) -> float:
     return HUBER * (spread or float(np.std(y)) or 1.0)
 
 
-LOSSES: dict[str, Callable[[Any, Any, Any], DataFit]] = {"squared": LeastSquares, "logistic": Logistic, "huber": _huber, "poisson": Poisson}
+LOSSES: dict[str, Callable[[Any, Any, Any, Any], DataFit]] = {
+    "squared": LeastSquares,
+    "logistic": Logistic,
+    "huber": _huber,
+    "poisson": Poisson,
+}
 
 
 @dataclass(frozen=True)
@@ -99,9 +105,11 @@ def linear_problem(
     upper: Any = np.inf,
     fit_intercept: bool = True,
     standardize: bool = True,
+    alpha: float = 0.0,
     sample_weight: Any = None,
     forced_in: Any = (),
     forced_out: Any = (),
+    free_intercept: bool = True,
 ) -> LinearProblem:
     """The k-sparse problem of a linear model of y by the columns of X.
 
@@ -109,6 +117,8 @@ def linear_problem(
     C : a set for the coefficients, in the units of X. lower, upper : bounds, one number or one per column; they hold exactly.
     standardize : scale the columns for the search (with a C that is more than bounds they stay as they are). Where the loss has a
         minimum on a support, scaling does not change it, only which supports are tried.
+    free_intercept : whether the intercept may be a variable that is always in, which only the method "auto" can keep.
+    alpha : ridge per unit of weight: ½ alpha Σ wᵢ ‖z‖² is added, z the coefficients of the scaled columns, without the intercept.
     """
     if loss not in LOSSES:
         raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
@@ -119,9 +129,16 @@ def linear_problem(
     low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
     centre = fit_intercept and not scipy.sparse.issparse(X)
     A, mean, size = _scaled(X, weight, centre=centre, scale=standardize and rest is None)
-    own = centre and loss == "squared"  # the best intercept is the mean, whatever the coefficients
+    own = (
+        fit_intercept and loss == "squared" and (centre or not free_intercept)
+    )  # the best intercept is the mean, whatever the coefficients
+    if fit_intercept and not own and not free_intercept:
+        raise MissingPieceError(f"only method='auto' keeps an intercept apart with the {loss} loss: use it, or fit_intercept=False")
+    if own and not centre:  # centred as an operator, which leaves it sparse
+        mean = np.asarray(X.T @ _shares(m, weight)).ravel()
+        A = Centred(X, mean, 1.0 / size)
     level = float(np.average(np.asarray(y, dtype=float), weights=weight)) if own else 0.0
-    unit = float(_root_mean_square((np.asarray(y, dtype=float) - level)[:, None], np.full(m, 1.0 / m))[0]) if loss == "squared" else 1.0
+    unit = float(_root_mean_square((np.asarray(y, dtype=float) - level)[:, None], _shares(m, weight))[0]) if loss == "squared" else 1.0
     unit = unit if unit > 0 and rest is None else 1.0  # least squares in any units: neither tiny nor huge
     free = fit_intercept and not own
     if free:
@@ -129,8 +146,11 @@ def linear_problem(
         A = scipy.sparse.hstack([A, ones], format="csc") if scipy.sparse.issparse(A) else np.hstack([A, ones])
     whole = _bounds_set(low * size / unit, high * size / unit, free) if rest is None else _beside_intercept(rest, n, free, loss)
     target = (np.asarray(y, dtype=float) - level) / unit
+    ridge: Any = check_number(alpha, "alpha", at_least=0) * (m if weight is None else float(weight.sum()))
+    if ridge and free:
+        ridge = np.append(np.full(n, ridge), 0.0)
     return LinearProblem(
-        LOSSES[loss](A, target, weight), whole, n, free, mean, size, level, unit, fit_intercept, low, high,
+        LOSSES[loss](A, target, weight, ridge), whole, n, free, mean, size, level, unit, fit_intercept, low, high,
         check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
     )  # fmt: skip
 
@@ -165,7 +185,7 @@ def _scaled(X: Any, weight: Vector | None, *, centre: bool, scale: bool) -> tupl
 
     A mean far from 0 would make the column nearly that of the intercept. What is left of a constant column is rounding: it becomes 0.
     """
-    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None or not weight.sum() > 0 else weight / weight.sum()
+    share = _shares(X.shape[0], weight)
     if scipy.sparse.issparse(X):
         square = np.asarray(X.multiply(X).T @ share, dtype=float).ravel()
         size = np.where(square > 0, np.sqrt(square), 1.0) if scale else np.ones(X.shape[1])
@@ -177,6 +197,11 @@ def _scaled(X: Any, weight: Vector | None, *, centre: bool, scale: bool) -> tupl
     constant = rms <= 10 * np.finfo(X.dtype).eps * np.abs(mean)
     size = np.where(constant, 1.0, rms) if scale else np.ones(X.shape[1])
     return np.where(constant, 0.0, Z / size), mean, size
+
+
+def _shares(m: int, weight: Vector | None) -> Vector:
+    """What each row counts for, in all 1."""
+    return np.full(m, 1.0 / m) if weight is None or not weight.sum() > 0 else weight / weight.sum()
 
 
 def _root_mean_square(Z: Vector, share: Vector) -> Vector:

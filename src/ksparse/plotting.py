@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ksparse.path import KPath
 from ksparse.result import Result, Trace
 
 if TYPE_CHECKING:
@@ -128,6 +129,32 @@ def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax:
 def plot_weights(names: Sequence[str], weights: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
     """Bars of the positions of a portfolio in percent, the largest first; at most `limit` of them."""
     return _bars(names, 100.0 * np.asarray(weights, dtype=float), limit, "weight, %", ax)
+
+
+def plot_path(path: KPath, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None) -> Axes:
+    """The entries of the answers against k, one line per variable that is ever in; the `limit` largest are named."""
+    ax, x = _axes(ax), path.x
+    members = [int(j) for j in np.argsort(-np.abs(x).max(axis=0), kind="stable") if x[:, j].any()]
+    for position, j in enumerate(members):
+        named = position < limit
+        colour, marker, dash = COLOURS[position % 7], MARKERS[position % 7], DASHES[(position // 7) % 7]
+        look = {"color": colour, "marker": marker, "linestyle": dash} if named else {"color": "0.75", "linewidth": 0.8}
+        label = (_words(names[j]) if names is not None else f"x{j}") if named else None
+        ax.plot(path.ks, x[:, j], label=label, markersize=4, **look)
+    hidden = len(members) - limit
+    ax.set(xlabel="k, nonzeros allowed" + (f" (grey: {hidden} more)" if hidden > 0 else ""), ylabel="entry")
+    return _finish(ax, legend=bool(members))
+
+
+def plot_frontier(path: KPath, values: Any = None, *, label: str = "objective", ax: Axes | None = None) -> Axes:
+    """The objective, or `values` one per answer such as risk or return, against k."""
+    ax = _axes(ax)
+    heights = path.objective if values is None else np.asarray(values, dtype=float)
+    if len(heights) != len(path):
+        raise ValueError(f"values must hold one number per k, {len(path)}, got {len(heights)}")
+    ax.plot(path.ks, heights, color=COLOURS[0], marker="o", markersize=4)
+    ax.set(xlabel="k, nonzeros allowed", ylabel=label)
+    return _finish(ax, legend=False)
 
 
 def _bars(names: Sequence[str], values: Any, limit: int, label: str, ax: Axes | None) -> Axes:

@@ -14,8 +14,7 @@ from ksparse.cli.output import Output, facts
 from ksparse.cli.tables import choose, numbers, read_table
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.minimize import minimize
-from ksparse.portfolio import RISK_AVERSION, portfolio_problem
+from ksparse.portfolio import RISK_AVERSION, portfolio, solve_portfolio
 from ksparse.result import Status
 
 HELP = "a portfolio of at most k assets from prices"
@@ -52,11 +51,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
     assets = _assets(options)
     if not 1 <= options.k <= len(assets.names):
         raise InputError(f"-k must be between 1 and the number of assets, {len(assets.names)}, got {options.k}")
-    loss, C = portfolio_problem(
+    wanted = portfolio(
         assets.V, assets.r, risk_aversion=options.risk_aversion, target_return=options.target_return, long_only=options.long_only,
         max_weight=options.max_weight,
     )  # fmt: skip
-    result = minimize(loss, options.k, C, min_nonzero=options.min_weight, max_time=options.limit, random_state=options.seed)
+    result = solve_portfolio(wanted, options.k, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed)
     if result.status is Status.UNBOUNDED:
         raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")
     x = np.asarray(result.x)

@@ -1,6 +1,9 @@
 """Estimators in scikit-learn's manner."""
 
 from ksparse.estimators.classifier import SparseClassifier
+from ksparse.estimators.cv import SparseClassifierCV, SparseRegressorCV
+from ksparse.estimators.pca import SparsePCA
+from ksparse.estimators.portfolio import SparsePortfolio
 from ksparse.estimators.regressor import SparseRegressor
 
-__all__ = ["SparseClassifier", "SparseRegressor"]
+__all__ = ["SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV"]

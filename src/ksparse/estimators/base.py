@@ -31,7 +31,7 @@ def positions(given: Any, name: str, n: int, names: Any) -> Vector:
         return np.flatnonzero(entries)
     if entries.dtype.kind in "OU":
         known = [] if names is None else list(names)
-        unknown = [entry for entry in entries if entry not in known]
+        unknown = [str(entry) for entry in entries if entry not in known]
         if unknown:
             raise ValueError(f"{name} holds {unknown[0]!r}, which is not a feature" + ("" if known else ": X has no column names"))
         return np.array([known.index(entry) for entry in entries], dtype=np.intp)
@@ -69,9 +69,9 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         else:
             lower[positions(self.positive, "positive", n, names)] = 0.0
         return linear_problem(
-            X, y, loss=loss, C=self.C, lower=lower, fit_intercept=self.fit_intercept, standardize=self.standardize,
+            X, y, loss=loss, C=self.C, lower=lower, fit_intercept=self.fit_intercept, standardize=self.standardize, alpha=self.alpha,
             sample_weight=sample_weight, forced_in=positions(self.forced_in, "forced_in", n, names),
-            forced_out=positions(self.forced_out, "forced_out", n, names),
+            forced_out=positions(self.forced_out, "forced_out", n, names), free_intercept=self.method == "auto",
         )  # fmt: skip
 
     def _at_most(self, k: Any, n: int) -> int:

@@ -16,8 +16,9 @@ from ksparse.estimators.callbacks import Task, with_callbacks
 class SparseClassifier(ClassifierMixin, SparseLinear):
     """The best logistic model of the classes by at most k features; of several classes, one model for each against the rest.
 
-    The parameters are those of `SparseRegressor`, less the loss; k counts for each model. Where k features separate the classes, the
-    loss has no minimum; the coefficients then stop growing once every row is fitted to rounding.
+    The parameters are those of `SparseRegressor`, less the loss; k counts for each model. The default has a small ridge: where k
+    features separate the classes, the loss alone has no minimum. With alpha=0 the coefficients then stop growing once every row is
+    fitted to rounding.
 
     Attributes
     ----------
@@ -27,12 +28,13 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
 
     def __init__(
         self,
-        k: int = 10,
+        k: int = 5,
         *,
         C: Any = None,
         positive: Any = False,
         fit_intercept: bool = True,
         standardize: bool = True,
+        alpha: float = 1e-4,
         forced_in: Any = (),
         forced_out: Any = (),
         method: str = "auto",
@@ -47,6 +49,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self.positive = positive
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.alpha = alpha
         self.forced_in = forced_in
         self.forced_out = forced_out
         self.method = method
@@ -84,12 +87,12 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
             return np.column_stack([1.0 - share, share])
         total = share.sum(axis=1, keepdims=True)
         even = np.full_like(share, 1.0 / share.shape[1])  # every class refused to the last bit
-        return np.where(total > 0, share / np.where(total > 0, total, 1.0), even)
+        return np.asarray(np.where(total > 0, share / np.where(total > 0, total, 1.0), even))
 
     def predict_log_proba(self, X: Any) -> np.ndarray[Any, Any]:
         """Logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.asarray(np.log(self.predict_proba(X)))
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """The most likely class."""

@@ -24,6 +24,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     positive : True, or the features (indices, mask or names) whose coefficient may not be negative.
     fit_intercept : whether there is an intercept; it is free and not counted in k.
     standardize : scale the columns for the search; undone in `coef_`. With a C that is more than bounds they stay as they are.
+    alpha : ridge, ½ alpha ‖z‖² per row, z the coefficients of the scaled columns.
     forced_in, forced_out : features (indices, mask or names) that keep a seat or get none.
     method : "auto", or one of the paper's methods (see `ks.minimize`).
     n_restarts, n_jobs, random_state : of "auto": perturbed restarts, threads to run them in, their seed.
@@ -38,13 +39,14 @@ class SparseRegressor(RegressorMixin, SparseLinear):
 
     def __init__(
         self,
-        k: int = 10,
+        k: int = 5,
         *,
         loss: str = "squared",
         C: Any = None,
         positive: Any = False,
         fit_intercept: bool = True,
         standardize: bool = True,
+        alpha: float = 0.0,
         forced_in: Any = (),
         forced_out: Any = (),
         method: str = "auto",
@@ -60,6 +62,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.positive = positive
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.alpha = alpha
         self.forced_in = forced_in
         self.forced_out = forced_out
         self.method = method

@@ -8,6 +8,7 @@ from ksparse.sets.hyperplane import Hyperplane
 from ksparse.sets.l1_ball import L1Ball
 from ksparse.sets.l2_ball import L2Ball
 from ksparse.sets.nonnegative import Nonnegative
+from ksparse.sets.nonnegative_ball import NonnegativeBall
 from ksparse.sets.polyhedron import Polyhedron
 from ksparse.sets.simplex import Simplex
 from ksparse.sets.whole_space import WholeSpace
@@ -22,6 +23,7 @@ __all__ = [
     "L2Ball",
     "Linear",
     "Nonnegative",
+    "NonnegativeBall",
     "Polyhedron",
     "Simplex",
     "WholeSpace",

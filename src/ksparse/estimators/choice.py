@@ -1,0 +1,54 @@
+"""Choosing k: by cross-validation, or by an information criterion."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+CRITERIA = ("cv", "aic", "bic", "ebic")
+Vector = np.ndarray[Any, Any]
+
+
+def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:
+    """The k with the least mean error over folds (rows of `errors`); or the least k within one standard error of it."""
+    mean = errors.mean(axis=0)
+    best = int(np.argmin(mean))
+    if one_standard_error:
+        spread = errors[:, best].std(ddof=1) / math.sqrt(len(errors)) if len(errors) > 1 else 0.0
+        best = int(np.argmax(mean <= mean[best] + spread))
+    return int(ks[best])
+
+
+def information(criterion: str, deviance: Vector, sizes: Vector, rows: float, features: int) -> Vector:
+    """AIC, BIC or extended BIC (Chen and Chen 2008, γ = 1) of models with `sizes` features: −2 log-likelihood plus a price per feature."""
+    price = {"aic": 2.0, "bic": math.log(rows), "ebic": math.log(rows)}[criterion]
+    supports = np.array([2.0 * _log_comb(features, int(size)) for size in sizes]) if criterion == "ebic" else 0.0
+    return np.asarray(deviance + price * sizes + supports)
+
+
+def _log_comb(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def deviance(loss: str, y: Vector, score: Vector, weight: Vector) -> float:
+    """−2 log-likelihood of a linear score, up to a constant; for squared and huber with the scale at its best value."""
+    total = float(weight.sum())
+    if loss == "logistic":
+        return 2.0 * float(weight @ np.logaddexp(0.0, -(2.0 * y - 1.0) * score))
+    if loss == "poisson":
+        return 2.0 * float(weight @ (np.exp(np.minimum(score, 700.0)) - y * score))
+    squares, level = float(weight @ error_terms(loss, y, score)), float(np.average(y, weights=weight))
+    whole = float(weight @ np.square(y - level)) or 1.0
+    return total * math.log(max(squares, 1e-12 * whole) / total)  # all perfect fits are alike: the smallest wins
+
+
+def error_terms(loss: str, y: Vector, score: Vector, delta: float = math.inf) -> Vector:
+    """What a row costs in cross-validation: the loss the model was fitted with, twice."""
+    if loss == "logistic":
+        return np.asarray(2.0 * np.logaddexp(0.0, -(2.0 * y - 1.0) * score))
+    if loss == "poisson":
+        return np.asarray(2.0 * (np.exp(np.minimum(score, 700.0)) - y * score))
+    r = np.abs(y - score)
+    return np.asarray(np.where(r <= delta, r**2, 2.0 * delta * r - delta**2) if math.isfinite(delta) else r**2)

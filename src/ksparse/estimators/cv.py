@@ -1,0 +1,221 @@
+"""Estimators that choose k themselves."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+
+from ksparse.checks import check_integer
+from ksparse.estimators.base import SparseLinear, warn_of_limit
+from ksparse.estimators.callbacks import Task, with_callbacks
+from ksparse.estimators.choice import CRITERIA, best_k, deviance, error_terms, information
+from ksparse.estimators.classifier import SparseClassifier, classes_of
+from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
+from ksparse.linear import LinearFit, huber_delta
+
+Vector = np.ndarray[Any, Any]
+
+
+def _different_rows(X: Any, weight: Any) -> int:
+    """How many rows say something of their own; counted where there are few, and it could matter."""
+    counted = X if weight is None else X[weight > 0]
+    if counted.shape[0] > 1_000:
+        return int(counted.shape[0])
+    return len(np.unique(counted.toarray() if scipy.sparse.issparse(counted) else counted, axis=0))
+
+
+class ChoosesK(SparseLinear):
+    """k by cross-validation or by an information criterion, along one warm-started path of models per fold and class."""
+
+    def _sizes(self, X: Any, weight: Any) -> Vector:
+        n = X.shape[1]
+        if self.ks is None:
+            return np.arange(1, max(1, min(10, n, _different_rows(X, weight) // 2)) + 1)
+        sizes = sorted({min(check_integer(k, "ks", 1), n) for k in self.ks})
+        if not sizes:
+            raise ValueError("ks must hold at least one k, got none")
+        return np.array(sizes)
+
+    def _path(self, X: Any, y: Vector, weight: Any, loss: str, ks: Vector) -> list[LinearFit]:
+        options = {key: value for key, value in self._options().items() if key != "n_jobs"}
+        if self.method == "auto":
+            return self._problem(X, y, weight, loss).path(ks, **options)
+        problem = self._problem(X, y, weight, loss)
+        return [problem.minimize(int(k), method=self.method, **options) for k in ks]
+
+    def _choose(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str) -> list[LinearFit]:
+        """The chosen model for each target; sets k_, ks_ and what the choice was made by."""
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
+        self.ks_ = ks = self._sizes(X, weight)
+        task = Task(self, X, y)
+        paths = [self._path(X, target, weight, loss, ks) for target in targets]
+        task.step("path")
+        w = np.ones(X.shape[0]) if weight is None else weight
+        if self.criterion == "cv":
+            self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks)
+            self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
+        else:
+            scores = [
+                [deviance(loss, target, X @ fit.coef + fit.intercept, w) for fit in path]
+                for target, path in zip(targets, paths, strict=True)
+            ]
+            used = np.array([[np.count_nonzero(fit.coef) for fit in path] for path in paths]).sum(axis=0)
+            self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets))
+            self.k_ = int(ks[np.argmin(self.criterion_)])
+        task.end()
+        chosen = [path[int(np.flatnonzero(ks == self.k_)[0])] for path in paths]
+        for fit in chosen:
+            warn_of_limit(fit.result, type(self).__name__)
+        return chosen
+
+    def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str, ks: Vector) -> Vector:
+        """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
+        folds = list(check_cv(self.cv, y, classifier=loss == "logistic").split(X, y))
+        rows = Parallel(n_jobs=self.n_jobs)(delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds)
+        return np.array(rows)
+
+    def _one_fold(self, X: Any, targets: list[Vector], weight: Any, loss: str, ks: Vector, train: Vector, test: Vector) -> Vector:
+        errors, inside = np.zeros(len(ks)), None if weight is None else weight[train]
+        outside = np.ones(len(test)) if weight is None else weight[test]
+        for target in targets:
+            y = target[train]
+            if loss == "logistic" and np.ptp(y if inside is None else y[inside > 0]) == 0:
+                raise ValueError("a fold has rows of one class only: use fewer folds, or stratified ones")
+            delta = huber_delta(y) if loss == "huber" else np.inf
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                path = self._path(X[train], y, inside, loss, ks)
+            terms = [error_terms(loss, target[test], X[test] @ fit.coef + fit.intercept, delta) for fit in path]
+            errors += np.array([np.average(term, weights=outside) if outside.any() else np.mean(term) for term in terms])
+        return errors
+
+
+class SparseRegressorCV(ChoosesK, SparseRegressor):
+    """`SparseRegressor` that chooses k.
+
+    Parameters
+    ----------
+    ks : the numbers of features to try; None for 1…10, as far as the data allow.
+    criterion : "cv", cross-validation by the loss of the rows left out; or "aic", "bic", "ebic" on all rows.
+    cv : folds, as everywhere in scikit-learn. one_standard_error : the least k within one standard error of the best.
+    n_jobs : folds that run beside each other.
+    The others are those of `SparseRegressor`; max_time is for each path.
+
+    Attributes
+    ----------
+    k_ : the chosen k. ks_ : those tried. cv_errors_ : one row per fold, one column per k. criterion_ : its value for each k.
+    coef_, intercept_, result_, n_iter_ : of the model with k_ features, fitted to all rows.
+    """
+
+    def __init__(
+        self,
+        ks: Any = None,
+        *,
+        criterion: str = "cv",
+        cv: Any = None,
+        one_standard_error: bool = False,
+        loss: str = "squared",
+        C: Any = None,
+        positive: Any = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        alpha: float = 0.0,
+        forced_in: Any = (),
+        forced_out: Any = (),
+        method: str = "auto",
+        n_restarts: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.ks = ks
+        self.criterion = criterion
+        self.cv = cv
+        self.one_standard_error = one_standard_error
+        self.loss = loss
+        self.C = C
+        self.positive = positive
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.alpha = alpha
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.method = method
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.max_time = max_time
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseRegressorCV:
+        """Choose k and find the model; sample_weight multiplies the loss of a row, in the folds too."""
+        X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
+        require_loss(self.loss, LOSSES, y)
+        (fit,) = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
+        self.coef_, self.intercept_, self.result_ = fit.coef, fit.intercept, fit.result
+        self.n_iter_ = max(1, fit.result.nit)
+        return self
+
+
+class SparseClassifierCV(ChoosesK, SparseClassifier):
+    """`SparseClassifier` that chooses k, the same for every class; parameters and attributes as in `SparseRegressorCV`.
+
+    Cross-validation counts the deviance of the rows left out, summed over the one-against-rest models.
+    """
+
+    def __init__(
+        self,
+        ks: Any = None,
+        *,
+        criterion: str = "cv",
+        cv: Any = None,
+        one_standard_error: bool = False,
+        C: Any = None,
+        positive: Any = False,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        alpha: float = 1e-4,
+        forced_in: Any = (),
+        forced_out: Any = (),
+        method: str = "auto",
+        n_restarts: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.ks = ks
+        self.criterion = criterion
+        self.cv = cv
+        self.one_standard_error = one_standard_error
+        self.C = C
+        self.positive = positive
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.alpha = alpha
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.method = method
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.max_time = max_time
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseClassifierCV:
+        """Choose k and find the model; sample_weight multiplies the loss of a row, in the folds too."""
+        X, y, sample_weight = self._checked(X, y, sample_weight)
+        self.classes_, targets = classes_of(y, sample_weight)
+        fits = self._choose(X, y, targets, sample_weight, "logistic")
+        self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
+        return self

@@ -1,0 +1,109 @@
+"""Sparse principal component analysis."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ksparse.checks import check_integer
+from ksparse.components import DEFLATIONS, sparse_components
+from ksparse.estimators.base import warn_of_limit
+from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
+
+
+class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
+    """Principal components with at most k nonzero loadings each. Works for far more features than samples: no covariance is formed.
+
+    Parameters
+    ----------
+    n_components : how many. k : nonzero loadings at most, one number or one per component; more than features is no restriction.
+    nonnegative : no loading below 0.
+    deflation : "projection", "hotelling" or "orthogonal": how a component is taken out before the next is sought.
+    scale : standardise the columns, so that correlations count; otherwise covariances.
+    n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`; max_time is for all components.
+
+    Attributes
+    ----------
+    components_ : unit vectors, one per row; their sign makes the largest loading positive. n_components_ : how many there are,
+        fewer than asked for where the variance is used up.
+    explained_variance_ : what each component adds to the ones before it: the variance of its scores that theirs do not explain, so
+        that correlated components are not counted twice. explained_variance_ratio_ : its share of the whole.
+    mean_, scale_ : taken off, and divided by. result_ : the `ks.Result` of each component.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        k: Any = 5,
+        *,
+        nonnegative: bool = False,
+        deflation: str = "projection",
+        scale: bool = True,
+        n_restarts: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.k = k
+        self.nonnegative = nonnegative
+        self.deflation = deflation
+        self.scale = scale
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.max_time = max_time
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> SparsePCA:
+        """Find the components; y is ignored."""
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if self.deflation not in DEFLATIONS:
+            raise ValueError(f"deflation must be one of {', '.join(DEFLATIONS)}, got {self.deflation!r}")
+        most = min(X.shape)
+        count = check_integer(self.n_components, "n_components", 1)
+        if count > most:
+            raise ValueError(f"n_components={count} must be at most {most}: n_samples={X.shape[0]}, n_features={X.shape[1]}")
+        task = Task(self, X, y)
+        found = sparse_components(
+            X, _clipped(self.k, X.shape[1]), count, scale=self.scale, nonnegative=self.nonnegative, deflation=self.deflation,
+            max_time=self.max_time, n_restarts=self.n_restarts, n_jobs=self.n_jobs, random_state=self.random_state,
+            verbose=self.verbose, callback=task.callback,
+        )  # fmt: skip
+        self.components_, self.result_ = found.loadings, found.results
+        self.n_components_ = self._n_features_out = len(found.loadings)
+        self.mean_ = X.mean(axis=0)
+        deviation = X.std(axis=0, ddof=1)
+        flat = deviation <= 10 * np.finfo(float).eps * np.abs(self.mean_)
+        self.scale_ = np.where(flat, 1.0, deviation) if self.scale else np.ones(X.shape[1])
+        total = found.total if found.total > 0 else 1.0
+        self.explained_variance_, self.explained_variance_ratio_ = found.variance, found.variance / total
+        self.n_iter_ = max(1, *(result.nit for result in found.results))
+        for result in found.results:
+            warn_of_limit(result, type(self).__name__)
+        task.end()
+        return self
+
+    def transform(self, X: Any) -> np.ndarray[Any, Any]:
+        """The scores of the components."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(((X - self.mean_) / self.scale_) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> np.ndarray[Any, Any]:
+        """The table closest to rows that have these scores."""
+        check_is_fitted(self)
+        return np.asarray(np.asarray(X, dtype=float) @ np.linalg.pinv(self.components_).T * self.scale_ + self.mean_)
+
+
+def _clipped(k: Any, n: int) -> Any:
+    """k for every component; more loadings than features is no restriction."""
+    if isinstance(k, numbers.Integral):
+        return min(check_integer(k, "k", 1), n)
+    return [min(check_integer(size, "k", 1), n) for size in k]
