@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ksparse.experiments.catalogue import EXPERIMENTS
-from ksparse.experiments.layout import PAPER, Layout, lay_out, starts_layout
+from ksparse.experiments.layout import PAPER, Layout, Line, lay_out, starts_layout
 from ksparse.experiments.readings import claims, reading
 from ksparse.experiments.row import Row, frame
 
@@ -23,7 +23,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; m
 h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
 th, td { padding: .25rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e3e3; }
-th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; } td.note { white-space: normal; min-width: 9rem; }
+th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; }
 tr.above th { text-align: center; }
 tr.first td { border-top: 2px solid #999; } td.best { font-weight: 700; } .paper { color: #555; background: #fafafa; }
 img { max-width: min(100%, 50rem); height: auto; }
@@ -93,23 +93,27 @@ def _worst(table: pd.DataFrame) -> str:
 
 
 def _table(layout: Layout) -> str:
+    """The table, its notes numbered below it."""
     paper = [heading.startswith(PAPER) for heading in layout.headings]
-    noted = any(line.note for line in layout.lines)
     heads = "".join(
         f"<th{' class=paper' if theirs else ''}>{escape(heading.removeprefix(PAPER))}</th>"
         for heading, theirs in zip(layout.headings, paper, strict=True)
     )
-    body = ""
-    for line in layout.lines:
-        cells = ""
-        for heading, cell, theirs in zip(layout.headings, line.cells, paper, strict=True):
-            kind = "paper" if theirs else "best" if line.best and heading in ("objective", "median") else ""
-            cells += f"<td{f' class={kind}' if kind else ''}>{escape(cell)}</td>"
-        note = f'<td class="text note">{escape(line.note)}</td>' if noted else ""
-        first = " class=first" if line.instance else ""
-        body += f'<tr{first}><td class="text">{escape(line.instance)}</td><td class="text">{escape(line.method)}</td>{cells}{note}</tr>'
-    last = '<th class="text">note</th>' if noted else ""
-    heads = f'<th class="text">instance</th><th class="text">method</th>{heads}{last}'
+    notes = list(dict.fromkeys(line.note for line in layout.lines if line.note))
+    body = "".join(_line(line, layout.headings, notes) for line in layout.lines)
+    heads = f'<th class="text">instance</th><th class="text">method</th>{heads}'
     ours, papers = paper.count(False), paper.count(True)
     above = f"<tr class=above><th colspan=2></th><th colspan={ours}>ksparse</th><th colspan={papers} class=paper>paper</th></tr>"
-    return f"<table><thead>{above if papers else ''}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    below = f'<ol class="small">{listed}</ol>' if notes else ""
+    return f"<table><thead>{above if papers else ''}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def _line(line: Line, headings: tuple[str, ...], notes: list[str]) -> str:
+    cells = ""
+    for heading, cell in zip(headings, line.cells, strict=True):
+        kind = "paper" if heading.startswith(PAPER) else "best" if line.best and heading in ("objective", "median") else ""
+        cells += f"<td{f' class={kind}' if kind else ''}>{escape(cell)}</td>"
+    mark = f" <sup>{notes.index(line.note) + 1}</sup>" if line.note else ""
+    first = " class=first" if line.instance else ""
+    return f'<tr{first}><td class="text">{escape(line.instance)}</td><td class="text">{escape(line.method)}{mark}</td>{cells}</tr>'
