@@ -1,7 +1,7 @@
 """Problems to try the methods on: the paper's generators, published tables, bundled data, and loaders of files you have."""
 
 from ksparse.datasets.bundled import breast_cancer, diabetes, digits
-from ksparse.datasets.files import MissingDataError, colon, leukemia, orlib_index, orlib_portfolio, tokyo
+from ksparse.datasets.files import MissingDataError, colon, communities, leukemia, orlib_index, orlib_portfolio, riboflavin, tokyo, unmixing
 from ksparse.datasets.pit_props import pit_props
 from ksparse.datasets.portfolio import Assets, factor_model
 from ksparse.datasets.synthetic import SparseRegression, table2, table5
@@ -12,6 +12,7 @@ __all__ = [
     "SparseRegression",
     "breast_cancer",
     "colon",
+    "communities",
     "diabetes",
     "digits",
     "factor_model",
@@ -19,7 +20,9 @@ __all__ = [
     "orlib_index",
     "orlib_portfolio",
     "pit_props",
+    "riboflavin",
     "table2",
     "table5",
     "tokyo",
+    "unmixing",
 ]

@@ -46,6 +46,20 @@ FILES = {
         "returns, 2148 daily returns of 1338 stocks of the Tokyo Stock Exchange, with codes and dates",
         "any provider of adjusted daily closes, such as Yahoo Finance",
     ),
+    "riboflavin": DataFile(
+        "riboflavin_71x4088.npz", ("X", "y"), "X, 71 x 4088 log expression levels of Bacillus subtilis, and y, its riboflavin production",
+        "the R package hdi, data set riboflavin",
+    ),
+    "communities": DataFile(
+        "communities_crime_1993x100.npz", ("X", "y"),
+        "X, 1993 x 100 figures of communities in the United States, and y, their violent crimes",
+        "the UCI repository, data set Communities and Crime",
+    ),
+    "unmixing": DataFile(
+        "usgs_unmixing_224x240.npz", ("A", "dc1_rows", "dc1_X", "dc2_rows", "dc2_X"),
+        "A, 224 x 240 spectra of minerals, and abundances X of the minerals in dc1_rows and dc2_rows",
+        "the USGS spectral library, with the data cubes of the SUnCNN project",
+    ),
     **{
         f"port{i}": DataFile(
             f"orlib_port{i}_n{n}.npz", ("mu", "sd", "corr"),
@@ -94,6 +108,29 @@ def leukemia() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Expression of 7129 genes in 72 samples, and the classes."""
     arrays = read("leukemia")
     return arrays["X"].astype(float), arrays["y"]
+
+
+def riboflavin() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Expression of 4088 genes in 71 cultures, and how much riboflavin each produces (log)."""
+    arrays = read("riboflavin")
+    return arrays["X"].astype(float), arrays["y"].astype(float)
+
+
+def communities() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """100 figures of 1993 communities, and the rate of violent crimes."""
+    arrays = read("communities")
+    return arrays["X"].astype(float), arrays["y"].astype(float)
+
+
+def unmixing() -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """Two scenes: a library of 240 spectra, and the abundance of each mineral (rows) in each pixel (columns), few and nonnegative."""
+    arrays = read("unmixing")
+    A, scenes = arrays["A"].astype(float), {}
+    for scene in ("dc1", "dc2"):
+        X = np.zeros((A.shape[1], arrays[f"{scene}_X"].shape[1]))
+        X[arrays[f"{scene}_rows"]] = arrays[f"{scene}_X"]
+        scenes[scene] = (A, X)
+    return scenes
 
 
 def tokyo() -> Assets:
