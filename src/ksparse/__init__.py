@@ -1,6 +1,8 @@
 """ksparse: the best k-sparse point of a smooth function over a convex set."""
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.losses import (
@@ -39,6 +41,20 @@ try:
     __version__ = version("ksparse")
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "unknown"
+
+_ESTIMATORS = ("SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV")
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, imported when they are first asked for: scikit-learn takes its time."""
+    if name in _ESTIMATORS:
+        return getattr(import_module("ksparse.estimators"), name)
+    raise AttributeError(f"module 'ksparse' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ESTIMATORS})
+
 
 __all__ = [
     "APDCA",
