@@ -148,3 +148,14 @@ def test_threads_do_not_change_the_answer_of_other_losses(rng):
     runs = [ks.minimize(loss, 4, n_restarts=8, random_state=1, n_jobs=jobs) for jobs in (1, 2)]
     np.testing.assert_array_equal(runs[0].x, runs[1].x)
     assert [row["swaps"] for row in runs[0].outcomes] == [row["swaps"] for row in runs[1].outcomes]
+
+
+def test_a_start_on_a_set_with_inequality_rows(rng):
+    A = rng.standard_normal((60, 40))
+    b = A[:, :5].sum(axis=1) + rng.standard_normal(60)
+    C = ks.Polyhedron(np.ones((2, 40)), [3.0, 4.0], lower=np.full(40, -1.0), upper=np.full(40, 1.0))
+    x0 = np.zeros(40)
+    x0[:4] = 0.25
+    result = ks.minimize(ks.LeastSquares(A, b), 4, C, x0=x0)
+    assert result.success
+    assert result.fun <= 0.5 * np.sum((A @ x0 - b) ** 2)

@@ -30,6 +30,7 @@ from ksparse.estimators import (
     SparseRegressor,
     SparseRegressorCV,
 )
+from ksparse.portfolio import _exact, portfolio
 
 ALL = [
     SparseRegressor(), SparseRegressor(loss="huber"), SparseRegressor(loss="poisson"), SparseRegressor(method="apdca"), SparseClassifier(),
@@ -243,6 +244,48 @@ def test_information_criteria_count_by_hand(rng):
         SparseRegressorCV([]).fit(X, y)
 
 
+def test_criteria_do_not_depend_on_the_scale_of_weights(rng):
+    X = rng.standard_normal((80, 10))
+    y = 2 * X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(80)
+    w = rng.uniform(0.5, 1.5, 80)
+    for criterion in ("aic", "bic", "ebic"):
+        chosen = {SparseRegressorCV(range(1, 7), criterion=criterion).fit(X, y, w * scale).k_ for scale in (1.0, 1e-3, 1e3)}
+        assert len(chosen) == 1
+
+
+def test_outliers_do_not_choose_k_for_huber(rng):
+    X = rng.standard_normal((80, 10))
+    y = 2 * X[:, 0] - X[:, 3] + X[:, 5] + 0.3 * rng.standard_normal(80)
+    y[:6] += 60 * rng.choice([-1, 1], 6)
+    for criterion in ("aic", "bic", "ebic", "cv"):
+        assert SparseRegressorCV(range(1, 7), criterion=criterion, loss="huber").fit(X, y).k_ >= 3
+
+
+def test_huber_counts_weights_like_repeated_rows(rng):
+    X, y = rng.standard_normal((40, 5)), rng.standard_normal(40)
+    times = rng.integers(0, 4, 40)
+    weighted = SparseRegressor(2, loss="huber").fit(X, y, times)
+    repeated = SparseRegressor(2, loss="huber").fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-7)
+
+
+def test_choosing_k_respects_what_is_forced_and_says_what_is_wrong(rng):
+    X, y = rng.standard_normal((60, 8)), rng.standard_normal(60)
+    assert SparseRegressorCV(forced_in=[1, 2, 4], criterion="bic").fit(X, y).ks_[0] == 3
+    assert SparseRegressorCV(C=ks.BudgetBox(1.0, 0.0, 0.3), criterion="bic").fit(X, y).ks_[0] == 4
+    with pytest.raises(TypeError, match="ks must be a sequence"):
+        SparseRegressorCV(3).fit(X, y)
+    with pytest.raises(ValueError, match="sample_weight is 0 on all training rows of a fold"):
+        SparseRegressorCV([1, 2], cv=KFold(3)).fit(X, y, np.r_[np.ones(20), np.zeros(40)])
+    with pytest.raises(ks.InfeasibleError, match="3 features are forced in, more than k = 2"):
+        SparseClassifier(2, forced_in=[5, 1, 2]).fit(X, y > 0)
+    with pytest.raises(ValueError, match="y is 0 in every row"):
+        SparseRegressor(loss="poisson").fit(X, 0 * y)
+    labels = np.r_[np.zeros(30), np.ones(29), [2.0]]
+    with pytest.raises(ValueError, match="a class is missing from the training rows of a fold"):
+        SparseClassifierCV([1], cv=KFold(3)).fit(X, labels)
+
+
 def test_the_classifier_chooses_k_too():
     X, y, _ = breast_cancer()
     model = SparseClassifierCV([1, 2, 3], cv=3, one_standard_error=True).fit(X, y)
@@ -337,7 +380,7 @@ def test_components_with_all_loadings_are_the_ordinary_ones(deflation, rng):
 @pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_components_are_sparse_and_honest(deflation, nonnegative, rng):
-    X = rng.standard_normal((25, 60)) + rng.standard_normal((25, 1))
+    X = rng.standard_normal((25, 40)) + rng.standard_normal((25, 1))
     model = SparsePCA(3, k=[6, 4, 9], nonnegative=nonnegative, deflation=deflation, scale=False).fit(X)
     assert (np.count_nonzero(model.components_, axis=1) <= [6, 4, 9]).all()
     np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1.0)
@@ -355,6 +398,12 @@ def test_hotelling_without_forming_the_matrix(rng, monkeypatch):
     formed = SparsePCA(2, k=6, deflation="hotelling").fit(X)
     monkeypatch.setattr("ksparse.components.FORMED", 10)
     np.testing.assert_allclose(SparsePCA(2, k=6, deflation="hotelling").fit(X).components_, formed.components_, atol=1e-8)
+
+
+def test_hotelling_goes_on_while_variance_is_left():
+    X = np.random.default_rng(0).standard_normal((6, 8))
+    model = SparsePCA(5, 3, deflation="hotelling").fit(X)
+    assert model.n_components_ == 5
 
 
 def test_pca_refuses_what_it_cannot_do(rng):
@@ -438,6 +487,65 @@ def test_trading_costs_against_enumeration(returns, long_only):
     assert model.turnover_ == pytest.approx(np.abs(model.weights_ - held).sum())
     dear = SparsePortfolio(3, previous_weights=held, turnover_cost=1.0).fit(X)
     np.testing.assert_allclose(dear.weights_, held, atol=1e-12)  # too dear to trade at all
+
+
+def test_trading_costs_on_many_small_problems():
+    """Every support of k assets valued exactly, with caps, floors and short positions."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n, k, long_only = 5, 1 + seed % 3, bool(seed % 2)
+        X = 0.01 * rng.standard_normal((60, n))
+        held = (rng.dirichlet(np.ones(n)).round(2) * (rng.random(n) < 0.7)).round(2)
+        options = {"long_only": long_only, "max_weight": None if long_only else 1.0, "previous_weights": held, "turnover_cost": 5e-3}
+        model = SparsePortfolio(k, **options).fit(X)
+        V, r = np.cov(X.T), X.mean(axis=0)
+        wanted = portfolio(V, r, long_only=long_only, max_weight=options["max_weight"], held=held, cost=5e-3)
+        values = [_exact(wanted, np.array(support), 0.0) for support in combinations(range(n), k)]
+        best = min(wanted.value(x) for x in values if x is not None)
+        assert wanted.value(model.weights_) <= best + 1e-12
+        assert model.result_.status is ks.Status.OPTIMAL
+    many = 0.01 * np.random.default_rng(0).standard_normal((100, 40)) + 0.0005
+    capped = SparsePortfolio(
+        5, groups=[i % 4 for i in range(40)], group_caps=0.5, previous_weights=np.full(40, 0.025), turnover_cost=1e-3, min_weight=0.05
+    ).fit(many)
+    assert capped.result_.status is ks.Status.STATIONARY  # found, not proved
+    assert max(capped.weights_[np.arange(40) % 4 == g].sum() for g in range(4)) <= 0.5 + 1e-12
+    assert capped.weights_[capped.weights_ != 0].min() >= 0.05
+
+
+def test_weights_and_groups_by_name_are_aligned_by_name(returns):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    names = [f"A{i}" for i in range(12)]
+    table = pd.DataFrame(returns, columns=names)
+    before = pd.Series([0.5, 0.3, 0.2], index=["A7", "A3", "A0"])
+    model = SparsePortfolio(3, previous_weights=before, turnover_cost=1.0).fit(table)
+    assert {name: weight for name, weight in zip(names, model.weights_, strict=True) if weight} == pytest.approx(before.to_dict())
+    labels = pd.Series(["x"] * 6 + ["y"] * 6, index=names[::-1])
+    capped = SparsePortfolio(4, groups=labels, group_caps={"x": 0.1}).fit(table)
+    assert capped.weights_[6:].sum() <= 0.1 + 1e-12  # the last six names carry x
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"turnover_cost": 0.1}, ValueError, "turnover_cost needs previous_weights"),
+        ({"max_weight": 0.4, "min_weight": 0.5}, ks.InfeasibleError, "min_weight 0.5 is above max_weight 0.4"),
+        ({"max_weight": 0.9, "min_weight": 0.7, "k": 3}, ks.InfeasibleError, "each at least 0.7 in size"),
+        ({"groups": ["a"] * 12, "group_caps": 0.5}, ks.InfeasibleError, "no weights meet the budget, the bounds, the target return"),
+        ({"groups": ["a"] * 12, "group_caps": [0.5]}, TypeError, "group_caps must be one number or a mapping"),
+        ({"previous_weights": [0.5, 0.5]}, ValueError, "previous_weights must hold one finite weight per asset, 12"),
+    ],
+)
+def test_portfolios_that_cannot_be_are_named(returns, options, error, words):
+    with pytest.raises(error, match=words):
+        SparsePortfolio(**options).fit(returns)
+
+
+def test_riskless_assets_without_bounds_are_no_portfolio(returns):
+    returns = returns.copy()
+    returns[:, 0], returns[:, 1] = 1e-4, 2e-4
+    with pytest.raises(ValueError, match="some portfolio has no risk and as much return as one likes"):
+        SparsePortfolio(3, long_only=False).fit(returns)
 
 
 def test_an_index_is_tracked():

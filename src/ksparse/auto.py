@@ -138,7 +138,9 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
         status = Status.UNBOUNDED
         progress.best = progress.best or some_point(task, begin)
     if progress.best is None:
-        raise InfeasibleError(f"no point of C = {call.C} with at most k = {task.k} nonzeros was found that meets every constraint")
+        raise InfeasibleError(
+            f"no point of C = {call.C} with at most k = {task.k} nonzeros{_sized(task)} was found that meets every constraint"
+        )
     return progress, conclude(task, progress, status)
 
 
@@ -153,6 +155,10 @@ def conclude(task: Task, progress: Progress, status: Status) -> Status:
         except KeyboardInterrupt:
             return Status.INTERRUPTED
     return Status.SWAP_OPTIMAL if status is Status.STATIONARY and progress.proved else status
+
+
+def _sized(task: Task) -> str:
+    return f", each at least {task.floor:g} in size," if task.floor else ""
 
 
 def some_point(task: Task, begin: Array) -> Candidate | None:
@@ -178,7 +184,7 @@ def try_all(task: Task, progress: Progress, started: float) -> bool:
         if task.expired:
             return False
     if progress.best is None:
-        raise InfeasibleError(f"C = {task.C} holds no point with at most k = {task.k} nonzeros: every support was tried")
+        raise InfeasibleError(f"C = {task.C} holds no point with at most k = {task.k} nonzeros{_sized(task)}: every support was tried")
     found = Found(progress.best, 0, task.certifying or task.component)
     progress.take("enumeration", found, time.perf_counter() - started)
     return True

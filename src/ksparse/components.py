@@ -17,7 +17,7 @@ from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
 
 Matrix = np.ndarray[Any, Any]
-NOTHING = 1e-20  # of the variance: what deflation leaves is rounding
+NOTHING = 1e-16  # of the variance: what deflation leaves is rounding
 DEFLATIONS = ("projection", "hotelling", "orthogonal")
 FORMED = 2_000  # up to so many columns Hotelling's matrix is formed
 
@@ -91,8 +91,10 @@ class _Rest:
     @property
     def empty(self) -> bool:
         """Whether nothing but rounding is left."""
-        gone = sum(value for value, _ in self.taken)
-        return float(np.sum(np.square(self.Z))) - gone <= NOTHING * self.total
+        left = np.sum(np.square(self.Z), axis=0) - sum((value * v**2 for value, v in self.taken), start=np.zeros(self.Z.shape[1]))
+        return (
+            float(left.max()) <= NOTHING * self.total
+        )  # Hotelling's matrix is not definite: where a diagonal entry is left, so is variance
 
     def loss(self) -> Loss:
         """−xᵀVx for what is left."""

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.checks import check_array, check_bound, check_indices, check_integer, check_matrix, check_number, check_vector
-from ksparse.errors import MissingPieceError
+from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.losses import DataFit, Huber, LeastSquares, Logistic, Poisson
 from ksparse.losses.matrix import kind_of
 from ksparse.losses.standardize import Centred
@@ -33,14 +33,28 @@ class LinearFit:
 
 
 def _huber(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Huber:
-    return Huber(A, b, huber_delta(b), sample_weight, ridge)
+    return Huber(A, b, huber_delta(b, sample_weight), sample_weight, ridge)
 
 
-def huber_delta(y: Any) -> float:
-    """δ for a target: HUBER robust standard deviations of it."""
-    y = np.asarray(y)
-    spread = float(np.median(np.abs(y - np.median(y)))) * 1.4826
-    return HUBER * (spread or float(np.std(y)) or 1.0)
+def huber_delta(y: Any, weight: Any = None) -> float:
+    """δ for a target: HUBER robust standard deviations of it; weights count like repeated rows."""
+    y = np.asarray(y, dtype=float)
+    w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    y, w = y[w > 0], w[w > 0]
+    if not y.size:
+        return HUBER
+    spread = _median(np.abs(y - _median(y, w)), w) * 1.4826
+    return HUBER * (spread or float(np.sqrt(np.average((y - np.average(y, weights=w)) ** 2, weights=w))) or 1.0)
+
+
+def _median(values: Vector, weight: Vector) -> float:
+    """The median of values that count as often as their weights say."""
+    order = np.argsort(values, kind="stable")
+    heap, half = np.cumsum(weight[order]), 0.5 * float(weight.sum())
+    last = len(values) - 1
+    low = int(np.searchsorted(heap, half * (1 - 1e-12)))
+    high = int(np.searchsorted(heap, half * (1 + 1e-12), side="right"))
+    return 0.5 * float(values[order[min(low, last)]] + values[order[min(high, last)]])
 
 
 LOSSES: dict[str, Callable[[Any, Any, Any, Any], DataFit]] = {
@@ -71,13 +85,18 @@ class LinearProblem:
 
     def minimize(self, k: int, **options: Any) -> LinearFit:
         """The best model with at most k features."""
-        k = check_integer(k, "k", 1, self.n) + self.free
-        return self.undone(minimize(self.loss, k, self.C, **self._seats(options)))
+        self._require_seats(check_integer(k, "k", 1, self.n))
+        return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._seats(options)))
 
     def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
         """The best models for several k, ascending."""
         sizes = [check_integer(k, "ks", 1, self.n) + self.free for k in ks]
+        self._require_seats(min(sizes) - self.free)
         return [self.undone(result) for result in k_path(self.loss, sizes, self.C, **self._seats(options)).results]
+
+    def _require_seats(self, k: int) -> None:
+        if self.forced_in.size > k:
+            raise InfeasibleError(f"{self.forced_in.size} features are forced in, more than k = {k}")
 
     def _seats(self, options: dict[str, Any]) -> dict[str, Any]:
         """forced_in and forced_out among the options, where there are any: the paper's methods do not know them."""

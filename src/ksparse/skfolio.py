@@ -93,6 +93,8 @@ class SparseMeanRisk(BaseOptimization):
         mu, V = np.asarray(found.mu, dtype=float), np.asarray(found.covariance, dtype=float)
         held = self._clean_previous_weights(n_assets=len(mu), apply_investable_mask=False) if self.previous_weights is not None else None
         usable = np.flatnonzero(np.isfinite(mu) & np.isfinite(np.diag(V)))  # a prior marks assets it knows nothing of by NaN
+        if not usable.size:
+            raise ValueError("the prior knows mean and variance of no asset: all are NaN")
         weights = np.zeros(len(mu))
         weights[usable] = self._weights(V[np.ix_(usable, usable)], mu[usable], None if held is None else np.asarray(held)[usable])
         self.weights_ = weights

@@ -26,7 +26,10 @@ class Assets:
     @classmethod
     def from_returns(cls, returns: np.ndarray[Any, Any], names: list[str]) -> Assets:
         """Sample covariance and mean."""
-        return cls(np.atleast_2d(np.cov(returns, rowvar=False)), returns.mean(axis=0), names, returns)
+        V, r = np.atleast_2d(np.cov(returns, rowvar=False)), returns.mean(axis=0)
+        flat = np.sqrt(np.diag(V)) <= 10 * np.finfo(float).eps * np.abs(r)  # what is left of a constant is rounding
+        V[flat], V[:, flat] = 0.0, 0.0
+        return cls(V, r, names, returns)
 
 
 def factor_model(n_assets: int = 1338, n_days: int = 2148, seed: int = 0) -> Assets:

@@ -22,7 +22,9 @@ Vector = np.ndarray[Any, Any]
 
 def positions(given: Any, name: str, n: int, names: Any) -> Vector:
     """Feature indices from indices, a boolean mask, or names of the columns that fit has seen."""
-    entries = np.atleast_1d(np.asarray(given))
+    if given is None:
+        return np.zeros(0, dtype=np.intp)
+    entries = np.atleast_1d(np.asarray(sorted(given) if isinstance(given, set | frozenset) else given))
     if entries.size == 0:
         return np.zeros(0, dtype=np.intp)
     if entries.dtype == bool:

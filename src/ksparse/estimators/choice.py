@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.linear import HUBER
+
 CRITERIA = ("cv", "aic", "bic", "ebic")
 Vector = np.ndarray[Any, Any]
 
@@ -32,14 +34,29 @@ def _log_comb(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-def deviance(loss: str, y: Vector, score: Vector, weight: Vector) -> float:
-    """−2 log-likelihood of a linear score, up to a constant; for squared and huber with the scale at its best value."""
+def counted(weight: Vector | None, rows: int) -> Vector:
+    """Weights as numbers of rows: whole numbers count repetitions, others are scaled to sum to the number of rows that have one."""
+    if weight is None:
+        return np.ones(rows)
+    if (weight == np.round(weight)).all():
+        return weight
+    return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))
+
+
+def deviance(loss: str, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
+    """−2 log-likelihood of a linear score, up to a constant.
+
+    For squared with the variance at its best value; for huber with the robust scale of the largest model's residuals, delta/HUBER
+    (Ronchetti 1985): a likelihood that outliers do not rule.
+    """
     total = float(weight.sum())
     if loss == "logistic":
         return 2.0 * float(weight @ np.logaddexp(0.0, -(2.0 * y - 1.0) * score))
     if loss == "poisson":
         return 2.0 * float(weight @ (np.exp(np.minimum(score, 700.0)) - y * score))
-    squares, level = float(weight @ error_terms(loss, y, score)), float(np.average(y, weights=weight))
+    if loss == "huber":
+        return float(weight @ error_terms(loss, y, score, delta)) / (delta / HUBER) ** 2
+    squares, level = float(weight @ error_terms(loss, y, score, delta)), float(np.average(y, weights=weight))
     whole = float(weight @ np.square(y - level)) or 1.0
     return total * math.log(max(squares, 1e-12 * whole) / total)  # all perfect fits are alike: the smallest wins
 

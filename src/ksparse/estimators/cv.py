@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any
 
@@ -12,14 +13,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from ksparse.checks import check_integer
-from ksparse.estimators.base import SparseLinear, warn_of_limit
+from ksparse.errors import InfeasibleError
+from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task, with_callbacks
-from ksparse.estimators.choice import CRITERIA, best_k, deviance, error_terms, information
+from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, error_terms, information
 from ksparse.estimators.classifier import SparseClassifier, classes_of
 from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
 from ksparse.linear import LinearFit, huber_delta
+from ksparse.sets import require_sparse_member
 
 Vector = np.ndarray[Any, Any]
+
+
+def _delta(loss: str, y: Vector, weight: Any) -> float:
+    return huber_delta(y, weight) if loss == "huber" else np.inf
 
 
 def _different_rows(X: Any, weight: Any) -> int:
@@ -36,11 +43,25 @@ class ChoosesK(SparseLinear):
     def _sizes(self, X: Any, weight: Any) -> Vector:
         n = X.shape[1]
         if self.ks is None:
-            return np.arange(1, max(1, min(10, n, _different_rows(X, weight) // 2)) + 1)
+            first = self._least(n)
+            return np.arange(first, max(first, min(10, n, _different_rows(X, weight) // 2)) + 1)
+        if isinstance(self.ks, numbers.Number):
+            raise TypeError(f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV")
         sizes = sorted({min(check_integer(k, "ks", 1), n) for k in self.ks})
         if not sizes:
             raise ValueError("ks must hold at least one k, got none")
         return np.array(sizes)
+
+    def _least(self, n: int) -> int:
+        """The least k that the forced features and C allow."""
+        least = max(1, len(positions(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))))
+        for k in range(least, n + 1 if self.C is not None else least):
+            try:
+                require_sparse_member(self.C.for_length(n), n, k)
+            except InfeasibleError:
+                continue
+            return k
+        return least
 
     def _path(self, X: Any, y: Vector, weight: Any, loss: str, ks: Vector) -> list[LinearFit]:
         options = {key: value for key, value in self._options().items() if key != "n_jobs"}
@@ -57,15 +78,12 @@ class ChoosesK(SparseLinear):
         task = Task(self, X, y)
         paths = [self._path(X, target, weight, loss, ks) for target in targets]
         task.step("path")
-        w = np.ones(X.shape[0]) if weight is None else weight
+        w = counted(weight, X.shape[0])
         if self.criterion == "cv":
             self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks)
             self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
         else:
-            scores = [
-                [deviance(loss, target, X @ fit.coef + fit.intercept, w) for fit in path]
-                for target, path in zip(targets, paths, strict=True)
-            ]
+            scores = [self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, paths, strict=True)]
             used = np.array([[np.count_nonzero(fit.coef) for fit in path] for path in paths]).sum(axis=0)
             self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets))
             self.k_ = int(ks[np.argmin(self.criterion_)])
@@ -75,9 +93,17 @@ class ChoosesK(SparseLinear):
             warn_of_limit(fit.result, type(self).__name__)
         return chosen
 
+    def _deviances(self, X: Any, y: Vector, path: list[LinearFit], weight: Any, w: Vector, loss: str) -> list[float]:
+        """The deviance of every model of a path."""
+        scores = [X @ fit.coef + fit.intercept for fit in path]
+        delta = _delta(loss, y - scores[-1], weight)
+        return [deviance(loss, y, score, w, delta) for score in scores]
+
     def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str, ks: Vector) -> Vector:
         """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
         folds = list(check_cv(self.cv, y, classifier=loss == "logistic").split(X, y))
+        if weight is not None:
+            folds = [(train, test) for train, test in folds if weight[test].any()]  # rows without weight choose nothing
         rows = Parallel(n_jobs=self.n_jobs)(delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds)
         return np.array(rows)
 
@@ -86,14 +112,17 @@ class ChoosesK(SparseLinear):
         outside = np.ones(len(test)) if weight is None else weight[test]
         for target in targets:
             y = target[train]
-            if loss == "logistic" and np.ptp(y if inside is None else y[inside > 0]) == 0:
-                raise ValueError("a fold has rows of one class only: use fewer folds, or stratified ones")
-            delta = huber_delta(y) if loss == "huber" else np.inf
+            seen = y if inside is None else y[inside > 0]
+            if not seen.size:
+                raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
+            if loss == "logistic" and np.ptp(seen) == 0:
+                raise ValueError("a class is missing from the training rows of a fold: use fewer folds, or stratified ones")
+            delta = _delta(loss, y, inside)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 path = self._path(X[train], y, inside, loss, ks)
             terms = [error_terms(loss, target[test], X[test] @ fit.coef + fit.intercept, delta) for fit in path]
-            errors += np.array([np.average(term, weights=outside) if outside.any() else np.mean(term) for term in terms])
+            errors += np.array([np.average(term, weights=outside) for term in terms])
         return errors
 
 

@@ -36,7 +36,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         group's weights may sum to, one number or a mapping from group to number.
     previous_weights, turnover_cost : weights before (an array, or a mapping from name to weight), and what a unit of trade costs.
     C : a ksparse set for the weights instead of budget, bounds and groups, such as a `ks.Polyhedron`.
-    method, n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`.
+    n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         }
         options |= {"verbose": self.verbose, "callback": task.callback}
         result = self._track(X, y, k, n, names, options) if y is not None else self._balance(assets, k, n, names, held, options)
-        if result.status is Status.UNBOUNDED:
+        if result.status is Status.UNBOUNDED or (result.status is Status.NUMERICAL_TROUBLE and not result.maxcv <= 1e-6):
             raise ValueError("some portfolio has no risk and as much return as one likes: use long_only, or max_weight")
         warn_of_limit(result, type(self).__name__)
         self.weights_, self.result_ = np.asarray(result.x, dtype=float), result
@@ -140,9 +140,12 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
 
     def _held(self, n: int, names: Any) -> Vector | None:
         given = self.previous_weights
-        check_number(self.turnover_cost, "turnover_cost", at_least=0)
+        if check_number(self.turnover_cost, "turnover_cost", at_least=0) > 0 and given is None:
+            raise ValueError("turnover_cost needs previous_weights to trade from")
         if given is None:
             return None
+        if names is not None and hasattr(given, "to_dict"):  # a Series: its own names count, not its order
+            given = given.to_dict()
         if isinstance(given, Mapping):
             held = np.zeros(n)
             held[positions(list(given), "previous_weights", n, names)] = 0.0  # each name is one of ours
@@ -163,13 +166,20 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         if isinstance(self.groups, Mapping):
             members = {group: positions(assets, "groups", n, names) for group, assets in self.groups.items()}
         else:
-            labels = list(self.groups)
+            named = names is not None and hasattr(self.groups, "to_dict")  # a Series: its own names count, not its order
+            known = self.groups.to_dict() if named else {}
+            lacking = [name for name in names if name not in known] if named else []
+            if lacking:
+                raise ValueError(f"groups must hold a label for every asset, {lacking[0]!r} has none")
+            labels = [known[name] for name in names] if named else list(self.groups)
             if len(labels) != n:
                 raise ValueError(f"groups must hold one label per asset, {n}, got {len(labels)}")
             members = {group: np.array([i for i, label in enumerate(labels) if label == group]) for group in dict.fromkeys(labels)}
         caps = self.group_caps
         if isinstance(caps, numbers.Real):
             caps = dict.fromkeys(members, caps)
+        if not isinstance(caps, Mapping):
+            raise TypeError(f"group_caps must be one number or a mapping from group to number, got {type(caps).__name__}")
         unknown = [group for group in caps if group not in members]
         if unknown:
             raise ValueError(f"group_caps names {unknown[0]!r}, which is not among the groups")

@@ -101,3 +101,5 @@ def require_loss(loss: str, allowed: tuple[str, ...], y: Any) -> None:
         raise ValueError(f"loss must be one of {', '.join(allowed)}, got {loss!r}")
     if loss == "poisson" and np.min(y) < 0:
         raise ValueError(f"y must hold counts >= 0 for the poisson loss, got {np.min(y):g}")
+    if loss == "poisson" and np.max(y) == 0:
+        raise ValueError("y is 0 in every row: the poisson loss then has no minimum")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ksparse.errors import UnboundedError
-from ksparse.sets import ConvexSet, L1Ball, L2Ball, Linear
+from ksparse.sets import ConvexSet, L1Ball, L2Ball, Linear, NonnegativeBall
 from ksparse.sets.base import Vector
 from ksparse.sets.qp import solve_qp, solve_symmetric
+
+EXCHANGES = 200  # of free and fixed entries on the nonnegative ball
 
 
 def can_minimize_quadratic(C: ConvexSet, n: int) -> bool:
     """Whether `minimize_quadratic` knows the set."""
-    return isinstance(C, L2Ball | L1Ball) or C.linear(n) is not None
+    return isinstance(C, L2Ball | L1Ball | NonnegativeBall) or C.linear(n) is not None
 
 
 def minimize_quadratic(H: Vector, c: Vector, C: ConvexSet, near: Vector) -> Vector | None:
@@ -22,6 +24,8 @@ def minimize_quadratic(H: Vector, c: Vector, C: ConvexSet, near: Vector) -> Vect
     """
     if isinstance(C, L2Ball):
         return minimize_on_ball(H, c, C.radius, near)
+    if isinstance(C, NonnegativeBall):
+        return _on_nonnegative_ball(H, c, C.radius, near)
     if isinstance(C, L1Ball):
         return _on_l1_ball(H, c, C.radius)
     linear = C.linear(c.size)
@@ -66,6 +70,27 @@ def _on_l1_ball(H: Vector, c: Vector, radius: float) -> Vector | None:
     split = solve_qp(np.block([[H, -H], [-H, H]]), np.concatenate([c, -c]), Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=radius)).x
     x = split[:n] - split[n:]
     return np.asarray(x * min(1.0, radius / max(float(np.abs(x).sum()), 1e-300)))
+
+
+def _on_nonnegative_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector | None:
+    """The ball on the entries that are free, which are exchanged by the signs of x and of the gradient; None where that cycles.
+
+    A point that keeps its signs and pulls no entry up from 0 is optimal if H is positive semidefinite, and stationary if not.
+    """
+    free = near > 0 if (near > 0).any() else c < 0
+    for _ in range(EXCHANGES):
+        x = np.zeros_like(c)
+        if free.any():
+            x[free] = minimize_on_ball(H[np.ix_(free, free)], c[free], radius, near[free])
+        if x.min(initial=0.0) < 0:
+            free[np.argmin(x)] = False
+            continue
+        gradient = np.where(free, 0.0, H @ x + c)
+        size = max(float(np.abs(H @ x).max(initial=0.0)), float(np.abs(c).max(initial=0.0)))
+        if gradient.min(initial=0.0) >= -1e-12 * size:
+            return x
+        free[np.argmin(gradient)] = True
+    return None
 
 
 def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:

@@ -60,7 +60,8 @@ def seats(task: Task, size: Vector) -> Vector | None:
 
 def feasible_candidate(task: Task, start: Start) -> Candidate | None:
     """The start's support evaluated; with a floor, where k seats are more than fit, as many of its best members as do."""
-    hint = None if start.point is None else Candidate(start.support, start.point[start.support], np.inf, np.zeros(0), np.zeros(0))
+    rows = np.zeros(0 if task.linear is None else task.linear.h.size)
+    hint = None if start.point is None else Candidate(start.support, start.point[start.support], np.inf, np.zeros(start.support.size), rows)
     candidate = task.evaluate(start.support, hint)
     members = start.support
     while candidate is None and task.floor and members.size > max(1, task.forced.size):
