@@ -1,0 +1,61 @@
+"""Sparse components: the ordinary ones where all loadings are allowed, honest where not."""
+
+import numpy as np
+import pytest
+
+from ksparse.estimators import (
+    SparsePCA,
+)
+
+
+@pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])
+def test_components_with_all_loadings_are_the_ordinary_ones(deflation, rng):
+    X = rng.standard_normal((50, 8)) @ rng.standard_normal((8, 8)) + 3.0
+    model = SparsePCA(3, k=8, deflation=deflation).fit(X)
+    values, vectors = np.linalg.eigh(np.corrcoef(X.T))
+    np.testing.assert_allclose(model.explained_variance_, values[::-1][:3], rtol=1e-5)
+    np.testing.assert_allclose(np.abs(model.components_ @ vectors[:, ::-1][:, :3]), np.eye(3), atol=1e-3)
+    np.testing.assert_allclose(model.explained_variance_ratio_, values[::-1][:3] / 8, rtol=1e-5)
+    scores = model.transform(X)
+    np.testing.assert_allclose(scores.var(axis=0, ddof=1), values[::-1][:3], rtol=1e-5)
+    back = SparsePCA(8, k=8).fit(X)
+    np.testing.assert_allclose(back.inverse_transform(back.transform(X)), X, atol=1e-6)
+
+
+@pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_components_are_sparse_and_honest(deflation, nonnegative, rng):
+    X = rng.standard_normal((25, 40)) + rng.standard_normal((25, 1))
+    model = SparsePCA(3, k=[6, 4, 9], nonnegative=nonnegative, deflation=deflation, scale=False).fit(X)
+    assert (np.count_nonzero(model.components_, axis=1) <= [6, 4, 9]).all()
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1.0)
+    assert not nonnegative or model.components_.min() >= 0
+    scores = model.transform(X)
+    whole = np.linalg.norm(np.linalg.qr(scores - scores.mean(axis=0))[1].diagonal() / np.sqrt(24)) ** 2
+    assert model.explained_variance_.sum() == pytest.approx(whole)
+    assert model.explained_variance_ratio_.sum() <= 1
+    if deflation == "orthogonal" and not nonnegative:
+        assert model.explained_variance_[0] >= model.explained_variance_[1] * 0.5
+
+
+def test_hotelling_without_forming_the_matrix(rng, monkeypatch):
+    X = rng.standard_normal((20, 80))
+    formed = SparsePCA(2, k=6, deflation="hotelling").fit(X)
+    monkeypatch.setattr("ksparse.components.FORMED", 10)
+    np.testing.assert_allclose(SparsePCA(2, k=6, deflation="hotelling").fit(X).components_, formed.components_, atol=1e-8)
+
+
+def test_hotelling_goes_on_while_variance_is_left():
+    X = np.random.default_rng(0).standard_normal((6, 8))
+    model = SparsePCA(5, 3, deflation="hotelling").fit(X)
+    assert model.n_components_ == 5
+
+
+def test_pca_refuses_what_it_cannot_do(rng):
+    X = rng.standard_normal((10, 4))
+    with pytest.raises(ValueError, match="n_components=5 must be at most 4: n_samples=10, n_features=4"):
+        SparsePCA(5).fit(X)
+    with pytest.raises(ValueError, match="deflation must be one of projection, hotelling, orthogonal, got 'none'"):
+        SparsePCA(deflation="none").fit(X)
+    with pytest.raises(ValueError, match="k must be one number or 2, one per component, got 3"):
+        SparsePCA(2, k=[1, 2, 3]).fit(X)
