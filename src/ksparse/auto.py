@@ -22,6 +22,7 @@ from ksparse.result import Result, Status
 from ksparse.sets.base import Vector
 from ksparse.support.component import prove_component, search_component
 from ksparse.support.generic import search_generic
+from ksparse.support.oscillate import oscillate
 from ksparse.support.progress import Progress
 from ksparse.support.search import Found, search
 from ksparse.support.starts import Start, all_supports, feasible_candidate, kicked, seats, starts
@@ -128,6 +129,7 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
                 tell(progress)
             if task.expired and progress.best is not None:
                 return progress, Status.TIME_LIMIT
+        _oscillate(task, progress, started, tell)
         _restart(task, progress, plan, seeds, started, tell)
     except StopIteration:
         status = Status.CALLBACK_STOP
@@ -188,6 +190,15 @@ def try_all(task: Task, progress: Progress, started: float) -> bool:
     found = Found(progress.best, 0, task.certifying or task.component)
     progress.take("enumeration", found, time.perf_counter() - started)
     return True
+
+
+def _oscillate(task: Task, progress: Progress, started: float, tell: Callable[[Progress], None]) -> None:
+    """From the best so far to other k and back."""
+    if task.component or progress.best is None:
+        return
+    for name, found in oscillate(task, progress.best, local_search):
+        progress.take(name, found, time.perf_counter() - started)
+        tell(progress)
 
 
 def _restart(

@@ -24,16 +24,14 @@ from ksparse.problem import Problem
 from ksparse.report import Lines, logger
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet
-from ksparse.support.gains import drop_losses
+from ksparse.support.oscillate import shrunk
 from ksparse.support.progress import Progress
-from ksparse.support.search import certified_factor
 from ksparse.support.task import Candidate, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ROUNDS = 3  # down and up at most
-LEAVERS = 3  # members tried in turn where one has to go
 Vector = np.ndarray[Any, Any]
 
 
@@ -232,27 +230,3 @@ class _Walk:
                 result = replace(result, x=results[-1].x, fun=results[-1].fun, support=results[-1].support, maxcv=results[-1].maxcv)
             results.append(result)
         return results
-
-
-def shrunk(at: Candidate | None, task: Task) -> Candidate | None:
-    """A candidate with members taken out until k are left: each time the one that costs least of those the model thinks cheapest."""
-    while at is not None and at.support.size > task.k:
-        order = [j for j in np.argsort(_costs(at, task), kind="stable") if at.support[j] not in task.forced]
-        best: Candidate | None = None
-        for tried, j in enumerate(order):
-            if best is not None and tried >= LEAVERS:
-                break
-            candidate = task.evaluate(np.delete(at.support, j), at)
-            if candidate is not None and (best is None or candidate.value < best.value):
-                best = candidate
-        at = best
-    return at
-
-
-def _costs(at: Candidate, task: Task) -> Vector:
-    """What each member's leaving costs, by the model; without one, the size of its entry."""
-    model = None if task.component else task.ranking_model(at)
-    if model is None:
-        return np.abs(at.x)
-    found, _ = certified_factor(task, model, at)
-    return drop_losses(found)
