@@ -16,17 +16,18 @@ from ksparse.support.search import Found, certified_factor
 from ksparse.support.task import Candidate, Task
 
 LEAVERS = 3  # members tried in turn where one has to go
-DEPTHS = (8, 4, 2)  # d is k over these
-ROUNDS = 3
+DEPTHS, ROUNDS = (8, 4, 2), 3  # d is k over these
+LARGE = 200_000  # members times variables beyond which one round of the middle depth is all that pays
 Search = Callable[[Task, Candidate], Found]
 
 
 def oscillate(task: Task, best: Candidate, search: Search) -> Iterator[tuple[str, Found]]:
     """Answers by way of k + d and k − d, each from the best so far, until a round of all depths brings nothing."""
     room = int(task.allowed.sum())
-    for _ in range(ROUNDS):
+    depths, rounds = (DEPTHS, ROUNDS) if task.k * task.n <= LARGE else (DEPTHS[1:2], 1)
+    for _ in range(rounds):
         before = best.value
-        for d in dict.fromkeys(max(1, task.k // depth) for depth in DEPTHS):
+        for d in dict.fromkeys(max(1, task.k // depth) for depth in depths):
             for name, k in ((f"by k + {d}", min(task.k + d, room)), (f"by k - {d}", max(task.k - d, 1, task.forced.size))):
                 if task.expired or k == task.k:
                     continue
