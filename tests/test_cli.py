@@ -1,12 +1,8 @@
-"""The command line as people use it: the real entry point in a process of its own, on real files, good and bad."""
+"""The commands for tables as people use them: real files, good and bad."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,15 +14,7 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("clarabel", reason="Clarabel is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
-
-
-def ksparse(*arguments, cwd, expect=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "ksparse", *map(str, arguments)], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == expect, done.stdout + done.stderr
-    return done
+from command import ENVIRONMENT, ksparse  # noqa: E402
 
 
 @pytest.fixture
@@ -382,103 +370,3 @@ def test_an_unbounded_portfolio_is_no_answer(tmp_path):
     assert not (tmp_path / "w.csv").exists()
     pd.DataFrame({"only": [1.0, 2.0, 1.5]}).to_csv(tmp_path / "one.csv", index=False)
     assert "100.00 %" in ksparse("portfolio", "one.csv", "-k", 1, cwd=tmp_path).stdout
-
-
-# --- demo, help ---
-
-
-def test_demo_leaves_a_table_and_two_pictures(tmp_path):
-    done = ksparse("demo", cwd=tmp_path)
-    for word in ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto", "pit props", "portfolio", "regression"):
-        assert word in done.stdout
-    assert "auto has the best objective: holds on 3 of 3 instances." in done.stdout
-    pictures = sorted(path.name for path in (tmp_path / "ksparse-demo").iterdir())
-    assert pictures == ["portfolio.png", "quality_and_time.png"]
-    assert "ksparse-demo" in done.stdout
-    assert "exists" in ksparse("demo", cwd=tmp_path, expect=2).stderr
-
-
-def test_help_version_and_no_command(tmp_path):
-    assert ksparse("--version", cwd=tmp_path).stdout.strip() == f"ksparse {ks.__version__}"
-    assert "reproduce" in ksparse("--help", cwd=tmp_path).stdout
-    for command in ("demo", "reproduce", "regress", "pca", "portfolio"):
-        text = ksparse(command, "--help", cwd=tmp_path).stdout
-        assert f"Example: ksparse {command}" in text
-        assert "Exit codes: 0 solved, 2 bad input" in text
-    assert "COMMAND" in ksparse(cwd=tmp_path, expect=2).stderr
-    script = Path(sys.executable).with_name("ksparse")
-    assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith("ksparse ")
-
-
-# --- reproduce ---
-
-
-def test_reproduce_writes_tables_pictures_and_report(tmp_path):
-    done = ksparse("reproduce", "table2", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
-    assert "pDCAe has the best F" in done.stdout
-    assert "table2 · 720 x 2560 · pDCAe" in done.stderr  # progress, on standard error
-    out = tmp_path / "r"
-    assert {path.name for path in out.iterdir()} == {
-        "rows", "run.json", "report.html", "table2.csv", "table2.png", "pitprops.csv", "pitprops.png", "pitprops_weights.csv",
-    }  # fmt: skip
-    assert len(pd.read_csv(out / "table2.csv")) == 3
-    assert len(pd.read_csv(out / "pitprops.csv")) == 5 * 30
-    assert "ksparse reproduce table2 pitprops --quick" in (out / "report.html").read_text()
-    answer = json.loads(ksparse("reproduce", "table2", "--quick", "--out", "r", "--json", cwd=tmp_path).stdout)
-    assert [row["method"] for row in answer["rows"]] == ["APDCA fix", "APDCA bt", "pDCAe"]
-
-
-def test_reproduce_leaves_other_peoples_folders_alone(tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    done = ksparse("reproduce", "table2", "--quick", "--out", "mine", cwd=tmp_path, expect=2)
-    assert "mine is not empty and not from an earlier run" in done.stderr
-    assert "invalid choice: 'table9'" in ksparse("reproduce", "table9", cwd=tmp_path, expect=2).stderr
-    assert "--limit must be > 0" in ksparse("reproduce", "--limit", "0", cwd=tmp_path, expect=2).stderr
-    (tmp_path / "file").write_text("")
-    assert "file is a file" in ksparse("reproduce", "--out", "file", cwd=tmp_path, expect=2).stderr
-
-
-def test_a_smaller_run_in_the_same_folder_takes_nothing_away(tmp_path):
-    ksparse("reproduce", "table2", "--quick", "--out", "r", cwd=tmp_path)
-    ksparse("reproduce", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
-    report = (tmp_path / "r" / "report.html").read_text()
-    assert 'id="table2"' in report
-    assert 'id="pitprops"' in report
-
-
-def test_a_row_that_hits_the_limit_says_so(tmp_path):
-    done = ksparse("reproduce", "table2", "--quick", "--limit", "0.1", "--out", "r", cwd=tmp_path, expect=4)
-    assert "limit of 0.1 s reached" in done.stdout
-    assert pd.read_csv(tmp_path / "r" / "table2.csv")["objective"].notna().all()
-    assert "limit of 0.1 s reached" in (tmp_path / "r" / "report.html").read_text()
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
-def test_reproduce_goes_on_after_being_stopped(how, tmp_path):
-    command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "table2", "--quick", "--out", "r"]
-    running = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    rows = tmp_path / "r" / "rows"
-    end = time.monotonic() + 120
-    while time.monotonic() < end and len(list(rows.glob("*.json"))) < 20:
-        time.sleep(0.005)
-    running.send_signal(how)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)
-    if how == signal.SIGINT:
-        assert "the same command goes on from there" in said
-        assert len(pd.read_csv(tmp_path / "r" / "pitprops.csv")) >= 17  # and three rows of Table 2
-    before = {path.name: (path.stat().st_mtime_ns, path.read_text()) for path in rows.glob("*.json")}
-    assert 20 <= len(before) < 153
-    for _, text in before.values():
-        json.loads(text)  # whole
-    for path in (tmp_path / "r").glob("*.csv"):
-        pd.read_csv(path)
-    ksparse("reproduce", "pitprops", "table2", "--quick", "--out", "r", cwd=tmp_path)
-    after = {path.name: path.stat().st_mtime_ns for path in rows.glob("*.json")}
-    assert len(after) == 153
-    assert all(after[name] == mtime for name, (mtime, _) in before.items())  # nothing was done twice
-    table = pd.read_csv(tmp_path / "r" / "pitprops.csv")
-    assert len(table) == 150
-    assert not table.duplicated(["method", "seed", "repetition"]).any()
-    assert [path for path in (tmp_path / "r").rglob("*") if path.name.endswith(".part")] == []
