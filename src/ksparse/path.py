@@ -227,6 +227,7 @@ class _Walk:
             call = replace(self.call, k=k, started=began - self.spent[k])
             result = judge_auto(call, task, progress, status, self.kind)
             if results and result.fun > results[-1].fun:
-                result = replace(result, x=results[-1].x, fun=results[-1].fun, support=results[-1].support, maxcv=results[-1].maxcv)
+                below = results[-1]
+                result = replace(result, x=below.x, fun=below.fun, support=below.support, maxcv=below.maxcv, residual=below.residual)
             results.append(result)
         return results

@@ -253,8 +253,7 @@ def _program(wanted: Portfolio, support: Vector, floor: Vector | None) -> Vector
 
 def _largest_return(r: Vector, most: float) -> float:
     """The largest mean return of weights in [0, most] that sum to 1: the best assets, filled up one by one."""
-    left, total = 1.0, 0.0
-    for mean in np.sort(r)[::-1]:
-        weight = min(most, left)
-        left, total = left - weight, total + weight * float(mean)
-    return total if left <= 1e-12 else -np.inf
+    if most >= 1.0:
+        return float(r.max())
+    weights = np.clip(1.0 - most * np.arange(r.size), 0.0, most)
+    return float(np.sort(r)[::-1] @ weights) if weights.sum() >= 1.0 - 1e-12 else -np.inf

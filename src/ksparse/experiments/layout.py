@@ -59,8 +59,8 @@ def lay_out(table: pd.DataFrame) -> Layout:
     """The table of Tables 2–5 on a page."""
     rows = summary(table)
     shown = [column for column in _COLUMNS if rows[column[0]].notna().any() or rows[f"paper_{column[0]}"].notna().any()]
-    paper = [column for column in shown if rows[f"paper_{column[0]}"].notna().any()]
     extra = [column for column in _EXTRA if rows[column[0]].notna().any() and (column[0] != "time_all" or rows["rho"].notna().any())]
+    paper = [column for column in [*shown, *extra] if f"paper_{column[0]}" in rows and rows[f"paper_{column[0]}"].notna().any()]
     headings = [heading for _, heading, _ in [*shown, *extra]] + [f"{PAPER}{heading}" for _, heading, _ in paper]
     lines, above = [], None
     for _, row in rows.iterrows():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 
 from ksparse.experiments.row import Figures
 
@@ -59,14 +59,12 @@ PAPER = {
     for table, text in {"table2": _TABLE2, "table3": _TABLE3, "table4": _TABLE4, "table5": _TABLE5}.items()
     for key, value in _parse(table, text).items()
 }
-PAPER_TIME_L = {"720 x 2560": 0.3, "1440 x 5120": 2.2, "2160 x 7680": 2.4, "2880 x 10240": 4.7, "3600 x 12800": 8.1}  # t_L of Table 2
+_TIME_L = {"720 x 2560": 0.3, "1440 x 5120": 2.2, "2160 x 7680": 2.4, "2880 x 10240": 4.7, "3600 x 12800": 8.1}  # t_L of Table 2
+for _instance, _seconds in _TIME_L.items():
+    for _method in ("APDCA fix", "pDCAe"):
+        PAPER["table2", _instance, _method] = replace(PAPER["table2", _instance, _method], time_lipschitz=_seconds)
 
 
 def figures(table: str, instance: str, method: str) -> Figures:
     """The paper's figures for a row, all nan where it has none."""
     return PAPER.get((table, instance, method), Figures())
-
-
-def printed(figure: Figures) -> bool:
-    """Whether the paper has this row."""
-    return not math.isnan(figure.objective)

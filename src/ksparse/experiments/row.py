@@ -23,6 +23,7 @@ class Figures:
     mean_return: float = math.nan
     time: float = math.nan
     iterations: float = math.nan
+    time_lipschitz: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,15 @@ class Row:
         return self.status == Status.TIME_LIMIT.name
 
     def to_json(self) -> dict[str, Any]:
-        """Plain types, None for nan."""
-        return _none_for_nan(asdict(self))  # type: ignore[no-any-return]
+        """Plain types, None for nan; without the paper's figures, which are known."""
+        return _none_for_nan({name: value for name, value in asdict(self).items() if name != "paper"})  # type: ignore[no-any-return]
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Row:
         """The inverse of `to_json`."""
         numbers = {f.name for f in fields(cls) if f.type == "float"}
         values: dict[str, Any] = {name: math.nan if value is None and name in numbers else value for name, value in stored.items()}
-        values["paper"] = Figures(**{name: math.nan if value is None else value for name, value in stored["paper"].items()})
+        values.pop("paper", None)
         return cls(**values)
 
 

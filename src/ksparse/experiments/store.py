@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ksparse.atomic import sweep, write_atomically
+from ksparse.experiments.paper import figures
 from ksparse.experiments.row import Row
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class Store:
             stored = json.loads(self.path(job).read_text(encoding="utf-8"))
             if stored["settings"] != json.loads(json.dumps(job.settings)) or (stored["limited"] and stored["limit"] < limit):
                 return None
-            return Row.from_json(stored["row"])
+            return _with_paper(Row.from_json(stored["row"]))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, AttributeError):  # a file of another version, or not ours: do the job again
@@ -43,7 +45,7 @@ class Store:
         found = []
         for path in sorted(self.folder.glob("*.json")):
             try:
-                row = Row.from_json(json.loads(path.read_text(encoding="utf-8"))["row"])
+                row = _with_paper(Row.from_json(json.loads(path.read_text(encoding="utf-8"))["row"]))
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 continue
             if row.table == table:
@@ -53,3 +55,8 @@ class Store:
     def put(self, job: Job, limit: float, row: Row) -> None:
         stored = {"settings": job.settings, "limit": limit, "limited": row.limited, "row": row.to_json()}
         write_atomically(self.path(job), json.dumps(stored))
+
+
+def _with_paper(row: Row) -> Row:
+    """The row beside the paper's figures, which are looked up and not stored."""
+    return replace(row, paper=figures(row.table, row.instance, row.method))
