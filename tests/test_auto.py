@@ -248,7 +248,8 @@ def test_verbose_lists_the_starts(regression, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert out.startswith("ksparse auto: LeastSquares over WholeSpace, at most 6 of 40 variables")
     assert "greedy" in out
-    assert "apdca, rho = " in out
+    assert "descent" in out
+    assert "proof" in out
     assert "swap-optimal" in out
 
 

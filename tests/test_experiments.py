@@ -48,7 +48,7 @@ def test_table_5_beside_the_paper():
     first = table[table["seed"] == 0].set_index("method")
     assert (table["cardinality"] <= 20).all()
     assert (table["violation"] == 0).all()
-    assert first["objective"]["auto"] == pytest.approx(0.1559, abs=1e-4)  # SPEC's best known
+    assert first["objective"]["auto"] <= 0.1560  # the best of many starts that was known before
     assert first["paper_objective"]["l2-PDCA"] == 0.148
     assert first["paper_iterations"]["MIP-DCA"] == 3
     assert np.isnan(first["paper_objective"]["auto"])

@@ -198,12 +198,11 @@ def test_a_proof_for_components_is_one(rng):
             assert one_exchange_away(task, found.best) >= found.best.value * (1 + 1e-9)
 
 
-def test_a_way_by_other_k_leaves_a_swap_optimal_support():
-    """Table 5, i = 1, seed 1: the starts and restarts alone end at 0.1877, swap-optimal; by way of other k it goes on to 0.1828."""
+def test_ways_out_of_a_swap_optimal_support_are_found():
+    """Table 5, i = 1, seed 1: the descent alone ends at 0.197; by way of other k and by kicks it goes on to 0.180."""
     data = table5(1, seed=1)
     result = ks.minimize(ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative), n_restarts=0)
-    before = min(row["fun"] for row in result.outcomes if not row["start"].startswith("by k"))
-    after = [row["fun"] for row in result.outcomes if row["start"].startswith("by k")]
-    assert after
-    assert min(after) < before * 0.99
-    assert result.fun == pytest.approx(min(after))
+    values = {row["start"]: row["fun"] for row in result.outcomes}
+    assert any(start.startswith(("by k", "kick")) for start in values)
+    assert result.fun < 0.95 * values["descent"]
+    assert result.fun == pytest.approx(min(values.values()))

@@ -21,12 +21,14 @@ from ksparse.problem import Problem
 from ksparse.result import Result, Status
 from ksparse.sets.base import Vector
 from ksparse.support.component import prove_component, search_component
+from ksparse.support.exchange import descend, descend_alone, explore
 from ksparse.support.generic import search_generic
 from ksparse.support.oscillate import oscillate
 from ksparse.support.progress import Progress
 from ksparse.support.search import Found, search
-from ksparse.support.starts import Start, all_supports, feasible_candidate, kicked, seats, starts
+from ksparse.support.starts import Start, all_supports, cheap_starts, feasible_candidate, first_order_starts, kicked, seats
 from ksparse.support.task import Candidate, Task
+from ksparse.threads import one_thread
 
 N_RESTARTS = 4  # perturbed restarts unless told otherwise
 START_TOL = 1e-4  # relative change of F at which a first-order start has done its part
@@ -39,7 +41,7 @@ def local_search(task: Task, candidate: Candidate) -> Found:
     if task.component:
         return search_component(task, candidate)
     if task.ranks:
-        return search(task, candidate)
+        return search(task, descend(task, candidate) if task.exchangeable else candidate)
     return search_generic(task, candidate)
 
 
@@ -55,7 +57,7 @@ class Plan:
 
 def make_plan(task: Task, n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
     """The plan that the arguments describe."""
-    usual = 0 if task.component else N_RESTARTS  # a component's starts are many random ones already
+    usual = 0 if task.component or task.exchangeable else N_RESTARTS  # a component's starts are random, an exchange kicks by itself
     return Plan(
         n_restarts=usual if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
         n_jobs=n_jobs,
@@ -120,16 +122,18 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
             return progress, Status.OPTIMAL if task.certifying or task.component else Status.STATIONARY
         seeds = np.random.SeedSequence(plan.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
-        for start in starts(task, call.loss, task.C, call.x0, begin, rng, stopping, plan.weights):
-            progress.iterations += start.iterations
-            progress.products += start.products
-            candidate = feasible_candidate(task, start)
-            if candidate is not None:
-                progress.take(start.name, local_search(task, candidate), time.perf_counter() - started)
-                tell(progress)
-            if task.expired and progress.best is not None:
-                return progress, Status.TIME_LIMIT
-        _oscillate(task, progress, started, tell)
+        exchanging = task.exchangeable
+        for start in cheap_starts(task, call.x0, rng):
+            _from_start(task, progress, start, descend_alone if exchanging else local_search, started, tell)
+        if exchanging:
+            _explore(task, progress, rng, started, tell)
+        if not task.component and (progress.best is None or plan.weights is not None or not exchanging):
+            for start in first_order_starts(task, call.loss, task.C, begin, stopping, plan.weights):
+                if task.expired and progress.best is not None:
+                    return progress, Status.TIME_LIMIT
+                _from_start(task, progress, start, local_search, started, tell)
+        if not exchanging:
+            _oscillate(task, progress, started, tell)
         _restart(task, progress, plan, seeds, started, tell)
     except StopIteration:
         status = Status.CALLBACK_STOP
@@ -144,6 +148,36 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
             f"no point of C = {call.C} with at most k = {task.k} nonzeros{_sized(task)} was found that meets every constraint"
         )
     return progress, conclude(task, progress, status)
+
+
+def _from_start(
+    task: Task,
+    progress: Progress,
+    start: Start,
+    improve: Callable[[Task, Candidate], Found],
+    started: float,
+    tell: Callable[[Progress], None],
+) -> None:
+    """Search from one start."""
+    progress.iterations += start.iterations
+    progress.products += start.products
+    candidate = feasible_candidate(task, start)
+    if candidate is not None:
+        progress.take(start.name, improve(task, candidate), time.perf_counter() - started)
+        tell(progress)
+
+
+def _explore(task: Task, progress: Progress, rng: np.random.Generator, started: float, tell: Callable[[Progress], None]) -> None:
+    """Exchanges from the best so far; at the end the proof, which may find one more exchange and then goes on from there."""
+    if progress.best is None:
+        return
+    with one_thread():
+        for name, found in explore(task, progress.best, rng):
+            progress.take(name, found, time.perf_counter() - started)
+            tell(progress)
+    if not task.expired:
+        progress.take("proof", search(task, progress.best), time.perf_counter() - started)
+        tell(progress)
 
 
 def conclude(task: Task, progress: Progress, status: Status) -> Status:

@@ -18,16 +18,18 @@ from ksparse.losses import DataFit, LeastSquares, Loss, QuadraticForm
 from ksparse.losses.matrix import columns, dense
 from ksparse.losses.standardize import Centred
 from ksparse.sets.base import Vector
+from ksparse.threads import all_threads, in_threads
 
 MEMORY = 2**28  # bytes of remembered columns
+AHEAD = 16  # columns fetched at a time, at first
 
 
 class Model:
     """½xᵀHx − rᵀx + constant."""
 
-    def __init__(self, n: int, r: Vector, diagonal: Vector, constant: float, take_columns: Callable[[Vector], Vector]) -> None:
+    def __init__(self, n: int, r: Vector, diagonal: Vector, constant: float, take_rows: Callable[[Vector], Vector]) -> None:
         self.n, self.r, self.diagonal, self.constant = n, r, diagonal, constant
-        self._take = take_columns
+        self._take = take_rows
         self._rows: Vector = np.empty((0, n))  # H[:, j] as rows, for the j seen so far
         self._place = np.full(n, -1)  # where column j is remembered
         self._used = 0
@@ -45,6 +47,30 @@ class Model:
             places = self._places(support)
             return np.asarray(self._rows[np.ix_(places, support)])
 
+    def knows(self, i: int) -> bool:
+        """Whether column i is remembered."""
+        return bool(self._place[i] >= 0)
+
+    @property
+    def known(self) -> Vector:
+        """Which columns are remembered."""
+        return np.asarray(self._place >= 0)
+
+    @property
+    def ahead(self) -> int:
+        """How many columns to fetch where one is missing: a pass over the data costs the same for some, and who asked often asks again."""
+        return max(1, min(max(AHEAD, self._used // 4), MEMORY // (32 * self.n)))
+
+    def row(self, i: int) -> Vector:
+        """H[i, :], not to be changed."""
+        with self._lock:
+            return np.asarray(self._rows[self._places(np.array([i]))[0]])
+
+    def fetch(self, support: Vector) -> None:
+        """Remember columns, the missing ones by one pass over the data."""
+        with self._lock:
+            self._places(support)
+
     def _places(self, support: Vector) -> Vector:
         missing = support[self._place[support] < 0]
         if missing.size:
@@ -57,11 +83,10 @@ class Model:
             self._used = 0
             missing = support
         needed = self._used + missing.size
-        if needed > self._rows.shape[0]:
-            grown = np.empty((max(needed, min(2 * self._rows.shape[0], MEMORY // (8 * self.n))), self.n))
-            grown[: self._used] = self._rows[: self._used]
-            self._rows = grown
-        self._rows[self._used : needed] = self._take(missing).T
+        if needed > self._rows.shape[0]:  # once for all: memory that is not written to costs nothing
+            self._rows = np.empty((max(needed, min(self.n, MEMORY // (8 * self.n))), self.n))
+        with all_threads():
+            self._rows[self._used : needed] = self._take(missing)
         self._place[missing] = np.arange(self._used, needed)
         self._used = needed
 
@@ -81,7 +106,7 @@ def quadratic_model(loss: Loss) -> Model | None:
         if loss.factored:
             return Model(_length(loss), r, factor * _diagonal(M, None), 0.0, lambda S: factor * _gram(M, None, S))
         diagonal = factor * (np.diag(M) if is_array(M) else _matrix_diagonal(M))
-        return Model(_length(loss), r, diagonal, 0.0, lambda S: factor * dense(columns(M, S)))
+        return Model(_length(loss), r, diagonal, 0.0, lambda S: factor * dense(columns(M, S)).T)  # H is symmetric
     return None
 
 
@@ -103,23 +128,23 @@ def _length(loss: Loss) -> int:
 
 
 def _gram(A: Any, w: Vector | None, support: Vector, ridge: Vector | None = None) -> Vector:
-    """AᵀDA[:, support], with the ridge on its diagonal: one pass over A."""
+    """(AᵀDA)[support, :], with the ridge on its diagonal: one pass over A."""
     found = _product(A, w, columns(A, support))
     if ridge is not None:
-        found[support, np.arange(support.size)] += ridge[support]
+        found[np.arange(support.size), support] += ridge[support]
     return found
 
 
 def _product(A: Any, w: Vector | None, cut: Any) -> Vector:
-    """AᵀD·cut."""
+    """cutᵀDA."""
     if scipy.sparse.issparse(cut):
         weighted = cut if w is None else scipy.sparse.diags_array(w) @ cut
-        return np.asarray((A.T @ weighted).toarray())
+        return np.asarray((weighted.T @ A).toarray())
     cut = dense(cut)
     weighted = cut if w is None else w[:, None] * cut
     if is_array(A) or scipy.sparse.issparse(A):
-        return np.asarray(A.T @ weighted)
-    return np.column_stack([A.T @ column for column in weighted.T])
+        return np.asarray(weighted.T @ A)
+    return np.array([A.T @ column for column in weighted.T])
 
 
 def _diagonal(A: Any, w: Vector | None, ridge: Vector | None = None) -> Vector:
@@ -132,9 +157,19 @@ def _diagonal(A: Any, w: Vector | None, ridge: Vector | None = None) -> Vector:
         squares = A.multiply(A)
         return np.asarray(squares.sum(axis=0) if w is None else squares.T @ w).ravel()
     if is_array(A):
-        return np.asarray(np.einsum("ij,ij->j", A, A) if w is None else np.einsum("ij,ij,i->j", A, A, w))
+        return _squared_columns(A, w)
     blocks = np.array_split(np.arange(A.shape[1]), max(1, A.shape[1] // 64))
     return np.concatenate([_diagonal(columns(A, block), w) for block in blocks])
+
+
+def _squared_columns(A: Vector, w: Vector | None) -> Vector:
+    """Σᵢ wᵢAᵢⱼ² for each column, the rows shared out to threads where there are many."""
+
+    def part(rows: slice) -> Vector:
+        block = A[rows]
+        return np.asarray(np.einsum("ij,ij->j", block, block) if w is None else np.einsum("ij,ij,i->j", block, block, w[rows]))
+
+    return np.asarray(sum(in_threads(part, A.shape[0])) if A.nbytes >= 2**24 else part(slice(None)))
 
 
 def _centred_diagonal(Z: Centred) -> Vector:

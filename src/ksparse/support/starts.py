@@ -83,20 +83,8 @@ def all_supports(task: Task) -> Iterator[Vector] | None:
     )
 
 
-def starts(
-    task: Task,
-    loss: Loss,
-    C: ConvexSet,
-    x0: Array | None,
-    begin: Array,
-    rng: np.random.Generator,
-    stopping: Stopping,
-    weights: list[float] | None,
-) -> Iterator[Start]:
-    """The supports to search from, cheapest first.
-
-    `loss`, `begin` and `x0` are in the user's own arrays; `weights` are those of the penalised starts, None for a choice by the data.
-    """
+def cheap_starts(task: Task, x0: Array | None, rng: np.random.Generator) -> Iterator[Start]:
+    """Where to begin without a first-order method: the user's point, and the smallest support (for a component: random ones)."""
     if x0 is not None:
         given = to_float64(x0)
         support = np.flatnonzero(given)
@@ -107,8 +95,17 @@ def starts(
     if task.component and isinstance(task.loss, QuadraticForm):
         for support in random_components(task.loss, task, COMPONENTS, rng)[:2]:
             yield Start("power iteration", support)
-        return
-    yield from _greedy(task)
+    else:
+        yield from _greedy(task)
+
+
+def first_order_starts(
+    task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None
+) -> Iterator[Start]:
+    """Where hard thresholding and APDCA end.
+
+    `loss` and `begin` are in the user's own arrays; `weights` are those of the penalised starts, None for a choice by the data.
+    """
     if C.has_joint:
         yield from _hard_thresholding(task, loss, C, begin, stopping)
     yield from _penalised(task, loss, C, begin, stopping, weights)

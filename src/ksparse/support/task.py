@@ -14,7 +14,7 @@ from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
 from ksparse.sets.base import Vector
 from ksparse.sets.qp import Active, Solution, solve_qp, solve_symmetric
 from ksparse.sets.scaling import unit_rows, unit_scales
-from ksparse.support.model import Model, model_at, quadratic_model
+from ksparse.support.model import MEMORY, Model, model_at, quadratic_model
 from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
 from ksparse.support.quadratic import minimize_on_ball
 
@@ -102,6 +102,21 @@ class Task:
         two_sided = self.allowed & (self.linear.lower < 0) & (self.linear.upper > 0)
         return not (self.floor and two_sided.any())  # a floor on either side of 0: which side, is a guess
 
+    @property
+    def seats_in_memory(self) -> int:
+        """How many rows of H a search may hold at once: up to twice k, so that it can go by way of more seats."""
+        return int(min(2 * self.k, self.allowed.sum(), max(0, MEMORY // (8 * self.n))))
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether a basis can be kept up to date: a convex quadratic under equations and signs, forced members free of sign."""
+        if not self.convex or self.model is None or self.linear is None or self.floor or self.linear.h.size:
+            return False
+        lower, upper = self.linear.lower, self.linear.upper
+        signs = np.isin(lower, (-np.inf, 0.0)).all() and np.isin(upper, (np.inf, 0.0)).all()
+        free = np.isinf(lower[self.forced]).all() and np.isinf(upper[self.forced]).all()
+        return bool(signs and free and self.seats_in_memory >= min(self.k, int(self.allowed.sum())))
+
     def ranking_model(self, candidate: Candidate) -> Model | None:
         """The second-order model at a candidate, φ itself if it is quadratic; None if the loss has none."""
         if self.model is not None:
@@ -153,7 +168,8 @@ class Task:
         if not self.C.contains(zero):
             return None
         rows = 0 if self.linear is None else self.linear.h.size
-        return Candidate(np.zeros(0, dtype=np.intp), np.zeros(0), self.loss.value(zero), np.zeros(0), np.zeros(rows))
+        value = self.loss.value(zero) if self.model is None else self.model.constant
+        return Candidate(np.zeros(0, dtype=np.intp), np.zeros(0), value, np.zeros(0), np.zeros(rows))
 
     def _leading_component(self, support: Vector, hint: Candidate | None) -> Candidate:
         """The leading eigenvector of V_SS, as long as the ball allows; its sign is free: the largest entry is positive."""

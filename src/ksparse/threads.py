@@ -1,0 +1,68 @@
+"""How many threads the linear algebra uses: one for many small products, all for a few large ones.
+
+Small products gain nothing from a second thread, and lose ten times their own time where another process holds its core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+_limits: list[Any] = []  # those in force, the innermost last
+
+
+@cache
+def _controller() -> Any:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One BLAS thread within."""
+    with _controller().limit(limits=1, user_api="blas") as limit:
+        _limits.append(limit)
+        try:
+            yield
+        finally:
+            _limits.remove(limit)
+
+
+@contextmanager
+def all_threads() -> Iterator[None]:
+    """As many as there were before `one_thread`, within."""
+    if not _limits:
+        yield
+        return
+    _limits[0].restore_original_limits()
+    try:
+        yield
+    finally:
+        for library in _controller().lib_controllers:
+            if library.user_api == "blas":
+                library.set_num_threads(1)
+
+
+def blas_threads() -> int:
+    """How many threads the linear algebra may use now."""
+    counts = [library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"]
+    return max(counts, default=1)
+
+
+def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
+    """`work` on parts of the rows, one part per thread that the linear algebra may use: for loops that are not its own."""
+    parts = max(1, min(blas_threads(), rows))
+    edges = np.linspace(0, rows, parts + 1).astype(int)
+    slices = [slice(begin, end) for begin, end in pairwise(edges)]
+    return [work(slices[0])] if parts == 1 else list(_pool(parts).map(work, slices))
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="ksparse")
