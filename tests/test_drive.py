@@ -41,7 +41,7 @@ def test_stops_by_step_length(loss):
 
 
 def test_stops_by_residual_and_says_stationary(loss):
-    result = ks.minimize_penalized(loss, ks.MCP(1.0, 2.0), tol=0.0, tol_residual=1e-8)
+    result = ks.minimize_penalized(loss, ks.MCP(1.0, 2.0), tol=0.0, stop="step", tol_residual=1e-8)
     assert result.status is Status.STATIONARY
     assert result.residual <= 1e-6
     assert result.trace.residual[-1] <= 1e-8 < result.trace.residual[1:-1].min()

@@ -49,12 +49,17 @@ class Stopping:
 class Run:
     """How a run ended."""
 
-    x: Array  # the best point
+    point: Point  # the best point
     last: Array  # the last point: where F no longer tells points apart, the one nearest to stationary
     status: Status
     nit: int
     l: float  # noqa: E741  # the last l
     trace: Trace
+
+    @property
+    def x(self) -> Array:
+        """The best point's x."""
+        return self.point.x
 
 
 class _Log:
@@ -80,14 +85,14 @@ class _Log:
 def drive(
     method: Method,
     problem: Problem,
-    x0: Array,
+    x0: Array | Point,
     stopping: Stopping,
     *,
     callback: Callable[..., Any] | None = None,
     verbose: int = 0,
     catch_interrupt: bool = True,
 ) -> Run:
-    """Run a method from x0, which is first moved into the domain of g1."""
+    """Run a method from x0, which is first moved into the domain of g1; a point is there already, and keeps what it knows of φ."""
     method.require(problem)
     loop = _Loop(method, problem, stopping, as_scipy_callback(callback))
     with Report(verbose) as report, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -108,7 +113,7 @@ def drive(
         assert loop.best is not None
         report.footer(status.message, loop.t, problem.F(loop.best), loop.log.elapsed)
     s = loop.s
-    return Run(loop.best.x, loop.best.x if s is None else s.x.x, status, loop.t, 1.0 if s is None else s.l, loop.log.trace())
+    return Run(loop.best, loop.best.x if s is None else s.x.x, status, loop.t, 1.0 if s is None else s.l, loop.log.trace())
 
 
 class _Loop:
@@ -121,9 +126,9 @@ class _Loop:
         self.best: Point | None = None
         self.s: Any = None
 
-    def begin(self, x0: Array) -> None:
+    def begin(self, x0: Array | Point) -> None:
         """The state at t = 0."""
-        self.start = self.best = self.mark = self.problem.enter(x0)
+        self.start = self.best = self.mark = self.problem.adopt(x0) if isinstance(x0, Point) else self.problem.enter(x0)
         self.problem.measure_scale(self.start)
         self.s = self.method.init(self.problem, self.start)
         self.log.add(self.problem.F(self.start), self.s, self.problem.products.total)

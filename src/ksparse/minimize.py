@@ -12,6 +12,7 @@ from ksparse.arrays import Array, namespace
 from ksparse.auto import make_plan, make_task, solve_auto
 from ksparse.call import Call
 from ksparse.checks import check_integer, check_vector
+from ksparse.continuation import continued
 from ksparse.drive import Stopping, drive
 from ksparse.judge import judge_penalized
 from ksparse.losses import Custom, Loss
@@ -31,6 +32,7 @@ def minimize_penalized(
     C: ConvexSet | None = None,
     method: str | Method = "apdca",
     step: str | StepRule = "backtracking",
+    continuation: bool = False,
     x0: Any = None,
     tol: float = 1e-5,
     tol_residual: float = 0.0,
@@ -46,6 +48,8 @@ def minimize_penalized(
     loss, penalty, C : φ, the DC penalty g, and a set (default: the whole space).
     method : "pdca", "apdca", "pdcae", "gist", "nmapg", or a method object with its own parameters.
     step : "backtracking", "fixed" (1/L), or a step rule; pdcae always steps 1/L.
+    continuation : solve for larger λ first, each a fourth of the last, from one answer to the next: far fewer steps where λ is small. For
+        penalties with λ‖x‖₁ in them (all but TopK2). The trace is that of the last λ.
     x0 : the start, moved into C; default 0, or 1/n in every entry where 0 is stationary for φ.
     tol, stop : stop when F changes by less than tol relative to itself (stop="objective"), or x by less than
         tol·max(1, ‖x‖) (stop="step"); default: the rule the paper uses with the method.
@@ -61,7 +65,11 @@ def minimize_penalized(
     chosen = resolve_method(method, step)
     stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
-    run = drive(chosen, problem, _first_point(problem) if start is None else start, stopping, callback=callback, verbose=verbose)
+    begin = _first_point(problem) if start is None else start
+    if continuation:
+        run = continued(chosen, problem, begin, stopping, callback, verbose)
+    else:
+        run = drive(chosen, problem, begin, stopping, callback=callback, verbose=verbose)
     return judge_penalized(problem, run, chosen, time.perf_counter() - started)
 
 

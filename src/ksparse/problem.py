@@ -110,6 +110,12 @@ class Problem:
         """x as a point, its image not yet computed."""
         return Point(self, x)
 
+    def adopt(self, point: Point) -> Point:
+        """A point of another problem with the same φ and C, with what it knows of φ."""
+        twin = Point(self, point.x, point._image)
+        twin._phi, twin._gradient = point._phi, point._gradient
+        return twin
+
     def f(self, point: Point) -> float:
         """f(x): φ and the smooth part of the penalty."""
         return point.phi + self.penalty.g1(point.x) if self.smooth else point.phi
@@ -190,6 +196,12 @@ class Problem:
             l = max(abs(self.curvature(point, self.point(pull / size))), 1e-30)  # noqa: E741
         z = self.prox_g1(point.x - pull / l, l)
         return self.relative(l * norm(z - point.x), gradient)
+
+    def with_penalty(self, penalty: Penalty) -> Problem:
+        """The same φ on the same C under another penalty, with the same counts."""
+        twin = Problem(self.loss, penalty, self.C, self.n, self.products)
+        twin._scale = self._scale
+        return twin
 
     @cached_property
     def whole(self) -> Problem:

@@ -1,7 +1,18 @@
 """Problems to try the methods on: the paper's generators, published tables, bundled data, and loaders of files you have."""
 
 from ksparse.datasets.bundled import breast_cancer, diabetes, digits
-from ksparse.datasets.files import MissingDataError, colon, communities, leukemia, orlib_index, orlib_portfolio, riboflavin, tokyo, unmixing
+from ksparse.datasets.files import (
+    MissingDataError,
+    colon,
+    communities,
+    leukemia,
+    orlib_index,
+    orlib_portfolio,
+    riboflavin,
+    sp500,
+    tokyo,
+    unmixing,
+)
 from ksparse.datasets.pit_props import pit_props
 from ksparse.datasets.portfolio import Assets, factor_model
 from ksparse.datasets.synthetic import SparseRegression, table2, table5
@@ -21,6 +32,7 @@ __all__ = [
     "orlib_portfolio",
     "pit_props",
     "riboflavin",
+    "sp500",
     "table2",
     "table5",
     "tokyo",

@@ -14,6 +14,7 @@ from ksparse.checks import check_integer
 from ksparse.datasets.portfolio import Assets
 
 FOLDER = "KSPARSE_DATA"
+SP500_IN_SAMPLE = 212  # weeks
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
@@ -45,6 +46,10 @@ FILES = {
         "tokyo_daily_returns_2148x1338.npz", ("returns", "codes", "dates"),
         "returns, 2148 daily returns of 1338 stocks of the Tokyo Stock Exchange, with codes and dates",
         "any provider of adjusted daily closes, such as Yahoo Finance",
+    ),
+    "sp500": DataFile(
+        "cesarone_sp500_n476.npz", ("prices",), "prices, 265 weekly prices of 476 stocks of the S&P 500",
+        "the public portfolio benchmarks of Cesarone, Scozzari and Tardella",
     ),
     "riboflavin": DataFile(
         "riboflavin_71x4088.npz", ("X", "y"), "X, 71 x 4088 log expression levels of Bacillus subtilis, and y, its riboflavin production",
@@ -137,6 +142,13 @@ def tokyo() -> Assets:
     """1338 Tokyo stocks on 2148 days, Nov 2013 – Sep 2022: the shape and the exchange of Table 4, another period."""
     arrays = read("tokyo")
     return Assets.from_returns(arrays["returns"].astype(float), [str(code) for code in arrays["codes"]])
+
+
+def sp500() -> Assets:
+    """476 stocks of the S&P 500: weekly log returns of the 212 weeks that its authors take as in sample."""
+    prices = read("sp500")["prices"].astype(float)
+    returns = np.diff(np.log(prices), axis=0)[:SP500_IN_SAMPLE]
+    return Assets.from_returns(returns, [f"asset {j}" for j in range(1, prices.shape[1] + 1)])
 
 
 def orlib_portfolio(i: int) -> Assets:

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm, take
 from ksparse.checks import check_matrix, check_number, check_vector
+from ksparse.losses import one_pass
 from ksparse.losses.base import Loss
 from ksparse.losses.matrix import columns, dense, kind_of, largest_gram_eigenvalue
 
@@ -103,17 +104,62 @@ class DataFit(Loss):
 
 
 class LeastSquares(DataFit):
-    """½‖Ax − b‖², with `sample_weight` ½ Σ wᵢ((Ax)ᵢ − bᵢ)², with `ridge` plus ½ Σ ρⱼxⱼ²."""
+    """½‖Ax − b‖², with `sample_weight` ½ Σ wᵢ((Ax)ᵢ − bᵢ)², with `ridge` plus ½ Σ ρⱼxⱼ².
+
+    Where one pass over A gives Ax and AᵀDAx together (see `one_pass`), both are the image: they are linear in x, so that a gradient too
+    is then a sum of gradients that are known, and a step of any method reads A once.
+    """
+
+    @property
+    def one_pass(self) -> bool:
+        """Whether the image holds AᵀDAx too."""
+        return one_pass.applies(self.A)
+
+    @property
+    def adjoint_cost(self) -> int:  # type: ignore[override]
+        """No product with the data for a gradient that came with the image."""
+        return 0 if self.one_pass else 1
+
+    @cached_property
+    def _pull(self) -> Array:
+        return self.A.T @ self._weighted(self.b)
+
+    def image(self, x: Array) -> Array:
+        return one_pass.both_products(self.A, self.weight, x) if self.one_pass else self.A @ x
+
+    def value(self, x: Array) -> float:
+        x = check_vector(x, "x", self.n, kind=self.kind)
+        return self.value_at(x, self.A @ x)  # of a pass for both products one half would be for nothing
 
     def h(self, image: Array) -> Array:
-        residual = image - self.b
+        residual = self.slope(image)
         return 0.5 * residual * residual
 
     def value_at(self, x: Array, image: Array) -> float:
-        return 0.5 * (sqnorm(image - self.b) + self._squares(x)) if self.weight is None else super().value_at(x, image)
+        return 0.5 * (sqnorm(self.slope(image)) + self._squares(x)) if self.weight is None else super().value_at(x, image)
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        if not self.one_pass:
+            return super().gradient_at(x, image)
+        pull = image[self.b.shape[0] :] - self._pull
+        return pull if self.ridge is None else pull + self.ridge * x
+
+    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
+        Ad = image_d[: self.b.shape[0]]
+        return (sqnorm(Ad) if self.weight is None else float(namespace(Ad).sum(self.weight * Ad * Ad))) + self._squares(d)
 
     def slope(self, image: Array) -> Array:
-        return image - self.b
+        return image[: self.b.shape[0]] - self.b
 
     def bend(self, image: Array) -> Array:
-        return namespace(image).ones_like(image)
+        return namespace(self.b).ones_like(self.b)
+
+    def restrict(self, support: np.ndarray[Any, Any]) -> Self:
+        cut = super().restrict(support)
+        cut.__dict__.pop("_pull", None)
+        return cut
+
+    def as_float64(self) -> Self:
+        twin = super().as_float64()
+        twin.__dict__.pop("_pull", None)
+        return twin

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ksparse.arrays import sqnorm
+from ksparse.arrays import dot, sqnorm
 from ksparse.checks import check_number
 from ksparse.problem import Point, Problem, require_prox
 from ksparse.steps import Backtracking, Memory, Step, StepRule, check_rule
@@ -53,6 +53,7 @@ class APDCA:
     rule: StepRule = field(default_factory=Backtracking)
     delta: float = 1e-5  # δ of the nonmonotone test
     eta: float = 0.8  # η ∈ (0, 1]: weight of the past in c
+    adaptive: bool = False  # whether the momentum starts anew when it points uphill, as in pDCAₑ; the paper leaves it open
     name: ClassVar[str] = "apdca"
     stop: ClassVar[str] = "objective"
     patience: ClassVar[int] = 1
@@ -79,4 +80,6 @@ class APDCA:
             v_step = self.rule.from_point(problem, s.x, s.x_memory)  # eq. (computev)
             l_x = v_step.l
             taken = min(z_step, v_step, key=lambda step: problem.F(step.z))  # eq. (APDCAbottom)
-        return s.advance(taken=taken, z=z, y=y, l_y=z_step.l, l_x=l_x, F_x=problem.F(taken.z), eta=self.eta)
+        after = s.advance(taken=taken, z=z, y=y, l_y=z_step.l, l_x=l_x, F_x=problem.F(taken.z), eta=self.eta)
+        uphill = self.adaptive and dot(y.x - z.x, z.x - s.x.x) > 0
+        return replace(after, x_prev=after.x, z=after.x, theta_prev=0.0, theta=1.0) if uphill else after

@@ -6,6 +6,8 @@ The prox of the whole g, which GIST and nmAPG need, is closed-form for every pen
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
+from typing import Self
 
 from ksparse.arrays import Array, keep, namespace, norm_1, norm_inf, zeros_like
 from ksparse.checks import check_number
@@ -94,6 +96,12 @@ class L1Based(Penalty):
 
     def weight_max(self, gradient: Array) -> float:
         return norm_inf(gradient)
+
+    def with_lam(self, lam: float) -> Self:
+        """The same penalty with another λ."""
+        twin = copy(self)
+        twin.lam = check_weight(lam)
+        return twin
 
     def __repr__(self) -> str:
         theta = getattr(self, "theta", None)

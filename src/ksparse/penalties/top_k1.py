@@ -12,8 +12,12 @@ class TopK1(L1Based):
     """ρ(‖x‖₁ − |||x|||_{k,1}), the second the sum of the k largest |xᵢ|: zero exactly on the k-sparse points."""
 
     def __init__(self, rho: float, k: int) -> None:
-        self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
-        self.lam = self.rho
+        self.lam, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
+
+    @property
+    def rho(self) -> float:
+        """ρ, which is λ of the ℓ1 norm."""
+        return self.lam
 
     def check_length(self, n: int) -> None:
         check_integer(self.k, "k", 1, n)
