@@ -14,8 +14,8 @@ from rich.table import Table
 
 import ksparse as ks
 
-REPEATS = 5
-STEPS = 60
+REPEATS = 3
+STEPS = 30
 
 
 def median_seconds(call: Callable[[], object]) -> float:
@@ -32,7 +32,7 @@ def main() -> None:
     table = Table(title=f"Seconds per step over seconds for A @ x and A.T @ r (medians of {REPEATS} runs of {STEPS} steps)")
     for column in ("size", "method", "step", "ms per step", "ms per pair of products", "products per step", "ratio"):
         table.add_column(column, justify="right")
-    for m, n in ((720, 2560), (1440, 5120)):
+    for m, n in ((720, 2560), (3600, 12800)):
         rng = np.random.default_rng(0)
         A, b = rng.standard_normal((m, n)), rng.standard_normal(m)
         x, r = rng.standard_normal(n), rng.standard_normal(m)

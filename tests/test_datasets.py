@@ -107,6 +107,16 @@ def test_real_data_have_their_published_shapes():
     assert prices.shape == (len(index), 31)
 
 
+def test_the_weekly_prices_become_log_returns_in_sample():
+    data_file(FILES["sp500"].file)
+    assets = datasets.sp500()
+    prices = read("sp500")["prices"].astype(float)
+    assert assets.returns.shape == (212, 476)
+    assert len(set(assets.names)) == 476
+    np.testing.assert_allclose(assets.returns[[0, 211]], np.log(prices[[1, 212]] / prices[[0, 211]]))
+    np.testing.assert_allclose(assets.V, np.cov(assets.returns.T), atol=1e-15)
+
+
 def test_bundled_sets_have_named_columns():
     for table, shape in (
         (datasets.diabetes(), (442, 10)),

@@ -1,0 +1,52 @@
+"""All benchmarks in one run (`make bench`): every group of the suite, then the scripts that measure ksparse alone.
+
+Writes results.md, profile.png and the rows (one JSON-lines file per group) to the folder `--out`. A run that was stopped leaves the rows
+and the tables of what was done. `--also scaling` adds a script to those run at the end, `--also none` leaves all of them out.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from suite.command import parser, run_group, settings_of
+from suite.problems import ALL
+from suite.profile import draw
+from suite.row import Row
+from suite.tables import report
+
+HERE = Path(__file__).parent
+ALSO = ("engine", "auto")
+
+
+def alone(script: str, console: Console) -> str:
+    """What a script of its own prints, as a section of the report."""
+    console.print(f"{script}.py ...", highlight=False)
+    done = subprocess.run([sys.executable, str(HERE / f"{script}.py")], capture_output=True, text=True, encoding="utf-8", check=False)
+    said = done.stdout if done.returncode == 0 else f"ended with code {done.returncode}\n{done.stderr.strip()[-2000:]}"
+    return f"## {script}.py\n\n```\n{said.rstrip()}\n```\n"
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--groups", nargs="+", choices=ALL, default=ALL, help="only these groups")
+    options.add_argument("--also", nargs="+", default=ALSO, metavar="SCRIPT", help=f"scripts run at the end (default {' '.join(ALSO)})")
+    given = options.parse_args()
+    console, rows, result = Console(), list[Row](), given.out / "results.md"
+    for group in given.groups:
+        rows += run_group(group, given, console)
+        result.write_text(report(rows, settings_of(given)), encoding="utf-8")
+        if any(row.solved for row in rows):
+            draw(rows, given.out / "profile.png")
+    for script in given.also:
+        if script != "none":
+            with result.open("a", encoding="utf-8") as file:
+                file.write("\n" + alone(script, console))
+    console.print(f"results: {result}", highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""What we say of ourselves, computed from the rows of a run: each claim with its ratio, and whether it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from suite.contenders import OURS
+from suite.row import Row, problems_of
+
+ROUNDING = 1e-9  # two answers on one support differ by this much at most
+GIB = 1024.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A ratio and its bound. `holds` is None where it cannot be judged; `why` then says so."""
+
+    group: str
+    problem: str
+    sentence: str
+    ratio: float
+    bound: float
+    holds: bool | None
+    why: str = ""
+
+
+Rows = dict[str, Row]  # of one problem, by contender
+Rule = Callable[[Rows], list[Claim]]
+
+
+def claims(rows: list[Row]) -> list[Claim]:
+    """Every claim on every problem for which there are rows of ours."""
+    found = []
+    for (group, _), several in problems_of(rows).items():
+        by_name = {row.contender: row for row in several}
+        if OURS in by_name:
+            found += [claim for rule in RULES.get(group, ()) for claim in rule(by_name)]
+    return found
+
+
+def _claim(rows: Rows, sentence: str, ratio: float, bound: float, why: str = "") -> Claim:
+    ours = rows[OURS]
+    if not (ours.solved and ours.feasible):
+        return Claim(ours.group, ours.problem, sentence, math.nan, bound, False, f"ours: {ours.reason or 'infeasible'}")
+    holds = None if why and math.isnan(ratio) else ratio <= bound * (1 + ROUNDING)
+    return Claim(ours.group, ours.problem, sentence, ratio, bound, holds, why)
+
+
+def at_most(other: str, bound: float = 1.0, proved: bool = False) -> Rule:
+    """Our objective is at most `bound` times the other's, which may break signs (that can only help it), but not the limit on nonzeros."""
+    words = f"objective at most {'' if bound == 1 else f'{bound:g} × '}that of {other}"
+
+    def rule(rows: Rows) -> list[Claim]:
+        theirs = rows.get(other)
+        if theirs is None or (proved and not theirs.proved):
+            return []
+        if not theirs.solved:
+            return [_claim(rows, words, math.nan, bound, f"{other}: {theirs.reason}")]
+        if theirs.kind != "penalised" and theirs.nonzeros > theirs.k:
+            return [_claim(rows, words, math.nan, bound, f"{other}: {theirs.nonzeros} nonzeros")]
+        return [_claim(rows, words, _ratio(rows[OURS].objective, theirs.objective), bound)]
+
+    return rule
+
+
+def _ratio(ours: float, theirs: float) -> float:
+    """ours / theirs where values are positive, the other way round where they are negative: below 1 ours is better."""
+    if theirs == ours:
+        return 1.0
+    over, under = (ours, theirs) if theirs > 0 else (theirs, ours)
+    return over / under if under else math.inf
+
+
+def faster(other: str, bound: float = 1.0) -> Rule:
+    """Our median time is at most `bound` times the other's; one that was stopped counts with the limit, which it would have exceeded."""
+    words = f"time at most {'' if bound == 1 else f'1/{1 / bound:g} of '}that of {other}"
+
+    def rule(rows: Rows) -> list[Claim]:
+        theirs = rows.get(other)
+        if theirs is None:
+            return []
+        if theirs.seconds:
+            return [_claim(rows, words, rows[OURS].time / theirs.time, bound)]
+        late = theirs.reason.startswith("not done")
+        return [_claim(rows, words, rows[OURS].time / theirs.limit if late else math.nan, bound, f"{other}: {theirs.reason}")]
+
+    return rule
+
+
+def everyone(make: Callable[..., Rule]) -> Rule:
+    """A rule against every other contender."""
+    return lambda rows: [claim for name in rows if not name.startswith(OURS) for claim in make(name)(rows)]
+
+
+def within_memory(gib: float) -> Rule:
+    """Our process never held more."""
+    return lambda rows: [_claim(rows, f"peak memory at most {gib:g} GiB", rows[OURS].peak / (gib * GIB), 1.0)]
+
+
+ABESS, SCOPE = ("abess", "abess, wide search"), "skscope Scope"
+SCIPS = ("SCIP", "SCIP, perspective", "skfolio with SCIP")
+RULES: dict[str, list[Rule]] = {
+    "table2": [at_most("paper pDCAe", 1.0005), faster("paper APDCA fix", 1 / 2)],
+    "table5": [at_most(SCOPE), faster(SCOPE, 1 / 5), *map(at_most, ABESS)],
+    "best_subset": [*map(at_most, ABESS), at_most(SCOPE), *(faster(name, 1 / 5) for name in ABESS)],
+    "sparse_pca": [everyone(at_most), everyone(faster)],
+    "portfolios": [rule for name in SCIPS for rule in (at_most(name, 1.001, proved=True), faster(name, 1 / 50))],
+    "logistic": [*map(at_most, ABESS), at_most(SCOPE)],
+    "sparse_csr": [within_memory(3.0)],
+}

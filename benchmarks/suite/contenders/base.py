@@ -1,0 +1,90 @@
+"""What a contender is: a name, the kinds of problems it takes, and one call of its library."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import numpy as np
+
+from suite.problem import Problem, twin
+
+WARM_UP = 10.0  # seconds that a solver with a clock may spend on the tiny twin
+
+
+@dataclass(frozen=True)
+class Answer:
+    """x as the library gave it, what a reader must know about it, and whether the library proved it optimal."""
+
+    x: Any
+    note: str = ""
+    proved: bool = False
+
+
+class Contender:
+    """One way of one library. `solve` does all that the library needs, from the raw data: that is what is timed."""
+
+    name: str
+    kinds: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()  # modules
+    takes_sparse: ClassVar[bool] = False
+
+    def missing(self) -> str | None:
+        """Why it cannot run here, without importing anything."""
+        absent = [module for module in self.needs if find_spec(module) is None]
+        return f"not installed: {', '.join(absent)}" if absent else None
+
+    def takes(self, problem: Problem) -> bool:
+        return problem.kind in self.kinds and (self.takes_sparse or not problem.sparse)
+
+    def load(self) -> None:
+        """Import the library."""
+        for module in self.needs:
+            import_module(module)
+
+    def warm_up(self, problem: Problem) -> None:
+        """Whatever is compiled on first use, compiled before the clock runs: a solve of the tiny twin."""
+        self.solve(twin(problem), WARM_UP)
+
+    def solve(self, problem: Problem, seconds: float) -> Answer:
+        """Solve; those that have a clock stop after `seconds` with the best they have, the others are stopped from outside."""
+        raise NotImplementedError
+
+
+def quietly(call: Any, *arguments: Any) -> Any:
+    """A call whose warnings do not matter: the judge looks at the answer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call(*arguments)
+
+
+def ignores_signs(problem: Problem) -> str:
+    """The note of a contender that cannot be told of signs."""
+    return "" if problem.signs == "none" else "ignores the signs"
+
+
+def joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def standardised(A: Any) -> Any:
+    """Z with ZᵀZ the correlations of the columns of A."""
+    Z = A - A.mean(axis=0)
+    return Z / np.sqrt((Z * Z).sum(axis=0))
+
+
+def keep_largest(x: Any, k: int) -> Any:
+    """x with its k largest entries only."""
+    kept = np.zeros_like(x)
+    order = np.argsort(-np.abs(x), kind="stable")[:k]
+    kept[order] = x[order]
+    return kept
+
+
+def unit(x: Any) -> Any:
+    """x on the unit sphere."""
+    length = float(np.linalg.norm(x))
+    return x if length == 0 else x / length

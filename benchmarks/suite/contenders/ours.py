@@ -1,0 +1,73 @@
+"""ksparse as a user calls it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suite.contenders.base import Answer, Contender
+from suite.problem import KINDS, Problem
+
+OURS = "ksparse"
+
+
+def pieces(problem: Problem) -> tuple[Any, Any]:
+    """The loss and the set of a problem, from the raw data."""
+    import ksparse as ks
+
+    match problem.kind:
+        case "least squares":
+            C = None if problem.signs == "none" else ks.Nonnegative(None if problem.signs == "all" else problem.nonnegative)
+            return ks.LeastSquares(problem.A, problem.b), C
+        case "logistic":
+            return ks.Logistic(problem.A, problem.b), None
+        case "component":
+            return ks.PrincipalComponent.from_data(problem.A), ks.L2Ball()
+        case "portfolio":
+            return ks.Quadratic(2.0 * problem.V), ks.Simplex()
+        case _:
+            return ks.LeastSquares(problem.A, problem.b), None
+
+
+def ended(result: Any) -> str:
+    """How a run of ours ended, where that matters to the reader."""
+    return result.status.name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Ours(Contender):
+    """`minimize` and `minimize_penalized`."""
+
+    name: str = OURS
+    kinds = KINDS
+    needs = ("ksparse",)
+    takes_sparse = True
+
+    def solve(self, problem: Problem, seconds: float) -> Answer:
+        import ksparse as ks
+
+        loss, C = pieces(problem)
+        if problem.kind == "penalised":
+            result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), continuation=True)
+        else:
+            result = ks.minimize(loss, problem.k, C)
+        return Answer(np.asarray(result.x), ended(result))
+
+
+@dataclass(frozen=True)
+class OursInSkfolio(Contender):
+    """`SparseMeanRisk`, what users of skfolio call."""
+
+    name: str = "ksparse in skfolio"
+    kinds = ("portfolio",)
+    needs = ("ksparse", "skfolio")
+
+    def solve(self, problem: Problem, seconds: float) -> Answer:
+        from ksparse.skfolio import SparseMeanRisk
+
+        return Answer(np.asarray(SparseMeanRisk(problem.k).fit(problem.returns).weights_))
+
+
+CONTENDERS: list[Contender] = [Ours(), OursInSkfolio()]

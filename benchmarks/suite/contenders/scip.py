@@ -1,0 +1,92 @@
+"""SCIP, called directly: mixed-integer quadratic programs with one binary per asset, V scaled to variances around 1, gap 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suite.contenders.base import Answer, Contender
+from suite.problem import Problem
+
+DUST = 1e-6  # its tolerance on integers: what is below is a zero
+ENDLESS = 1e19  # a gap that SCIP calls infinite
+RANK = 1e-10  # eigenvalues below this share of the largest are zeros
+
+
+def clean(x: Any) -> Any:
+    """Weights without a solver's dust, that add up to 1."""
+    x = np.where(np.abs(x) > DUST, x, 0.0)
+    return x / x.sum()
+
+
+@dataclass(frozen=True)
+class Scip(Contender):
+    """min t s.t. xᵀVx ≤ t, Σx = 1, 0 ≤ x ≤ z, Σz ≤ k, z binary.
+
+    Or with the perspective of the part of xᵀVx that is diagonal (Frangioni and Gentile 2006): V = δI + LᵀL, δΣs + ‖Lx‖² ≤ t,
+    xᵢ² ≤ sᵢzᵢ, whose relaxation is tighter the larger the least eigenvalue δ of V.
+    """
+
+    name: str = "SCIP"
+    perspective: bool = False
+    kinds = ("portfolio",)
+    needs = ("pyscipopt",)
+
+    def solve(self, problem: Problem, seconds: float) -> Answer:
+        from pyscipopt import Model, quicksum
+
+        V = problem.V / np.median(np.diag(problem.V))  # its tolerances are absolute
+        model = Model()
+        model.hideOutput()
+        for name, value in (("limits/time", seconds), ("limits/gap", 0.0)):
+            model.setParam(name, value)
+        x = [model.addVar(lb=0.0, ub=1.0) for _ in range(problem.n)]
+        z = [model.addVar(vtype="B") for _ in range(problem.n)]
+        model.addCons(quicksum(x) == 1.0)
+        model.addCons(quicksum(z) <= problem.k)
+        for held, chosen in zip(x, z, strict=True):
+            model.addCons(held <= chosen)
+        risk = model.addVar(lb=0.0)
+        model.addCons((_split(model, V, x, z) if self.perspective else _form(V, x)) <= risk)
+        model.setObjective(risk, "minimize")
+        model.optimize()
+        if model.getNSols() == 0:
+            raise RuntimeError(f"no solution in {seconds:.0f} s ({model.getStatus()})")
+        proved, gap = model.getStatus() == "optimal", model.getGap()
+        bound = f"gap {100 * gap:.2g} %" if gap < ENDLESS else "no lower bound"
+        note = "proved optimal" if proved else f"not proved: {bound} at its time limit"
+        return Answer(clean(np.array([model.getVal(held) for held in x])), note, proved)
+
+
+def _form(V: Any, x: list[Any]) -> Any:
+    """xᵀVx."""
+    from pyscipopt import quicksum
+
+    n = len(x)
+    return quicksum(float(V[i, j]) * (1.0 if i == j else 2.0) * x[i] * x[j] for i in range(n) for j in range(i, n))
+
+
+def _split(model: Any, V: Any, x: list[Any], z: list[Any]) -> Any:
+    """δΣs + ‖y‖² with y = Lx and xᵢ² ≤ sᵢzᵢ."""
+    from pyscipopt import quicksum
+
+    values, vectors = np.linalg.eigh(V)
+    delta = max(0.0, 0.999 * float(values[0]))  # a little less, so that the rest stays positive semidefinite
+    rest = np.maximum(values - delta, 0.0)
+    kept = rest > RANK * rest[-1]
+    terms = []
+    for row in (vectors[:, kept] * np.sqrt(rest[kept])).T:
+        y = model.addVar(lb=None)
+        model.addCons(quicksum(float(weight) * held for weight, held in zip(row, x, strict=True)) == y)
+        terms.append(y * y)
+    if delta > RANK * values[-1]:
+        for held, chosen in zip(x, z, strict=True):
+            s = model.addVar(lb=0.0)
+            model.addCons(held * held <= s * chosen)
+            terms.append(delta * s)
+    return quicksum(terms)
+
+
+CONTENDERS: list[Contender] = [Scip(), Scip("SCIP, perspective", perspective=True)]

@@ -1,0 +1,42 @@
+"""How much memory a process holds, and held at most, in MiB."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+
+STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def _line(name: str) -> float | None:
+    if not STATUS.exists():
+        return None
+    found = next((line.split()[1] for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith(name + ":")), None)
+    return None if found is None else int(found) / 1024
+
+
+def now() -> float:
+    """Held now; where the system does not tell, the most so far."""
+    return _line("VmRSS") or peak()
+
+
+def peak() -> float:
+    """The most since `reset_peak`, where the system can; else since the process began.
+
+    Linux keeps ru_maxrss across exec, so that it starts at what the parent held: VmHWM does not.
+    """
+    found = _line("VmHWM")
+    if found is not None:
+        return found
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return float("nan")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def reset_peak() -> None:
+    """Forget the peak of imports and warm-up, where the system can."""
+    with contextlib.suppress(OSError):
+        RESET.write_text("5", encoding="ascii")

@@ -1,0 +1,50 @@
+"""The catalogue: groups of problems by name, each built when it is asked for, so that a child process can rebuild it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from suite.problem import KINDS, Problem, tiny
+from suite.problems import real, regression
+
+Builders = dict[str, Callable[[], Problem]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Problems that share a table."""
+
+    name: str
+    title: str
+    builders: Callable[[bool], Builders]  # of the full, or of the quick sizes
+
+
+def _tiny(quick: bool) -> Builders:
+    return {kind: lambda kind=kind: tiny(kind) for kind in KINDS}
+
+
+GROUPS = {
+    group.name: group
+    for group in (
+        Group("table2", "Table 2: ½‖Ax − b‖² + λ(‖x‖₁ − ‖x‖₂)", regression.table2_builders),
+        Group("table5", "Table 5: least squares, correlated columns, dense truth, with and without signs", regression.table5_builders),
+        Group("best_subset", "Best subset with a planted support, signs free or all nonnegative", regression.best_subset_builders),
+        Group("sparse_pca", "Sparse principal component of a correlation matrix", real.component_builders),
+        Group("portfolios", "Least variance, long only, at most 10 assets", real.portfolio_builders),
+        Group("logistic", "Logistic regression with a planted support", regression.logistic_builders),
+        Group("sparse_csr", "Least squares with a sparse matrix and a planted support", regression.csr_builders),
+        Group("tiny", "Tiny problems of every kind", _tiny),
+    )
+}
+ALL = tuple(name for name in GROUPS if name != "tiny")
+
+
+def names(group: str, quick: bool = False) -> list[str]:
+    """The names of a group's problems."""
+    return list(GROUPS[group].builders(quick))
+
+
+def build(group: str, name: str, quick: bool = False) -> Problem:
+    """One problem. Real data that are not there raise `MissingDataError`, a library that is not there `ImportError`."""
+    return GROUPS[group].builders(quick)[name]()

@@ -1,0 +1,93 @@
+"""Regression problems: the paper's two generators, planted supports, a large sparse matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from suite.problem import Problem
+
+SEEDS = (0, 1, 2)
+
+
+def table2_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    return {f"i = {i}": partial(_table2, i) for i in ((1,) if quick else range(1, 6))}
+
+
+def _table2(i: int) -> Problem:
+    from ksparse.datasets import table2
+    from ksparse.experiments.table2 import LAM
+
+    data = table2(i, seed=0)
+    return Problem("penalised", data.k, A=data.A, b=data.b, lam=LAM)
+
+
+def table5_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    return {
+        f"i = {i}, seed {seed}{', signs' if signs else ''}": partial(_table5, i, seed, signs)
+        for i in ((1,) if quick else range(1, 6))
+        for seed in (SEEDS[:1] if quick else SEEDS)
+        for signs in (False, True)
+    }
+
+
+def _table5(i: int, seed: int, signs: bool) -> Problem:
+    from ksparse.datasets import table5
+
+    data = table5(i, seed)
+    return Problem("least squares", data.k, A=data.A, b=data.b, nonnegative=data.nonnegative if signs else data.nonnegative[:0])
+
+
+def best_subset_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    m, n, k = (500, 1000, 10) if quick else (5000, 10_000, 100)
+    return {name: partial(planted, m, n, k, nonnegative=signs) for name, signs in (("signs free", False), ("nonnegative", True))}
+
+
+def planted(m: int, n: int, k: int, nonnegative: bool, seed: int = 0) -> Problem:
+    """The data of skscope's comparison with other libraries: independent N(0, 1) columns, coefficients ±1, ±2, ±3, noise N(0, 1).
+
+    That comparison draws with abess.datasets.make_glm_data and coef_=..., which at rho = 0 and sigma = 1 is this.
+    """
+    rng = np.random.default_rng(seed)
+    x = np.zeros(n)
+    x[rng.choice(n, k, replace=False)] = rng.integers(1, 4, k) * (1 if nonnegative else rng.choice([-1, 1], k))
+    A = rng.standard_normal((m, n))
+    b = A @ x + rng.standard_normal(m)
+    return Problem("least squares", k, A=A, b=b, nonnegative=np.arange(n if nonnegative else 0))
+
+
+def logistic_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    m, n, k = (400, 500, 8) if quick else (2000, 5000, 50)
+    return {"planted": partial(_logistic, m, n, k)}
+
+
+def _logistic(m: int, n: int, k: int, seed: int = 0) -> Problem:
+    """Coefficients ±U(¼, ½), so that the classes overlap on every k columns and the plain loss has a minimiser."""
+    rng = np.random.default_rng(seed)
+    x = np.zeros(n)
+    x[rng.choice(n, k, replace=False)] = rng.choice([-1, 1], k) * rng.uniform(0.25, 0.5, k)
+    A = rng.standard_normal((m, n))
+    y = np.where(rng.uniform(size=m) < 1.0 / (1.0 + np.exp(-A @ x)), 1.0, -1.0)
+    return Problem("logistic", k, A=A, b=y)
+
+
+def csr_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    m, n, a_row, k = (2000, 5000, 20, 10) if quick else (50_000, 200_000, 50, 50)
+    return {"planted": partial(_csr, m, n, a_row, k)}
+
+
+def _csr(m: int, n: int, a_row: int, k: int, seed: int = 0) -> Problem:
+    """`a_row` entries N(0, 1) in every row, one in each block of n / a_row columns; coefficients ±1, ±2, ±3, noise N(0, 0.01)."""
+    rng = np.random.default_rng(seed)
+    width = n // a_row
+    columns = rng.integers(width, size=(m, a_row)) + width * np.arange(a_row)
+    A: Any = scipy.sparse.csr_array(
+        (rng.standard_normal(m * a_row), columns.ravel().astype(np.int32), np.arange(0, m * a_row + 1, a_row, dtype=np.int32)), shape=(m, n)
+    )
+    x = np.zeros(n)
+    x[rng.choice(n, k, replace=False)] = rng.integers(1, 4, k) * rng.choice([-1, 1], k)
+    return Problem("least squares", k, A=A, b=A @ x + 0.1 * rng.standard_normal(m))
