@@ -8,7 +8,7 @@ import ksparse as ks
 from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
 from ksparse.losses import one_pass
-from ksparse.threads import all_threads, blas_threads, in_threads, one_thread
+from ksparse.threads import all_threads, available_threads, in_threads, one_thread
 
 # --- one pass over A ------------------------------------------------------------------------------------------------------
 
@@ -159,8 +159,9 @@ def test_threads_are_limited_within_and_restored_after():
         with all_threads():
             assert blas_counts() == before
         assert set(blas_counts()) == {1}
+        assert available_threads() == max(before)
         with one_thread():
-            assert blas_threads() == 1
+            assert available_threads() == max(before)
         assert set(blas_counts()) == {1}
     assert blas_counts() == before
     with pytest.raises(RuntimeError, match="inside"), one_thread():
@@ -170,7 +171,7 @@ def test_threads_are_limited_within_and_restored_after():
 
 def test_work_is_shared_out_whole(monkeypatch):
     for threads in (1, 2, 3, 8):
-        monkeypatch.setattr("ksparse.threads.blas_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("ksparse.threads.available_threads", lambda threads=threads: threads)
         assert sum(in_threads(lambda rows: sum(range(rows.start, rows.stop)), 5)) == 10
 
 

@@ -5,6 +5,7 @@ Scalars are Python floats throughout: a NumPy scalar times a foreign array would
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,11 @@ def to_float64(x: Any) -> Any:
     return np.asarray(to_numpy(x), dtype=np.float64) if is_array(x) else x
 
 
+def clip(x: Array, low: float, high: float) -> Array:
+    """x with its entries moved into [low, high]."""
+    return np.minimum(np.maximum(x, low), high) if type(x) is np.ndarray else namespace(x).clip(x, low, high)
+
+
 def zeros_like(x: Array) -> Array:
     """0 with the shape and kind of x."""
     return namespace(x).zeros_like(x)
@@ -62,7 +68,7 @@ def zeros_like(x: Array) -> Array:
 
 def dot(x: Array, y: Array) -> float:
     """⟨x, y⟩."""
-    if compat.is_numpy_array(x):
+    if type(x) is np.ndarray:
         return float(np.dot(x, y))
     return float(namespace(x).sum(x * y))
 
@@ -73,7 +79,11 @@ def sqnorm(x: Array) -> float:
 
 
 def norm(x: Array) -> float:
-    """‖x‖₂, by the square root of the sum of squares of x scaled to size 1, so that 1e±200 neither overflows nor vanishes."""
+    """‖x‖₂, where its square over- or underflows by that of x scaled to size 1."""
+    with np.errstate(over="ignore"):
+        square = sqnorm(x)
+    if 1e-30 < square < 1e30:  # far from the ends of float32 too
+        return math.sqrt(square)
     largest = norm_inf(x)
     if largest == 0.0 or not np.isfinite(largest):
         return largest

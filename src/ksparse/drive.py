@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from ksparse.methods.base import Method, State
 from ksparse.problem import Point, Problem
 from ksparse.report import Report
 from ksparse.result import Status, Trace
+from ksparse.threads import one_thread
 
 RUNAWAY = 1e20  # entries this much larger than the start's, at a lower F: nothing holds x
 DRIFT_CHECK = 1_000  # every so many steps: is x drifting along a direction in which F falls without end?
@@ -95,7 +97,8 @@ def drive(
     """Run a method from x0, which is first moved into the domain of g1; a point is there already, and keeps what it knows of φ."""
     method.require(problem)
     loop = _Loop(method, problem, stopping, as_scipy_callback(callback))
-    with Report(verbose) as report, np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    threads = one_thread() if problem.loss.own_threads else nullcontext()
+    with Report(verbose) as report, np.errstate(over="ignore", invalid="ignore", divide="ignore"), threads:
         status: Status | None = None
         try:
             loop.begin(x0)

@@ -1,6 +1,7 @@
 """How many threads the linear algebra uses: one for many small products, all for a few large ones.
 
-Small products gain nothing from a second thread, and lose ten times their own time where another process holds its core.
+Small products gain nothing from a second thread, and lose ten times their own time where another process holds its core: between products
+the library's threads wait in a loop that keeps a core busy. Our own threads would find it so, and take its place only where it is at rest.
 """
 
 from __future__ import annotations
@@ -49,18 +50,21 @@ def all_threads() -> Iterator[None]:
                 library.set_num_threads(1)
 
 
-def blas_threads() -> int:
-    """How many threads the linear algebra may use now."""
+def available_threads() -> int:
+    """How many threads the user lets the linear algebra have: those before `one_thread`, within it too."""
+    if _limits:
+        return _limits[0].get_original_num_threads()["blas"] or 1
     counts = [library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"]
     return max(counts, default=1)
 
 
 def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
-    """`work` on parts of the rows, one part per thread that the linear algebra may use: for loops that are not its own."""
-    parts = max(1, min(blas_threads(), rows))
+    """`work` on parts of the rows, one part per thread that the linear algebra would have: for loops that are not its own."""
+    parts = max(1, min(available_threads(), rows))
     edges = np.linspace(0, rows, parts + 1).astype(int)
     slices = [slice(begin, end) for begin, end in pairwise(edges)]
-    return [work(slices[0])] if parts == 1 else list(_pool(parts).map(work, slices))
+    others = [_pool(parts - 1).submit(work, part) for part in slices[1:]]
+    return [work(slices[0]), *(other.result() for other in others)]
 
 
 @cache

@@ -30,6 +30,7 @@ class Loss(ABC):
     rounding: float = 2.3e-16  # of a value or gradient, where it is coarser than that of x
     curvature_gradients: int = 0  # gradients that one curvature costs
     has_hessian: bool = True
+    own_threads: bool = False  # whether products run in threads of ours, which want the library's at rest
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
 
     @abstractmethod

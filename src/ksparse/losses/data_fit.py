@@ -116,6 +116,11 @@ class LeastSquares(DataFit):
         return one_pass.applies(self.A)
 
     @property
+    def own_threads(self) -> bool:  # type: ignore[override]
+        """The one pass runs in threads of ours."""
+        return self.one_pass
+
+    @property
     def adjoint_cost(self) -> int:  # type: ignore[override]
         """No product with the data for a gradient that came with the image."""
         return 0 if self.one_pass else 1
@@ -125,7 +130,10 @@ class LeastSquares(DataFit):
         return self.A.T @ self._weighted(self.b)
 
     def image(self, x: Array) -> Array:
-        return one_pass.both_products(self.A, self.weight, x) if self.one_pass else self.A @ x
+        if not self.one_pass:
+            return self.A @ x
+        m, n = self.A.shape
+        return one_pass.both_products(self.A, self.weight, x) if x.any() else np.zeros(m + n, dtype=self.A.dtype)
 
     def value(self, x: Array) -> float:
         x = check_vector(x, "x", self.n, kind=self.kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, keep, namespace, top_k
+from ksparse.arrays import Array, clip, keep, namespace, top_k
 from ksparse.sets.base import ConvexSet, Linear, Vector
 
 
@@ -33,4 +33,4 @@ class WholeSpace(ConvexSet):
 
 def soft_threshold(u: Array, t: float) -> Array:
     """sign(u)·max(|u| − t, 0): the prox of t‖·‖₁, as u minus its projection onto [−t, t]."""
-    return u - namespace(u).clip(u, -t, t)
+    return u - clip(u, -t, t)

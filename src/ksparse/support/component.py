@@ -16,6 +16,7 @@ from ksparse.support.search import Found
 from ksparse.support.task import Candidate, Task, leading_eigenvector
 
 CONFIRM = 8  # eigensolves per sweep
+SETTLED = 1e-3  # relative change of the explained variance at which a start has found its support
 PROOF = 2_000  # eigensolves spent on a proof
 
 
@@ -105,13 +106,14 @@ def prove_component(task: Task, at: Candidate) -> bool:
     outsiders = task.outsiders(at)
     V = _rows(task, at.support)
     squares = V[:, outsiders] ** 2
+    all_squares = squares.sum(axis=0)
     radius2 = float(at.x @ at.x)
     present = -at.value / radius2
     spent = 0
     for j in np.flatnonzero(~np.isin(at.support, task.forced)):
         others = np.delete(np.arange(at.support.size), j)
         without = leading_eigenvector(V[np.ix_(others, at.support[others])], at.x[others])[0] if others.size else 0.0
-        coupling = np.sqrt(np.maximum(squares.sum(axis=0) - squares[j], 0.0))
+        coupling = np.sqrt(np.maximum(all_squares - squares[j], 0.0))
         bound = _larger_eigenvalue(np.full(outsiders.size, without), coupling, _diagonal(task)[outsiders])
         for i in np.flatnonzero(bound > present * (1 + 1e-12)):
             spent += 1
@@ -127,8 +129,12 @@ def random_components(loss: QuadraticForm, task: Task, count: int, rng: np.rando
     """Supports reached by truncated power iteration from many random starts at once, the best first, each once."""
     X = rng.standard_normal((count, task.n))  # one start per row
     rows = np.arange(count)[:, None]
+    before = np.full(count, np.inf)
     for _ in range(sweeps):
-        _, product = _products(loss, X * task.allowed)
+        explained, product = _products(loss, X * task.allowed)
+        if (np.abs(explained - before) <= SETTLED * explained).all():
+            break
+        before = explained
         size = np.abs(product)
         size[:, ~task.allowed] = -1.0
         size[:, task.forced] = np.inf
