@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ksparse as ks
+from ksparse import auto
 from ksparse.datasets import table5
 from ksparse.support import exchange as module
 from ksparse.support.basis import Basis
@@ -182,3 +183,28 @@ def test_the_answer_does_not_depend_on_threads_or_earlier_calls(rng):
         again = ks.minimize(loss, 10, n_jobs=n_jobs)
         np.testing.assert_array_equal(again.x, first.x)
     assert ks.minimize(loss, 10, random_state=1).fun <= first.fun * 1.2
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("C", [ks.WholeSpace(), ks.Nonnegative(), ks.Simplex()], ids=lambda C: type(C).__name__)
+@pytest.mark.parametrize("kind", ["logistic", "huber", "poisson"])
+def test_large_smooth_losses_are_searched_by_models_with_answers_as_good(kind, C, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    A = 0.4 * rng.standard_normal((150, 40))
+    z = 2.0 * A[:, :4].sum(axis=1)
+    loss = {
+        "logistic": lambda: ks.Logistic(A, z + rng.logistic(size=150) > 0),
+        "huber": lambda: ks.Huber(A, z + rng.standard_t(2, 150), 1.0),
+        "poisson": lambda: ks.Poisson(A, rng.poisson(np.exp(z)).astype(float)),
+    }[kind]()
+    plain = ks.minimize(loss, 5, C)
+    monkeypatch.setattr(auto, "LARGE", 0)
+    fast = ks.minimize(loss, 5, C)
+    assert any(row["start"] == "models" for row in fast.outcomes)
+    assert not any("apdca" in row["start"] for row in fast.outcomes)
+    assert fast.success
+    assert not fast.proved
+    assert fast.support.size <= 5
+    assert C.contains(fast.x)
+    assert fast.fun <= plain.fun + 0.01 * abs(plain.fun)
+    assert fast.fun == pytest.approx(loss.value(fast.x))

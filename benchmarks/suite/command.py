@@ -25,6 +25,7 @@ def parser(about: str | None) -> argparse.ArgumentParser:
     options.add_argument("--quick", action="store_true", help="small sizes, a few minutes in all")
     options.add_argument("--only", metavar="NAME", help="only problems with this in their name")
     options.add_argument("--contender", metavar="NAME", action="append", help="only contenders with this in their name; may be repeated")
+    options.add_argument("--without", metavar="NAME", action="append", help="no contenders with this in their name; may be repeated")
     options.add_argument("--repeats", type=int, default=3, help="solves of which the median time is taken (default 3)")
     options.add_argument("--limit", type=float, help=f"seconds for one solve (default 120, quick {QUICK_LIMIT:g})")
     options.add_argument("--threads", type=int, default=cores(), help="threads of every contender (default: all cores)")
@@ -46,7 +47,7 @@ def run_group(group: str, given: argparse.Namespace, console: Console, field: li
     for name in names(group, settings.quick):
         if given.only and given.only not in name:
             continue
-        for one in _run_problem(group, name, settings, _chosen(field or contenders(), given.contender)):
+        for one in _run_problem(group, name, settings, _chosen(field or contenders(), given.contender, given.without)):
             rows.append(one)
             rows_file.append(lines, one)
             console.print(_line(one), highlight=False, markup=False, soft_wrap=True)
@@ -54,8 +55,9 @@ def run_group(group: str, given: argparse.Namespace, console: Console, field: li
     return rows
 
 
-def _chosen(field: list[Contender], wanted: list[str] | None) -> list[Contender]:
-    return [one for one in field if not wanted or any(part in one.name for part in wanted)]
+def _chosen(field: list[Contender], wanted: list[str] | None, unwanted: list[str] | None) -> list[Contender]:
+    chosen = [one for one in field if not wanted or any(part in one.name for part in wanted)]
+    return [one for one in chosen if not any(part in one.name for part in unwanted or ())]
 
 
 def _run_problem(group: str, name: str, settings: Settings, field: list[Contender]):

@@ -15,6 +15,7 @@ from ksparse.call import Call
 from ksparse.checks import check_indices, check_integer, check_number
 from ksparse.errors import InfeasibleError, MissingPieceError, UnboundedError
 from ksparse.judge import judge_auto
+from ksparse.losses import DataFit
 from ksparse.papers import resolve_weights
 from ksparse.penalties import TopK2
 from ksparse.problem import Problem
@@ -25,6 +26,7 @@ from ksparse.support.exchange import descend, descend_alone, explore
 from ksparse.support.generic import search_generic
 from ksparse.support.oscillate import oscillate
 from ksparse.support.progress import Progress
+from ksparse.support.remodel import explore_by_models, modelled
 from ksparse.support.search import Found, search
 from ksparse.support.starts import Start, all_supports, cheap_starts, feasible_candidate, first_order_starts, kicked, seats
 from ksparse.support.task import Candidate, Task
@@ -33,6 +35,7 @@ from ksparse.threads import one_thread
 N_RESTARTS = 4  # perturbed restarts unless told otherwise
 START_TOL = 1e-4  # relative change of F at which a first-order start has done its part
 START_ITERATIONS = 300
+LARGE = 2**19  # entries of A from which losses that are not quadratic are searched by models alone
 ROUND = 8  # restarts perturb the best of the round before: a fixed number, so that the answer does not depend on n_jobs
 
 
@@ -57,7 +60,8 @@ class Plan:
 
 def make_plan(task: Task, n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
     """The plan that the arguments describe."""
-    usual = 0 if task.component or task.exchangeable else N_RESTARTS  # a component's starts are random, an exchange kicks by itself
+    exchanging = task.exchangeable or _is_large_and_smooth(task)
+    usual = 0 if task.component or exchanging else N_RESTARTS  # a component's starts are random, an exchange kicks by itself
     return Plan(
         n_restarts=usual if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
         n_jobs=n_jobs,
@@ -122,9 +126,9 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
             return progress, Status.OPTIMAL if task.certifying or task.component else Status.STATIONARY
         seeds = np.random.SeedSequence(plan.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
-        exchanging = task.exchangeable
+        exchanging = task.exchangeable or _is_large_and_smooth(task)
         for start in cheap_starts(task, call.x0, rng):
-            _from_start(task, progress, start, descend_alone if exchanging else local_search, started, tell)
+            _from_start(task, progress, start, alone if exchanging else local_search, started, tell)
         if exchanging:
             _explore(task, progress, rng, started, tell)
         if not task.component and (progress.best is None or plan.weights is not None or not exchanging):
@@ -150,6 +154,19 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
     return progress, conclude(task, progress, status)
 
 
+def alone(task: Task, candidate: Candidate) -> Found:
+    """A descent where exchanges are cheap; where they need a model, the candidate itself: `explore_by_models` takes it from there."""
+    return descend_alone(task, candidate) if task.exchangeable else Found(candidate, 0, False)
+
+
+def _is_large_and_smooth(task: Task) -> bool:
+    """Whether one exact solve costs so much that models should choose what is solved."""
+    if not isinstance(task.loss, DataFit) or task.loss.A.shape[0] * task.n < LARGE:
+        return False
+    nothing = np.zeros(task.n)
+    return modelled(task, Candidate(task.forced, nothing[task.forced], np.inf, nothing[task.forced], np.zeros(0))) is not None
+
+
 def _from_start(
     task: Task,
     progress: Progress,
@@ -168,15 +185,15 @@ def _from_start(
 
 
 def _explore(task: Task, progress: Progress, rng: np.random.Generator, started: float, tell: Callable[[Progress], None]) -> None:
-    """Exchanges from the best so far; at the end the proof, which may find one more exchange and then goes on from there."""
+    """Exchanges from the best so far; at the end a look at all of them, which proves that none is left, or takes it."""
     if progress.best is None:
         return
     with one_thread():
-        for name, found in explore(task, progress.best, rng):
+        for name, found in (explore if task.exchangeable else explore_by_models)(task, progress.best, rng):
             progress.take(name, found, time.perf_counter() - started)
             tell(progress)
     if not task.expired:
-        progress.take("proof", search(task, progress.best), time.perf_counter() - started)
+        progress.take("all exchanges", search(task, progress.best), time.perf_counter() - started)
         tell(progress)
 
 

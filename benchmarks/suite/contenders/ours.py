@@ -50,7 +50,7 @@ class Ours(Contender):
 
         loss, C = pieces(problem)
         if problem.kind == "penalised":
-            result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), continuation=True)
+            result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), continuation=True, tol=1e-6)
         else:
             result = ks.minimize(loss, problem.k, C)
         return Answer(np.asarray(result.x), ended(result))

@@ -259,6 +259,12 @@ class Task:
         twin.k = k
         return twin
 
+    def with_model(self, model: Model) -> Task:
+        """The task of a quadratic model in place of the loss; what was seen of the loss is not known of it."""
+        twin = self.with_own_memory()
+        twin.model, twin._seen = model, {}
+        return twin
+
     def with_own_memory(self) -> Task:
         """The same task with a copy of what it has seen: searches beside each other then do not depend on each other's order."""
         twin = Task.__new__(Task)
