@@ -1,5 +1,8 @@
 """What makes runs fast must not change their answers: one pass for two products, continuation, restarts, threads."""
 
+import multiprocessing
+import threading
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
@@ -185,3 +188,42 @@ def test_a_matrix_is_finite_or_not_whatever_its_sums(rng):
         B[2, 1] = bad
         with pytest.raises(ValueError, match="A must"):
             ks.LeastSquares(B, np.ones(6))
+
+
+def test_limits_of_one_thread_are_not_those_of_another():
+    before, entered, leave, seen = blas_counts(), threading.Event(), threading.Event(), []
+
+    def other():
+        with one_thread():
+            seen.append(set(blas_counts()))
+            entered.set()
+            leave.wait(10)
+        seen.append(available_threads())
+
+    thread = threading.Thread(target=other)
+    with one_thread():
+        thread.start()
+        assert entered.wait(10)
+        assert available_threads() == max(before)
+    leave.set()
+    thread.join(10)
+    assert blas_counts() == before
+    assert seen[0] == {1}
+
+
+def _sum_in_a_child(queue):
+    queue.put(sum(in_threads(lambda rows: sum(range(rows.start, rows.stop)), 5)))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
+def test_threads_work_in_a_forked_child(monkeypatch):
+    monkeypatch.setattr("ksparse.threads.available_threads", lambda: 2)
+    assert sum(in_threads(lambda rows: rows.stop - rows.start, 5)) == 5  # the parent's pool exists
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_sum_in_a_child, args=(queue,))
+    child.start()
+    assert queue.get(timeout=20) == 10
+    child.join(10)

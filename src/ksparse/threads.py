@@ -1,11 +1,13 @@
 """How many threads the linear algebra uses: one for many small products, all for a few large ones.
 
 Small products gain nothing from a second thread, and lose ten times their own time where another process holds its core: between products
-the library's threads wait in a loop that keeps a core busy. Our own threads would find it so, and take its place only where it is at rest.
+the library's threads wait in a loop that keeps a core busy. Our own threads would find it so, and are used only while those rest.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +18,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-_limits: list[Any] = []  # those in force, the innermost last
+
+_mine = threading.local()  # `limits`: those that this thread has set, the outermost first; OpenBLAS keeps the number per thread too
 
 
 @cache
@@ -24,38 +27,47 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+def _limits() -> list[Any]:
+    if not hasattr(_mine, "limits"):
+        _mine.limits = []
+    limits: list[Any] = _mine.limits
+    return limits
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """One BLAS thread within."""
     with _controller().limit(limits=1, user_api="blas") as limit:
-        _limits.append(limit)
+        _limits().append(limit)
         try:
             yield
         finally:
-            _limits.remove(limit)
+            _limits().pop()
 
 
 @contextmanager
 def all_threads() -> Iterator[None]:
     """As many as there were before `one_thread`, within."""
-    if not _limits:
+    if not _limits():
         yield
         return
-    _limits[0].restore_original_limits()
+    _limits()[0].restore_original_limits()
     try:
         yield
     finally:
-        for library in _controller().lib_controllers:
-            if library.user_api == "blas":
-                library.set_num_threads(1)
+        for library in _blas():
+            library.set_num_threads(1)
+
+
+def _blas() -> list[Any]:
+    return [library for library in _controller().lib_controllers if library.user_api == "blas"]
 
 
 def available_threads() -> int:
     """How many threads the user lets the linear algebra have: those before `one_thread`, within it too."""
-    if _limits:
-        return _limits[0].get_original_num_threads()["blas"] or 1
-    counts = [library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"]
-    return max(counts, default=1)
+    if _limits():
+        return int(_limits()[0].get_original_num_threads()["blas"] or 1)
+    return max((library.num_threads for library in _blas()), default=1)
 
 
 def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
@@ -70,3 +82,7 @@ def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="ksparse")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a pool's threads do not come along

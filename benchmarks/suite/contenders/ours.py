@@ -47,10 +47,11 @@ class Ours(Contender):
 
     def solve(self, problem: Problem, seconds: float) -> Answer:
         import ksparse as ks
+        from ksparse.experiments.table2 import OURS as PENALISED
 
         loss, C = pieces(problem)
         if problem.kind == "penalised":
-            result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), continuation=True, tol=1e-6)
+            result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), **PENALISED)
         else:
             result = ks.minimize(loss, problem.k, C)
         return Answer(np.asarray(result.x), ended(result))

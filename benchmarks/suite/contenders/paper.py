@@ -57,7 +57,7 @@ class Constrained(Contender):
 
 
 CONTENDERS: list[Contender] = [
-    *(Penalised(f"paper {label}", method, step) for label, (method, step) in METHODS.items()),
+    *(Penalised(f"paper {label}", method, step) for label, (method, step) in METHODS.items() if label != "ours"),
     Constrained("paper l2-APDCA", "apdca", ("least squares", "logistic", "component", "portfolio")),
     Constrained("paper l2-PDCA", "pdca", ("least squares", "component")),
     Constrained("paper IHT", "iht", ("least squares",)),

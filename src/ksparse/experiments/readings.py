@@ -93,7 +93,7 @@ def claims(name: str, table: pd.DataFrame) -> list[Claim]:
             rows = group.set_index("method")
             if set(needed) <= set(rows.index):
                 several = solved.loc[solved["instance"] == instance, "seed"].nunique() > 1
-                (holds if judge(rows) else fails).append(f"{instance}, seed {seed}" if several else str(instance))
+                (holds if judge(rows.loc[list(needed)]) else fails).append(f"{instance}, seed {seed}" if several else str(instance))
         if holds or fails:
             found.append(Claim(sentence, tuple(holds), tuple(fails)))
     return found
