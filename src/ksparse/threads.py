@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-
-_mine = threading.local()  # `limits`: those that this thread has set, the outermost first; OpenBLAS keeps the number per thread too
+_limits: list[Any] = []  # those in force, the outermost first; of the main thread only: what others set, libraries take differently
 
 
 @cache
@@ -27,31 +26,27 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def _limits() -> list[Any]:
-    if not hasattr(_mine, "limits"):
-        _mine.limits = []
-    limits: list[Any] = _mine.limits
-    return limits
-
-
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One BLAS thread within."""
+    """One BLAS thread within, where this is the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     with _controller().limit(limits=1, user_api="blas") as limit:
-        _limits().append(limit)
+        _limits.append(limit)
         try:
             yield
         finally:
-            _limits().pop()
+            _limits.pop()
 
 
 @contextmanager
 def all_threads() -> Iterator[None]:
     """As many as there were before `one_thread`, within."""
-    if not _limits():
+    if not _limits or threading.current_thread() is not threading.main_thread():
         yield
         return
-    _limits()[0].restore_original_limits()
+    _limits[0].restore_original_limits()
     try:
         yield
     finally:
@@ -65,8 +60,8 @@ def _blas() -> list[Any]:
 
 def available_threads() -> int:
     """How many threads the user lets the linear algebra have: those before `one_thread`, within it too."""
-    if _limits():
-        return int(_limits()[0].get_original_num_threads()["blas"] or 1)
+    if _limits:
+        return int(_limits[0].get_original_num_threads()["blas"] or 1)
     return max((library.num_threads for library in _blas()), default=1)
 
 
