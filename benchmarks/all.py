@@ -1,7 +1,8 @@
 """All benchmarks in one run (`make bench`): every group of the suite, then the scripts that measure ksparse alone.
 
 Writes results.md, profile.png and the rows (one JSON-lines file per group) to the folder `--out`. A run that was stopped leaves the rows
-and the tables of what was done. `--also scaling` adds a script to those run at the end, `--also none` leaves all of them out.
+and the tables of what was done; `--report` puts together what is there, of single scripts too, and measures nothing. `--also scaling`
+adds a script to those run at the end, `--also none` leaves all of them out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rich.console import Console
 from suite.command import parser, run_group, settings_of
 from suite.problems import ALL
 from suite.profile import draw
-from suite.row import Row
+from suite.row import Row, read
 from suite.tables import report
 
 HERE = Path(__file__).parent
@@ -34,14 +35,15 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--groups", nargs="+", choices=ALL, default=ALL, help="only these groups")
     options.add_argument("--also", nargs="+", default=ALSO, metavar="SCRIPT", help=f"scripts run at the end (default {' '.join(ALSO)})")
+    options.add_argument("--report", action="store_true", help="tables and profile of the rows that are there")
     given = options.parse_args()
     console, rows, result = Console(), list[Row](), given.out / "results.md"
     for group in given.groups:
-        rows += run_group(group, given, console)
+        rows += read(given.out / f"{group}.jsonl") if given.report else run_group(group, given, console)
         result.write_text(report(rows, settings_of(given)), encoding="utf-8")
         if any(row.solved for row in rows):
             draw(rows, given.out / "profile.png")
-    for script in given.also:
+    for script in () if given.report else given.also:
         if script != "none":
             with result.open("a", encoding="utf-8") as file:
                 file.write("\n" + alone(script, console))

@@ -22,7 +22,7 @@ from ksparse.problem import Problem
 from ksparse.result import Result, Status
 from ksparse.sets.base import Vector
 from ksparse.support.component import prove_component, search_component
-from ksparse.support.exchange import descend, descend_alone, explore
+from ksparse.support.exchange import DependentError, descend, descend_alone, explore
 from ksparse.support.generic import search_generic
 from ksparse.support.oscillate import oscillate
 from ksparse.support.progress import Progress
@@ -128,9 +128,11 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
         rng = np.random.default_rng(seeds.spawn(1)[0])
         exchanging = task.exchangeable or _is_large_and_smooth(task)
         for start in cheap_starts(task, call.x0, rng):
-            _from_start(task, progress, start, alone if exchanging else local_search, started, tell)
+            alone = call.x0 is None or not task.exchangeable  # then `explore` takes it from there, else each descends first
+            improve = (as_it_is if alone else descend_alone) if exchanging else local_search
+            _from_start(task, progress, start, improve, started, tell)
         if exchanging:
-            _explore(task, progress, rng, started, tell)
+            exchanging = _explore(task, progress, rng, started, tell)
         if not task.component and (progress.best is None or plan.weights is not None or not exchanging):
             for start in first_order_starts(task, call.loss, task.C, begin, stopping, plan.weights):
                 if task.expired and progress.best is not None:
@@ -154,9 +156,9 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
     return progress, conclude(task, progress, status)
 
 
-def alone(task: Task, candidate: Candidate) -> Found:
-    """A descent where exchanges are cheap; where they need a model, the candidate itself: `explore_by_models` takes it from there."""
-    return descend_alone(task, candidate) if task.exchangeable else Found(candidate, 0, False)
+def as_it_is(task: Task, candidate: Candidate) -> Found:
+    """A candidate that something else will improve."""
+    return Found(candidate, 0, False)
 
 
 def _is_large_and_smooth(task: Task) -> bool:
@@ -184,17 +186,22 @@ def _from_start(
         tell(progress)
 
 
-def _explore(task: Task, progress: Progress, rng: np.random.Generator, started: float, tell: Callable[[Progress], None]) -> None:
-    """Exchanges from the best so far; at the end a look at all of them, which proves that none is left, or takes it."""
+def _explore(task: Task, progress: Progress, rng: np.random.Generator, started: float, tell: Callable[[Progress], None]) -> bool:
+    """Exchanges from the best so far, then a look at all of them, which proves that none is left, or takes it; whether that did."""
     if progress.best is None:
-        return
+        return False
+    whole = True
     with one_thread():
-        for name, found in (explore if task.exchangeable else explore_by_models)(task, progress.best, rng):
-            progress.take(name, found, time.perf_counter() - started)
-            tell(progress)
+        try:
+            for name, found in (explore if task.exchangeable else explore_by_models)(task, progress.best, rng):
+                progress.take(name, found, time.perf_counter() - started)
+                tell(progress)
+        except DependentError:
+            whole = False
     if not task.expired:
         progress.take("all exchanges", search(task, progress.best), time.perf_counter() - started)
         tell(progress)
+    return whole
 
 
 def conclude(task: Task, progress: Progress, status: Status) -> Status:

@@ -8,7 +8,8 @@ to the best support, or after a fixed number of changes; nothing is proved here,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ksparse.support.task import Candidate, Task
 
 OUTSIDERS = 256  # looked at for an exchange; the proof looks at all
 DEPTHS = (8, 4, 2)  # ways by other k are k over these long; after a kick the first two
-EFFORT = (500, 6)  # changes of the support, after which a search has done its part: so many, and so many per seat
+EFFORT = (700, 2)  # changes of the support, after which a search has done its part: so many, and so many per seat
 CLEAR = 10.0  # where each member is worth so much more than any outsider, the support is not in doubt
 RETURNS = 4  # kicks that led back to the best support, in a row, after which it is believed
 
@@ -72,6 +73,15 @@ class Exchange:
         self.changes += 1
         if self.basis.changes >= REFRESH and not self.basis.refresh():
             raise DependentError
+
+    def attempt(self, move: Callable[[], None]) -> None:
+        """A move that may end among dependent members: then it is taken back, and counts as many changes as there are seats."""
+        before = self.basis.snapshot()
+        try:
+            move()
+        except DependentError:
+            self.changes += self.k
+            self.basis.restore(before)
 
     def _obey(self) -> None:
         """Let members go whose sign is wrong, the worst first, until all are right."""
@@ -183,19 +193,20 @@ def _better(exchange: Exchange, best: Candidate) -> Candidate:
 
 
 def explore(task: Task, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
-    """Better and better answers: a descent from the start, then ways out of each local optimum."""
+    """Better and better answers: a descent from the start, then ways out of each local optimum.
+
+    `DependentError` where no basis can be trusted on the way, after what was found without.
+    """
     exchange = Exchange(task)
     best = _descended(exchange, start)
     yield "descent", Found(best, exchange.swaps, False)
-    try:
+    if best is start or not np.array_equal(np.sort(exchange.basis.members), best.support):  # in vain, or a member came out as 0
         exchange.begin(best.support)
-        for name in _improvements(exchange, rng):
-            better, swaps, exchange.swaps = _better(exchange, best), exchange.swaps, 0
-            if better is not best:
-                best = better
-                yield name, Found(best, swaps, False)
-    except DependentError:
-        return
+    for name in _improvements(exchange, rng):
+        better, swaps, exchange.swaps = _better(exchange, best), exchange.swaps, 0
+        if better is not best:
+            best = better
+            yield name, Found(best, swaps, False)
 
 
 def _improvements(exchange: Exchange, rng: np.random.Generator) -> Iterator[str]:
@@ -207,7 +218,7 @@ def _improvements(exchange: Exchange, rng: np.random.Generator) -> Iterator[str]
     best, returns = exchange.basis.snapshot(), 0
     while returns < RETURNS and not exchange.spent:
         exchange.basis.restore(best)
-        exchange.kick(rng)
+        exchange.attempt(lambda: exchange.kick(rng))
         for _ in _by_other_k(exchange, DEPTHS[:2]):
             pass
         gain, tiny = best.value - exchange.basis.value, exchange.tiny
@@ -228,7 +239,7 @@ def _by_other_k(exchange: Exchange, depths: tuple[int, ...]) -> Iterator[str]:
             other = min(max(k + d, 1, exchange.task.forced.size), basis.room)
             if other == k or exchange.spent:
                 continue
-            exchange.by_way_of(other)
+            exchange.attempt(partial(exchange.by_way_of, other))
             if basis.value < best.value - exchange.tiny:
                 best, gained = basis.snapshot(), True
                 yield f"by k {'+' if d > 0 else '-'} {abs(d)}"

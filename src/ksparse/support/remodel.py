@@ -7,11 +7,12 @@ so what it proposes is solved exactly, and kept only where the loss itself falls
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
 from ksparse.losses import DataFit
-from ksparse.support.exchange import descend, explore
+from ksparse.support.exchange import DependentError, descend, explore
 from ksparse.support.model import model_at
 from ksparse.support.search import Found, tolerance
 from ksparse.support.starts import kicked
@@ -36,11 +37,12 @@ def explore_by_models(task: Task, start: Candidate, rng: np.random.Generator) ->
     twin = modelled(task, best)
     if twin is None or task.expired:
         return
-    for name, found in explore(twin, _in(twin, best), rng):
-        tried = task.evaluate(found.best.support, best)
-        if tried is not None and tried.value < best.value:
-            best = tried
-            yield f"{name}, on a model", Found(best, found.swaps, False)
+    with suppress(DependentError):  # the model's members, not the loss's: what was found on it counts
+        for name, found in explore(twin, _in(twin, best), rng):
+            tried = task.evaluate(found.best.support, best)
+            if tried is not None and tried.value < best.value:
+                best = tried
+                yield f"{name}, on a model", Found(best, found.swaps, False)
     for _ in range(RESTARTS):
         begin = task.evaluate(kicked(task, best.support, rng), best)
         tried = begin if begin is None or task.expired else _descended(task, begin)

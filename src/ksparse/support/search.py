@@ -42,7 +42,7 @@ def search(task: Task, start: Candidate) -> Found:
         better, tried, complete = _exact_sweep(task, model, best) if task.exact_gains else _walk(task, model, best, budget)
         budget -= tried
         if better is None:
-            return Found(best, moves, complete and task.certifying and not certified_factor(task, model, best)[0].singular)
+            return Found(best, moves, complete and task.certifying)
         best, moves = better, moves + 1
     return Found(best, moves, False)
 
@@ -76,7 +76,7 @@ def _exact_sweep(task: Task, model: Model, at: Candidate) -> Sweep:
     """The best add while a seat is free, else the best swap, several at once where they do not hinder each other."""
     found, _ = certified_factor(task, model, at)
     if found.singular:  # the gains only rank
-        return _walk(task, model, at, GUESSES)
+        return (*_walk(task, model, at, GUESSES)[:2], False)
     outsiders, tiny = task.outsiders(at), tolerance(task, at.value)
     if at.support.size < task.k and outsiders.size:
         gains = add_gains(found)[outsiders]
@@ -136,7 +136,8 @@ def _walk(task: Task, model: Model, at: Candidate, budget: int) -> Sweep:
     tiny = tolerance(task, at.value)
     limit = budget if task.certifying else min(budget, GUESSES)
     best = at
-    for tries, support in enumerate(_candidates(task, model, at, tiny)):
+    found, own = certified_factor(task, model, at)
+    for tries, support in enumerate(_candidates(task, at, tiny, found, own)):
         if tries >= limit or task.expired:
             return None, tries, False
         tried = task.evaluate(support, at)
@@ -144,12 +145,11 @@ def _walk(task: Task, model: Model, at: Candidate, budget: int) -> Sweep:
             best = tried
         if best is not at and tries:  # several exchanges at once, which come first, must also beat the best single one
             return best, tries + 1, False
-    return (None if best is at else best), 0, best is at
+    return (None if best is at else best), 0, best is at and not found.singular
 
 
-def _candidates(task: Task, model: Model, at: Candidate, tiny: float) -> Iterator[Vector]:
+def _candidates(task: Task, at: Candidate, tiny: float, found: Factor, own: Vector) -> Iterator[Vector]:
     """Supports one add, drop or swap away, in falling order of the bound on their gain, while that is above 0."""
-    found, own = certified_factor(task, model, at)
     outsiders = task.outsiders(at)
     forced = np.isin(at.support, task.forced)
     swaps = swap_gains(found, outsiders) + own[:, None]
