@@ -57,9 +57,15 @@ class Exchange:
 
     @property
     def clear(self) -> bool:
-        """Whether no member is in doubt: each would cost far more to lose than any outsider could bring."""
+        """Whether no member is in doubt: each would cost far more to lose than any outsider could bring, and that is little altogether.
+
+        The second where a good fit is near: there all gains are small beside the losses, and all supports in doubt.
+        """
         basis = self.basis
-        return bool(basis.size == self.k and basis.drop_losses().min() >= CLEAR * basis.add_gains().max())
+        if basis.size < self.k:
+            return False
+        most = float(basis.add_gains().max())
+        return bool(basis.drop_losses().min() >= CLEAR * most and most <= abs(basis.value + self.constant) / CLEAR**2)
 
     def _add(self, i: int) -> None:
         self.basis.add(i)
