@@ -20,9 +20,10 @@ from ksparse.support.task import Candidate, Task
 
 OUTSIDERS = 256  # looked at for an exchange; the proof looks at all
 DEPTHS = (8, 4, 2)  # ways by other k are k over these long; after a kick the first two
-EFFORT = (700, 2)  # changes of the support, after which a search has done its part: so many, and so many per seat
+EFFORT = (800, 1_250)  # changes of the support, after which a search has done its part: at least, and at most,
+CHEAP = 2.2e7  # as many more than the least as this holds k·n, the price of a change
 CLEAR = 10.0  # where each member is worth so much more than any outsider, the support is not in doubt
-RETURNS = 4  # kicks that led back to the best support, in a row, after which it is believed
+RETURNS = 8  # kicks that led back to the best support, in a row, after which it is believed
 
 
 class DependentError(Exception):
@@ -38,7 +39,7 @@ class Exchange:
         self.basis = Basis(task, task.model, task.seats_in_memory)
         self.constant = task.model.constant
         self.changes = self.swaps = 0
-        self.effort = EFFORT[0] + EFFORT[1] * self.k
+        self.effort = min(EFFORT[1], EFFORT[0] + CHEAP / (self.k * task.n))
 
     def begin(self, support: Vector) -> None:
         """Stand on a support."""
@@ -161,7 +162,7 @@ class Exchange:
     def kick(self, rng: np.random.Generator) -> None:
         """Some members, at least two where there are as many, leave, and stay out until their seats are taken."""
         movable = np.flatnonzero(np.isfinite(self.basis.drop_losses()))
-        count = min(max(2, int(np.ceil(rng.uniform(0.05, 0.3) * self.basis.size))), movable.size)
+        count = min(max(2, int(np.ceil(rng.uniform(0.05, 0.5) * self.basis.size))), movable.size)
         leaving = rng.choice(self.basis.members[movable], count, replace=False)
         for i in leaving:
             place = int(np.flatnonzero(self.basis.members == i)[0])
