@@ -83,8 +83,10 @@ class Model:
             self._used = 0
             missing = support
         needed = self._used + missing.size
-        if needed > self._rows.shape[0]:  # once for all: memory that is not written to costs nothing
-            self._rows = np.empty((max(needed, min(self.n, MEMORY // (8 * self.n))), self.n))
+        if needed > self._rows.shape[0]:
+            grown = np.empty((max(needed, min(2 * self._rows.shape[0], MEMORY // (8 * self.n))), self.n))
+            grown[: self._used] = self._rows[: self._used]
+            self._rows = grown
         with all_threads():
             self._rows[self._used : needed] = self._take(missing)
         self._place[missing] = np.arange(self._used, needed)
