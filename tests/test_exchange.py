@@ -206,5 +206,5 @@ def test_large_smooth_losses_are_searched_by_models_with_answers_as_good(kind, C
     assert not fast.proved
     assert fast.support.size <= 5
     assert C.contains(fast.x)
-    assert fast.fun <= plain.fun + 0.01 * abs(plain.fun)
+    assert fast.fun <= plain.fun + 0.03 * abs(plain.fun)
     assert fast.fun == pytest.approx(loss.value(fast.x))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +23,12 @@ from ksparse.problem import Problem
 from ksparse.report import Lines, logger
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet
+from ksparse.support.exchange import descend_alone
 from ksparse.support.oscillate import shrunk
 from ksparse.support.progress import Progress
+from ksparse.support.search import search
 from ksparse.support.task import Candidate, Task
+from ksparse.threads import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +157,7 @@ class _Walk:
         self.tasks = {k: task.with_k(k) for k in sizes}
         self.progress = {k: Progress() for k in sizes}
         self.spent = dict.fromkeys(sizes, 0.0)
+        self.begun: dict[tuple[int, str], Candidate] = {}  # whose answer each k was last searched from
         self.status = dict.fromkeys(sizes, Status.STATIONARY)
         self.kind = Problem(call.loss, NoPenalty(), call.C, call.n).zeros()
 
@@ -168,15 +171,28 @@ class _Walk:
                 for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
                     self._down(k, above)
                 for below, k in pairwise(self.sizes):
-                    self._search(k, "grown", partial(self._best, below))
+                    self._search(k, "grown", below, self._best)
                 if self._values() == before:
                     break
+            self._prove()
         except KeyboardInterrupt:
             self.status = dict.fromkeys(self.sizes, Status.INTERRUPTED)
         for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):  # where a limit or an interrupt left a gap
             if self.progress[k].best is None:
                 best = self.progress[above].best
                 self.progress[k].best = None if best is None else some_point(self.tasks[k], best.full(self.call.n))
+
+    def _prove(self) -> None:
+        """Where the walk only descended, a look at all exchanges of each answer."""
+        for k in self.sizes:
+            task, progress = self.tasks[k], self.progress[k]
+            if progress.best is None or progress.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
+                continue
+            self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
+            if task.exchangeable and not task.expired:
+                began = time.perf_counter()
+                progress.take("all exchanges", search(task, progress.best), self.call.elapsed)
+                self.spent[k] += time.perf_counter() - began
 
     def _best(self, k: int) -> Candidate | None:
         return self.progress[k].best
@@ -195,22 +211,26 @@ class _Walk:
 
     def _down(self, k: int, above: int) -> None:
         """One k from the one above; where nothing of that fits, with all starts."""
-        self._search(k, "shrunk", lambda: shrunk(self.progress[above].best, self.tasks[k]))
+        self._search(k, "shrunk", above, lambda above: shrunk(self._best(above), self.tasks[k]))
         if self.progress[k].best is None:
             self._full(k)
 
-    def _search(self, k: int, name: str, start: Callable[[], Candidate | None]) -> None:
-        """A local search for one k."""
-        began, task, progress = time.perf_counter(), self.tasks[k], self.progress[k]
-        if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED):
+    def _search(self, k: int, name: str, neighbour: int, start: Callable[[int], Candidate | None]) -> None:
+        """A local search for one k from its neighbour's answer, unless it has begun there before."""
+        began, task, progress, best = time.perf_counter(), self.tasks[k], self.progress[k], self._best(neighbour)
+        if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED) or (best is not None and self.begun.get((k, name)) is best):
             return
+        if best is not None:
+            self.begun[k, name] = best
         try:
             if progress.best is None and try_all(task, progress, began):
                 self.status[k] = Status.OPTIMAL if task.certifying or task.component else Status.STATIONARY
             else:
-                candidate = start()
+                candidate = start(neighbour)
                 if candidate is not None:
-                    progress.take(name, local_search(task, candidate), self.call.elapsed)
+                    improve = descend_alone if task.exchangeable else local_search
+                    with one_thread():
+                        progress.take(name, improve(task, candidate), self.call.elapsed)
         except UnboundedError:
             self.status[k] = Status.UNBOUNDED
         self.spent[k] += time.perf_counter() - began

@@ -20,9 +20,7 @@ from ksparse.support.task import Candidate, Task
 
 OUTSIDERS = 256  # looked at for an exchange; the proof looks at all
 DEPTHS = (8, 4, 2)  # ways by other k are k over these long; after a kick the first two
-EFFORT = 800  # changes of the support, after which a search has done its part,
-CHEAP = 2.2e7  # and as many more as this holds k·n, the price of a change,
-A_SEAT = 30  # but not more than so many a seat (and at least as for seven)
+EFFORT, A_SEAT = 800, 30  # changes of the support, after which a search has done its part: in all, and for each seat
 CLEAR = 10.0  # where each member is worth so much more than any outsider, the support is not in doubt
 RETURNS = 8  # kicks that led back to the best support, in a row, after which it is believed
 
@@ -40,7 +38,7 @@ class Exchange:
         self.basis = Basis(task, task.model, task.seats_in_memory)
         self.constant = task.model.constant
         self.changes = self.swaps = 0
-        self.effort = min(EFFORT + CHEAP / (self.k * task.n), A_SEAT * max(7, self.k))
+        self.effort = min(EFFORT, A_SEAT * max(7, self.k))
 
     def begin(self, support: Vector) -> None:
         """Stand on a support."""
@@ -67,7 +65,7 @@ class Exchange:
         if basis.size < self.k:
             return False
         most = float(basis.add_gains().max())
-        return bool(basis.drop_losses().min() >= CLEAR * most and most <= abs(basis.value + self.constant) / CLEAR**2)
+        return bool(basis.drop_losses().min() >= CLEAR * most and most <= abs(basis.value + self.constant) / CLEAR)
 
     def _add(self, i: int) -> None:
         self.basis.add(i)
