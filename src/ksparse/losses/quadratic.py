@@ -15,15 +15,8 @@ import scipy.sparse
 from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take
 from ksparse.checks import check_matrix, check_number, check_vector
 from ksparse.losses.base import Loss
-from ksparse.losses.matrix import (
-    check_symmetric,
-    columns,
-    dense,
-    has_negative_eigenvalue,
-    kind_of,
-    largest_eigenvalue,
-    largest_gram_eigenvalue,
-)
+from ksparse.losses.lanczos import has_negative_eigenvalue, largest_eigenvalue
+from ksparse.losses.matrix import check_symmetric, columns, dense, kind_of, largest_gram_eigenvalue
 from ksparse.losses.standardize import standardize
 
 CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
