@@ -58,7 +58,10 @@ def to_float64(x: Any) -> Any:
 
 def clip(x: Array, low: float, high: float) -> Array:
     """x with its entries moved into [low, high]."""
-    return np.minimum(np.maximum(x, low), high) if type(x) is np.ndarray else namespace(x).clip(x, low, high)
+    if type(x) is not np.ndarray:
+        return namespace(x).clip(x, low, high)
+    y = np.maximum(x, low)
+    return np.minimum(y, high, out=y)
 
 
 def zeros_like(x: Array) -> Array:

@@ -38,7 +38,7 @@ def continued(method: Method, problem: Problem, x0: Array, stopping: Stopping, c
     penalty, at = require_continuation(problem), problem.enter(x0)
     problem.measure_scale(at)
     steps, seconds = 0, 0.0
-    for lam in _on_the_way(penalty, problem, at):
+    for lam in _on_the_way(penalty, at):
         rough = problem.with_penalty(penalty.with_lam(lam))
         left = _left(stopping, steps, seconds)
         run = drive(method, rough, at, replace(left, tol=max(stopping.tol, ROUGH)), callback=callback, verbose=verbose)
@@ -49,8 +49,8 @@ def continued(method: Method, problem: Problem, x0: Array, stopping: Stopping, c
     return replace(run, nit=steps + run.nit, trace=_later(run.trace, seconds))
 
 
-def _on_the_way(penalty: L1Based, problem: Problem, at: Point) -> list[float]:
-    """Values of λ above the problem's own, the largest first."""
+def _on_the_way(penalty: L1Based, at: Point) -> list[float]:
+    """Values of λ above the penalty's own, the largest first."""
     zero = 0.0 * at if bool(namespace(at.x).any(at.x != 0)) else at  # ∇φ(0), with no product for its image
     most = float(penalty.weight_max(zero.gradient))
     weights: list[float] = []

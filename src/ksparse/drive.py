@@ -64,6 +64,14 @@ class Run:
         return self.point.x
 
 
+@dataclass(frozen=True)
+class _Mark:
+    """Where a run was, without what a point knows: vectors that live as long as the run."""
+
+    x: Array
+    F: float
+
+
 class _Log:
     """The trace while it grows."""
 
@@ -131,10 +139,12 @@ class _Loop:
 
     def begin(self, x0: Array | Point) -> None:
         """The state at t = 0."""
-        self.start = self.best = self.mark = self.problem.adopt(x0) if isinstance(x0, Point) else self.problem.enter(x0)
-        self.problem.measure_scale(self.start)
-        self.s = self.method.init(self.problem, self.start)
-        self.log.add(self.problem.F(self.start), self.s, self.problem.products.total)
+        start = self.best = self.problem.adopt(x0) if isinstance(x0, Point) else self.problem.enter(x0)
+        self.problem.measure_scale(start)
+        self.s = self.method.init(self.problem, start)
+        self.mark = _Mark(start.x, self.problem.F(start))
+        self.F_start, self.far = self.mark.F, RUNAWAY * max(1.0, norm_inf(start.x))
+        self.log.add(self.F_start, self.s, self.problem.products.total)
 
     def turn(self, report: Report) -> Status | None:
         """One step, and why to stop after it, if so."""
@@ -148,7 +158,7 @@ class _Loop:
         F = problem.F(s.x)
         self.log.add(F, s, problem.products.total)
         report.line(self.t, F, s.l, s.residual, problem.products.total, self.log.elapsed)
-        lost = _lost(problem, s, self.start)
+        lost = self._lost(F)
         if lost is not None:
             return lost
         assert self.best is not None
@@ -157,38 +167,36 @@ class _Loop:
         if self.t % DRIFT_CHECK == 0:
             if _drifts(problem, self.mark, s.x):
                 return Status.UNBOUNDED
-            self.mark = s.x
-        self.quiet = self.quiet + 1 if _small_change(stopping, self.method, problem, before, s, self.start) else 0
+            self.mark = _Mark(s.x.x, F)
+        self.quiet = self.quiet + 1 if _small_change(stopping, self.method, problem, before, s, self.F_start) else 0
         settled = self.quiet >= (stopping.patience or self.method.patience)
         return Status.SETTLED if settled or s.residual <= stopping.tol_residual else None
 
+    def _lost(self, F: float) -> Status | None:
+        """Whether F ran off to −∞, or arithmetic to NaN."""
+        size = norm_inf(self.s.x.x)
+        if F == -math.inf or (not size <= self.far and not F >= self.F_start):
+            return Status.UNBOUNDED
+        return Status.NUMERICAL_TROUBLE if math.isnan(F) or not math.isfinite(size) else None
 
-def _small_change(stopping: Stopping, method: Method, problem: Problem, before: State, s: State, start: Point) -> bool:
+
+def _small_change(stopping: Stopping, method: Method, problem: Problem, before: State, s: State, F_start: float) -> bool:
     """Whether the last step changed F (or x) by no more than the tolerance."""
     if (stopping.rule or method.stop) == "step":
         return norm(s.x.x - before.x.x) < stopping.tol * max(1.0, norm(s.x.x))
     F, F_before = problem.F(s.x), problem.F(before.x)
-    floor = epsilon(s.x.x) ** 2 * abs(problem.F(start))  # an F that falls to 0 never changes little relative to itself
+    floor = epsilon(s.x.x) ** 2 * abs(F_start)  # an F that falls to 0 never changes little relative to itself
     if math.isinf(floor):
         floor = 0.0
     return abs(F_before - F) <= stopping.tol * max(abs(F), floor)
 
 
-def _lost(problem: Problem, s: State, start: Point) -> Status | None:
-    """Whether F ran off to −∞, or arithmetic to NaN."""
-    F, size = problem.F(s.x), norm_inf(s.x.x)
-    far = not size <= RUNAWAY * max(1.0, norm_inf(start.x))
-    if F == -math.inf or (far and not F >= problem.F(start)):
-        return Status.UNBOUNDED
-    return Status.NUMERICAL_TROUBLE if math.isnan(F) or not math.isfinite(size) else None
-
-
-def _drifts(problem: Problem, mark: Point, x: Point) -> bool:
+def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:
     """Whether F keeps falling at the rate seen from `mark` to x when that move is repeated a hundred to a million times.
 
     A bounded F cannot: this finds the linear drift that a penalty's curvature keeps from running off geometrically.
     """
-    d, drop = x.x - mark.x, problem.F(mark) - problem.F(x)
+    d, drop = x.x - mark.x, mark.F - problem.F(x)
     if not drop > 1e-12 * abs(problem.F(x)):
         return False
     for factor in (1e2, 1e4, 1e6):

@@ -16,7 +16,7 @@ SPAN = 1e30  # a line search may raise l by so much before it gives up
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a rule remembers: the point of the last step and its l."""
+    """What a rule remembers of the last step: its l, and where it needs that the point it began at."""
 
     point: Point | None
     l: float  # noqa: E741
@@ -27,8 +27,13 @@ class Step:
     """Where a step led."""
 
     z: Point  # the new point
-    l: float  # noqa: E741  # the accepted 1/step
+    memory: Memory  # for the next step
     residual: float  # l‖z − y‖, relative: how far the base point was from stationary
+
+    @property
+    def l(self) -> float:  # noqa: E743
+        """The accepted 1/step."""
+        return self.memory.l
 
 
 class StepRule(Protocol):
@@ -47,13 +52,13 @@ def check_rule(rule: object) -> None:
         raise TypeError(f"rule must be a step rule such as FixedStep(L) or Backtracking(), got {rule!r}")
 
 
-def _prox_step(problem: Problem, y: Point, pull: Array, l: float) -> Point:  # noqa: E741
-    return problem.point(problem.prox_g1(y.x - pull / l, l))
+def _prox_step(problem: Problem, y: Point, s: Array, l: float) -> Point:  # noqa: E741
+    return problem.point(problem.prox_g1(y.x - (problem.grad_f(y) - s) / l, l))
 
 
-def _finish(problem: Problem, y: Point, z: Point, l: float) -> Step:  # noqa: E741
+def _finish(problem: Problem, y: Point, z: Point, memory: Memory) -> Step:
     # l‖z − y‖ falls with l, so that a long step would look stationary: the curvature of the first step is the least yardstick
-    return Step(z, l, problem.relative(max(l, problem.yardstick) * norm(z.x - y.x), problem.grad_f(y)))
+    return Step(z, memory, problem.relative(max(memory.l, problem.yardstick) * norm(z.x - y.x), problem.grad_f(y)))
 
 
 @dataclass(frozen=True)
@@ -75,8 +80,8 @@ class FixedStep:
 
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         s = problem.subgradient_g2(y) if s is None else s
-        z = _prox_step(problem, y, problem.grad_f(y) - s, memory.l)
-        return _finish(problem, y, z, memory.l)
+        z = _prox_step(problem, y, s, memory.l)
+        return _finish(problem, y, z, memory)  # nothing of y: vectors, where the data are a sparse matrix, are what memory goes to
 
 
 @dataclass(frozen=True)
@@ -131,13 +136,13 @@ class Backtracking:
         compare_F = at_y and problem.in_domain(y)
         l = first = self._barzilai_borwein(problem, y, memory)  # noqa: E741
         for _ in range(math.ceil(math.log(SPAN) / math.log(self.eta))):
-            z = _prox_step(problem, y, gradient - s, l)
+            z = _prox_step(problem, y, s, l)
             if self._good_F(problem, y, z, l) if compare_F else _below_majorant(problem, y, z, gradient, l):
                 break
             l *= self.eta  # noqa: E741
         else:  # not even the smallest step descends: y is stationary to rounding
             z, l = (y, first) if compare_F else (z, l)  # noqa: E741
-        return _finish(problem, y, z, l)
+        return _finish(problem, y, z, Memory(y, l))
 
     def _good_F(self, problem: Problem, y: Point, z: Point, l: float) -> bool:  # noqa: E741
         F_y = problem.F(y)

@@ -23,24 +23,24 @@ class APDCAState:
     theta: float  # θ⁽ᵗ⁾
     q: float  # q⁽ᵗ⁾, the total weight in c
     c: float  # c⁽ᵗ⁾, the weighted mean of past F(x)
-    y_memory: Memory  # y⁽ᵗ⁻¹⁾ and l_y
-    x_memory: Memory  # y⁽ᵗ⁻¹⁾ and l_x: the v-step measures curvature from y⁽ᵗ⁻¹⁾ to x⁽ᵗ⁾
+    y_memory: Memory  # l_y, and where the rule needs it y⁽ᵗ⁻¹⁾
+    x_memory: Memory  # l_x, and y⁽ᵗ⁻¹⁾ too: the v-step measures curvature from y⁽ᵗ⁻¹⁾ to x⁽ᵗ⁾
     l: float  # noqa: E741  # l of the step that gave x⁽ᵗ⁾
     residual: float = math.inf
 
-    def advance(self, *, taken: Step, z: Point, y: Point, l_y: float, l_x: float, F_x: float, eta: float) -> APDCAState:
+    def advance(self, *, taken: Step, z_step: Step, l_x: float, F_x: float, eta: float) -> APDCAState:
         """The next state, with its θ, q and c (eq. APDCAupdateT, and below eq. nmcriteria)."""
         q = eta * self.q + 1.0
         return APDCAState(
             x_prev=self.x,
             x=taken.z,
-            z=z,
+            z=z_step.z,
             theta_prev=self.theta,
             theta=(math.sqrt(4.0 * self.theta**2 + 1.0) + 1.0) / 2.0,
             q=q,
             c=(eta * self.q * self.c + F_x) / q,
-            y_memory=Memory(y, l_y),
-            x_memory=Memory(y, l_x),
+            y_memory=z_step.memory,
+            x_memory=replace(z_step.memory, l=l_x),
             l=taken.l,
             residual=taken.residual,
         )
@@ -80,6 +80,6 @@ class APDCA:
             v_step = self.rule.from_point(problem, s.x, s.x_memory)  # eq. (computev)
             l_x = v_step.l
             taken = min(z_step, v_step, key=lambda step: problem.F(step.z))  # eq. (APDCAbottom)
-        after = s.advance(taken=taken, z=z, y=y, l_y=z_step.l, l_x=l_x, F_x=problem.F(taken.z), eta=self.eta)
+        after = s.advance(taken=taken, z_step=z_step, l_x=l_x, F_x=problem.F(taken.z), eta=self.eta)
         uphill = self.adaptive and dot(y.x - z.x, z.x - s.x.x) > 0
         return replace(after, x_prev=after.x, z=after.x, theta_prev=0.0, theta=1.0) if uphill else after

@@ -17,7 +17,7 @@ class PDCAState:
     """x⁽ᵗ⁾ and what the step rule remembers."""
 
     x: Point  # x⁽ᵗ⁾
-    memory: Memory  # x⁽ᵗ⁻¹⁾ and l⁽ᵗ⁻¹⁾, for the Barzilai–Borwein rule
+    memory: Memory  # l⁽ᵗ⁻¹⁾, and for the Barzilai–Borwein rule x⁽ᵗ⁻¹⁾
     residual: float = float("inf")
 
     @property
@@ -46,4 +46,4 @@ class PDCA:
 
     def step(self, problem: Problem, s: PDCAState) -> PDCAState:
         step = self.rule.from_point(problem, s.x, s.memory)  # eq. (PDCAbtsubprob)
-        return PDCAState(step.z, Memory(s.x, step.l), step.residual)
+        return PDCAState(step.z, step.memory, step.residual)

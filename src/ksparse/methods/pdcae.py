@@ -26,7 +26,7 @@ class PDCAeState:
     theta: float  # θ of FISTA at t
     t: int  # steps taken
     beta: float  # β of the last step
-    memory: Memory  # y⁽ᵗ⁻¹⁾ and l
+    memory: Memory  # l, and where the rule needs it y⁽ᵗ⁻¹⁾
     residual: float = math.inf
 
     @property
@@ -73,4 +73,4 @@ class PDCAe:
         against = self.adaptive and dot(y.x - x.x, x.x - s.x.x) > 0  # the momentum points uphill
         if t % self.restart == 0 or against:
             theta_prev = theta = 1.0
-        return PDCAeState(s.x, x, theta_prev, theta, t, beta, Memory(y, step.l), step.residual)
+        return PDCAeState(s.x, x, theta_prev, theta, t, beta, step.memory, step.residual)

@@ -1,4 +1,4 @@
-"""A support whose factorisation is kept up to date: an add or a drop costs two passes over k rows of H, not a new inverse.
+"""A support whose factorisation is kept up to date: an add or a drop costs one product with k rows of H, not a new inverse.
 
 The symbols are those of `gains`, with the equations before the members in K. With w = K⁻¹b_i, t = s_i/h_i and c = H_i· − wᵀB, a newcomer i
 takes c²/h_i from h, t·c from s and t·w from u; with v = K⁻¹e_j, t = u_j/v_j and z = vᵀB, a member j that leaves gives z²/v_j to h,

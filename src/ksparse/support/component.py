@@ -12,8 +12,9 @@ import numpy as np
 
 from ksparse.losses import QuadraticForm
 from ksparse.sets.base import Vector
+from ksparse.support.on_support import leading_eigenvector
 from ksparse.support.search import Found
-from ksparse.support.task import Candidate, Task, leading_eigenvector
+from ksparse.support.task import Candidate, Task
 
 CONFIRM = 8  # eigensolves per sweep
 SETTLED = 1e-3  # relative change of the explained variance at which a start has found its support

@@ -7,20 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.errors import InfeasibleError
 from ksparse.losses import DataFit, Loss, PrincipalComponent
 from ksparse.problem import Problem, Products
 from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
 from ksparse.sets.base import Vector
-from ksparse.sets.qp import Active, Solution, solve_qp, solve_symmetric
-from ksparse.sets.scaling import unit_rows, unit_scales
+from ksparse.sets.qp import Active, Solution, solve_qp
 from ksparse.support.model import MEMORY, Model, model_at, quadratic_model
+from ksparse.support.on_support import floored, leading_eigenvector, nothing_active, on_equations
 from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
 from ksparse.support.quadratic import minimize_on_ball
 
-POWER_STEPS = 40
 SEARCH_STEPS, SEARCH_TARGET = 400, 1e-6  # of the first-order methods, for a value to compare
-_START = np.random.default_rng(0).standard_normal(1024)
 
 
 @dataclass(frozen=True)
@@ -156,7 +154,7 @@ class Task:
         if isinstance(self.C, L2Ball):
             x = minimize_on_ball(H, c, self.C.radius, np.zeros(support.size))
             shift = max(0.0, -float((H @ x + c) @ x) / max(float(x @ x), 1e-300))
-            found, nothing = Solution(x, np.zeros(support.size), np.zeros(0), _none(support.size)), shift
+            found, nothing = Solution(x, np.zeros(support.size), np.zeros(0), nothing_active(support.size)), shift
         else:
             found, nothing = self._quadratic_program(H, c, support, hint), 0.0
         value = float(0.5 * found.x @ H @ found.x + c @ found.x) + self.model.constant
@@ -190,40 +188,10 @@ class Task:
         linear = self.linear.on(support)
         assert linear is not None
         if linear.equations_only and not self.floor:
-            return self._on_equations(H, c, linear)
+            return on_equations(H, c, linear)
         if self.floor:
-            linear = self._floored(H, c, linear)
+            linear = floored(H, c, linear, self.floor)
         return solve_qp(H, c, linear, _guess(support, hint, linear))
-
-    def _on_equations(self, H: Vector, c: Vector, linear: Linear) -> Solution:
-        """The KKT system, in variables scaled to a unit diagonal."""
-        k, unit = c.size, unit_scales(np.diag(H))
-        E, f, _ = unit_rows(linear.E / unit, linear.f)
-        H, c = H / unit / unit[:, None], c / unit
-        K = np.block([[H, E.T], [E, np.zeros((f.size, f.size))]])
-        u = solve_symmetric(K, np.concatenate([-c, f]))
-        size = float(np.abs(u).max(initial=0.0))
-        if f.size and np.abs(E @ u[:k] - f).max() > 1e-9 * max(float(np.abs(f).max()), size):
-            raise InfeasibleError("the equations have no solution on this support")
-        if np.abs(K[:k] @ u + c).max() > 1e-6 * max(float(np.abs(c).max()), size):
-            raise UnboundedError("the linear part falls along a direction of no curvature")
-        return Solution(u[:k] / unit, np.zeros(k), np.zeros(0), _none(k))
-
-    def _floored(self, H: Vector, c: Vector, linear: Linear) -> Linear:
-        """The polyhedron with each variable at least `floor` in size, on the side that its bounds or the optimum without floor choose."""
-        lower, upper = linear.lower.copy(), linear.upper.copy()
-        positive = lower >= 0
-        negative = (upper <= 0) & ~positive
-        either = ~(positive | negative)
-        if either.any():
-            x = solve_qp(H, c, linear).x
-            positive |= either & (x >= 0)
-            negative |= either & (x < 0)
-        lower[positive] = np.maximum(lower[positive], self.floor)
-        upper[negative] = np.minimum(upper[negative], -self.floor)
-        if (lower > upper).any():
-            raise InfeasibleError("an upper bound is below the least position")
-        return Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)
 
     def polish_candidate(self, candidate: Candidate) -> Polished:
         """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
@@ -250,7 +218,9 @@ class Task:
             (polish(self.loss, self.C, support, x, self.deadline, SEARCH_STEPS, SEARCH_TARGET) for x in begins), key=lambda p: p.value
         )
         rows = 0 if self.linear is None else self.linear.h.size
-        return self._candidate(support, Solution(found.z, np.zeros(support.size), np.zeros(rows), _none(support.size)), found.value, 0.0)
+        return self._candidate(
+            support, Solution(found.z, np.zeros(support.size), np.zeros(rows), nothing_active(support.size)), found.value, 0.0
+        )
 
     def with_k(self, k: int) -> Task:
         """The same task with another number of seats, and the same memory: the best point on a support does not depend on k."""
@@ -277,26 +247,6 @@ class Task:
         keep = (found.x != 0) | np.isin(support, self.forced)
         at_lower, at_upper = support[found.active.at_lower & keep], support[found.active.at_upper & keep]
         return Candidate(support[keep], found.x[keep], value, found.bound_price[keep], found.row_price, shift, at_lower, at_upper)
-
-
-def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vector]:
-    """λ_max and its eigenvector of a positive semidefinite matrix: by power iteration from a near one, where that settles soon."""
-    if start is not None and start.any():
-        x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # not blind to any direction
-        x /= np.linalg.norm(x)
-        for _ in range(POWER_STEPS):
-            y = block @ x
-            value = float(x @ y)
-            if float(np.abs(y - value * x).max()) <= 1e-12 * abs(value):
-                return value, x
-            x = y / max(float(np.linalg.norm(y)), 1e-300)
-    values, vectors = np.linalg.eigh(block)
-    return float(values[-1]), np.asarray(vectors[:, -1])
-
-
-def _none(k: int) -> Active:
-    off = np.zeros(k, dtype=bool)
-    return Active(off, off, np.zeros(0, dtype=bool))
 
 
 def _guess(support: Vector, hint: Candidate | None, linear: Linear) -> Active | None:
