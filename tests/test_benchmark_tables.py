@@ -62,6 +62,13 @@ def test_claims_are_computed_from_rows():
     assert claims([made("abess")]) == []
 
 
+def test_a_wide_search_is_compared_where_it_obeys():
+    wide = "abess, wide search"
+    assert verdicts([made(OURS, 1.0), made(wide, 0.9)])[f"objective at most that of {wide}"].holds is False
+    assert f"objective at most that of {wide}" not in verdicts([made(OURS, 1.0), made(wide, 0.9, feasible=False)])
+    assert verdicts([made(OURS, 1.0), late(wide)])[f"objective at most that of {wide}"].holds is None
+
+
 def test_claims_on_rows_without_an_answer():
     found = verdicts([made(OURS), late("skscope Scope"), made("abess", 0.1, nonzeros=5, feasible=False)])
     assert found["time at most 1/5 of that of skscope Scope"].holds  # it was stopped at 120 s

@@ -17,7 +17,7 @@ from suite.contenders import Answer, find
 from suite.contenders.base import quietly
 from suite.problems import build
 
-ENOUGH = 60.0  # seconds of repetitions after which no other is begun
+ENOUGH = 10.0  # seconds of repetitions after which no other is begun: so long a run needs no median
 Tell = Callable[..., None]
 
 
