@@ -1,8 +1,9 @@
 """What a step of each method costs beside one product with A and one with its transpose, all in one run.
 
-Steps and products are measured in turn, so that both see the same machine. The ratio is the median time of a step, from the trace, over
-that of the pair: 1.0 would be no cost beyond two passes over A, and where one pass gives both products (large A, numba installed) it can
-be less. `whole` is the time of the call, with its start and its judge, over the number of steps.
+Steps and products are measured in turn, pairs before and after every run, so that both see the same machine. The ratio is the median over
+the runs of the median time of a step, from the trace, over that of the pairs around it: 1.0 would be no cost beyond two passes over A, and
+where one pass gives both products (large A, numba installed) it can be less. `whole` is the time of the call, with its start and its judge,
+over the number of steps.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rich.table import Table
 
 import ksparse as ks
 
-REPEATS, STEPS, PAIRS = 5, 60, 10
+REPEATS, STEPS, PAIRS = 9, 60, 10
 SIZES = ((720, 2560), (1440, 5120), (3600, 12800))
 METHODS = (("pdca", "fixed"), ("apdca", "fixed"), ("pdcae", "fixed"), ("pdca", "backtracking"), ("apdca", "backtracking"))
 
@@ -56,25 +57,26 @@ def measure_blocks(m: int, n: int, A: np.ndarray, rng: np.random.Generator) -> l
 
 def measure(m: int, n: int, method: str, step: str, loss: ks.LeastSquares, A: np.ndarray, rng: np.random.Generator) -> list[str]:
     x, r = rng.standard_normal(n), rng.standard_normal(m)
-    pairs, steps, whole = [], [], []
+    runs = []  # of each: seconds of a pair, of a step, and of the call over its steps
     for _ in range(REPEATS):
-        pairs += pair_seconds(A, x, r)
+        before = pair_seconds(A, x, r)
         start = time.perf_counter()
         result = ks.minimize_penalized(loss, ks.L1MinusL2(1.0), method=method, step=step, tol=0.0, max_iter=STEPS)
-        whole.append((time.perf_counter() - start) / STEPS)
-        steps += list(np.diff(result.trace.elapsed))
-    pair, one, call = (float(np.median(times)) for times in (pairs, steps, whole))
+        whole = (time.perf_counter() - start) / STEPS
+        runs.append((np.median(before + pair_seconds(A, x, r)), np.median(np.diff(result.trace.elapsed)), whole))
+    pairs, steps, wholes = np.array(runs).T
     products = (result.trace.products[-1] - result.trace.products[0]) / STEPS
     form = "one" if loss.one_pass else "two"
-    times = [f"{1e3 * seconds:.2f}" for seconds in (pair, one)]
-    return [f"{m} x {n}", method, step, form, *times, f"{products:.2f}", f"{one / pair:.2f}", f"{call / pair:.2f}"]
+    times = [f"{1e3 * np.median(seconds):.2f}" for seconds in (pairs, steps)]
+    ratios = [f"{np.median(seconds / pairs):.2f}" for seconds in (steps, wholes)]
+    return [f"{m} x {n}", method, step, form, *times, f"{products:.2f}", *ratios]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the smallest size only")
     options = parser.parse_args()
-    table = Table(title=f"A step beside A @ x and A.T @ r (medians of {REPEATS * STEPS} steps)")
+    table = Table(title=f"A step beside A @ x and A.T @ r ({REPEATS} runs of {STEPS} steps)")
     for column in ("size", "method", "step", "passes", "ms, pair", "ms, step", "products per step", "ratio", "whole"):
         table.add_column(column, justify="right")
     for m, n in SIZES[:1] if options.quick else SIZES:

@@ -20,7 +20,7 @@ from ksparse.support.task import Candidate, Task
 
 OUTSIDERS = 256  # looked at for an exchange; the proof looks at all
 DEPTHS = (8, 4, 2)  # ways by other k are k over these long; after a kick the first two
-EFFORT, A_SEAT = 800, 30  # changes of the support, after which a search has done its part: in all, and for each seat
+EFFORT = 800  # changes of the support, after which a search has done its part; where seats are few it is done sooner
 CLEAR = 10.0  # where each member is worth so much more than any outsider, the support is not in doubt
 RETURNS = 8  # kicks that led back to the best support, in a row, after which it is believed
 
@@ -38,7 +38,7 @@ class Exchange:
         self.basis = Basis(task, task.model, task.seats_in_memory)
         self.constant = task.model.constant
         self.changes = self.swaps = 0
-        self.effort = min(EFFORT, A_SEAT * max(7, self.k))
+        self.effort = min(EFFORT, EFFORT * 3 // 5 + 4 * self.k, 30 * max(7, self.k))
 
     def begin(self, support: Vector) -> None:
         """Stand on a support."""

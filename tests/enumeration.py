@@ -1,0 +1,19 @@
+"""The naive twin of the search over supports: all of them."""
+
+import itertools
+
+import numpy as np
+
+import ksparse as ks
+from ksparse.support.polish import polish
+
+
+def enumerated(loss, C, n, k):
+    """The best value over all supports of size k, each re-solved."""
+    best = np.inf
+    for support in itertools.combinations(range(n), k):
+        try:
+            best = min(best, polish(loss, C, np.array(support), np.full(k, 0.1)).value)
+        except ks.InfeasibleError:
+            continue
+    return best

@@ -1,0 +1,183 @@
+"""method="auto" obeys: seeds, forced variables, limits, ties, bad input."""
+
+import numpy as np
+import pytest
+
+import catalogue
+import ksparse as ks
+from enumeration import enumerated
+from ksparse import Status
+
+
+@pytest.fixture
+def regression(rng):
+    A = rng.standard_normal((60, 40))
+    return ks.LeastSquares(A, A[:, :4] @ [3.0, -2, 1.5, 1] + 0.3 * rng.standard_normal(60))
+
+
+def test_same_seed_same_answer_whatever_the_threads(regression):
+    runs = [ks.minimize(regression, 6, n_restarts=12, random_state=7, n_jobs=jobs) for jobs in (None, 1, 2, 3)]
+    for other in runs[1:]:
+        np.testing.assert_array_equal(other.x, runs[0].x)
+        assert [row["fun"] for row in other.outcomes] == [row["fun"] for row in runs[0].outcomes]
+    generators = [ks.minimize(regression, 6, n_restarts=3, random_state=np.random.default_rng(5)) for _ in range(2)]
+    np.testing.assert_array_equal(generators[0].x, generators[1].x)
+    assert len(ks.minimize(regression, 6, n_restarts=0).outcomes) == len(runs[0].outcomes) - 12
+
+
+def test_forced_variables(regression):
+    free = ks.minimize(regression, 4)
+    np.testing.assert_array_equal(free.support, [0, 1, 2, 3])
+    forced = ks.minimize(regression, 4, forced_in=[17, 30], forced_out=[0])
+    assert {17, 30} <= set(forced.support)
+    assert 0 not in forced.support
+    assert forced.support.size <= 4
+    everything = ks.minimize(regression, 2, forced_in=[5, 6])
+    np.testing.assert_array_equal(everything.support, [5, 6])
+    few = ks.minimize(regression, 30, forced_out=range(10, 40))
+    assert few.support.max() < 10
+
+
+def test_min_nonzero(rng):
+    V, r = np.cov(rng.standard_normal((80, 20)).T), rng.standard_normal(20) / 50
+    loss = ks.MeanVariance(V, r, 3.0)
+    long_only = ks.minimize(loss, 8, ks.Simplex(), min_nonzero=0.1)
+    assert long_only.x[long_only.support].min() >= 0.1 - 1e-12
+    assert long_only.fun >= ks.minimize(loss, 8, ks.Simplex()).fun - 1e-12
+    long_short = ks.minimize(loss, 8, ks.Hyperplane(), min_nonzero=0.1)
+    assert np.abs(long_short.x[long_short.support]).min() >= 0.1 - 1e-12
+    capped = ks.minimize(loss, 8, ks.BudgetBox(1.0, 0.0, 0.15), min_nonzero=0.1)
+    assert ((capped.x == 0) | ((capped.x >= 0.1 - 1e-12) & (capped.x <= 0.15 + 1e-12))).all()
+    with pytest.raises(ks.InfeasibleError):
+        ks.minimize(loss, 3, ks.Simplex(), min_nonzero=1.5)
+
+
+def test_a_feasible_start_is_never_made_worse(regression, rng):
+    for _ in range(5):
+        x0 = np.zeros(40)
+        x0[rng.choice(40, 6, replace=False)] = rng.standard_normal(6)
+        assert ks.minimize(regression, 6, x0=x0, n_restarts=0, max_iter=1).fun <= regression.value(x0)
+    best = ks.minimize(regression, 6)
+    again = ks.minimize(regression, 6, x0=best.x)
+    np.testing.assert_allclose(again.x, best.x, atol=1e-12)
+    assert again.outcomes[0]["start"] == "x0"
+    assert again.outcomes[0]["swaps"] == 0
+
+
+def test_limits_and_stops_return_the_best_so_far(regression):
+    timed = ks.minimize(regression, 6, n_restarts=100_000, max_time=0.3)
+    assert timed.status is Status.TIME_LIMIT
+    assert timed.elapsed < 5
+    assert timed.support.size <= 6
+    calls = []
+
+    def stop(intermediate_result):
+        calls.append(intermediate_result.fun)
+        if len(calls) == 3:
+            raise StopIteration
+
+    stopped = ks.minimize(regression, 6, callback=stop)
+    assert stopped.status is Status.CALLBACK_STOP
+    assert stopped.fun == pytest.approx(min(calls))
+
+
+def test_verbose_lists_the_starts(regression, capsys, monkeypatch):
+    import logging
+
+    monkeypatch.setattr(logging.getLogger("ksparse"), "propagate", False)
+    ks.minimize(regression, 6, verbose=1)
+    out = capsys.readouterr().out
+    assert out.startswith("ksparse auto: LeastSquares over WholeSpace, at most 6 of 40 variables")
+    assert "greedy" in out
+    assert "descent" in out
+    assert "all exchanges" in out
+    assert "swap-optimal" in out
+
+
+def test_other_arrays_keep_their_kind(asarray, rng):
+    A, b = rng.standard_normal((30, 20)), rng.standard_normal(30)
+    reference = ks.minimize(ks.LeastSquares(A, b), 4, ks.Nonnegative())
+    given = asarray(b)
+    result = ks.minimize(ks.LeastSquares(asarray(A), given), 4, ks.Nonnegative())
+    assert type(result.x) is type(given)
+    assert result.x.dtype == given.dtype
+    assert result.success
+    assert result.fun == pytest.approx(reference.fun, rel=1e-5)
+
+
+# --- ties and degeneracy ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+@pytest.mark.parametrize("set_name", ["WholeSpace", "Nonnegative", "Simplex", "Hyperplane", "L2Ball"])
+def test_duplicate_constant_and_zero_columns(k, set_name, rng):
+    A = rng.standard_normal((20, 8))
+    A[:, 3] = A[:, 0]
+    A[:, 4] = -A[:, 0]
+    A[:, 5] = 1.0
+    A[:, 6] = 0.0
+    A[:, 7] = 1.0
+    loss = ks.LeastSquares(A, 2 * A[:, 0] + A[:, 1] + 1)
+    C = catalogue.SETS[set_name](8)
+    result = ks.minimize(loss, k, C)
+    assert result.success
+    assert result.fun <= enumerated(loss, C, 8, k) + 1e-8
+    component = ks.minimize(ks.PrincipalComponent.from_data(A), k, ks.L2Ball())
+    assert component.success
+    assert component.support.size <= k
+
+
+def test_fewer_useful_columns_than_seats(rng):
+    A = np.zeros((20, 30))
+    A[:, :3] = rng.standard_normal((20, 3))
+    b = A[:, :3].sum(1)
+    result = ks.minimize(ks.LeastSquares(A, b), 10)
+    assert result.fun <= 1e-20
+    assert set(result.support) <= {0, 1, 2}
+    assert ks.minimize(ks.LeastSquares(np.zeros((5, 12)), np.ones(5)), 4).fun == pytest.approx(2.5)
+    assert ks.minimize(ks.LeastSquares(A, b), 30).fun <= 1e-20
+
+
+def test_k_one_and_k_n(rng):
+    A, b = rng.standard_normal((50, 30)), rng.standard_normal(50)
+    one = ks.minimize(ks.LeastSquares(A, b), 1)
+    assert one.fun == pytest.approx(min(0.5 * (b @ b - (a @ b) ** 2 / (a @ a)) for a in A.T))
+    np.testing.assert_allclose(ks.minimize(ks.LeastSquares(A, b), 30).x, np.linalg.lstsq(A, b)[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("loss_name", ["Logistic", "Huber", "Poisson"])
+def test_generalised_linear_models_find_planted_features(loss_name, rng):
+    A = rng.standard_normal((300, 60)) / 2
+    eta = A[:, [3, 17, 40]] @ [2.0, -2.0, 1.5]
+    loss = {
+        "Logistic": lambda: ks.Logistic(A, rng.uniform(size=300) < 1 / (1 + np.exp(-4 * eta))),
+        "Huber": lambda: ks.Huber(A, eta + rng.standard_t(2, 300) / 5, 0.5),
+        "Poisson": lambda: ks.Poisson(A, rng.poisson(np.exp(eta))),
+    }[loss_name]()
+    result = ks.minimize(loss, 3)
+    np.testing.assert_array_equal(result.support, [3, 17, 40])
+    assert result.residual <= 1e-8
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"forced_in": [50]}, ValueError, "forced_in must be below the number of variables 40, got 50"),
+        ({"forced_in": [1], "forced_out": [1]}, ValueError, "must not share a variable, both hold 1"),
+        ({"forced_in": [1, 2, 3]}, ks.InfeasibleError, "3 variables are forced in, more than k = 2"),
+        ({"min_nonzero": -1.0}, ValueError, "min_nonzero must be >= 0"),
+        ({"n_restarts": -1}, ValueError, "n_restarts must be an integer >= 0"),
+        ({"random_state": "a"}, TypeError, "random_state must be an integer"),
+        ({"method": "apdca", "forced_in": [1]}, ValueError, "forced_in needs method='auto'"),
+        ({"method": "apdca", "min_nonzero": 0.1}, ValueError, "min_nonzero needs method='auto'"),
+        ({"method": "apdca", "n_restarts": 3}, ValueError, "n_restarts needs method='auto'"),
+        ({"C": ks.L2Ball(), "min_nonzero": 0.1}, ks.MissingPieceError, "min_nonzero needs a convex quadratic loss and a polyhedral set"),
+        ({"C": ks.Box(np.r_[1.0, np.zeros(39)], 2.0), "forced_out": [0]}, ks.InfeasibleError, "forced_out holds variable 0"),
+    ],
+)
+def test_bad_arguments_of_auto(regression, arguments, error, words):
+    with pytest.raises(error, match=words):
+        ks.minimize(regression, 2, **arguments)
