@@ -8,13 +8,14 @@ products.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from ksparse.arrays import Array, epsilon, like, norm, to_numpy
 
+SMALL = 32  # up to this size the whole matrix is as cheap
 EVERY = 4  # steps between two looks at the Ritz values
 LIMIT = 1_000  # steps; by then θ is within (log n / steps)² of the end, whatever the spectrum (Kuczyński and Woźniakowski 1992)
 TOL = 1e-6  # of the residual, relative to θ
@@ -57,13 +58,22 @@ def has_negative_eigenvalue(apply: Apply, n: int, kind: Array, size: float) -> b
 
 def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
     """The lower and the upper end, better and better."""
+
+    def image(v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return to_numpy(apply(like(v, kind))).astype(np.float64)  # a copy: the operator may have handed back v itself
+
+    if n <= SMALL:
+        matrix = np.array([image(e) for e in np.eye(n)])
+        values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+        yield End(float(values[0]), 0.0), End(float(values[-1]), 0.0)
+        return
     v = np.random.default_rng(0).standard_normal(n)  # random: orthogonal to the eigenvector with probability 0
     v /= norm(v)
     before, beta = np.zeros(n), 0.0
     diagonal: list[float] = []
     beside: list[float] = []
     for step in range(1, LIMIT + 1):
-        w = to_numpy(apply(like(v, kind))).astype(np.float64)  # a copy: the operator may have handed back v itself
+        w = image(v)
         w -= beta * before
         diagonal.append(float(v @ w))
         w -= diagonal[-1] * v
