@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import ksparse as ks
 from ksparse.losses.lanczos import has_negative_eigenvalue, largest_eigenvalue
 
 SPECTRA = {
@@ -43,6 +44,14 @@ def test_the_operator_zero_and_the_identity_handing_back_its_argument():
     assert largest_eigenvalue(np.zeros_like, 50, np.zeros(0)) == 0.0
     assert 1.0 <= largest_eigenvalue(lambda v: v, 50, np.zeros(0)) <= 1.001
     assert not has_negative_eigenvalue(lambda v: v, 50, np.zeros(0), 1.0)
+
+
+def test_products_that_overflow_have_no_bound_and_the_fixed_step_says_so(rng):
+    loss = ks.LeastSquares(1e200 * rng.standard_normal((60, 50)), np.ones(60))
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert loss.lipschitz() == np.inf
+        with pytest.raises(ks.MissingPieceError, match="FixedStep needs a Lipschitz constant"):
+            ks.minimize_penalized(loss, ks.L1(1.0), step="fixed")
 
 
 def test_products_in_float32_give_a_bound_too(rng):

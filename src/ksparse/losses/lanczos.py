@@ -7,6 +7,7 @@ products.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ class End(NamedTuple):
 
 
 def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
-    """A bound on |λ|_max of the symmetric n × n operator v ↦ apply(v), not below it; 0 for the operator 0.
+    """A bound on |λ|_max of the symmetric n × n operator v ↦ apply(v), not below it; 0 for the operator 0, ∞ where products overflow.
 
     Lanczos gives θ ≤ |λ|_max; its residual and a relative margin are added.
     """
@@ -78,6 +79,9 @@ def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
         diagonal.append(float(v @ w))
         w -= diagonal[-1] * v
         beta = norm(w)
+        if not math.isfinite(beta):  # products overflow: no finite number bounds this operator
+            yield End(-math.inf, 0.0), End(math.inf, 0.0)
+            return
         stuck = beta <= 1e-14 * max(map(abs, diagonal))  # the whole space that v and its images span has been seen
         if step % EVERY == 0 or stuck:
             yield _end(diagonal, beside, beta, 0), _end(diagonal, beside, beta, step - 1)
