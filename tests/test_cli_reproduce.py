@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ksparse as ks
+from ksparse.cli import main, reproduce
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("clarabel", reason="Clarabel is not installed")
@@ -85,6 +86,19 @@ def test_a_row_that_hits_the_limit_says_so(tmp_path):
     assert "limit of 0.1 s reached" in done.stdout
     assert pd.read_csv(tmp_path / "r" / "table2.csv")["objective"].notna().all()
     assert "limit of 0.1 s reached" in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_an_interrupt_between_storing_a_row_and_entering_it_loses_nothing(tmp_path, monkeypatch, capsys):
+    class Stopped(reproduce.Book):
+        def enter(self, job, row):
+            if self.done == 1:
+                raise KeyboardInterrupt
+            super().enter(job, row)
+
+    monkeypatch.setattr(reproduce, "Book", Stopped)
+    assert main(["reproduce", "table2", "--quick", "--out", str(tmp_path / "r")]) == 130
+    assert "the same command goes on from there" in capsys.readouterr().err
+    assert len(list((tmp_path / "r" / "rows").glob("*.json"))) == len(pd.read_csv(tmp_path / "r" / "table2.csv")) == 2
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])

@@ -69,6 +69,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         try:
             run_jobs(jobs, out=options.out, limit=options.limit, force=output.force, watch=tell)
         except KeyboardInterrupt:
+            book.recover()
             book.close()
             again = "the same command, without --force," if output.force else "the same command"
             print(f"ksparse: interrupted after {book.done} of {len(jobs)} rows; {again} goes on from there", file=sys.stderr)
@@ -90,6 +91,7 @@ class Book:
     def __init__(self, out: Path, jobs: list[Job]) -> None:
         self.out, self.store, self.done = out, Store(out), 0
         self.rows: dict[tuple[Any, ...], Row | None] = {_key(job): None for job in jobs}
+        self._awaited = set(self.rows)
         for name in EXPERIMENTS:
             for row in self.store.rows(name):
                 self.rows[_key(row)] = row  # until this run has its own
@@ -97,11 +99,20 @@ class Book:
 
     def enter(self, job: Job, row: Row) -> None:
         """A row is there: the CSV files follow, for hundreds of rows a second at the end only."""
-        self.rows[_key(job)] = row
-        self.done += 1
         self._behind.add(job.table)
+        self.rows[_key(job)] = row
+        self._awaited.discard(_key(job))
+        self.done += 1
         if job.table != "pitprops":
             self._write(job.table)
+
+    def recover(self) -> None:
+        """After an interrupt: a row may have been stored, and the book not told."""
+        for name in {key[0] for key in self._awaited}:
+            for row in self.store.rows(name):
+                if _key(row) in self._awaited:
+                    self.rows[_key(row)] = row
+                    self._behind.add(name)
 
     def close(self) -> None:
         """Write what is not written yet."""
