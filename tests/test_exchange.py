@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 import ksparse as ks
 from ksparse import auto
 from ksparse.datasets import table5
-from ksparse.support import exchange as module
+from ksparse.support import floating
 from ksparse.support.basis import Basis
-from ksparse.support.exchange import DependentError, Exchange, descend, explore
+from ksparse.support.exchange import DependentError, Exchange, descend
+from ksparse.support.floating import explore
 from ksparse.support.gains import add_gains, drop_losses, factor, swap_gains
+from ksparse.support.model import Model, quadratic_model
 from ksparse.support.search import search
 from ksparse.support.task import Task
 
@@ -41,17 +43,20 @@ def twin(task, basis):
 @pytest.mark.parametrize("name", SETS)
 @given(seed=st.integers(0, 10_000), units=st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_adds_and_drops_keep_the_basis_equal_to_a_fresh_factorisation(name, seed, units):
+def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(name, seed, units):
     rng = np.random.default_rng(seed)
     task = a_task(rng, SETS[name](18), units=units)
     basis = Basis(task, task.model, 12)
     assert basis.stand_on(np.sort(rng.choice(18, 4, replace=False)))
     for _ in range(12):
         outside = np.setdiff1d(np.arange(18), basis.members)
-        if basis.size < 4 or (basis.size < 10 and rng.uniform() < 0.5):
+        move = rng.uniform()
+        if basis.size < 4 or (basis.size < 10 and move < 0.35):
             basis.add(int(rng.choice(outside)))
-        else:
+        elif move < 0.7:
             basis.drop(int(rng.integers(basis.size)))
+        else:
+            basis.exchange(int(rng.integers(basis.size)), int(rng.choice(outside)))
     slow = twin(task, basis)
     unit = np.sqrt(task.model.diagonal)
     outside = np.setdiff1d(np.arange(18), basis.members)
@@ -94,16 +99,82 @@ def test_a_snapshot_brings_everything_back(rng):
     basis = Basis(task, task.model, 10)
     basis.stand_on(np.array([1, 4, 7, 9]))
     saved = basis.snapshot()
-    before = (basis.members.copy(), basis.x.copy(), basis.s.copy(), basis.h.copy(), basis.value)
+    before = (basis.members.copy(), basis.x.copy(), basis.s.copy(), basis.h.copy(), basis.value, basis.key)
     for i in (0, 2, 12):
         basis.add(i)
     basis.drop(0)
     basis.drop(1)
+    basis.exchange(0, 15)
+    assert basis.key != before[-1]
     basis.restore(saved)
-    for was, now in zip(before, (basis.members, basis.x, basis.s, basis.h, basis.value), strict=True):
+    for was, now in zip(before, (basis.members, basis.x, basis.s, basis.h, basis.value, basis.key), strict=True):
         np.testing.assert_array_equal(was, now)
     basis.add(3)  # and it is fit for use
     assert basis.value == pytest.approx(twin(task, basis).value, rel=1e-9)
+
+
+def test_a_support_has_one_key_however_it_was_reached(rng):
+    task = a_task(rng, ks.WholeSpace())
+    one, other = Basis(task, task.model, 10), Basis(task, task.model, 10)
+    one.stand_on(np.array([2, 5, 11]))
+    other.stand_on(np.array([5, 7]))
+    other.add(2)
+    other.add(3)
+    other.exchange(int(np.flatnonzero(other.members == 7)[0]), 11)
+    assert one.key != other.key
+    other.drop(int(np.flatnonzero(other.members == 3)[0]))
+    assert one.key == other.key
+
+
+def test_a_search_does_not_go_the_same_way_twice(rng):
+    task = a_task(rng, ks.WholeSpace(), n=60, k=6)
+    exchange = Exchange(task)
+    exchange.begin(NONE)
+    assert exchange.descend()
+    end, changes = exchange.basis.snapshot(), exchange.changes
+    assert not exchange.descend()  # it stands where a descent has been
+    exchange.begin(NONE)
+    assert not exchange.descend()  # by greedy steps that are free, to the first support it exchanged from
+    assert exchange.changes <= changes + 6
+    exchange.basis.restore(end)
+    exchange.let_go(0)
+    assert exchange.fill(6, fresh=True)  # the first time
+    exchange.basis.restore(end)
+    exchange.let_go(0)
+    assert not exchange.fill(6, fresh=True)
+    assert exchange.basis.size < 6 or exchange.changes - changes <= 14
+
+
+@pytest.mark.parametrize("name", ["whole", "signs"])
+def test_all_of_h_at_once_leads_to_the_same_answer(name, monkeypatch):
+    rng = np.random.default_rng(3)
+    A, b, C = rng.standard_normal((40, 90)), rng.standard_normal(40), SETS[name](90)
+    taken = []
+    plain = Model.fetch_all
+    monkeypatch.setattr(Model, "fetch_all", lambda self: taken.append(floating.WHOLE) or plain(self))
+    found = {}
+    for whole in (0, 3):
+        monkeypatch.setattr(floating, "WHOLE", whole)
+        task = Task(ks.LeastSquares(A, b), C, 90, 8, forced_in=NONE, forced_out=NONE)
+        *_, (_, last) = explore(task, task.evaluate(NONE), np.random.default_rng(0))
+        found[whole] = last.best
+    assert taken == [3]
+    np.testing.assert_array_equal(found[0].support, found[3].support)
+    assert found[0].value == pytest.approx(found[3].value, rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_all_columns_are_those_fetched_one_by_one(weighted, ridge, rng):
+    A, b = rng.standard_normal((30, 12)), rng.standard_normal(30)
+    loss = ks.LeastSquares(A, b, sample_weight=rng.uniform(0.5, 2, 30) if weighted else None, ridge=ridge)
+    whole, pieces = quadratic_model(loss), quadratic_model(loss)
+    pieces.fetch(rng.permutation(12))  # in any order
+    whole.fetch(np.array([5]))
+    whole.fetch_all()
+    assert whole.known.all()
+    np.testing.assert_allclose(whole.rows(np.arange(12)), pieces.rows(np.arange(12)), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(whole.row(7), whole.rows(np.array([7]))[0])
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -138,11 +209,46 @@ def test_explore_only_ever_gets_better_and_stays_within_its_effort(monkeypatch):
     data = table5(1, seed=1)
     task = Task(ks.LeastSquares(data.A, data.b), ks.Nonnegative(data.nonnegative), 640, data.k, forced_in=NONE, forced_out=NONE)
     made = []
-    monkeypatch.setattr(module, "Exchange", lambda task, plain=Exchange: made.append(plain(task)) or made[-1])
+    monkeypatch.setattr(floating, "Exchange", lambda task, plain=Exchange: made.append(plain(task)) or made[-1])
     values = [found.best.value for _, found in explore(task, task.evaluate(NONE), np.random.default_rng(0))]
     assert len(values) > 1
     assert values == sorted(values, reverse=True)
     assert made[0].changes <= made[0].effort + 20 * task.k
+
+
+@pytest.mark.parametrize("seed", [1, 16, 20, 32, 39, 92, 149, 187])
+def test_a_perfect_fit_is_kept_where_members_are_dependent(seed):
+    """More seats than rows: x may be huge on other supports, and the model's value there is rounding."""
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((5, 20)), rng.standard_normal(5)
+    result = ks.minimize(ks.LeastSquares(A, b), 8)
+    assert 0.5 * np.sum((A @ result.x - b) ** 2) <= 1e-20
+    assert np.abs(result.x).max() <= 1e3
+
+
+@pytest.mark.parametrize("seed", [53, 85, 160, 205, 255])
+def test_the_answer_is_what_the_search_said_where_columns_are_nearly_copies(seed):
+    rng = np.random.default_rng(seed)
+    m, n, k = int(rng.integers(4, 30)), int(rng.integers(25, 60)), int(rng.integers(3, 14))
+    A, half = rng.standard_normal((m, n)), n // 2
+    if seed % 2:
+        A[:, half : 2 * half] = A[:, :half] + 10.0 ** rng.integers(-10, -3) * rng.standard_normal((m, half))
+    b = rng.standard_normal(m) if seed % 3 else A @ (rng.standard_normal(n) * (rng.random(n) < k / n))
+    result = ks.minimize(ks.LeastSquares(A, b), k)
+    assert result.success
+    assert np.unique(result.support).size == result.support.size <= k
+    said = min(row["fun"] for row in result.outcomes)
+    assert 0.5 * np.sum((A @ result.x - b) ** 2) <= said + 1e-9 * float(b @ b)
+
+
+def test_members_are_not_taken_twice(rng):
+    A = rng.standard_normal((5, 30))
+    task = Task(ks.LeastSquares(A, rng.standard_normal(5)), ks.WholeSpace(), 30, 10, forced_in=NONE, forced_out=NONE)
+    basis = Basis(task, task.model, 12)
+    basis.stand_on(np.arange(5))
+    basis.h[:5], basis.s[:5] = 1e-3, 1.0  # as rounding may leave them
+    assert (basis.add_gains()[:5] == 0.0).all()
+    assert basis.best_swap(0.0, set(), 30) is None or basis.best_swap(0.0, set(), 30)[1] >= 5
 
 
 def test_dependent_members_are_left_to_the_slow_search(rng):

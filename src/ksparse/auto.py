@@ -22,7 +22,8 @@ from ksparse.problem import Problem
 from ksparse.result import Result, Status
 from ksparse.sets.base import Vector
 from ksparse.support.component import prove_component, search_component
-from ksparse.support.exchange import DependentError, descend, descend_alone, explore
+from ksparse.support.exchange import DependentError, descend, descend_alone
+from ksparse.support.floating import explore
 from ksparse.support.generic import search_generic
 from ksparse.support.oscillate import oscillate
 from ksparse.support.progress import Progress

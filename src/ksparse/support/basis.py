@@ -2,7 +2,8 @@
 
 The symbols are those of `gains`, with the equations before the members in K. With w = K⁻¹b_i, t = s_i/h_i and c = H_i· − wᵀB, a newcomer i
 takes c²/h_i from h, t·c from s and t·w from u; with v = K⁻¹e_j, t = u_j/v_j and z = vᵀB, a member j that leaves gives z²/v_j to h,
-t·z to s and −t·v to u. Rounding adds up slowly; every so many changes the factorisation is made anew.
+t·z to s and −t·v to u. An exchange is both in one product, which reads B once. Rounding adds up slowly; every so many changes the
+factorisation is made anew.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from ksparse.support.task import Task
 REFRESH = 128  # changes between factorisations from scratch
 DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the members
 SINGULAR = 1e8  # the largest entry of K⁻¹ that updates are trusted with
-FIRST = 32  # outsiders, by their add gain, whose exchanges are looked at first
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Snapshot:
     s: Vector
     h: Vector
     value: float
+    key: int
     changes: int
 
 
@@ -53,11 +54,11 @@ class Basis:
         self.dependent = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
         self.shut = np.flatnonzero(~task.allowed)
         self.sign = np.where(task.linear.lower >= 0, 1.0, 0.0) - np.where(task.linear.upper <= 0, 1.0, 0.0)  # the one that x_i must have
-        self.signed_ones = np.flatnonzero(self.sign)
-        self.sign_of_them = self.sign[self.signed_ones]
-        self.signed = bool(self.signed_ones.size)
+        self.signed = bool(self.sign.any())
         self.fixed = np.zeros(self.n, dtype=bool)
         self.fixed[task.forced] = True
+        self._keys = np.random.default_rng(0).integers(2**63, size=self.n)
+        self.key = 0  # the members' keys by exclusive or: a name of the support, whatever their order
 
     @property
     def members(self) -> Vector:
@@ -79,6 +80,7 @@ class Basis:
         self.size = support.size
         self._members[: self.size] = support
         self.B[self.e : self.e + self.size] = self.model.rows(support)
+        self.key = int(np.bitwise_xor.reduce(self._keys[support], initial=0))
         return self.refresh()
 
     def refresh(self) -> bool:
@@ -133,6 +135,7 @@ class Basis:
         self.size += 1
         self.h[i] = self.s[i] = 0.0
         self.value -= 0.5 * s * t
+        self.key ^= int(self._keys[i])
         self.changes += 1
 
     def _row(self, i: int) -> Vector:
@@ -152,6 +155,7 @@ class Basis:
         B, K = self.B[:p], self._inverse[:p, :p]
         v = K[:, q].copy()
         u, t = float(self._u[q]), float(self._u[q] / v[q])
+        self.key ^= int(self._keys[self._members[j]])
         z = v @ B
         self.s += t * z
         z *= z
@@ -168,11 +172,54 @@ class Basis:
         self.value += 0.5 * u * t
         self.changes += 1
 
+    def exchange(self, j: int, i: int) -> None:
+        """Let the member at place j go and take i in its place: a drop and an add, the products of both at once."""
+        p, q = self.e + self.size, self.e + j
+        B, K = self.B[:p], self._inverse[:p, :p]
+        row, b = self._row(i), B[:, i]
+        v = K[:, q].copy()
+        kappa, u = float(v[q]), float(self._u[q])
+        back = u / kappa
+        z_i = float(v @ b)
+        h, s = float(self.h[i]) + z_i * z_i / kappa, float(self.s[i]) + back * z_i
+        t = s / h
+        K -= np.multiply.outer(v, v / kappa)
+        K[q, :] = K[:, q] = 0.0
+        w = K @ b
+        z, c = np.array((v, w)) @ B
+        np.subtract(row, c, out=c)
+        self.s += back * z
+        self.s -= t * c
+        z *= z
+        z /= kappa
+        c *= c
+        c /= h
+        z -= c
+        self.h += z
+        K += np.multiply.outer(w, w / h)
+        K[q, :] = K[:, q] = w / -h
+        K[q, q] = 1.0 / h
+        self._u[:p] -= back * v + t * w
+        self._u[q] = t
+        B[q] = row
+        self.key ^= int(self._keys[self._members[j]] ^ self._keys[i])
+        self._members[j] = i
+        self.h[i] = self.s[i] = 0.0
+        self.value += 0.5 * (u * back - s * t)
+        self.changes += 2
+
     def snapshot(self) -> Snapshot:
         """The basis as it is."""
         p = self.e + self.size
         return Snapshot(
-            self.members.copy(), self._inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(), self.h.copy(), self.value, self.changes
+            self.members.copy(),
+            self._inverse[:p, :p].copy(),
+            self._u[:p].copy(),
+            self.s.copy(),
+            self.h.copy(),
+            self.value,
+            self.key,
+            self.changes,
         )
 
     def restore(self, saved: Snapshot) -> None:
@@ -184,7 +231,7 @@ class Basis:
         places = np.flatnonzero(differs)
         if places.size:
             self.B[self.e + places] = self.model.rows(saved.members[places])
-        self.size, self.value, self.changes = size, saved.value, saved.changes
+        self.size, self.value, self.key, self.changes = size, saved.value, saved.key, saved.changes
         self._members[:size], self._inverse[:p, :p], self._u[:p] = saved.members, saved.inverse, saved.u
         self.s, self.h = saved.s.copy(), saved.h.copy()
 
@@ -194,10 +241,11 @@ class Basis:
         gains /= np.maximum(self.h, self.dependent)  # where i adds nothing new s_i is rounding, or `search` will find that nothing holds it
         gains *= 0.5
         gains[self.h <= self.dependent] = 0.0
+        gains[self.members] = 0.0  # their h and s are 0 but for rounding
         if self.shut.size:
             gains[self.shut] = 0.0
         if self.signed:
-            gains[self.signed_ones[self.sign_of_them * self.s[self.signed_ones] < 0]] = 0.0
+            gains[self.sign * self.s < 0] = 0.0
         return np.asarray(gains)
 
     def drop_losses(self) -> Vector:
@@ -236,8 +284,7 @@ class Basis:
     def best_swap(self, tiny: float, banned: set[int], most: int) -> tuple[int, int] | None:
         """The exchange that gains most, as (place of the member, outsider), among the `most` outsiders that gain most by themselves.
 
-        No exchange gains more than its newcomer alone (the Cauchy–Schwarz inequality): once one has gained more than the next outsider
-        could, the rest needs no look.
+        No exchange gains more than its newcomer alone (the Cauchy–Schwarz inequality): those that gain little need no look.
         """
         alone = self.add_gains()
         if banned:
@@ -245,18 +292,11 @@ class Basis:
         count = min(most, int(np.count_nonzero(alone > tiny)))
         if not count or not self.size:
             return None
-        order = np.argpartition(-alone, count - 1)[:count]
-        order = order[np.argsort(-alone[order], kind="stable")]
-        best, found, begin, width = tiny, None, 0, FIRST
-        while begin < order.size and alone[order[begin]] > best:
-            outsiders = order[begin : begin + width]
-            gains = self.swap_gains(outsiders)
-            j, i = divmod(int(gains.argmax()), outsiders.size)
-            if gains[j, i] > best:
-                best, found = float(gains[j, i]), (j, int(outsiders[i]))
-            begin, width = begin + width, 3 * width
-        return found
+        outsiders = np.argpartition(-alone, count - 1)[:count]
+        gains = self.swap_gains(outsiders)
+        j, i = divmod(int(gains.argmax()), count)
+        return (j, int(outsiders[i])) if gains[j, i] > tiny else None
 
     def wrong_signs(self) -> Vector:
         """The places of the members whose sign is not theirs to have."""
-        return np.flatnonzero(self.sign[self.members] * self.x < 0)
+        return np.asarray((self.sign[self.members] * self.x < 0).nonzero()[0])

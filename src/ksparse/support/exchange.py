@@ -1,28 +1,25 @@
-"""Search over supports on a basis that is kept up to date: for convex quadratics under equations and signs.
+"""Supports on the move, on a basis that is kept up to date: for convex quadratics under equations and signs.
 
 A descent fills free seats with what gains most and then exchanges members for outsiders while that gains. Under signs a member that would
-need the wrong one leaves; a move that costs more by that than it gained is taken back. Out of a local optimum the search goes by way of
-other k, and by kicks: some members leave and may not come back until their seats are taken. It ends when kick after kick leads back
-to the best support, or after a fixed number of changes; nothing is proved here, that is left to `search`.
+need the wrong one leaves; a move that costs more by that than it gained is taken back. Each of these goes on from a support in one way
+only: where the search has been at a support before, on the same way, it knows the end and stops. Nothing is proved here, that is left to
+`search`; what is tried where a descent has ended is in `floating`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 
 import numpy as np
 
 from ksparse.sets.base import Vector
-from ksparse.support.basis import REFRESH, Basis
-from ksparse.support.search import Found, tolerance
-from ksparse.support.task import Candidate, Task
+from ksparse.support.basis import REFRESH, Basis, Snapshot
+from ksparse.support.search import Found
+from ksparse.support.task import Candidate, Task, tolerance
 
-OUTSIDERS = 256  # looked at for an exchange; the proof looks at all
-DEPTHS = (8, 4, 2)  # ways by other k are k over these long; after a kick the first two
-EFFORT = 800  # changes of the support, after which a search has done its part; where seats are few it is done sooner
+OUTSIDERS = 64  # looked at for an exchange; the proof looks at all
+EFFORT = 1_200  # changes of the support, after which a search has done its part; where seats are few it is done sooner
 CLEAR = 10.0  # where each member is worth so much more than any outsider, the support is not in doubt
-RETURNS = 8  # kicks that led back to the best support, in a row, after which it is believed
 
 
 class DependentError(Exception):
@@ -38,7 +35,8 @@ class Exchange:
         self.basis = Basis(task, task.model, task.seats_in_memory)
         self.constant = task.model.constant
         self.changes = self.swaps = 0
-        self.effort = min(EFFORT, EFFORT * 3 // 5 + 4 * self.k, 30 * max(7, self.k))
+        self.effort = min(EFFORT, EFFORT // 2 + 8 * self.k, 40 * max(5, self.k))
+        self._seen: set[tuple[str, int]] = set()
 
     def begin(self, support: Vector) -> None:
         """Stand on a support."""
@@ -59,35 +57,53 @@ class Exchange:
     def clear(self) -> bool:
         """Whether no member is in doubt: each would cost far more to lose than any outsider could bring, and that is little altogether.
 
-        The second where a good fit is near: there all gains are small beside the losses, and all supports in doubt.
+        The second where a good fit is near: there all gains are small beside the losses, and all supports in doubt. A perfect fit is not.
         """
         basis = self.basis
+        if abs(basis.value + self.constant) <= self.tiny:
+            return True
         if basis.size < self.k:
             return False
         most = float(basis.add_gains().max())
         return bool(basis.drop_losses().min() >= CLEAR * most and most <= abs(basis.value + self.constant) / CLEAR)
 
+    def known(self, way: str) -> bool:
+        """Whether the search has been at this support before on the same way; from now on it has."""
+        mark = (way, self.basis.key)
+        known = mark in self._seen
+        self._seen.add(mark)
+        return known
+
     def _add(self, i: int) -> None:
         self.basis.add(i)
-        self._count()
+        self._count(1)
 
     def _drop(self, j: int) -> None:
         self.basis.drop(j)
-        self._count()
+        self._count(1)
 
-    def _count(self) -> None:
-        self.changes += 1
+    def _exchange(self, j: int, i: int) -> None:
+        self.basis.exchange(j, i)
+        self._count(2)
+
+    def _count(self, changes: int) -> None:
+        self.changes += changes
         if self.basis.changes >= REFRESH and not self.basis.refresh():
             raise DependentError
 
-    def attempt(self, move: Callable[[], None]) -> None:
-        """A move that may end among dependent members: then it is taken back, and counts as many changes as there are seats."""
+    def attempt(self, move: Callable[[], bool], best: Snapshot) -> bool:
+        """Whether a move leads to a better place than `best`; if not it is taken back.
+
+        One that ends among dependent members counts as many changes as there are seats.
+        """
         before = self.basis.snapshot()
         try:
-            move()
+            if move() and self.basis.value < best.value - self.tiny:
+                return True
         except DependentError:
             self.changes += self.k
-            self.basis.restore(before)
+        self.basis.restore(before)
+        return False
 
     def _obey(self) -> None:
         """Let members go whose sign is wrong, the worst first, until all are right."""
@@ -100,154 +116,122 @@ class Exchange:
                 raise DependentError
             self._drop(int(wrong[cost.argmax()]))
 
-    def fill(self, k: int, shut: Vector | None = None) -> None:
-        """Take what gains most until k seats are taken or nothing gains; those in `shut` stay out."""
+    def newcomer(self, shut: Vector | None = None) -> int | None:
+        """The outsider that gains most, those in `shut` aside; None where none gains."""
+        gains = self.basis.add_gains()
+        if shut is not None:
+            gains[shut] = 0.0
+        i = int(gains.argmax())
+        return i if gains[i] > self.tiny else None
+
+    def take(self, i: int) -> None:
+        """Let an outsider in, and those go whose sign it makes wrong."""
+        self._add(i)
+        self._obey()
+
+    def leaver(self) -> int | None:
+        """The place of the member that costs least; None where none can be spared."""
+        losses = self.basis.drop_losses()
+        j = int(losses.argmin()) if losses.size else 0
+        return j if losses.size and np.isfinite(losses[j]) else None
+
+    def let_go(self, j: int) -> None:
+        """Let the member at place j go, and those whose sign that makes wrong."""
+        self._drop(j)
+        self._obey()
+
+    def let_all_go(self, leaving: Vector) -> None:
+        """Let several members go, as far as they can be spared."""
+        for i in leaving:
+            j = int(np.flatnonzero(self.basis.members == i)[0])
+            if np.isfinite(self.basis.drop_losses()[j]):
+                self._drop(j)
+        self._obey()
+
+    def fill(self, k: int, shut: Vector | None = None, *, fresh: bool = False) -> bool:
+        """Take what gains most until k seats are taken or nothing gains; those in `shut` stay out.
+
+        With `fresh` only while that leads to supports that are not known; False where it does not.
+        """
         for _ in range(3 * k):  # under signs newcomers may push others out: not for ever
-            if self.basis.size >= k or self.task.expired:
-                return
             self.basis.seats = k - self.basis.size
-            gains = self.basis.add_gains()
-            if shut is not None:
-                gains[shut] = 0.0
-            i = int(gains.argmax())
-            if gains[i] <= self.tiny:
-                return
-            self._add(i)
-            self._obey()
+            i = None if self.basis.seats <= 0 or self.task.expired else self.newcomer(shut)
+            if i is None:
+                break
+            self.take(i)
+            if fresh and self.known("fill"):
+                return False
+        return True
 
-    def shrink(self, k: int) -> None:
-        """Let those go that cost least, until k are left."""
+    def shrink(self, k: int) -> bool:
+        """Let those go that cost least, until k are left; False where that leads to a known support."""
         while self.basis.size > k:
-            losses = self.basis.drop_losses()
-            j = int(losses.argmin())
-            if not np.isfinite(losses[j]):
+            j = self.leaver()
+            if j is None:
                 raise DependentError
-            self._drop(j)
-        self._obey()
+            self.let_go(j)
+            if self.known("shrink"):
+                return False
+        return True
 
-    def descend(self, k: int) -> None:
-        """Fill, then exchange while that gains."""
+    def descend(self) -> bool:
+        """Fill, then exchange while that gains; False where that leads to a known support."""
         self._obey()
-        self.fill(k)
+        self.fill(self.k)
+        if self.known("exchange"):
+            return False
         banned: set[int] = set()
         while not self.task.expired:
             found = self.basis.best_swap(self.tiny, banned, OUTSIDERS)
             if found is None:
-                return
-            before, saved = self.basis.value, self.basis.snapshot() if self.basis.signed else None
-            self._drop(found[0])
-            self._add(found[1])
-            self.swaps += 1
-            if saved is None:
-                continue
-            if self.basis.wrong_signs().size:
-                self._obey()
-                self.fill(k)
-            if self.basis.value > before - self.tiny:
-                self.basis.restore(saved)
+                break
+            if not self._exchanged(*found):
                 banned.add(found[1])
-            else:
-                banned.clear()
+                continue
+            self.swaps += 1
+            banned.clear()
+            if self.known("exchange"):
+                return False
+        return True
 
-    def by_way_of(self, k: int) -> None:
-        """To another number of seats, and back."""
-        if k > self.k:
-            self.fill(k)
-            self.shrink(self.k)
-        else:
-            self.shrink(k)
-        self.descend(self.k)
-
-    def kick(self, rng: np.random.Generator) -> None:
-        """Some members, at least two where there are as many, leave, and stay out until their seats are taken."""
-        movable = np.flatnonzero(np.isfinite(self.basis.drop_losses()))
-        count = min(max(2, int(np.ceil(rng.uniform(0.05, 0.5) * self.basis.size))), movable.size)
-        leaving = rng.choice(self.basis.members[movable], count, replace=False)
-        for i in leaving:
-            place = int(np.flatnonzero(self.basis.members == i)[0])
-            if np.isfinite(self.basis.drop_losses()[place]):
-                self._drop(place)
+    def _exchanged(self, j: int, i: int) -> bool:
+        """Exchange a member for an outsider; taken back where that makes signs wrong and so costs more than it gains."""
+        before, leaving = self.basis.value, int(self.basis.members[j])
+        self._exchange(j, i)
+        if not self.basis.signed or not self.basis.wrong_signs().size:
+            return True
+        after = self.basis.snapshot()
         self._obey()
-        self.fill(self.k, leaving)
-        self.descend(self.k)
+        self.fill(self.k)
+        if self.basis.value <= before - self.tiny:
+            return True
+        self.basis.restore(after)
+        self._exchange(j, leaving)
+        return False
 
 
 def descend(task: Task, start: Candidate) -> Candidate:
     """A candidate improved by exchanges; itself where a basis cannot help."""
-    return _descended(Exchange(task), start)
+    return descended(Exchange(task), start)
 
 
 def descend_alone(task: Task, start: Candidate) -> Found:
     """The same as where a search ended, nothing proved."""
     exchange = Exchange(task)
-    return Found(_descended(exchange, start), exchange.swaps, False)
+    return Found(descended(exchange, start), exchange.swaps, False)
 
 
-def _descended(exchange: Exchange, start: Candidate) -> Candidate:
+def descended(exchange: Exchange, start: Candidate) -> Candidate:
+    """The same on a given exchange, which is left where it ended."""
     try:
         exchange.begin(start.support)
-        exchange.descend(exchange.k)
+        exchange.descend()
     except DependentError:
         return start
-    return _better(exchange, start)
+    return solved(exchange, start)
 
 
-def _better(exchange: Exchange, best: Candidate) -> Candidate:
-    """The support the basis stands on, solved exactly, if it is better."""
+def solved(exchange: Exchange, best: Candidate) -> Candidate:
+    """The support the exchange stands on, solved exactly, if it is better."""
     found = exchange.task.evaluate(exchange.basis.members.copy(), best)
     return best if found is None or found.value >= best.value else found
-
-
-def explore(task: Task, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
-    """Better and better answers: a descent from the start, then ways out of each local optimum.
-
-    `DependentError` where no basis can be trusted on the way, after what was found without.
-    """
-    exchange = Exchange(task)
-    best = _descended(exchange, start)
-    yield "descent", Found(best, exchange.swaps, False)
-    if best is start or not np.array_equal(np.sort(exchange.basis.members), best.support):  # in vain, or a member came out as 0
-        exchange.begin(best.support)
-    for name in _improvements(exchange, rng):
-        better, swaps, exchange.swaps = _better(exchange, best), exchange.swaps, 0
-        if better is not best:
-            best = better
-            yield name, Found(best, swaps, False)
-
-
-def _improvements(exchange: Exchange, rng: np.random.Generator) -> Iterator[str]:
-    """Leave the basis at a better and better place: by way of other k while that helps, then by kicks, each followed by the same."""
-    exchange.swaps = 0
-    if exchange.clear:
-        return
-    yield from _by_other_k(exchange, DEPTHS)
-    best, returns = exchange.basis.snapshot(), 0
-    while returns < RETURNS and not exchange.spent:
-        exchange.basis.restore(best)
-        exchange.attempt(lambda: exchange.kick(rng))
-        for _ in _by_other_k(exchange, DEPTHS[:2]):
-            pass
-        gain, tiny = best.value - exchange.basis.value, exchange.tiny
-        returns = returns + 1 if abs(gain) <= tiny else 0
-        if gain > tiny:
-            yield "kick"
-            yield from _by_other_k(exchange, DEPTHS)
-            best = exchange.basis.snapshot()
-
-
-def _by_other_k(exchange: Exchange, depths: tuple[int, ...]) -> Iterator[str]:
-    """By way of k + d and k − d, k over d in `depths`, again and again while that helps; the basis ends at the best place seen."""
-    k, basis = exchange.k, exchange.basis
-    best, gained = basis.snapshot(), True
-    while gained:
-        gained = False
-        for d in dict.fromkeys(sign * max(1, k // depth) for depth in depths for sign in (1, -1)):
-            other = min(max(k + d, 1, exchange.task.forced.size), basis.room)
-            if other == k or exchange.spent:
-                continue
-            exchange.attempt(partial(exchange.by_way_of, other))
-            if basis.value < best.value - exchange.tiny:
-                best, gained = basis.snapshot(), True
-                yield f"by k {'+' if d > 0 else '-'} {abs(d)}"
-            else:
-                basis.restore(best)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ksparse.sets.base import Vector
-from ksparse.support.search import Found, tolerance
-from ksparse.support.task import Candidate, Task
+from ksparse.support.search import Found
+from ksparse.support.task import Candidate, Task, tolerance
 
 MEMBERS, OUTSIDERS = 4, 6  # how many of each are paired in a sweep
 

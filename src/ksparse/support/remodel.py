@@ -12,11 +12,12 @@ from contextlib import suppress
 import numpy as np
 
 from ksparse.losses import DataFit
-from ksparse.support.exchange import DependentError, descend, explore
+from ksparse.support.exchange import DependentError, descend
+from ksparse.support.floating import explore
 from ksparse.support.model import model_at
-from ksparse.support.search import Found, tolerance
+from ksparse.support.search import Found
 from ksparse.support.starts import kicked
-from ksparse.support.task import Candidate, Task
+from ksparse.support.task import Candidate, Task, tolerance
 
 ROUNDS = 25  # models that are taken anew
 RESTARTS = 4  # from kicked supports

@@ -16,7 +16,7 @@ import numpy as np
 from ksparse.sets.base import Vector
 from ksparse.support.gains import Factor, add_gains, drop_losses, factor, swap_gains
 from ksparse.support.model import Model
-from ksparse.support.task import Candidate, Task
+from ksparse.support.task import Candidate, Task, tolerance
 
 EVALUATIONS = 3_000  # exact re-solves in one search, where the model certifies
 GUESSES = 12  # exact re-solves per sweep, where it only ranks
@@ -45,12 +45,6 @@ def search(task: Task, start: Candidate) -> Found:
             return Found(best, moves, complete and task.certifying)
         best, moves = better, moves + 1
     return Found(best, moves, False)
-
-
-def tolerance(task: Task, value: float) -> float:
-    """A gain below this is rounding."""
-    constant = 0.0 if task.model is None else abs(task.model.constant)
-    return 1e-10 * max(abs(value), 1e-3 * constant, 1e-300)
 
 
 def certified_factor(task: Task, model: Model, at: Candidate) -> tuple[Factor, Vector]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ksparse.errors import InfeasibleError
-from ksparse.losses import DataFit, Loss, PrincipalComponent
+from ksparse.losses import DataFit, LeastSquares, Loss, PrincipalComponent, QuadraticForm
 from ksparse.problem import Problem, Products
 from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
 from ksparse.sets.base import Vector
@@ -157,8 +157,19 @@ class Task:
             found, nothing = Solution(x, np.zeros(support.size), np.zeros(0), nothing_active(support.size)), shift
         else:
             found, nothing = self._quadratic_program(H, c, support, hint), 0.0
-        value = float(0.5 * found.x @ H @ found.x + c @ found.x) + self.model.constant
-        return self._candidate(support, found, value, nothing)
+        return self._candidate(support, found, self._value(H, c, support, found.x), nothing)
+
+    def _value(self, H: Vector, c: Vector, support: Vector, x: Vector) -> float:
+        """φ at x by the model, or by the loss itself where the model's sum is rounding: its terms cancel where members are dependent."""
+        assert self.model is not None
+        value = float(0.5 * x @ H @ x + c @ x) + self.model.constant
+        size = np.abs(x)
+        rounding = 1e-15 * float(size @ np.abs(H) @ size)
+        if rounding <= tolerance(self, value) or not isinstance(self.loss, LeastSquares | QuadraticForm):
+            return value
+        whole = np.zeros(self.n)
+        whole[support] = x
+        return self.loss.value(whole)
 
     def _at_zero(self) -> Candidate | None:
         """x = 0, the only point on the empty support."""
@@ -258,3 +269,9 @@ def _guess(support: Vector, hint: Candidate | None, linear: Linear) -> Active | 
         np.isin(support, hint.at_upper) & np.isfinite(linear.upper),
         hint.row_price > 0,
     )
+
+
+def tolerance(task: Task, value: float) -> float:
+    """A gain below this is rounding."""
+    constant = 0.0 if task.model is None else abs(task.model.constant)
+    return 1e-10 * max(abs(value), 1e-3 * constant, 1e-300)
