@@ -21,7 +21,7 @@ from suite.contenders.ours import Ours
 from suite.contenders.refit import along_weights, least_squares_on, logistic_on
 from suite.judge import judge
 from suite.problem import KINDS, Problem, tiny, twin
-from suite.problems import ALL, build, names
+from suite.problems import ALL, GROUPS, build, names
 from suite.problems.real import drawn_returns
 
 COMPILED = ("skglm", "El0ps")  # by Numba, for half a minute
@@ -90,6 +90,10 @@ def test_quick_problems_can_be_rebuilt_by_name(group):
 
 def test_the_full_catalogue_is_the_one_described():
     assert len(names("table5")) == 30
+    assert len(names("table5_others")) == 70
+    assert not set(names("table5")) & set(names("table5_others"))
+    for group in GROUPS.values():
+        assert set(group.contenders) <= {one.name for one in contenders()}
     assert names("table2") == [f"i = {i}" for i in range(1, 6)]
     assert names("portfolios")[-2:] == ["S&P 476", "Tokyo 1338"]
 

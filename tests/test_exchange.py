@@ -13,7 +13,6 @@ from ksparse.support.basis import Basis
 from ksparse.support.exchange import DependentError, Exchange, descend
 from ksparse.support.floating import explore
 from ksparse.support.gains import add_gains, drop_losses, factor, swap_gains
-from ksparse.support.model import Model, quadratic_model
 from ksparse.support.search import search
 from ksparse.support.task import Task
 
@@ -143,38 +142,6 @@ def test_a_search_does_not_go_the_same_way_twice(rng):
     exchange.let_go(0)
     assert not exchange.fill(6, fresh=True)
     assert exchange.basis.size < 6 or exchange.changes - changes <= 14
-
-
-@pytest.mark.parametrize("name", ["whole", "signs"])
-def test_all_of_h_at_once_leads_to_the_same_answer(name, monkeypatch):
-    rng = np.random.default_rng(3)
-    A, b, C = rng.standard_normal((40, 90)), rng.standard_normal(40), SETS[name](90)
-    taken = []
-    plain = Model.fetch_all
-    monkeypatch.setattr(Model, "fetch_all", lambda self: taken.append(floating.WHOLE) or plain(self))
-    found = {}
-    for whole in (0, 3):
-        monkeypatch.setattr(floating, "WHOLE", whole)
-        task = Task(ks.LeastSquares(A, b), C, 90, 8, forced_in=NONE, forced_out=NONE)
-        *_, (_, last) = explore(task, task.evaluate(NONE), np.random.default_rng(0))
-        found[whole] = last.best
-    assert taken == [3]
-    np.testing.assert_array_equal(found[0].support, found[3].support)
-    assert found[0].value == pytest.approx(found[3].value, rel=1e-12)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("ridge", [0.0, 0.5])
-def test_all_columns_are_those_fetched_one_by_one(weighted, ridge, rng):
-    A, b = rng.standard_normal((30, 12)), rng.standard_normal(30)
-    loss = ks.LeastSquares(A, b, sample_weight=rng.uniform(0.5, 2, 30) if weighted else None, ridge=ridge)
-    whole, pieces = quadratic_model(loss), quadratic_model(loss)
-    pieces.fetch(rng.permutation(12))  # in any order
-    whole.fetch(np.array([5]))
-    whole.fetch_all()
-    assert whole.known.all()
-    np.testing.assert_allclose(whole.rows(np.arange(12)), pieces.rows(np.arange(12)), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(whole.row(7), whole.rows(np.array([7]))[0])
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -11,7 +11,7 @@ from ksparse.datasets import MissingDataError
 from suite import row as rows_file
 from suite.contenders import Contender, contenders
 from suite.harness import Settings, cores, run
-from suite.problems import build, names
+from suite.problems import GROUPS, build, names
 from suite.profile import draw
 from suite.row import Row
 from suite.tables import report
@@ -47,12 +47,17 @@ def run_group(group: str, given: argparse.Namespace, console: Console, field: li
     for name in names(group, settings.quick):
         if given.only and given.only not in name:
             continue
-        for one in _run_problem(group, name, settings, _chosen(field or contenders(), given.contender, given.without)):
+        for one in _run_problem(group, name, settings, _chosen(field or _of(group), given.contender, given.without)):
             rows.append(one)
             rows_file.append(lines, one)
             console.print(_line(one), highlight=False, markup=False, soft_wrap=True)
         write(rows, settings, given.out / f"{group}.md")
     return rows
+
+
+def _of(group: str) -> list[Contender]:
+    only = GROUPS[group].contenders
+    return [one for one in contenders() if not only or one.name in only]
 
 
 def _chosen(field: list[Contender], wanted: list[str] | None, unwanted: list[str] | None) -> list[Contender]:

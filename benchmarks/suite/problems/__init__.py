@@ -18,17 +18,20 @@ class Group:
     name: str
     title: str
     builders: Callable[[bool], Builders]  # of the full, or of the quick sizes
+    contenders: tuple[str, ...] = ()  # only these; everyone who can where there are none
 
 
 def _tiny(quick: bool) -> Builders:
     return {kind: lambda kind=kind: tiny(kind) for kind in KINDS}
 
 
+ABESSES = ("abess", "abess, wide search")
 GROUPS = {
     group.name: group
     for group in (
         Group("table2", "Table 2: ½‖Ax − b‖² + λ(‖x‖₁ − ‖x‖₂)", regression.table2_builders),
         Group("table5", "Table 5: least squares, correlated columns, dense truth, with and without signs", regression.table5_builders),
+        Group("table5_others", "Table 5 on other seeds", regression.other_seeds_builders, ("ksparse", "skscope Scope", *ABESSES)),
         Group("best_subset", "Best subset with a planted support, signs free or all nonnegative", regression.best_subset_builders),
         Group("sparse_pca", "Sparse principal component of a correlation matrix", real.component_builders),
         Group("portfolios", "Least variance, long only, at most 10 assets", real.portfolio_builders),

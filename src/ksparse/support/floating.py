@@ -20,7 +20,6 @@ from ksparse.support.task import Candidate, Task
 DEPTHS = (2, 4)  # ways by other k go as far as k over these: from the start, after a kick
 KICK = (0.25, 0.5)  # of the members leave
 RETURNS = 8  # kicks that led to known supports, in a row, after which the best is believed
-WHOLE = 3  # with n up to this times the changes to come, all of H at once is cheaper than column by column
 
 
 def explore(task: Task, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
@@ -45,8 +44,6 @@ def _improvements(exchange: Exchange, rng: np.random.Generator) -> Iterator[str]
     """Leave the basis at a better and better place: by way of other k while that helps, then by kicks, each followed by the same."""
     if exchange.clear:
         return
-    if exchange.task.n <= WHOLE * exchange.effort:
-        exchange.basis.model.fetch_all()
     deep, shallow = (max(1, exchange.k // depth) for depth in DEPTHS)
     yield from _by_other_k(exchange, deep)
     best, returns = exchange.basis.snapshot(), 0

@@ -21,7 +21,7 @@ from ksparse.sets.base import Vector
 from ksparse.threads import all_threads, in_threads
 
 MEMORY = 2**28  # bytes of remembered columns
-AHEAD = 16  # columns fetched at a time, at first
+AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
 
 
 class Model:
@@ -58,8 +58,8 @@ class Model:
 
     @property
     def ahead(self) -> int:
-        """How many columns to fetch where one is missing: a pass over the data costs the same for some, and who asked often asks again."""
-        return max(1, min(max(AHEAD, self._used // 4), MEMORY // (32 * self.n)))
+        """How many columns to fetch where one is missing."""
+        return max(1, min(AHEAD, MEMORY // (32 * self.n)))
 
     def row(self, i: int) -> Vector:
         """H[i, :], not to be changed."""
@@ -71,15 +71,6 @@ class Model:
         """Remember columns, the missing ones by one pass over the data."""
         with self._lock:
             self._places(support)
-
-    def fetch_all(self) -> None:
-        """Remember all columns, where they fit into memory."""
-        with self._lock:
-            if self._used < self.n and self.n * self.n * 8 <= MEMORY:
-                everyone = np.arange(self.n)
-                with all_threads():
-                    self._rows = self._take(everyone)
-                self._place, self._used = everyone, self.n
 
     def _places(self, support: Vector) -> Vector:
         missing = support[self._place[support] < 0]
@@ -141,11 +132,7 @@ def _length(loss: Loss) -> int:
 
 def _gram(A: Any, w: Vector | None, support: Vector, ridge: Vector | None = None) -> Vector:
     """(AᵀDA)[support, :], with the ridge on its diagonal: one pass over A."""
-    if is_array(A) and np.array_equal(support, np.arange(A.shape[1])):  # all of it: by symmetry in half the time
-        root = A if w is None else np.sqrt(w)[:, None] * A
-        found = np.asarray(root.T @ root)
-    else:
-        found = _product(A, w, columns(A, support))
+    found = _product(A, w, columns(A, support))
     if ridge is not None:
         found[np.arange(support.size), support] += ridge[support]
     return found
