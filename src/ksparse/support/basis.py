@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import dger
 
 from ksparse.sets.base import Vector
 from ksparse.sets.scaling import unit_rows, unit_scales
@@ -46,7 +47,8 @@ class Basis:
         self.e = self.f.size
         self.B = np.empty((self.e + room, self.n))  # [E; H_S·]
         self.B[: self.e] = E
-        self._inverse = np.empty((self.e + room, self.e + room))
+        self._inverse = np.zeros((self.e + room, self.e + room))
+        self._w = np.zeros(self.e + room)
         self._members = np.empty(room, dtype=np.intp)
         self._u = np.empty(self.e + room)
         self.size, self.room = 0, room
@@ -125,7 +127,7 @@ class Basis:
         c *= c
         c /= h
         self.h -= c
-        K += np.multiply.outer(w, w / h)
+        self._update(w, 1.0 / h)
         self._inverse[p, :p] = self._inverse[:p, p] = w / -h
         self._inverse[p, p] = 1.0 / h
         self._u[:p] -= t * w
@@ -137,6 +139,12 @@ class Basis:
         self.value -= 0.5 * s * t
         self.key ^= int(self._keys[i])
         self.changes += 1
+
+    def _update(self, w: Vector, a: float) -> None:
+        """Add a·wwᵀ to K⁻¹ in place; BLAS wants the whole array, whose unused part it leaves alone."""
+        self._w[: w.size] = w
+        self._w[w.size :] = 0.0
+        dger(a, self._w, self._w, a=self._inverse.T, overwrite_a=True)
 
     def _row(self, i: int) -> Vector:
         """H_i·; where it is not known yet, those that are likely to be asked for next come with it."""
@@ -161,7 +169,7 @@ class Basis:
         z *= z
         z /= v[q]
         self.h += z
-        K -= np.multiply.outer(v, v / v[q])
+        self._update(v, -1.0 / float(v[q]))
         self._u[:p] -= t * v
         if q != last:
             K[q, :], self._u[q] = K[last, :], self._u[last]
@@ -183,7 +191,7 @@ class Basis:
         z_i = float(v @ b)
         h, s = float(self.h[i]) + z_i * z_i / kappa, float(self.s[i]) + back * z_i
         t = s / h
-        K -= np.multiply.outer(v, v / kappa)
+        self._update(v, -1.0 / kappa)
         K[q, :] = K[:, q] = 0.0
         w = K @ b
         z, c = np.array((v, w)) @ B
@@ -196,7 +204,7 @@ class Basis:
         c /= h
         z -= c
         self.h += z
-        K += np.multiply.outer(w, w / h)
+        self._update(w, 1.0 / h)
         K[q, :] = K[:, q] = w / -h
         K[q, q] = 1.0 / h
         self._u[:p] -= back * v + t * w

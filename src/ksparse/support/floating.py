@@ -17,7 +17,6 @@ from ksparse.support.exchange import DependentError, Exchange, descended, solved
 from ksparse.support.search import Found
 from ksparse.support.task import Candidate, Task
 
-DEPTHS = (2, 4)  # ways by other k go as far as k over these: from the start, after a kick
 KICK = (0.25, 0.5)  # of the members leave
 RETURNS = 8  # kicks that led to known supports, in a row, after which the best is believed
 
@@ -44,8 +43,7 @@ def _improvements(exchange: Exchange, rng: np.random.Generator) -> Iterator[str]
     """Leave the basis at a better and better place: by way of other k while that helps, then by kicks, each followed by the same."""
     if exchange.clear:
         return
-    deep, shallow = (max(1, exchange.k // depth) for depth in DEPTHS)
-    yield from _by_other_k(exchange, deep)
+    yield from _by_other_k(exchange)
     best, returns = exchange.basis.snapshot(), 0
     while returns < RETURNS and not exchange.spent:
         returns += 1
@@ -53,21 +51,20 @@ def _improvements(exchange: Exchange, rng: np.random.Generator) -> Iterator[str]
         if not _kicked(exchange, rng):
             continue
         returns = 0
-        for _ in _by_other_k(exchange, shallow):
+        for _ in _by_other_k(exchange):
             pass
         if exchange.basis.value < best.value - exchange.tiny:
-            yield "kick"
-            yield from _by_other_k(exchange, deep)
             best = exchange.basis.snapshot()
+            yield "kick"
 
 
-def _by_other_k(exchange: Exchange, depth: int) -> Iterator[str]:
-    """By way of fewer and of more seats, up to `depth`, again and again while that helps; the basis ends at the best place seen."""
-    best, way = exchange.basis.snapshot(), None
+def _by_other_k(exchange: Exchange) -> Iterator[str]:
+    """By way of fewer and of more seats, again and again while that helps; the basis ends at the best place seen."""
+    best = exchange.basis.snapshot()
     while True:
         for step, name in ((_down, "-"), (_up, "+")):
             exchange.basis.restore(best)
-            way = step(exchange, best, depth)
+            way = step(exchange, best)
             if way is not None:
                 best = exchange.basis.snapshot()
                 yield f"by k {name} {way}"
@@ -77,10 +74,10 @@ def _by_other_k(exchange: Exchange, depth: int) -> Iterator[str]:
             return
 
 
-def _down(exchange: Exchange, best: Snapshot, depth: int) -> int | None:
+def _down(exchange: Exchange, best: Snapshot) -> int | None:
     """Fewer and fewer seats, and from there up again, until a better place is found: the number of seats it took; None where none is."""
     basis, k = exchange.basis, exchange.k
-    for fewer in range(1, depth + 1):
+    for fewer in range(1, exchange.depth + 1):
         j = None if exchange.spent or basis.size <= 1 else exchange.leaver()
         if j is None:
             return None
@@ -94,10 +91,10 @@ def _down(exchange: Exchange, best: Snapshot, depth: int) -> int | None:
     return None
 
 
-def _up(exchange: Exchange, best: Snapshot, depth: int) -> int | None:
+def _up(exchange: Exchange, best: Snapshot) -> int | None:
     """The same by more and more seats."""
     basis, k = exchange.basis, exchange.k
-    for more in range(1, depth + 1):
+    for more in range(1, exchange.depth + 1):
         i = None if exchange.spent or basis.size >= basis.room else exchange.newcomer()
         if i is None:
             return None
