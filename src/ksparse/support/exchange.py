@@ -18,7 +18,7 @@ from ksparse.support.search import Found
 from ksparse.support.task import Candidate, Task, tolerance
 
 OUTSIDERS = 64  # looked at for an exchange; the proof looks at all
-EFFORT = 1_800  # changes of the support, after which a search has done its part; where seats are few it is done sooner
+EFFORT = 1_500  # changes of the support, after which a search has done its part; where seats are few it is done sooner
 CLEAR = 10.0  # where each member is worth so much more than any outsider, the support is not in doubt
 
 
@@ -36,7 +36,7 @@ class Exchange:
         self.basis = Basis(task, task.model, min(task.seats_in_memory, self.k + self.depth))
         self.constant = task.model.constant
         self.changes = self.swaps = 0
-        self.effort = min(EFFORT, 700 + 14 * self.k, 46 * max(5, self.k))
+        self.effort = min(EFFORT, 500 + 25 * self.k // 2, 40 * max(5, self.k))
         self._seen: set[tuple[str, int]] = set()
 
     def begin(self, support: Vector) -> None:

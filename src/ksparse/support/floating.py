@@ -64,7 +64,11 @@ def _by_other_k(exchange: Exchange) -> Iterator[str]:
     while True:
         for step, name in ((_down, "-"), (_up, "+")):
             exchange.basis.restore(best)
-            way = step(exchange, best)
+            try:
+                way = step(exchange, best)
+            except DependentError:
+                exchange.changes += exchange.k
+                continue
             if way is not None:
                 best = exchange.basis.snapshot()
                 yield f"by k {name} {way}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ksparse.sets.base import Vector
 from ksparse.threads import all_threads, in_threads
 
 MEMORY = 2**28  # bytes of remembered columns
+LARGE = 2**27  # multiplications from which a product gains by several threads: they then wait in a loop, for some time
 AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
 
 
@@ -88,8 +90,7 @@ class Model:
             grown = np.empty((max(needed, min(2 * self._rows.shape[0], MEMORY // (8 * self.n))), self.n))
             grown[: self._used] = self._rows[: self._used]
             self._rows = grown
-        with all_threads():
-            self._rows[self._used : needed] = self._take(missing)
+        self._rows[self._used : needed] = self._take(missing)
         self._place[missing] = np.arange(self._used, needed)
         self._used = needed
 
@@ -146,7 +147,8 @@ def _product(A: Any, w: Vector | None, cut: Any) -> Vector:
     cut = dense(cut)
     weighted = cut if w is None else w[:, None] * cut
     if is_array(A) or scipy.sparse.issparse(A):
-        return np.asarray(weighted.T @ A)
+        with all_threads() if weighted.size * A.shape[1] >= LARGE else nullcontext():
+            return np.asarray(weighted.T @ A)
     return np.array([A.T @ column for column in weighted.T])
 
 
