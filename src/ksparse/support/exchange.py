@@ -36,7 +36,7 @@ class Exchange:
         self.basis = Basis(task, task.model, min(task.seats_in_memory, self.k + self.depth))
         self.constant = task.model.constant
         self.changes = self.swaps = 0
-        self.effort = min(EFFORT, 500 + 25 * self.k // 2, 40 * max(5, self.k))
+        self.effort = min(EFFORT, 700 + self.k**2 // 8, 40 * max(5, self.k))
         self._seen: set[tuple[str, int]] = set()
 
     def begin(self, support: Vector) -> None:
