@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from ksparse.call import Call
 from ksparse.checks import check_indices, check_integer, check_number
 from ksparse.errors import InfeasibleError, MissingPieceError, UnboundedError
 from ksparse.judge import judge_auto
-from ksparse.losses import DataFit
+from ksparse.losses import DataFit, Loss, QuadraticForm
 from ksparse.papers import resolve_weights
 from ksparse.penalties import TopK2
 from ksparse.problem import Problem
@@ -37,7 +38,14 @@ N_RESTARTS = 4  # perturbed restarts unless told otherwise
 START_TOL = 1e-4  # relative change of F at which a first-order start has done its part
 START_ITERATIONS = 300
 LARGE = 2**19  # entries of A from which losses that are not quadratic are searched by models alone
+SMALL = 2**22  # entries of the data below which all is done on one thread
 ROUND = 8  # restarts perturb the best of the round before: a fixed number, so that the answer does not depend on n_jobs
+
+
+def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
+    """One thread within, where no product with the data is worth a second; its waiting in a loop would slow the first down."""
+    data = loss.A if isinstance(loss, DataFit) else loss.matrix if isinstance(loss, QuadraticForm) else None
+    return nullcontext() if data is None or data.shape[0] * data.shape[1] >= SMALL else one_thread()
 
 
 def local_search(task: Task, candidate: Candidate) -> Found:

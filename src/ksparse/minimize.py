@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.arrays import Array, namespace
-from ksparse.auto import make_plan, make_task, solve_auto
+from ksparse.auto import fitting_threads, make_plan, make_task, solve_auto
 from ksparse.call import Call
 from ksparse.checks import check_integer, check_vector
 from ksparse.continuation import continued
@@ -122,8 +122,9 @@ def minimize(
     """
     call = make_call(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
     if isinstance(method, str) and method == "auto":
-        task = make_task(call, forced_in, forced_out, min_nonzero)
-        return solve_auto(call, task, make_plan(task, n_restarts, n_jobs, random_state, rho))
+        with fitting_threads(call.loss):
+            task = make_task(call, forced_in, forced_out, min_nonzero)
+            return solve_auto(call, task, make_plan(task, n_restarts, n_jobs, random_state, rho))
     _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
     return solve_papers(call, resolve_method(method, step), rho, continuation)
 
