@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from suite.command import parser, run_group, settings_of
-from suite.problems import ALL
+from suite.problems import ALL, GROUPS
 from suite.profile import draw
 from suite.row import Row, read
 from suite.tables import report
@@ -41,8 +41,9 @@ def main() -> None:
     for group in given.groups:
         rows += read(given.out / f"{group}.jsonl") if given.report else run_group(group, given, console)
         result.write_text(report(rows, settings_of(given)), encoding="utf-8")
-        if any(row.solved for row in rows):
-            draw(rows, given.out / "profile.png")
+        open_to_all = [row for row in rows if not GROUPS[row.group].contenders]  # a profile of those who were not asked would mislead
+        if any(row.solved for row in open_to_all):
+            draw(open_to_all, given.out / "profile.png")
     for script in () if given.report else given.also:
         if script != "none":
             with result.open("a", encoding="utf-8") as file:
