@@ -1,14 +1,16 @@
 """What makes runs fast must not change their answers: one pass for two products, continuation, restarts, threads."""
 
 import multiprocessing
+import sys
 import threading
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import ksparse as ks
+from ksparse import auto
 from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
 from ksparse.losses import one_pass
@@ -171,6 +173,20 @@ def test_threads_are_limited_within_and_restored_after():
     with pytest.raises(RuntimeError, match="inside"), one_thread():
         raise RuntimeError("inside")
     assert blas_counts() == before
+
+
+def test_small_data_are_searched_on_one_thread_and_large_ones_are_not(rng, monkeypatch):
+    loss, seen = ks.LeastSquares(rng.standard_normal((40, 60)), rng.standard_normal(40)), []
+    monkeypatch.setattr(sys.modules["ksparse.minimize"], "make_task", lambda *given: seen.append(blas_counts()) or auto.make_task(*given))
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_counts()
+        small = ks.minimize(loss, 5)
+        monkeypatch.setattr(auto, "SMALL", 0)
+        large = ks.minimize(loss, 5)
+        assert blas_counts() == before
+    assert set(seen[0]) == {1}
+    assert seen[1] == before
+    np.testing.assert_array_equal(small.support, large.support)
 
 
 def test_work_is_shared_out_whole(monkeypatch):
