@@ -33,7 +33,6 @@ class Snapshot:
     s: Vector
     h: Vector
     value: float
-    key: int
     changes: int
 
 
@@ -82,8 +81,11 @@ class Basis:
         self.size = support.size
         self._members[: self.size] = support
         self.B[self.e : self.e + self.size] = self.model.rows(support)
-        self.key = int(np.bitwise_xor.reduce(self._keys[support], initial=0))
+        self.key = self._key(support)
         return self.refresh()
+
+    def _key(self, support: Vector) -> int:
+        return int(np.bitwise_xor.reduce(self._keys[support], initial=0))
 
     def refresh(self) -> bool:
         """K⁻¹, u, s and h from scratch, K in variables scaled to a unit diagonal, its equations to largest entry 1."""
@@ -220,14 +222,7 @@ class Basis:
         """The basis as it is."""
         p = self.e + self.size
         return Snapshot(
-            self.members.copy(),
-            self._inverse[:p, :p].copy(),
-            self._u[:p].copy(),
-            self.s.copy(),
-            self.h.copy(),
-            self.value,
-            self.key,
-            self.changes,
+            self.members.copy(), self._inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(), self.h.copy(), self.value, self.changes
         )
 
     def restore(self, saved: Snapshot) -> None:
@@ -239,7 +234,8 @@ class Basis:
         places = np.flatnonzero(differs)
         if places.size:
             self.B[self.e + places] = self.model.rows(saved.members[places])
-        self.size, self.value, self.key, self.changes = size, saved.value, saved.key, saved.changes
+        self.size, self.value, self.changes = size, saved.value, saved.changes
+        self.key = self._key(saved.members)
         self._members[:size], self._inverse[:p, :p], self._u[:p] = saved.members, saved.inverse, saved.u
         self.s, self.h = saved.s.copy(), saved.h.copy()
 
@@ -258,9 +254,11 @@ class Basis:
 
     def drop_losses(self) -> Vector:
         """By how much q would rise without each member; ∞ where an equation needs it, or the user does."""
-        kappa = self.kappa
-        needed = (kappa * self.diagonal[self.members] <= 1e-12) | self.fixed[self.members]
-        return np.asarray(np.where(needed, np.inf, self.x**2 / (2.0 * np.where(needed, 1.0, kappa))))
+        needed = self._needed()
+        return np.asarray(np.where(needed, np.inf, self.x**2 / (2.0 * np.where(needed, 1.0, self.kappa))))
+
+    def _needed(self) -> Vector:
+        return np.asarray((self.kappa * self.diagonal[self.members] <= 1e-12) | self.fixed[self.members])
 
     def swap_gains(self, outsiders: Vector) -> Vector:
         """By how much each exchange of a member (row) for an outsider (column) would lower q; −∞ where it is not possible.
@@ -268,9 +266,8 @@ class Basis:
         With v = w/√κ and y = x/√κ the formula of `gains` is ½((s + vy)²/(h + v²) − y²), and s + vy has the newcomer's sign.
         """
         p = self.e + self.size
-        kappa, h = self.kappa, self.h[outsiders]
-        stuck = (kappa * self.diagonal[self.members] <= 1e-12) | self.fixed[self.members]
-        root = np.sqrt(np.where(stuck, 1.0, kappa))
+        stuck = self._needed()
+        root = np.sqrt(np.where(stuck, 1.0, self.kappa))
         y = self.x / root
         v = (self._inverse[self.e : p, :p] / root[:, None]) @ self.B[:p, outsiders]
         gains = v * y[:, None]
@@ -279,7 +276,7 @@ class Basis:
             wrong = self.sign[outsiders] * gains < 0
         gains *= gains
         v *= v
-        v += h
+        v += self.h[outsiders]
         gains /= np.maximum(v, self.dependent[outsiders], out=v)
         gains -= (y * y)[:, None]
         gains *= 0.5
