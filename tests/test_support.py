@@ -12,6 +12,7 @@ import ksparse as ks
 from conftest import MATRIX_KINDS
 from ksparse.datasets import table5
 from ksparse.sets import Linear
+from ksparse.sets.objective import Objective
 from ksparse.sets.qp import solve_qp
 from ksparse.support.component import prove_component, search_component
 from ksparse.support.gains import add_gains, drop_losses, factor, swap_gains
@@ -122,7 +123,7 @@ def test_quadratic_programs_meet_their_optimality_conditions(seed, n):
     if rng.uniform() < 0.5:
         G = rng.standard_normal((2, n))
         linear = Linear.of(n, 0.0, linear.upper, G, G @ np.full(n, 0.7) + rng.uniform(0, 0.5, 2), np.ones(n), 0.7 * n)
-    found = solve_qp(H, c, linear)
+    found = solve_qp(Objective(H, c), linear)
     x = found.x
     assert linear.violation(x) <= 1e-10
     rng_points = [

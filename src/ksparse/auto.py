@@ -31,7 +31,7 @@ from ksparse.support.progress import Progress
 from ksparse.support.remodel import explore_by_models, modelled
 from ksparse.support.search import Found, search
 from ksparse.support.starts import Start, all_supports, cheap_starts, feasible_candidate, first_order_starts, kicked, seats
-from ksparse.support.task import Candidate, Task
+from ksparse.support.task import Candidate, Task, claimable
 from ksparse.threads import one_thread
 
 N_RESTARTS = 4  # perturbed restarts unless told otherwise
@@ -132,7 +132,7 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
     try:
         if try_all(task, progress, started):
             tell(progress)
-            return progress, Status.OPTIMAL if task.certifying or task.component else Status.STATIONARY
+            return progress, Status.OPTIMAL if progress.proved else Status.STATIONARY
         seeds = np.random.SeedSequence(plan.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
         exchanging = task.exchangeable or _is_large_and_smooth(task)
@@ -246,16 +246,20 @@ def try_all(task: Task, progress: Progress, started: float) -> bool:
     supports = all_supports(task)
     if supports is None:
         return False
+    bound = np.inf  # what the values on all supports are proved not to fall below
     for support in supports:
         candidate = task.evaluate(support)
         if candidate is not None and (progress.best is None or candidate.value < progress.best.value):
             progress.best = candidate
+        bound = min(bound, task.lower_bound(support))
         if task.expired:
             return False
     if progress.best is None:
+        if bound < np.inf:
+            return False  # not even that is proved
         raise InfeasibleError(f"C = {task.C} holds no point with at most k = {task.k} nonzeros{_sized(task)}: every support was tried")
-    found = Found(progress.best, 0, task.certifying or task.component)
-    progress.take("enumeration", found, time.perf_counter() - started)
+    proved = bound >= progress.best.value - claimable(task, progress.best.value)
+    progress.take("enumeration", Found(progress.best, 0, proved), time.perf_counter() - started)
     return True
 
 

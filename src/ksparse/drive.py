@@ -175,7 +175,7 @@ class _Loop:
     def _lost(self, F: float) -> Status | None:
         """Whether F ran off to −∞, or arithmetic to NaN."""
         size = norm_inf(self.s.x.x)
-        if F == -math.inf or (not size <= self.far and not F >= self.F_start):
+        if self.problem.loss.least == -math.inf and (F == -math.inf or (not size <= self.far and not F >= self.F_start)):
             return Status.UNBOUNDED
         return Status.NUMERICAL_TROUBLE if math.isnan(F) or not math.isfinite(size) else None
 
@@ -197,7 +197,7 @@ def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:
     A bounded F cannot: this finds the linear drift that a penalty's curvature keeps from running off geometrically.
     """
     d, drop = x.x - mark.x, mark.F - problem.F(x)
-    if not drop > 1e-12 * abs(problem.F(x)):
+    if problem.loss.least > -math.inf or not drop > 1e-12 * abs(problem.F(x)):
         return False
     for factor in (1e2, 1e4, 1e6):
         far = problem.enter(x.x + factor * d)

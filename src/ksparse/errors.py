@@ -7,6 +7,10 @@ class InfeasibleError(ValueError):
     """C is empty, or holds no point with at most k nonzeros; the message says why."""
 
 
+class UndecidedError(InfeasibleError):
+    """No point was found, and no proof that there is none: the arithmetic does not tell."""
+
+
 class UnboundedError(ArithmeticError):
     """φ falls without end over C, found where a small problem was to be solved exactly."""
 

@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.arrays import Array, embed, epsilon, finite, indices_of, like
+from ksparse.arrays import Array, embed, epsilon, finite, indices_of, like, take, to_float64
 from ksparse.call import Call
 from ksparse.drive import Run
 from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.losses import Loss
 from ksparse.methods import Method
 from ksparse.problem import Problem, Products
 from ksparse.result import Result, Status, Trace
 from ksparse.sets import ConvexSet
 from ksparse.support.progress import Progress
 from ksparse.support.rounding import Rounded, cut_to_sparse
-from ksparse.support.task import Task
+from ksparse.support.task import Task, claimable
 
 STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary
 ACCEPTED = 1e-2  # one above this is no success, however little F changed
+SINGLE = 1e-5  # of φ: what an answer in single precision may lose by its own rounding
 ENDED_EARLY = (Status.TIME_LIMIT, Status.CALLBACK_STOP, Status.INTERRUPTED)
 
 
@@ -56,7 +58,7 @@ def judge_sparse(call: Call, rho: float | None, run: Run, name: str, rounded: Ca
     if status is Status.SETTLED and residual <= STATIONARY:
         status = Status.STATIONARY
     return _result(
-        x, call.loss.value(x), C, k, residual, status, accepted,
+        x, value_of(call.loss, x), C, k, residual, status, accepted,
         nit=run.nit, products=products, elapsed=call.elapsed, method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
     )  # fmt: skip
 
@@ -73,14 +75,32 @@ def judge_auto(call: Call, task: Task, progress: Progress, status: Status, kind:
         if status is not Status.UNBOUNDED:
             status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
     x = like(embed(z, best.support, task.n), kind)
+    fun = value_of(call.loss, x)
+    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(task, best.value, x):
+        status = Status.STATIONARY  # what was proved was proved of a value that x does not have
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
     accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
     return _result(
-        x, call.loss.value(x), call.C, task.k, residual, status, accepted,
+        x, fun, call.C, task.k, residual, status, accepted,
         nit=progress.iterations, products=products, elapsed=call.elapsed, method="auto", rho=None, trace=_auto_trace(progress),
         swaps=progress.swaps, proved=progress.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=progress.rows,
     )  # fmt: skip
+
+
+def value_of(loss: Loss, x: Array) -> float:
+    """φ(x) from the raw data; of data in single precision summed in double, on x's support."""
+    support = indices_of(x != 0)
+    if not support.size or epsilon(x) < 1e-10:
+        return loss.value(x)
+    return loss.restrict(support).as_float64().value(to_float64(take(x, support)))
+
+
+def _owed(task: Task, value: float, x: Array) -> float:
+    """By how much φ(x) may exceed what was proved: as little as is claimed, or what rounding x to its own precision costs."""
+    if epsilon(x) < 1e-10:
+        return claimable(task, value)
+    return SINGLE * (abs(value) + (0.0 if task.model is None else abs(task.model.constant)))
 
 
 def best_of(results: list[Result], elapsed: float) -> Result:

@@ -224,7 +224,7 @@ class _Walk:
             self.begun[k, name] = best
         try:
             if progress.best is None and try_all(task, progress, began):
-                self.status[k] = Status.OPTIMAL if task.certifying or task.component else Status.STATIONARY
+                self.status[k] = Status.OPTIMAL if progress.proved else Status.STATIONARY
             else:
                 candidate = start(neighbour)
                 if candidate is not None:

@@ -17,6 +17,7 @@ from ksparse.losses import Loss, MeanVariance
 from ksparse.minimize import minimize
 from ksparse.result import Result, Status
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Linear, Polyhedron, Simplex
+from ksparse.sets.objective import Objective
 from ksparse.sets.qp import solve_qp
 
 RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
@@ -243,7 +244,7 @@ def _program(wanted: Portfolio, support: Vector, floor: Vector | None) -> Vector
     )  # fmt: skip
     costs = np.concatenate([-wanted.r[support], np.full(2 * k, wanted.cost)])
     try:
-        found = solve_qp(np.block([[H, zero, zero], [zero, zero, zero], [zero, zero, zero]]), costs, whole).x[:k]
+        found = solve_qp(Objective(np.block([[H, zero, zero], [zero, zero, zero], [zero, zero, zero]]), costs), whole).x[:k]
     except (InfeasibleError, UnboundedError):
         return None
     out = np.zeros(len(wanted.r))

@@ -7,6 +7,7 @@ combination of two images is the image of the linear combination.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from ksparse.arrays import Array, embed, map_arrays, take, to_float64
 from ksparse.checks import check_vector
+from ksparse.losses.matrix import Root
 
 DIFFERENCES = 100  # up to this size a Hessian by differences of gradients is worth its cost
 
@@ -30,6 +32,8 @@ class Loss(ABC):
     rounding: float = 2.3e-16  # of a value or gradient, where it is coarser than that of x
     curvature_gradients: int = 0  # gradients that one curvature costs
     has_hessian: bool = True
+    has_root: bool = False  # whether φ is a sum of squares
+    least: float = -math.inf  # what φ is known not to fall below, on any set
     own_threads: bool = False  # whether products run in threads of ours, which want the library's at rest
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
 
@@ -60,6 +64,14 @@ class Loss(ABC):
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
         """∇²φ(x) as a dense NumPy matrix: for restricted losses on float64 NumPy data, where n is small."""
         raise NotImplementedError(f"{type(self).__name__} has no Hessian")
+
+    def root(self) -> Root | None:
+        """R, q and rest with φ(x) = ½‖Rx − q‖² + ½·rest², where φ has a root: like `hessian_at` for restricted losses."""
+        return None
+
+    def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """For each place of the support the first place whose variable is the same to φ, as far as φ's data show it at once: its own."""
+        return np.arange(len(support))
 
     def value(self, x: Array) -> float:
         """φ(x) at any vector of length n."""

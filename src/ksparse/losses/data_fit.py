@@ -13,7 +13,7 @@ from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm, take
 from ksparse.checks import check_matrix, check_number, check_vector
 from ksparse.losses import one_pass
 from ksparse.losses.base import Loss
-from ksparse.losses.matrix import columns, dense, kind_of, largest_gram_eigenvalue
+from ksparse.losses.matrix import Root, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue, triangle
 
 
 class DataFit(Loss):
@@ -24,6 +24,7 @@ class DataFit(Loss):
     """
 
     convex = True
+    least = 0.0  # each h is above 0, but for counts
     steepest: ClassVar[float] = 1.0  # sup h″
     target: ClassVar[str] = "b"  # what the constructor calls its data
     _data = ("kind", "A", "b", "weight", "ridge")
@@ -88,6 +89,11 @@ class DataFit(Loss):
             H = np.asarray(A.T @ (bend[:, None] * A))
         return H if self.ridge is None else H + np.diag(np.asarray(self.ridge))
 
+    def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if self.ridge is not None:
+            return super().repeats(support)
+        return first_of_equal(dense(columns(self.A, np.asarray(support))))
+
     @cached_property
     def _gram_norm(self) -> float:
         return largest_gram_eigenvalue(self.A, self.weight, self.kind)
@@ -109,6 +115,8 @@ class LeastSquares(DataFit):
     Where one pass over A gives Ax and AᵀDAx together (see `one_pass`), both are the image: they are linear in x, so that a gradient too
     is then a sum of gradients that are known, and a step of any method reads A once.
     """
+
+    has_root = True
 
     @property
     def one_pass(self) -> bool:
@@ -161,6 +169,9 @@ class LeastSquares(DataFit):
 
     def bend(self, image: Array) -> Array:
         return namespace(self.b).ones_like(self.b)
+
+    def root(self) -> Root:
+        return triangle(self.A, self.b, self.weight, self.ridge)
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         cut = super().restrict(support)

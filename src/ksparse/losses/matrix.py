@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import array_api_compat as compat
 import numpy as np
@@ -10,6 +10,16 @@ import scipy.sparse
 
 from ksparse.arrays import Array, Matrix, is_array, namespace, to_numpy
 from ksparse.losses.lanczos import largest_eigenvalue
+
+ROWS = 2**22  # entries of a block that is made dense
+
+
+class Root(NamedTuple):
+    """φ(x) = ½‖Rx − q‖² + ½·rest²."""
+
+    R: np.ndarray[Any, Any]
+    q: np.ndarray[Any, Any]
+    rest: float
 
 
 def kind_of(A: Matrix) -> Array:
@@ -74,3 +84,26 @@ def largest_gram_eigenvalue(A: Matrix, weight: Array | None, kind: Array) -> flo
 
     apply = (lambda v: up(down(v))) if m < n else (lambda v: down(up(v)))
     return largest_eigenvalue(apply, min(m, n), kind)
+
+
+def triangle(A: Matrix, b: np.ndarray[Any, Any], weight: Any, ridge: Any) -> Root:
+    """½‖Rx − q‖² + ½·rest² = ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ² by a QR factorisation, a block of rows at a time."""
+    m, n = A.shape
+    A = A.tocsr() if scipy.sparse.issparse(A) else A
+    found = np.zeros((0, n + 1))
+    height = max(2 * n, ROWS // (n + 1))
+    for begin in range(0, m, height):
+        rows = slice(begin, min(begin + height, m))
+        block = np.column_stack([dense(A[rows]), b[rows]])
+        if weight is not None:
+            block *= np.sqrt(weight[rows])[:, None]
+        found = np.asarray(np.linalg.qr(np.vstack([found, block]), mode="r"))
+    if ridge is not None:
+        found = np.asarray(np.linalg.qr(np.vstack([found, np.column_stack([np.diag(np.sqrt(ridge)), np.zeros(n)])]), mode="r"))
+    return Root(found[:n, :n], found[:n, n], float(np.linalg.norm(found[n:, n])))
+
+
+def first_of_equal(columns_of: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """For each column the place of the first one equal to it."""
+    places: dict[bytes, int] = {}
+    return np.array([places.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(columns_of.T)], dtype=np.intp)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ksparse.arrays import Array, Matrix, namespace
+import numpy as np
+
+from ksparse.arrays import Array, Matrix, namespace, to_float64
 from ksparse.losses.data_fit import DataFit
 
 
@@ -23,8 +25,17 @@ class Poisson(DataFit):
         xp = namespace(self.b)
         if float(xp.min(self.b)) < 0:
             raise ValueError(f"y must hold counts >= 0, got {float(xp.min(self.b)):g}")
-        # Beyond the cap exp continues as its tangent: a trial step far uphill stays finite, convex and refused.
-        self.cap = 300.0 if float(xp.finfo(self.b.dtype).eps) < 1e-10 else 40.0
+
+    @property
+    def cap(self) -> float:
+        """Beyond it exp continues as its tangent: a trial step far uphill stays finite, convex and refused."""
+        return 300.0 if float(namespace(self.b).finfo(self.b.dtype).eps) < 1e-10 else 40.0
+
+    @property
+    def least(self) -> float:  # type: ignore[override]
+        """Σ wᵢ(yᵢ − yᵢ log yᵢ), and 0 for yᵢ = 0: the least of each term."""
+        y = to_float64(self.b)
+        return float(np.sum(to_float64(self._weighted(self.b)) - to_float64(self._weighted(self.b)) * np.log(np.where(y > 0, y, 1.0))))
 
     def _exp(self, image: Array) -> Array:
         xp = namespace(image)

@@ -12,11 +12,11 @@ import array_api_compat as compat
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take
+from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
 from ksparse.checks import check_matrix, check_number, check_vector
 from ksparse.losses.base import Loss
 from ksparse.losses.lanczos import has_negative_eigenvalue, largest_eigenvalue
-from ksparse.losses.matrix import check_symmetric, columns, dense, kind_of, largest_gram_eigenvalue
+from ksparse.losses.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
 from ksparse.losses.standardize import standardize
 
 CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
@@ -55,6 +55,11 @@ class QuadraticForm(Loss):
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
         H = dense(self.matrix)
         return 2.0 * self.a * (H.T @ H if self.factored else H)
+
+    def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        support = np.asarray(support)
+        seen = dense(columns(self.matrix, support))
+        return first_of_equal(seen if self.c is None else np.vstack([seen, to_numpy(take(self.c, support))]))
 
     @cached_property
     def _spectral_norm(self) -> float:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ksparse.sets.base import Linear, Vector
-from ksparse.sets.scaling import unit_rows
+from ksparse.sets.scaling import unit_constraints
 
 SECONDS = 5.0  # for one such question
-
-
-def unit_constraints(linear: Linear, widen: Callable[[Vector], Vector]) -> dict[str, Vector | None]:
-    """The rows as scipy names them, each scaled to size 1: HiGHS has absolute tolerances."""
-    parts: dict[str, Vector | None] = {}
-    for key, M, v in (("ub", linear.G, linear.h), ("eq", linear.E, linear.f)):
-        rows, right, _ = unit_rows(M, v)
-        parts[f"A_{key}"] = widen(rows) if v.size else None
-        parts[f"b_{key}"] = right if v.size else None
-    return parts
 
 
 def fewest_nonzeros(

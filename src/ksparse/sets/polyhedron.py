@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.optimize import linprog
 
 from ksparse.arrays import Array, indices_of, like, to_float64, to_numpy, top_k
 from ksparse.checks import check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
+from ksparse.sets.active_set import Active
 from ksparse.sets.base import ConvexSet, Linear, Vector
-from ksparse.sets.integer import fewest_nonzeros, unit_constraints
-from ksparse.sets.qp import Active, project_polyhedron
+from ksparse.sets.integer import fewest_nonzeros
+from ksparse.sets.qp import linear_program, project_polyhedron
 
 
 class Polyhedron(ConvexSet):
@@ -131,16 +131,6 @@ def _witness(linear: Linear, weight: Vector) -> Vector | None:
     """A point of the polyhedron of least Σ weightᵢ|xᵢ|, by linear programming on x = p − q; None if it is empty."""
     n = linear.lower.size
     low, high = linear.lower, linear.upper
-    found = linprog(
-        np.concatenate([weight, weight]),
-        **unit_constraints(linear, lambda M: np.hstack([M, -M])),
-        bounds=np.vstack(
-            [np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), np.maximum(-low, 0)])]
-        ),
-        method="highs",
-    )
-    if found.status == 2:
-        return None
-    if found.x is None:
-        raise InfeasibleError(f"linear programming could not decide whether the polyhedron is empty: {found.message}")
-    return np.asarray(found.x[:n] - found.x[n:])
+    bounds = [np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), np.maximum(-low, 0)])]
+    found = linear_program(np.concatenate([weight, weight]), linear, lambda M: np.hstack([M, -M]), np.vstack(bounds))
+    return None if found is None else np.asarray(found[:n] - found[n:])

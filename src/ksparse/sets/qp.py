@@ -1,79 +1,92 @@
-"""Small convex quadratic programs over a polyhedron: PIQP finds the active constraints, linear algebra makes the answer exact.
+"""Small convex quadratic programs over a polyhedron, solved to rounding, or said to have no point, no end, or no answer.
 
-An interior-point answer is off by its tolerance: a weight of 1e-9 where 0 is meant, a budget of 0.999999999. So its active
-constraints are taken as equations and the equality-constrained problem is solved directly; violated constraints enter, those
-with a multiplier of the wrong sign leave, until none is left. The point that comes back has been checked either way.
+An interior-point answer is off by its tolerance: a weight of 1e-9 where 0 is meant, a budget of 0.999999999. So PIQP only guesses the
+active constraints, and `active_set` makes the answer exact. What comes back has been checked: feasible to rounding of each constraint's
+own terms, and with prices of the right sign. Where that fails linear programming decides whether there is a point at all, and the slow
+sure way starts from one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import piqp
+from scipy.optimize import linprog
 
-from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.errors import InfeasibleError, UndecidedError
+from ksparse.sets.active_set import Active, Solution, descended, exchanged
 from ksparse.sets.base import Linear, Vector
-from ksparse.sets.scaling import unit_rows, unit_scales
+from ksparse.sets.objective import Objective, least_squares
+from ksparse.sets.scaling import unit_constraints, unit_rows, unit_scales
 
-ROUNDS = 30  # of the active-set clean-up
-TRUSTED = 1e-6  # a violation, relative to the size of the data, beyond which an answer is refused
-
-
-@dataclass(frozen=True)
-class Active:
-    """Which constraints hold as equations: variables at a bound, rows of G."""
-
-    at_lower: Vector
-    at_upper: Vector
-    rows: Vector
+TRUSTED = 1e-9  # of a constraint's terms: broken by more, an answer is refused
+STATIONARY = 1e-9  # of the gradient's terms: pulled by more, a point is no optimum
 
 
-@dataclass(frozen=True)
-class Solution:
-    """The optimum and its multipliers."""
+def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None) -> Solution:
+    """The minimum over the polyhedron.
 
-    x: Vector
-    bound_price: Vector  # Hx + c + rowsᵀλ: > 0 at an active lower bound, < 0 at an active upper one
-    row_price: Vector  # one per row of G, ≥ 0
-    active: Active
-
-
-def solve_qp(H: Vector, c: Vector, linear: Linear, guess: Active | None = None) -> Solution:
-    """min ½xᵀHx + cᵀx over the polyhedron, H positive semidefinite. `InfeasibleError` if no trustworthy point is found.
-
-    A guess of the active constraints, from a neighbouring problem, often saves the interior-point solve. Everything is scaled to size 1
-    first: variables to a unit diagonal of H, rows to largest entry 1, and the whole by its right-hand sides.
+    `InfeasibleError` where there is no point, `UnboundedError` with no minimum, `UndecidedError` where arithmetic cannot tell. A guess of
+    the active constraints, from a neighbouring problem, often saves the interior-point solve. Everything is scaled to size 1 first:
+    variables to a unit diagonal of H, rows to largest entry 1, and the whole by how far x is pulled or held.
     """
-    unit = unit_scales(np.diag(H))
-    H, c = H / unit / unit[:, None], c / unit
+    unit = unit_scales(np.diag(objective.H))
+    objective = objective.scaled(unit)
     G, h, by_G = unit_rows(linear.G / unit, linear.h)
-    E, f, _ = unit_rows(linear.E / unit, linear.f)
+    E, f, by_E = unit_rows(linear.E / unit, linear.f)
     low, high = linear.lower * unit, linear.upper * unit
-    sides = [c, f, low[np.isfinite(low) & (low > 0)], high[np.isfinite(high) & (high < 0)]]
-    scale = max(float(np.abs(side).max(initial=0.0)) for side in sides) or 1.0
-    found = _solve_scaled(H, c / scale, Linear(low / scale, high / scale, G, h / scale, E, f / scale), guess)
+    scale = _reach(objective.c, low, high, h, f)
+    found = _solve_scaled(objective.times(1 / scale), Linear(low / scale, high / scale, G, h / scale, E, f / scale), guess)
     x = np.clip(found.x * scale / unit, linear.lower, linear.upper)
-    return Solution(x, scale * unit * found.bound_price, scale * found.row_price / by_G, found.active)
+    return Solution(
+        x, scale * unit * found.bound_price, scale * found.row_price / by_G, scale * found.equation_price / by_E, found.active
+    )  # fmt: skip
 
 
-def _solve_scaled(H: Vector, c: Vector, linear: Linear, guess: Active | None) -> Solution:
+def _reach(*sides: Vector) -> float:
+    """How large x is likely to be: what pulls it (the first side) or what holds it, whichever is less."""
+    sizes = [float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides]
+    reach = [size for size in (sizes[0], max(sizes[1:])) if size > 0]
+    return min(reach, default=1.0)
+
+
+def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None) -> Solution:
     if not _rows_in_reach(linear):
         raise InfeasibleError("an equation or inequality cannot be met within the bounds")
-    found = None if guess is None else _active_set(H, c, linear, guess)
-    if found is None:
-        rough = _interior_point(H, c, linear)
-        found = _active_set(H, c, linear, rough.active) or rough
-    size = max(1.0, float(np.abs(found.x).max(initial=0.0)))
-    inside = (found.x > linear.lower + 1e-6) & (found.x < linear.upper - 1e-6)
-    if not np.abs(found.bound_price[inside]).max(initial=0.0) <= 1e-4 * max(1.0, float(np.abs(c).max(initial=0.0))):
-        # a variable between its bounds still has somewhere to go: far out nothing holds it, nearby the solver failed
-        raise (
-            UnboundedError("the quadratic program falls without end") if not size <= 1e3 else InfeasibleError("the solver gave no optimum")
-        )
-    if not np.isfinite(found.x).all() or linear.violation(found.x) > TRUSTED * size:
-        raise InfeasibleError("the quadratic program has no feasible point, or none could be found to rounding")
+    found = None if guess is None else exchanged(objective, objective.c, linear, guess)
+    if found is None or not _acceptable(objective, linear, found):
+        rough = _interior_point(objective, linear)
+        found = exchanged(objective, objective.c, linear, rough) if rough is not None else None
+    if found is None or not _acceptable(objective, linear, found):
+        found = descended(objective, linear, feasible_point(linear))
+    if found is None or not _acceptable(objective, linear, found):
+        raise UndecidedError("no optimum of the quadratic program could be found to rounding")
     return found
+
+
+def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
+    """Whether a solution breaks no constraint, and no variable is still pulled to where it could go."""
+    x = np.clip(found.x, linear.lower, linear.upper)
+    if not np.isfinite(found.x).all() or broken(linear, x) > TRUSTED:
+        return False
+    size = np.abs(objective.H) @ np.abs(x) + np.abs(objective.c)
+    size = size + np.abs(linear.E.T) @ np.abs(found.equation_price) + np.abs(linear.G.T) @ np.abs(found.row_price)
+    pull = np.where((found.bound_price < 0) & (x < linear.upper) | (found.bound_price > 0) & (x > linear.lower), found.bound_price, 0.0)
+    wrong = max(float(np.abs(pull).max(initial=0.0)), -float(found.row_price.min(initial=0.0)))
+    return wrong <= STATIONARY * float(size.max(initial=0.0))
+
+
+def broken(linear: Linear, x: Vector) -> float:
+    """By how much the worst row is broken, relative to its own terms; ∞ where a bound is."""
+    if (x < linear.lower).any() or (x > linear.upper).any():
+        return np.inf
+    worst, size = 0.0, np.abs(x)
+    for M, v, excess in ((linear.G, linear.h, linear.G @ x - linear.h), (linear.E, linear.f, np.abs(linear.E @ x - linear.f))):
+        if v.size:
+            terms = np.maximum(np.abs(M) @ size, np.abs(v))
+            worst = max(worst, float(np.max(excess / np.where(terms > 0, terms, 1.0))))
+    return worst
 
 
 def _rows_in_reach(linear: Linear) -> bool:
@@ -84,7 +97,7 @@ def _rows_in_reach(linear: Linear) -> bool:
                 ends = np.stack([M * linear.lower, M * linear.upper])
                 ends[:, M == 0] = 0.0  # 0·∞
                 least, most = ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
-                slack = 1e-9 * np.maximum(1.0, np.abs(v))
+                slack = TRUSTED * np.maximum(np.abs(v), np.where(np.isfinite(ends), np.abs(ends), 0.0).max(axis=0).sum(axis=1))
                 if (least > v + slack).any() or (equation and (most < v - slack).any()):
                     return False
     return True
@@ -92,89 +105,61 @@ def _rows_in_reach(linear: Linear) -> bool:
 
 def project_polyhedron(u: Vector, linear: Linear, guess: Active | None) -> Solution:
     """The nearest point: the same exchange of constraints, where the equations of each guess are as few as its rows."""
-    found = None if guess is None else _active_set(None, -u, linear, guess)
-    return found if found is not None else solve_qp(np.eye(u.size), -u, linear)
+    identity = Objective(np.eye(u.size), -u)
+    found = None if guess is None else exchanged(None, -u, linear, guess)
+    return found if found is not None and _acceptable(identity, linear, found) else solve_qp(identity, linear)
 
 
-def _interior_point(H: Vector, c: Vector, linear: Linear) -> Solution:
+def _interior_point(objective: Objective, linear: Linear) -> Active | None:
+    """The constraints that are active at PIQP's answer; None where it gives none."""
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-9
     solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-9
     solver.settings.max_iter = 100
     E, f = (np.asfortranarray(linear.E), linear.f) if linear.f.size else (None, None)
     G, h = (np.asfortranarray(linear.G), linear.h) if linear.h.size else (None, None)
-    solver.setup(np.asfortranarray(H), c, E, f, G, None, h, np.array(linear.lower), np.array(linear.upper))
+    solver.setup(np.asfortranarray(objective.H), objective.c, E, f, G, None, h, np.array(linear.lower), np.array(linear.upper))
     solver.solve()
     found = solver.result
     x, low, high = np.array(found.x), np.array(found.z_bl), np.array(found.z_bu)
+    if not np.isfinite(x).all():
+        return None
     row_price = np.array(found.z_u) if linear.h.size else np.zeros(0)
     at_lower = (low > np.abs(x - linear.lower)) & np.isfinite(linear.lower)
     at_upper = (high > np.abs(linear.upper - x)) & np.isfinite(linear.upper) & ~at_lower
-    rows = row_price > np.abs(linear.h - linear.G @ x)
-    price = H @ x + c + (linear.E.T @ np.array(found.y) if linear.f.size else 0.0) + linear.G.T @ row_price
-    return Solution(np.clip(x, linear.lower, linear.upper), price, row_price, Active(at_lower, at_upper, rows))
+    return Active(at_lower, at_upper, row_price > np.abs(linear.h - linear.G @ x))
 
 
-def _active_set(H: Vector | None, c: Vector, linear: Linear, active: Active) -> Solution | None:
-    """The exact optimum reached by exchanging constraints from a guess, or None where that cycles."""
-    for _ in range(ROUNDS):
-        found = _on_active(H, c, linear, active)
-        x, bound_price, row_price = found.x, found.bound_price, found.row_price
-        if not np.isfinite(x).all():
-            return None
-        free = ~(active.at_lower | active.at_upper)
-        if np.abs(bound_price[free]).max(initial=0.0) > 1e-6 * max(1.0, float(np.abs(c).max(initial=0.0))):
-            return None  # no curvature and still a pull: there is no optimum on this face
-        size = max(1.0, float(np.abs(x).max(initial=0.0)))
-        tiny, cheap = 1e-11 * size, 1e-11 * max(1.0, float(np.abs(bound_price).max(initial=0.0)))
-        enter_low, enter_high = linear.lower - x > tiny, x - linear.upper > tiny
-        enter_rows = linear.G @ x - linear.h > tiny
-        leave_low, leave_high = active.at_lower & (bound_price < -cheap), active.at_upper & (bound_price > cheap)
-        leave_rows = active.rows & (row_price < -cheap)
-        if not any(change.any() for change in (enter_low, enter_high, enter_rows, leave_low, leave_high, leave_rows)):
-            if linear.f.size and np.abs(linear.E @ x - linear.f).max() > 1e-9 * max(size, float(np.abs(linear.f).max())):
-                return None  # the equations contradict the active bounds
-            return Solution(np.clip(x, linear.lower, linear.upper), bound_price, row_price, active)
-        active = Active(
-            (active.at_lower & ~leave_low) | enter_low,
-            (active.at_upper & ~leave_high) | enter_high,
-            (active.rows & ~leave_rows) | enter_rows,
-        )
-    return None
+def feasible_point(linear: Linear) -> Vector:
+    """A point of the polyhedron to rounding, by linear programming and a correction; its rows are of size 1."""
+    found = linear_program(np.zeros(linear.lower.size), linear, lambda M: M, np.column_stack([linear.lower, linear.upper]))
+    if found is None:
+        raise InfeasibleError("linear programming proves that no point meets every constraint")
+    x = np.clip(found, linear.lower, linear.upper)
+    for _ in range(4):  # HiGHS keeps rows to 1e-7: what is broken or nearly so is met exactly, by the variables that have room
+        if broken(linear, x) <= 1e-13:
+            return x
+        near = linear.G @ x - linear.h > -1e-7 * np.maximum(1.0, np.abs(linear.h))
+        M, gap = np.vstack([linear.E, linear.G[near]]), np.concatenate([linear.f - linear.E @ x, linear.h[near] - linear.G[near] @ x])
+        room = (x > linear.lower) & (x < linear.upper)
+        if not room.any():
+            break
+        x[room] += least_squares(M[:, room], gap)
+        x = np.clip(x, linear.lower, linear.upper)
+    if broken(linear, x) > TRUSTED:
+        raise UndecidedError("linear programming finds a point, but none that meets every constraint to rounding")
+    return x
 
 
-def _on_active(H: Vector | None, c: Vector, linear: Linear, active: Active) -> Solution:
-    """The optimum with the active constraints as equations; H = None is the identity."""
-    x = np.where(active.at_lower, linear.lower, np.where(active.at_upper, linear.upper, 0.0))
-    free = ~(active.at_lower | active.at_upper)
-    M = np.vstack([linear.E, linear.G[active.rows]])
-    right = np.concatenate([linear.f, linear.h[active.rows]]) - M[:, ~free] @ x[~free]
-    q, r = int(free.sum()), M.shape[0]
-    if H is None:
-        prices = solve_symmetric(M[:, free] @ M[:, free].T, -M[:, free] @ c[free] - right)
-        x[free] = -c[free] - M[:, free].T @ prices
-        gradient = x + c
-    else:
-        K = np.block([[H[np.ix_(free, free)], M[:, free].T], [M[:, free], np.zeros((r, r))]])
-        solution = solve_symmetric(K, np.concatenate([-c[free] - H[np.ix_(free, ~free)] @ x[~free], right]))
-        x[free], prices = solution[:q], solution[q:]
-        gradient = H @ x + c
-    row_price = np.zeros(linear.h.size)
-    row_price[active.rows] = prices[linear.f.size :]
-    return Solution(x, gradient + M.T @ prices, row_price, active)
-
-
-def solve_symmetric(K: Vector, d: Vector) -> Vector:
-    """K⁻¹d with one step of refinement; the least-squares answer where K is singular.
-
-    NumPy's linear algebra, here and in the search: where SciPy brings a BLAS of its own, the threads of the two wait for each other.
-    """
-    if not d.size:
-        return d
-    try:
-        u = np.linalg.solve(K, d)
-        if float(np.abs(u).max()) * float(np.abs(K).max()) < 1e13 * max(float(np.abs(d).max()), 1e-300):
-            return np.asarray(u + np.linalg.solve(K, d - K @ u))
-    except np.linalg.LinAlgError:
-        pass
-    return np.asarray(np.linalg.lstsq(K, d, rcond=1e-13)[0])
+def linear_program(cost: Vector, linear: Linear, widen: Callable[[Vector], Vector], bounds: Vector) -> Vector | None:
+    """The point of least costᵀx under rows that `widen` fits to x, by HiGHS; None where it proves that there is none."""
+    rows = unit_constraints(linear, widen)
+    sides = [side for side in (rows["b_ub"], rows["b_eq"], bounds[np.isfinite(bounds)]) if side is not None and side.any()]
+    scale = float(np.abs(sides[0]).max()) if sides else 1.0
+    rows |= {key: side / scale for key, side in rows.items() if key.startswith("b_") and side is not None}
+    found = linprog(cost, **rows, bounds=bounds / scale, method="highs")
+    if found.status == 2:
+        return None
+    if found.x is None:
+        raise UndecidedError(f"linear programming could not decide whether there is a point: {found.message}")
+    return np.asarray(found.x) * scale

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ksparse.sets.base import Vector
+from ksparse.sets.base import Linear, Vector
 
 
 def unit_scales(diagonal: Vector) -> Vector:
@@ -20,3 +22,13 @@ def unit_rows(M: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
     size = np.abs(M).max(axis=1, initial=0.0)
     size[size == 0] = 1.0
     return M / size[:, None], v / size, size
+
+
+def unit_constraints(linear: Linear, widen: Callable[[Vector], Vector]) -> dict[str, Vector | None]:
+    """The rows as scipy names them, each scaled to size 1: HiGHS has absolute tolerances."""
+    parts: dict[str, Vector | None] = {}
+    for key, M, v in (("ub", linear.G, linear.h), ("eq", linear.E, linear.f)):
+        rows, right, _ = unit_rows(M, v)
+        parts[f"A_{key}"] = widen(rows) if v.size else None
+        parts[f"b_{key}"] = right if v.size else None
+    return parts

@@ -19,6 +19,7 @@ from ksparse.losses import DataFit, LeastSquares, Loss, QuadraticForm
 from ksparse.losses.matrix import columns, dense
 from ksparse.losses.standardize import Centred
 from ksparse.sets.base import Vector
+from ksparse.support.bound import Noise, rounding_of
 from ksparse.threads import all_threads, in_threads
 
 MEMORY = 2**28  # bytes of remembered columns
@@ -29,8 +30,11 @@ AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for
 class Model:
     """½xᵀHx − rᵀx + constant."""
 
-    def __init__(self, n: int, r: Vector, diagonal: Vector, constant: float, take_rows: Callable[[Vector], Vector]) -> None:
+    def __init__(
+        self, n: int, r: Vector, diagonal: Vector, constant: float, take_rows: Callable[[Vector], Vector], noise: Noise | None = None
+    ) -> None:
         self.n, self.r, self.diagonal, self.constant = n, r, diagonal, constant
+        self.noise = Noise() if noise is None else noise
         self._take = take_rows
         self._rows: Vector = np.empty((0, n))  # H[:, j] as rows, for the j seen so far
         self._place = np.full(n, -1)  # where column j is remembered
@@ -103,12 +107,16 @@ def quadratic_model(loss: Loss) -> Model | None:
         weighted = b if w is None else w * b
         ridge = None if loss.ridge is None else to_float64(loss.ridge)
         constant = 0.5 * float(b @ weighted)
-        return Model(_length(loss), np.asarray(A.T @ weighted), _diagonal(A, w, ridge), constant, lambda S: _gram(A, w, S, ridge))
+        rounding = rounding_of(A.shape[0])  # of AᵀDA and AᵀDb, beside the lengths of what is multiplied
+        noise = Noise(rounding, rounding * float(np.sqrt(2.0 * constant)))
+        r = np.asarray(A.T @ weighted)
+        return Model(_length(loss), r, _diagonal(A, w, ridge), constant, lambda S: _gram(A, w, S, ridge), noise)
     if isinstance(loss, QuadraticForm):
         M, factor = to_float64(loss.matrix), 2.0 * loss.a
         r = np.zeros(_length(loss)) if loss.c is None else -to_float64(loss.c)
         if loss.factored:
-            return Model(_length(loss), r, factor * _diagonal(M, None), 0.0, lambda S: factor * _gram(M, None, S))
+            noise = Noise(rounding_of(M.shape[0]))
+            return Model(_length(loss), r, factor * _diagonal(M, None), 0.0, lambda S: factor * _gram(M, None, S), noise)
         diagonal = factor * (np.diag(M) if is_array(M) else _matrix_diagonal(M))
         return Model(_length(loss), r, diagonal, 0.0, lambda S: factor * dense(columns(M, S)).T)  # H is symmetric
     return None

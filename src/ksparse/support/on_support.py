@@ -1,48 +1,75 @@
-"""The best point on one support, where a small dense computation gives it: under equations, above a floor, on the sphere."""
+"""The best point on one support, where it takes more than a quadratic program: above a floor, on the sphere."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.sets import Linear
+from ksparse.sets.active_set import Active, Solution
 from ksparse.sets.base import Vector
-from ksparse.sets.qp import Active, Solution, solve_qp, solve_symmetric
-from ksparse.sets.scaling import unit_rows, unit_scales
+from ksparse.sets.objective import Objective
+from ksparse.sets.qp import solve_qp
+from ksparse.support.bound import Noise, shortfall
 
 POWER_STEPS = 40
+BRANCHES = 200  # choices of signs that are tried above a floor
 _START = np.random.default_rng(0).standard_normal(1024)
 
 
-def on_equations(H: Vector, c: Vector, linear: Linear) -> Solution:
-    """The KKT system, in variables scaled to a unit diagonal."""
-    k, unit = c.size, unit_scales(np.diag(H))
-    E, f, _ = unit_rows(linear.E / unit, linear.f)
-    H, c = H / unit / unit[:, None], c / unit
-    K = np.block([[H, E.T], [E, np.zeros((f.size, f.size))]])
-    u = solve_symmetric(K, np.concatenate([-c, f]))
-    size = float(np.abs(u).max(initial=0.0))
-    if f.size and np.abs(E @ u[:k] - f).max() > 1e-9 * max(float(np.abs(f).max()), size):
-        raise InfeasibleError("the equations have no solution on this support")
-    if np.abs(K[:k] @ u + c).max() > 1e-6 * max(float(np.abs(c).max()), size):
-        raise UnboundedError("the linear part falls along a direction of no curvature")
-    return Solution(u[:k] / unit, np.zeros(k), np.zeros(0), nothing_active(k))
+@dataclass(frozen=True)
+class Floored:
+    """The best point above a floor, the polyhedron of the signs it has, and a value that none with other signs falls below."""
+
+    found: Solution
+    linear: Linear
+    others: float
 
 
-def floored(H: Vector, c: Vector, linear: Linear, floor: float) -> Linear:
-    """The polyhedron with each variable at least `floor` in size, on the side that its bounds or the optimum without floor choose."""
+def above_floor(objective: Objective, linear: Linear, floor: float, guess: Active | None, noise: Noise | None = None) -> Floored:
+    """The minimum with every variable at least `floor` in size; `others` is −∞ unless asked for by the `noise` that it takes to prove it.
+
+    A variable with room on both sides of 0 may take either: branch and bound on those that the minimum without their floor leaves short.
+    """
+    lower = np.where(linear.lower >= 0, np.maximum(linear.lower, floor), linear.lower)
+    upper = np.where((linear.upper <= 0) & (linear.lower < 0), np.minimum(linear.upper, -floor), linear.upper)
+    best: Floored | None = None
+    value_of_best, others, undecided = np.inf, np.inf, False
+    stack = [Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)]
+    for _ in range(BRANCHES):
+        node = stack.pop() if stack else None
+        if node is None:
+            break
+        if (node.lower > node.upper).any():
+            continue
+        try:
+            found = solve_qp(objective, node, guess)
+        except InfeasibleError as error:
+            undecided |= isinstance(error, UndecidedError)
+            continue
+        value = objective.value(found.x)
+        short = np.flatnonzero((np.abs(found.x) < floor) & (node.lower < 0) & (node.upper > 0))
+        if value < value_of_best and short.size:
+            i = int(short[np.argmax(floor - np.abs(found.x[short]))])
+            sides = [_bounded(node, i, node.lower[i], -floor), _bounded(node, i, floor, node.upper[i])]
+            stack += sides if found.x[i] >= 0 else sides[::-1]  # the nearer side first, from the end
+            continue
+        if noise is not None:
+            others = min(others, value - shortfall(objective, node, found.x, found.equation_price, found.row_price, noise))
+        if value < value_of_best:
+            best, value_of_best = Floored(found, node, -np.inf), value
+    undecided |= bool(stack)
+    if best is None:
+        raise UndecidedError("no choice of signs could be settled") if undecided else InfeasibleError("no point is that large throughout")
+    return Floored(best.found, best.linear, -np.inf if undecided or noise is None else others)
+
+
+def _bounded(linear: Linear, i: int, low: float, high: float) -> Linear:
+    """The polyhedron with other bounds on one variable."""
     lower, upper = linear.lower.copy(), linear.upper.copy()
-    positive = lower >= 0
-    negative = (upper <= 0) & ~positive
-    either = ~(positive | negative)
-    if either.any():
-        x = solve_qp(H, c, linear).x
-        positive |= either & (x >= 0)
-        negative |= either & (x < 0)
-    lower[positive] = np.maximum(lower[positive], floor)
-    upper[negative] = np.minimum(upper[negative], -floor)
-    if (lower > upper).any():
-        raise InfeasibleError("an upper bound is below the least position")
+    lower[i], upper[i] = low, high
     return Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)
 
 
@@ -59,9 +86,3 @@ def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vec
             x = y / max(float(np.linalg.norm(y)), 1e-300)
     values, vectors = np.linalg.eigh(block)
     return float(values[-1]), np.asarray(vectors[:, -1])
-
-
-def nothing_active(k: int) -> Active:
-    """No bound and no row active, of k variables without rows."""
-    off = np.zeros(k, dtype=bool)
-    return Active(off, off, np.zeros(0, dtype=bool))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ksparse.errors import UnboundedError
 from ksparse.sets.base import Vector
 from ksparse.support.gains import drop_losses
 from ksparse.support.search import Found, certified_factor
@@ -46,7 +47,13 @@ def _by_way_of(task: Task, other: Task, best: Candidate, search: Search) -> Foun
     there = shrunk(best, other)
     if there is None:
         return None
-    back = shrunk(search(other, there).best, task)
+    try:
+        away = search(other, there).best
+    except UnboundedError:
+        if other.k <= task.k:
+            raise
+        return None  # with more seats φ falls without end; with k of them it need not
+    back = shrunk(away, task)
     return None if back is None else search(task, back)
 
 

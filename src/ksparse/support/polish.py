@@ -17,6 +17,7 @@ from ksparse.problem import Point, Problem, Products
 from ksparse.result import Status
 from ksparse.sets import ConvexSet
 from ksparse.sets.base import Vector
+from ksparse.sets.objective import Objective, well_conditioned
 from ksparse.steps import FixedStep
 from ksparse.support.quadratic import can_minimize_quadratic, minimize_quadratic
 
@@ -80,9 +81,9 @@ def curvature_bound(problem: Problem, x: Point) -> float:
 def _newton(problem: Problem, x: Point) -> Point:
     """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic."""
     for _ in range(NEWTON_STEPS):
-        H, g = problem.loss.hessian_at(x.x, x.image), x.gradient
+        g = x.gradient
         try:
-            w = minimize_quadratic(H, g - H @ x.x, problem.C, x.x)
+            w = minimize_quadratic(_model(problem, x), problem.C, x.x)
         except InfeasibleError:
             return x
         except UnboundedError:  # of the model; of φ itself, if that is quadratic
@@ -109,6 +110,13 @@ def _newton(problem: Problem, x: Point) -> Point:
         if done:
             break
     return x
+
+
+def _model(problem: Problem, x: Point) -> Objective:
+    """The second-order model of φ at x, from the data where H is too coarse."""
+    H = problem.loss.hessian_at(x.x, x.image)
+    root = None if well_conditioned(H) else problem.loss.root()
+    return Objective(H, x.gradient - H @ x.x) if root is None else Objective.of_squares(*root)
 
 
 def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:

@@ -6,8 +6,10 @@ import numpy as np
 
 from ksparse.errors import UnboundedError
 from ksparse.sets import ConvexSet, L1Ball, L2Ball, Linear, NonnegativeBall
+from ksparse.sets.active_set import Active
 from ksparse.sets.base import Vector
-from ksparse.sets.qp import solve_qp, solve_symmetric
+from ksparse.sets.objective import Objective, least_squares, null_space
+from ksparse.sets.qp import solve_qp
 
 EXCHANGES = 200  # of free and fixed entries on the nonnegative ball
 
@@ -17,58 +19,50 @@ def can_minimize_quadratic(C: ConvexSet, n: int) -> bool:
     return isinstance(C, L2Ball | L1Ball | NonnegativeBall) or C.linear(n) is not None
 
 
-def minimize_quadratic(H: Vector, c: Vector, C: ConvexSet, near: Vector) -> Vector | None:
+def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
     """argmin ½xᵀHx + cᵀx over C, or None where the quadratic is not convex and must be.
 
     Of two equally good points (an eigenvector and its negative) the one on the side of `near`. `UnboundedError` where there is no minimum.
     """
+    H, c = objective.H, objective.c
     if isinstance(C, L2Ball):
         return minimize_on_ball(H, c, C.radius, near)
     if isinstance(C, NonnegativeBall):
         return _on_nonnegative_ball(H, c, C.radius, near)
+    convex = objective.R is not None or _convex(H)
     if isinstance(C, L1Ball):
-        return _on_l1_ball(H, c, C.radius)
+        return _on_l1_ball(H, c, C.radius) if convex else None
     linear = C.linear(c.size)
     if linear is None:
         return None
+    if convex:
+        return solve_qp(objective, linear, Active.none(c.size, 0) if linear.equations_only else None).x
+    return _on_equations(H, c, linear) if linear.equations_only else None
+
+
+def _convex(H: Vector) -> bool:
     values = np.linalg.eigvalsh(H)
-    size = float(np.abs(values).max())
-    if linear.equations_only:
-        return _on_equations(H, c, linear, size)
-    return solve_qp(H, c, linear).x if values[0] >= -1e-10 * size else None
+    return bool(values[0] >= -1e-10 * float(np.abs(values).max()))
 
 
-def _on_equations(H: Vector, c: Vector, linear: Linear, size: float) -> Vector:
-    """The KKT system, if H is positive semidefinite along the solutions of Ex = f and the minimum is attained."""
-    E, f = linear.E, linear.f
-    along = _null_space(E) if f.size else np.eye(c.size)
-    if along.shape[1]:
-        least = float(np.linalg.eigvalsh(along.T @ H @ along)[0])
-        if least < -1e-10 * size:
-            raise UnboundedError("negative curvature along a direction that nothing bounds")
-    scale = size if size > 0 else 1.0
-    K = np.block([[H / scale, E.T], [E, np.zeros((f.size, f.size))]])
-    d = np.concatenate([-c / scale, f])
-    solution = solve_symmetric(K, d)
-    if not np.isfinite(solution).all() or np.linalg.norm(K @ solution - d) > 1e-6 * max(float(np.linalg.norm(d)), 1e-300):
-        raise UnboundedError("the linear part falls along a direction of no curvature")
-    return np.asarray(solution[: c.size])
+def _on_equations(H: Vector, c: Vector, linear: Linear) -> Vector:
+    """The minimum of a quadratic that is not convex, where it is along the solutions of Ex = f."""
+    along, x = np.eye(c.size), np.zeros(c.size)
+    if linear.f.size:
+        along, x = null_space(linear.E), least_squares(linear.E, linear.f)
+    along_H = along.T @ H @ along
+    if along.shape[1] and not _convex(along_H):
+        raise UnboundedError("negative curvature along a direction that nothing bounds")
+    inside = Objective(along_H, along.T @ (H @ x + c))
+    return np.asarray(x + along @ solve_qp(inside, Linear.of(along.shape[1]), Active.none(along.shape[1], 0)).x) if along.shape[1] else x
 
 
-def _null_space(E: Vector) -> Vector:
-    """An orthonormal basis of the solutions of Ex = 0."""
-    _, sizes, rows = np.linalg.svd(E)
-    rank = int((sizes > 1e-12 * sizes.max(initial=0.0)).sum())
-    return np.asarray(rows[rank:].T)
-
-
-def _on_l1_ball(H: Vector, c: Vector, radius: float) -> Vector | None:
+def _on_l1_ball(H: Vector, c: Vector, radius: float) -> Vector:
     """x = p − q with p, q ≥ 0 and Σ(p + q) ≤ radius: a quadratic program of twice the size."""
-    if np.linalg.eigvalsh(H)[0] < -1e-10 * float(np.abs(H).max()):
-        return None
     n = c.size
-    split = solve_qp(np.block([[H, -H], [-H, H]]), np.concatenate([c, -c]), Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=radius)).x
-    x = split[:n] - split[n:]
+    split = Objective(np.block([[H, -H], [-H, H]]), np.concatenate([c, -c]))
+    both = solve_qp(split, Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=radius)).x
+    x = both[:n] - both[n:]
     return np.asarray(x * min(1.0, radius / max(float(np.abs(x).sum()), 1e-300)))
 
 

@@ -3,7 +3,7 @@
 Every move has a gain from the model's factorisation (see `gains`). Under equations alone these are the gains themselves.
 With inequalities the model carries the multipliers of the current optimum, and by weak duality its gains bound the true ones
 from above: candidates are walked in falling order and re-solved exactly, the first that improves is taken, and when none is
-left above 0 the support is swap-optimal, proved.
+left above 0 the support is likely to be swap-optimal: `proof` decides.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from ksparse.sets.base import Vector
 from ksparse.support.gains import Factor, add_gains, drop_losses, factor, swap_gains
 from ksparse.support.model import Model
+from ksparse.support.proof import Proof, prove
 from ksparse.support.task import Candidate, Task, tolerance
 
 EVALUATIONS = 3_000  # exact re-solves in one search, where the model certifies
@@ -42,7 +43,10 @@ def search(task: Task, start: Candidate) -> Found:
         better, tried, complete = _exact_sweep(task, model, best) if task.exact_gains else _walk(task, model, best, budget)
         budget -= tried
         if better is None:
-            return Found(best, moves, complete and task.certifying)
+            proof = prove(task, model, best, budget) if complete else Proof(False)
+            if proof.better is None:
+                return Found(best, moves, proof.proved)
+            better = proof.better
         best, moves = better, moves + 1
     return Found(best, moves, False)
 
@@ -63,14 +67,14 @@ def certified_factor(task: Task, model: Model, at: Candidate) -> tuple[Factor, V
 # --- equations alone: the gains are the gains -----------------------------------------------------------------------------
 
 
-Sweep = tuple[Candidate | None, int, bool]  # a better candidate, supports tried, whether there is nothing left to try
+Sweep = tuple[Candidate | None, int, bool]  # a better candidate, supports tried, whether all that looked better were tried
 
 
 def _exact_sweep(task: Task, model: Model, at: Candidate) -> Sweep:
     """The best add while a seat is free, else the best swap, several at once where they do not hinder each other."""
     found, _ = certified_factor(task, model, at)
     if found.singular:  # the gains only rank
-        return (*_walk(task, model, at, GUESSES)[:2], False)
+        return _walk(task, model, at, GUESSES)
     outsiders, tiny = task.outsiders(at), tolerance(task, at.value)
     if at.support.size < task.k and outsiders.size:
         gains = add_gains(found)[outsiders]
@@ -139,7 +143,7 @@ def _walk(task: Task, model: Model, at: Candidate, budget: int) -> Sweep:
             best = tried
         if best is not at and tries:  # several exchanges at once, which come first, must also beat the best single one
             return best, tries + 1, False
-    return (None if best is at else best), 0, best is at and not found.singular
+    return (None if best is at else best), 0, best is at
 
 
 def _candidates(task: Task, at: Candidate, tiny: float, found: Factor, own: Vector) -> Iterator[Vector]:

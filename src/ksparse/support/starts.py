@@ -76,7 +76,7 @@ def all_supports(task: Task) -> Iterator[Vector] | None:
     room = min(task.k - task.forced.size, free.size)
     sizes = range(room + 1) if task.floor else (room,)
     count = sum(comb(free.size, size) for size in sizes)
-    if count > ENUMERABLE["cheap" if task.certifying or task.component else "dear"]:
+    if count > ENUMERABLE["cheap" if task.exact else "dear"]:
         return None
     return (
         np.union1d(task.forced, free[list(chosen)]).astype(np.intp) for size in sizes for chosen in combinations(range(free.size), size)

@@ -7,18 +7,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ksparse.errors import InfeasibleError
-from ksparse.losses import DataFit, LeastSquares, Loss, PrincipalComponent, QuadraticForm
+from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
+from ksparse.losses import DataFit, Loss, PrincipalComponent
 from ksparse.problem import Problem, Products
 from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
+from ksparse.sets.active_set import Active, Solution
 from ksparse.sets.base import Vector
-from ksparse.sets.qp import Active, Solution, solve_qp
+from ksparse.sets.objective import Objective, well_conditioned
+from ksparse.sets.qp import solve_qp
+from ksparse.support.bound import EPS, Noise, rounding_of, shortfall
 from ksparse.support.model import MEMORY, Model, model_at, quadratic_model
-from ksparse.support.on_support import floored, leading_eigenvector, nothing_active, on_equations
+from ksparse.support.on_support import above_floor, leading_eigenvector
 from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
 from ksparse.support.quadratic import minimize_on_ball
 
 SEARCH_STEPS, SEARCH_TARGET = 400, 1e-6  # of the first-order methods, for a value to compare
+PROOF = 1e-8  # relative to the value: what is proved is proved to this
+NEGLIGIBLE = 1e-13  # relative to φ(0): a perfect fit leaves as much in rounding
 
 
 @dataclass(frozen=True)
@@ -30,9 +35,11 @@ class Candidate:
     value: float  # φ there
     bound_price: Vector  # of the bounds on the support, 0 where there are none
     row_price: Vector  # of the rows of G
+    equation_price: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows of E
     shift: float = 0.0  # of the ball: H + shift·I is what its members feel
     at_lower: Vector = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # members at their lower bound
     at_upper: Vector = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    rounding: float = 0.0  # of the value
 
     def full(self, n: int) -> Vector:
         """The point as a vector of length n."""
@@ -69,6 +76,7 @@ class Task:
         self.convex = self.loss.convex is not False
         self.deadline = deadline
         self._seen: dict[bytes, Candidate | None] = {}
+        self._doubtful: set[bytes] = set()  # supports without a candidate that may have one all the same
 
     @property
     def expired(self) -> bool:
@@ -91,14 +99,18 @@ class Task:
         return self.convex and (self.model is not None or isinstance(self.loss, DataFit))
 
     @property
+    def exact(self) -> bool:
+        """Whether the best value on a support is computed directly, and can be proved: a convex quadratic on a polyhedron or a ball."""
+        return self.component or (self.convex and self.model is not None and (self.linear is not None or isinstance(self.C, L2Ball)))
+
+    @property
     def certifying(self) -> bool:
-        """Whether values are exact and gains bound the true ones from above, so that none above 0 proves swap-optimality."""
-        if not self.convex or self.model is None:
+        """Whether gains bound the true ones from above too, so that none above 0 proves swap-optimality."""
+        if not self.exact or self.component:
             return False
-        if self.linear is None:
-            return isinstance(self.C, L2Ball)
-        two_sided = self.allowed & (self.linear.lower < 0) & (self.linear.upper > 0)
-        return not (self.floor and two_sided.any())  # a floor on either side of 0: which side, is a guess
+        if self.linear is None or not self.floor:
+            return True
+        return not (self.allowed & (self.linear.lower < 0) & (self.linear.upper > 0)).any()  # the other side of 0 has other prices
 
     @property
     def seats_in_memory(self) -> int:
@@ -128,18 +140,80 @@ class Task:
         return np.flatnonzero(free)
 
     def evaluate(self, support: Vector, hint: Candidate | None = None) -> Candidate | None:
-        """The best point on a support, or None if C has none there. Asked twice, computed once.
+        """The best point on a support, or None if C has none there, or none that arithmetic can find. Asked twice, computed once.
 
-        `UnboundedError` where φ falls without end there, and so over C with at most k nonzeros.
+        `UnboundedError` where φ falls without end there, and so over C with at most k nonzeros; of larger supports that says nothing.
         """
         support = np.sort(support)
         key = support.tobytes()
         if key not in self._seen:
             try:
                 self._seen[key] = self._solve(support, hint)
-            except InfeasibleError:
+            except UnboundedError:
+                if support.size <= self.k:
+                    raise
+                return None
+            except InfeasibleError as error:
                 self._seen[key] = None
+                if isinstance(error, UndecidedError):
+                    self._doubtful.add(key)
         return self._seen[key]
+
+    def lower_bound(self, support: Vector) -> float:
+        """What φ over C on a support is proved not to fall below: −∞ where nothing is proved, ∞ where C has no point there."""
+        support = np.sort(support)
+        found = self.evaluate(support)
+        if found is None:
+            return -np.inf if support.tobytes() in self._doubtful else np.inf
+        if not self.exact:
+            return -np.inf
+        if not support.size:
+            return found.value - found.rounding
+        if self.component:
+            return self._component_bound(support)
+        assert self.model is not None
+        objective, x = self._objective(support), found.full(self.n)[support]
+        noise = self.model.noise if objective.R is None else Noise()
+        if isinstance(self.C, L2Ball):
+            bound = found.value - self._shortfall_on_ball(objective, x, found.shift, noise)
+        else:
+            linear = self._linear_on(support)
+            if self.floor:
+                others = above_floor(objective, linear, self.floor, None, noise).others
+                bound = found.value + min(0.0, others - objective.value(x))
+            else:
+                bound = found.value - shortfall(objective, linear, x, found.equation_price, found.row_price, noise)
+        bound = max(bound - found.rounding, self.loss.least)
+        distinct = support if bound >= found.value - claimable(self, found.value) else self._distinct(support)
+        return bound if distinct.size == support.size else max(bound, self.lower_bound(distinct))
+
+    def _distinct(self, support: Vector) -> Vector:
+        """The support without variables that are another one once more, to φ and to C: what they do, the other can do alone."""
+        if self.linear is None or self.floor:
+            return support
+        linear, twin = self.linear, self.loss.repeats(support)
+        first = support[twin]
+        same = np.isin(linear.lower[support], (0.0, -np.inf)) & np.isin(linear.upper[support], (0.0, np.inf))
+        same &= (linear.lower[first] == linear.lower[support]) & (linear.upper[first] == linear.upper[support])
+        for M in (linear.E, linear.G):
+            same &= (M[:, first] == M[:, support]).all(axis=0)
+        return np.asarray(support[~same | (first == support)])
+
+    def _shortfall_on_ball(self, objective: Objective, x: Vector, shift: float, noise: Noise) -> float:
+        """The same with ½·shift·(‖x‖² − r²) in the Lagrangian: H + shift·I is what the members feel."""
+        assert isinstance(self.C, L2Ball)
+        k, radius = x.size, self.C.radius
+        felt = Objective(objective.H + shift * np.eye(k), objective.c)
+        unpaid = 0.5 * shift * (abs(radius**2 - float(x @ x)) + rounding_of(k) * radius**2)
+        return unpaid + shortfall(felt, Linear.of(k, -radius - np.abs(x), radius + np.abs(x)), x, np.zeros(0), np.zeros(0), noise)
+
+    def _component_bound(self, support: Vector) -> float:
+        """−λ_max(V_SS)r², from below."""
+        assert self.model is not None
+        assert isinstance(self.C, L2Ball)
+        V = -0.5 * self.model.block(support)
+        blur = (8.0 * EPS + self.model.noise.entries) * support.size * float(np.abs(V).max())
+        return -max(0.0, float(np.linalg.eigvalsh(V)[-1]) + blur) * self.C.radius**2
 
     def _solve(self, support: Vector, hint: Candidate | None) -> Candidate | None:
         if not support.size:
@@ -148,28 +222,50 @@ class Task:
             return self._leading_component(support, hint)
         if self.linear is not None and self.linear.on(support) is None:
             return None
-        if self.model is None or not self.convex or (self.linear is None and not isinstance(self.C, L2Ball)):
+        if not self.exact:
             return self._by_polish(support, hint)
-        H, c = self.model.block(support), -self.model.r[support]
+        objective, shift, k = self._objective(support), 0.0, support.size
         if isinstance(self.C, L2Ball):
-            x = minimize_on_ball(H, c, self.C.radius, np.zeros(support.size))
-            shift = max(0.0, -float((H @ x + c) @ x) / max(float(x @ x), 1e-300))
-            found, nothing = Solution(x, np.zeros(support.size), np.zeros(0), nothing_active(support.size)), shift
+            x = minimize_on_ball(objective.H, objective.c, self.C.radius, np.zeros(k))
+            shift = max(0.0, -float(objective.gradient(x) @ x) / max(float(x @ x), 1e-300))
+            found = Solution(x, np.zeros(k), np.zeros(0), np.zeros(0), Active.none(k, 0))
         else:
-            found, nothing = self._quadratic_program(H, c, support, hint), 0.0
-        return self._candidate(support, found, self._value(H, c, support, found.x), nothing)
+            linear = self._linear_on(support)
+            guess = Active.none(k, 0) if linear.equations_only else _guess(support, hint, linear)
+            found = above_floor(objective, linear, self.floor, guess).found if self.floor else solve_qp(objective, linear, guess)
+        return self._candidate(support, found, self._value(objective, support, found.x), shift)
 
-    def _value(self, H: Vector, c: Vector, support: Vector, x: Vector) -> float:
-        """φ at x by the model, or by the loss itself where the model's sum is rounding: its terms cancel where members are dependent."""
+    def _linear_on(self, support: Vector) -> Linear:
+        assert self.linear is not None
+        linear = self.linear.on(support)
+        assert linear is not None  # asked before
+        return linear
+
+    def _objective(self, support: Vector) -> Objective:
+        """φ on a support: by the model's H, or from the data themselves where members are so nearly dependent that H has lost it."""
         assert self.model is not None
-        value = float(0.5 * x @ H @ x + c @ x) + self.model.constant
-        size = np.abs(x)
-        rounding = 1e-15 * float(size @ np.abs(H) @ size)
-        if rounding <= tolerance(self, value) or not isinstance(self.loss, LeastSquares | QuadraticForm):
-            return value
+        H, c = self.model.block(support), -self.model.r[support]
+        if not self.loss.has_root or well_conditioned(H):
+            return Objective(H, c)
+        root = self.loss.restrict(support).root()
+        return Objective(H, c) if root is None else Objective.of_squares(*root)
+
+    def _value(self, objective: Objective, support: Vector, x: Vector) -> tuple[float, float]:
+        """φ at x by the model, or by the loss itself where the model's sum is rounding, with its rounding.
+
+        The model's terms cancel where members are dependent, or the fit is near.
+        """
+        assert self.model is not None
+        k, noise, unit = x.size, self.model.noise, float(np.sqrt(self.model.diagonal[support]) @ np.abs(x))
+        value = objective.value(x) + self.model.constant
+        rounding = rounding_of(k) * (objective.terms(x) + abs(self.model.constant)) + unit * (0.5 * noise.entries * unit + noise.pull)
+        if rounding <= tolerance(self, value) or not self.loss.has_root:
+            return value, rounding
         whole = np.zeros(self.n)
         whole[support] = x
-        return self.loss.value(whole)
+        value = self.loss.value(whole)
+        off = rounding_of(k) * (unit + float(np.sqrt(2.0 * self.model.constant)))  # of the residual's length
+        return value, off * (float(np.sqrt(2.0 * abs(value))) + 0.5 * off)
 
     def _at_zero(self) -> Candidate | None:
         """x = 0, the only point on the empty support."""
@@ -193,16 +289,6 @@ class Task:
                 x = x * (radius if x[np.argmax(np.abs(x))] > 0 else -radius)
                 return Candidate(support, x, -value * radius**2, nothing, np.zeros(0))
         return Candidate(support, nothing, 0.0, nothing, np.zeros(0))  # no variance: 0 is as good as anything
-
-    def _quadratic_program(self, H: Vector, c: Vector, support: Vector, hint: Candidate | None) -> Solution:
-        assert self.linear is not None
-        linear = self.linear.on(support)
-        assert linear is not None
-        if linear.equations_only and not self.floor:
-            return on_equations(H, c, linear)
-        if self.floor:
-            linear = floored(H, c, linear, self.floor)
-        return solve_qp(H, c, linear, _guess(support, hint, linear))
 
     def polish_candidate(self, candidate: Candidate) -> Polished:
         """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
@@ -230,7 +316,10 @@ class Task:
         )
         rows = 0 if self.linear is None else self.linear.h.size
         return self._candidate(
-            support, Solution(found.z, np.zeros(support.size), np.zeros(rows), nothing_active(support.size)), found.value, 0.0
+            support,
+            Solution(found.z, np.zeros(support.size), np.zeros(rows), np.zeros(0), Active.none(support.size, rows)),
+            (found.value, 0.0),
+            0.0,
         )
 
     def with_k(self, k: int) -> Task:
@@ -243,21 +332,25 @@ class Task:
     def with_model(self, model: Model) -> Task:
         """The task of a quadratic model in place of the loss; what was seen of the loss is not known of it."""
         twin = self.with_own_memory()
-        twin.model, twin._seen = model, {}
+        twin.model, twin._seen, twin._doubtful = model, {}, set()
         return twin
 
     def with_own_memory(self) -> Task:
         """The same task with a copy of what it has seen: searches beside each other then do not depend on each other's order."""
         twin = Task.__new__(Task)
         twin.__dict__.update(self.__dict__)
-        twin._seen = dict(self._seen)
+        twin._seen, twin._doubtful = dict(self._seen), set(self._doubtful)
         return twin
 
-    def _candidate(self, support: Vector, found: Solution, value: float, shift: float) -> Candidate:
+    def _candidate(self, support: Vector, found: Solution, value: tuple[float, float], shift: float) -> Candidate:
         """What was found, without the members at 0: they are free seats, unless forced in."""
         keep = (found.x != 0) | np.isin(support, self.forced)
+        at_bound = (found.active.at_lower & (found.bound_price > 0)) | (found.active.at_upper & (found.bound_price < 0))
         at_lower, at_upper = support[found.active.at_lower & keep], support[found.active.at_upper & keep]
-        return Candidate(support[keep], found.x[keep], value, found.bound_price[keep], found.row_price, shift, at_lower, at_upper)
+        return Candidate(
+            support[keep], found.x[keep], value[0], np.where(at_bound, found.bound_price, 0.0)[keep], found.row_price, found.equation_price,
+            shift, at_lower, at_upper, value[1],
+        )  # fmt: skip
 
 
 def _guess(support: Vector, hint: Candidate | None, linear: Linear) -> Active | None:
@@ -269,6 +362,12 @@ def _guess(support: Vector, hint: Candidate | None, linear: Linear) -> Active | 
         np.isin(support, hint.at_upper) & np.isfinite(linear.upper),
         hint.row_price > 0,
     )
+
+
+def claimable(task: Task, value: float) -> float:
+    """How much better than a value another may be where it is still called optimal."""
+    constant = 0.0 if task.model is None else abs(task.model.constant)
+    return PROOF * abs(value) + NEGLIGIBLE * constant
 
 
 def tolerance(task: Task, value: float) -> float:
