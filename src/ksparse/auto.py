@@ -14,6 +14,7 @@ from ksparse.arrays import Array, to_float64
 from ksparse.auto_report import AutoReport
 from ksparse.call import Call
 from ksparse.checks import check_indices, check_integer, check_number
+from ksparse.deadline import until
 from ksparse.errors import InfeasibleError, MissingPieceError, UnboundedError
 from ksparse.judge import judge_auto
 from ksparse.losses import DataFit, Loss, QuadraticForm
@@ -49,7 +50,9 @@ def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
 
 
 def local_search(task: Task, candidate: Candidate) -> Found:
-    """The search that fits the task."""
+    """The search that fits the task; where columns are too dear to look at, none."""
+    if task.opaque:
+        return as_it_is(task, candidate)
     if task.component:
         return search_component(task, candidate)
     if task.ranks:
@@ -70,7 +73,7 @@ class Plan:
 def make_plan(task: Task, n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
     """The plan that the arguments describe."""
     exchanging = task.exchangeable or _is_large_and_smooth(task)
-    usual = 0 if task.component or exchanging else N_RESTARTS  # a component's starts are random, an exchange kicks by itself
+    usual = 0 if task.component or task.opaque or exchanging else N_RESTARTS  # a component's starts are random, an exchange kicks by itself
     return Plan(
         n_restarts=usual if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
         n_jobs=n_jobs,
@@ -147,7 +150,7 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
                 if task.expired and progress.best is not None:
                     return progress, Status.TIME_LIMIT
                 _from_start(task, progress, start, local_search, started, tell)
-        if not exchanging:
+        if not exchanging and not task.opaque:
             _oscillate(task, progress, started, tell)
         _restart(task, progress, plan, seeds, started, tell)
     except StopIteration:
@@ -291,8 +294,9 @@ def _restart(
 def _searches(task: Task, supports: list[Vector], n_jobs: int | None) -> list[Found | None]:
     def one(support: Vector) -> Found | None:
         own = task.with_own_memory()
-        candidate = feasible_candidate(own, Start("restart", support))
-        return None if candidate is None or task.expired else local_search(own, candidate)
+        with until(task.deadline):  # threads do not inherit it
+            candidate = feasible_candidate(own, Start("restart", support))
+            return None if candidate is None or task.expired else local_search(own, candidate)
 
     if n_jobs in (None, 1):
         return [one(support) for support in supports]

@@ -28,6 +28,7 @@ class Call:
     callback: Callable[..., Any] | None = None
     verbose: int = 0
     started: float = field(default_factory=time.perf_counter)
+    before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ that the loss had counted itself
 
     @property
     def elapsed(self) -> float:

@@ -89,6 +89,23 @@ def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array | N
     return vector if kind is None else like(vector, kind)
 
 
+def check_size(array: Matrix, name: str) -> None:
+    """Refuse numbers whose squares overflow, or all vanish: no objective could be told from another."""
+    entries = array.data if scipy.sparse.issparse(array) else array
+    if not is_array(entries) or not entries.size:
+        return  # an operator does not show them
+    xp = namespace(entries)
+    limit = 1e150 if float(xp.finfo(entries.dtype).eps) < 1e-10 else 1e15
+    largest = max(abs(float(xp.max(entries))), abs(float(xp.min(entries))))
+    if largest > limit or 0 < largest < 1 / limit:
+        fault = (
+            f"beyond {limit:g} in size: their squares overflow"
+            if largest > limit
+            else f"all below {1 / limit:g} in size: their squares vanish"
+        )
+        raise ValueError(f"{name} must not hold numbers {fault}; scale it (the largest is {largest:.3g})")
+
+
 def check_bound(value: Any, name: str) -> Array | float:
     """A bound: one number, or a vector with one number per variable; ±inf means none."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):

@@ -14,6 +14,7 @@ import numpy as np
 from ksparse.arrays import Array, epsilon, norm, norm_inf
 from ksparse.callback import Tell, as_scipy_callback
 from ksparse.checks import check_integer, check_number
+from ksparse.deadline import OutOfTimeError
 from ksparse.methods.base import Method, State
 from ksparse.problem import Point, Problem
 from ksparse.report import Report
@@ -121,6 +122,8 @@ def drive(
             status = Status.INTERRUPTED
         except FloatingPointError:  # top-k met NaN
             status = Status.NUMERICAL_TROUBLE
+        except OutOfTimeError:  # before the first step
+            status = Status.TIME_LIMIT
         assert loop.best is not None
         report.footer(status.message, loop.t, problem.F(loop.best), loop.log.elapsed)
     s = loop.s

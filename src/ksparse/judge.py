@@ -27,7 +27,7 @@ SINGLE = 1e-5  # of φ: what an answer in single precision may lose by its own r
 ENDED_EARLY = (Status.TIME_LIMIT, Status.CALLBACK_STOP, Status.INTERRUPTED)
 
 
-def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float) -> Result:
+def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, before: tuple[int, int]) -> Result:
     """The result of a penalised run."""
     judge = Problem(problem.loss, problem.penalty, problem.C, problem.n, problem.products)
     point = judge.point(run.x)
@@ -36,7 +36,8 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float) 
     status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
     return _result(
         run.x, judge.F(point), problem.C, None, residual, status, ACCEPTED,
-        nit=run.nit, products=problem.products, elapsed=elapsed, method=method.name, rho=None, trace=run.trace,
+        nit=run.nit, evaluations=_evaluations(problem.loss, before, problem.products),
+        elapsed=elapsed, method=method.name, rho=None, trace=run.trace,
     )  # fmt: skip
 
 
@@ -59,7 +60,8 @@ def judge_sparse(call: Call, rho: float | None, run: Run, name: str, rounded: Ca
         status = Status.STATIONARY
     return _result(
         x, value_of(call.loss, x), C, k, residual, status, accepted,
-        nit=run.nit, products=products, elapsed=call.elapsed, method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
+        nit=run.nit, evaluations=_evaluations(call.loss, call.before, products), elapsed=call.elapsed,
+        method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
     )  # fmt: skip
 
 
@@ -83,7 +85,8 @@ def judge_auto(call: Call, task: Task, progress: Progress, status: Status, kind:
     accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
     return _result(
         x, fun, call.C, task.k, residual, status, accepted,
-        nit=progress.iterations, products=products, elapsed=call.elapsed, method="auto", rho=None, trace=_auto_trace(progress),
+        nit=progress.iterations, evaluations=_evaluations(call.loss, call.before, products), elapsed=call.elapsed, method="auto", rho=None,
+        trace=_auto_trace(progress),
         swaps=progress.swaps, proved=progress.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=progress.rows,
     )  # fmt: skip
 
@@ -132,11 +135,13 @@ def best_of(results: list[Result], elapsed: float) -> Result:
 
 def _result(
     x: Array, fun: float, C: ConvexSet, k: int | None, residual: float, status: Status, accepted: float,
-    *, nit: int, products: Products, elapsed: float, method: str, rho: float | None, trace: Trace, **more: Any,
+    *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, **more: Any,
 ) -> Result:  # fmt: skip
     support = indices_of(x != 0)
     feasible = C.contains(x) and (k is None or support.size <= k)
     sound = math.isfinite(fun) and finite(x) and residual <= accepted
+    if status.good and not (math.isfinite(fun) and finite(x)):
+        status = Status.NUMERICAL_TROUBLE
     return Result(
         x=x,
         fun=fun,
@@ -144,8 +149,8 @@ def _result(
         status=status,
         message=status.message,
         nit=nit,
-        nfev=products.values,
-        njev=products.gradients,
+        nfev=evaluations[0],
+        njev=evaluations[1],
         maxcv=C.violation(x),
         support=support,
         k=k,
@@ -156,6 +161,12 @@ def _result(
         trace=trace,
         **more,
     )
+
+
+def _evaluations(loss: Loss, before: tuple[int, int], products: Products) -> tuple[int, int]:
+    """Evaluations of φ and ∇φ: the loss's own count, where it keeps one."""
+    after = loss.evaluations
+    return (products.values, products.gradients) if after is None else (after[0] - before[0], after[1] - before[1])
 
 
 def _sum(a: Products, b: Products) -> Products:

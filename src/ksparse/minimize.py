@@ -13,12 +13,13 @@ from ksparse.auto import fitting_threads, make_plan, make_task, solve_auto
 from ksparse.call import Call
 from ksparse.checks import check_integer, check_vector
 from ksparse.continuation import continued
+from ksparse.deadline import until
 from ksparse.drive import Stopping, drive
 from ksparse.judge import judge_penalized
 from ksparse.losses import Custom, Loss
 from ksparse.methods import Method
 from ksparse.papers import resolve_method, solve_papers
-from ksparse.penalties import Penalty
+from ksparse.penalties import NoPenalty, Penalty
 from ksparse.problem import Problem
 from ksparse.result import Result
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
@@ -65,12 +66,15 @@ def minimize_penalized(
     chosen = resolve_method(method, step)
     stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
+    before = loss.evaluations or (0, 0)
+    _try_out(loss, problem.C, problem.n, start)
     begin = _first_point(problem) if start is None else start
-    if continuation:
-        run = continued(chosen, problem, begin, stopping, callback, verbose)
-    else:
-        run = drive(chosen, problem, begin, stopping, callback=callback, verbose=verbose)
-    return judge_penalized(problem, run, chosen, time.perf_counter() - started)
+    with until(np.inf if max_time is None else started + max_time):
+        if continuation:
+            run = continued(chosen, problem, begin, stopping, callback, verbose)
+        else:
+            run = drive(chosen, problem, begin, stopping, callback=callback, verbose=verbose)
+    return judge_penalized(problem, run, chosen, time.perf_counter() - started, before)
 
 
 def _first_point(problem: Problem) -> Array:
@@ -122,11 +126,12 @@ def minimize(
     """
     call = make_call(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
     if isinstance(method, str) and method == "auto":
-        with fitting_threads(call.loss):
+        with until(call.deadline), fitting_threads(call.loss):
             task = make_task(call, forced_in, forced_out, min_nonzero)
             return solve_auto(call, task, make_plan(task, n_restarts, n_jobs, random_state, rho))
     _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
-    return solve_papers(call, resolve_method(method, step), rho, continuation)
+    with until(call.deadline):
+        return solve_papers(call, resolve_method(method, step), rho, continuation)
 
 
 def make_call(
@@ -138,8 +143,18 @@ def make_call(
     n = _length(loss, C, start)
     k = check_integer(k, "k", 1, n)
     C = C.for_length(n)
-    require_sparse_member(C, n, k)
-    return Call(loss, C, n, k, start, stopping, callback, verbose, started)
+    with until(np.inf if stopping.max_time is None else started + stopping.max_time):
+        require_sparse_member(C, n, k)
+    before = loss.evaluations or (0, 0)
+    _try_out(loss, C, n, start)
+    return Call(loss, C, n, k, start, stopping, callback, verbose, started, before)
+
+
+def _try_out(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:
+    """Let the pieces that are functions of the user's show once that they are what they say, at a point of C."""
+    problem = Problem(loss, NoPenalty(), C, n)
+    C.try_out(problem.zeros())
+    loss.try_out(problem.C.project(problem.zeros() + 1.0 / n if start is None else start), problem.C.project)
 
 
 def _refuse_for_papers_methods(**given: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -43,6 +44,7 @@ def solve_papers(call: Call, method: Method, rho: str | float | Sequence[float],
     results: list[Result] = []
     begin = call.x0
     for weight in weights:
+        call = replace(call, before=call.loss.evaluations or (0, 0)) if results else call
         problem = _sparse_problem(method, call.loss, call.C, call.n, call.k, weight)
         begin = problem.zeros() + 1.0 / call.n if begin is None else begin
         run = drive(method, problem, begin, call.stopping_now(), callback=call.callback, verbose=call.verbose)

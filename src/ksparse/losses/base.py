@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -72,6 +73,15 @@ class Loss(ABC):
     def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """For each place of the support the first place whose variable is the same to φ, as far as φ's data show it at once: its own."""
         return np.arange(len(support))
+
+    @property
+    def evaluations(self) -> tuple[int, int] | None:
+        """How often φ and ∇φ were evaluated so far, where the loss counts that itself."""
+        return None
+
+    def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
+        """Refuse functions of the user's that are not what they say, at a point of C and near it; our own have nothing to show."""
+        return
 
     def value(self, x: Array) -> float:
         """φ(x) at any vector of length n."""

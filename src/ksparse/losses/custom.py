@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import array_api_compat as compat
@@ -12,6 +13,16 @@ import numpy as np
 from ksparse.arrays import Array, dot, epsilon, finite, is_array, like, norm, to_float64
 from ksparse.checks import check_callable, check_integer, check_number
 from ksparse.losses.base import Loss, Restricted
+
+TRIALS = 3  # directions that a gradient is checked along
+
+
+@dataclass
+class Calls:
+    """How often the user's functions were called, by all copies of a loss together."""
+
+    values: int = 0
+    gradients: int = 0
 
 
 class Custom(Loss):
@@ -38,11 +49,40 @@ class Custom(Loss):
         self._lipschitz = math.inf if lipschitz is None else check_number(lipschitz, "lipschitz", at_least=0)
         self.convex = convex
         self.kind = np.zeros(0)
+        self._calls = Calls()
+
+    @property
+    def evaluations(self) -> tuple[int, int]:
+        """The calls of the user's two functions."""
+        return self._calls.values, self._calls.gradients
+
+    def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
+        """The gradient against differences of values, along a few directions that stay in C."""
+        value, gradient = self.value_at(x, x), self.gradient_at(x, x)
+        if not math.isfinite(value):
+            raise ValueError(f"value(x) must be a finite number, got {value} at a point of C")
+        rng, wrong = np.random.default_rng(0), []
+        for _ in range(TRIALS):
+            step = epsilon(x) ** (1 / 3) * max(norm(x), 1e-3)
+            d = project(x + like(step * rng.standard_normal(int(x.shape[0])), x)) - x
+            length = norm(d)
+            if length < 0.01 * step:
+                continue
+            slopes = [dot(self.gradient_at(x + t * d, x), d) for t in (0.0, 1.0)]
+            seen = (
+                self.value_at(x + d, x) - value
+            )  # the mean slope, which lies between those of the ends but for curvature that bends twice
+            blur = 64.0 * self.rounding * max(abs(value), abs(value + seen)) + 0.1 * max(map(abs, slopes)) + abs(slopes[1] - slopes[0])
+            wrong.append(not abs(seen - 0.5 * sum(slopes)) <= blur)
+        if len(wrong) > 1 and all(wrong):
+            slope, seen = dot(gradient, d) / length, seen / length
+            raise ValueError(f"gradient must be that of value: along a direction value changes by {seen:.4g}, gradient says {slope:.4g}")
 
     def image(self, x: Array) -> Array:
         return x
 
     def value_at(self, x: Array, image: Array) -> float:
+        self._calls.values += 1
         value = self._value(x)
         try:
             return float(value)
@@ -50,6 +90,7 @@ class Custom(Loss):
             raise TypeError(f"value(x) must return one number, got {type(value).__name__}") from error
 
     def gradient_at(self, x: Array, image: Array) -> Array:
+        self._calls.gradients += 1
         gradient = self._gradient(x)
         if not is_array(gradient):
             gradient = np.asarray(gradient, dtype=np.float64)

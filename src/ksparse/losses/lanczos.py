@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from ksparse.arrays import Array, epsilon, like, norm, to_numpy
+from ksparse.deadline import OutOfTimeError, time_left
 
 SMALL = 32  # up to this size the whole matrix is as cheap
 EVERY = 4  # steps between two looks at the Ritz values
@@ -74,6 +75,8 @@ def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
     diagonal: list[float] = []
     beside: list[float] = []
     for step in range(1, LIMIT + 1):
+        if time_left() <= 0:
+            raise OutOfTimeError
         w = image(v)
         w -= beta * before
         diagonal.append(float(v @ w))

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
-from ksparse.checks import check_matrix, check_number, check_vector
+from ksparse.checks import check_matrix, check_number, check_size, check_vector
 from ksparse.losses.base import Loss
 from ksparse.losses.lanczos import has_negative_eigenvalue, largest_eigenvalue
 from ksparse.losses.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
@@ -27,7 +27,8 @@ class QuadraticForm(Loss):
 
     _data = ("kind", "matrix", "c")
 
-    def __init__(self, matrix: Matrix, a: float, c: Array | None, *, factored: bool) -> None:
+    def __init__(self, matrix: Matrix, a: float, c: Array | None, name: str, *, factored: bool) -> None:
+        check_size(matrix, name)
         self.matrix = matrix  # H, or its factor Z
         self.a, self.c, self.factored = a, c, factored
         self.n = int(matrix.shape[1])
@@ -114,7 +115,7 @@ class Quadratic(QuadraticForm):
         Q = check_matrix(Q, "Q")
         check_symmetric(Q, "Q")
         c = None if c is None else check_vector(c, "c", Q.shape[0], kind=kind_of(Q))
-        super().__init__(Q, 0.5, c, factored=False)
+        super().__init__(Q, 0.5, c, "Q", factored=False)
 
 
 class MeanVariance(QuadraticForm):
@@ -124,7 +125,7 @@ class MeanVariance(QuadraticForm):
         V = check_matrix(V, "V")
         check_symmetric(V, "V")
         r = check_vector(r, "r", V.shape[0], kind=kind_of(V))
-        super().__init__(V, check_number(alpha, "alpha", above=0), -r, factored=False)
+        super().__init__(V, check_number(alpha, "alpha", above=0), -r, "V", factored=False)
 
     @classmethod
     def from_returns(cls, returns: Matrix, alpha: float) -> Self:
@@ -132,7 +133,7 @@ class MeanVariance(QuadraticForm):
         returns = check_matrix(returns, "returns")
         Z, mean = standardize(returns, "returns", scale=False)
         loss = cls.__new__(cls)
-        QuadraticForm.__init__(loss, Z, check_number(alpha, "alpha", above=0), -like(mean, kind_of(Z)), factored=True)
+        QuadraticForm.__init__(loss, Z, check_number(alpha, "alpha", above=0), -like(mean, kind_of(Z)), "returns", factored=True)
         return loss
 
 
@@ -142,7 +143,7 @@ class PrincipalComponent(QuadraticForm):
     def __init__(self, V: Matrix) -> None:
         V = check_matrix(V, "V")
         check_symmetric(V, "V")
-        super().__init__(V, -1.0, None, factored=False)
+        super().__init__(V, -1.0, None, "V", factored=False)
 
     @classmethod
     def from_data(cls, X: Matrix, scale: bool = True) -> Self:
@@ -154,5 +155,5 @@ class PrincipalComponent(QuadraticForm):
         """The loss −‖Zx‖², V = ZᵀZ never formed."""
         Z = check_matrix(Z, "Z")
         loss = cls.__new__(cls)
-        QuadraticForm.__init__(loss, Z, -1.0, None, factored=True)
+        QuadraticForm.__init__(loss, Z, -1.0, None, "Z", factored=True)
         return loss

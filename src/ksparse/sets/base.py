@@ -116,6 +116,10 @@ class ConvexSet(ABC):
         moved: Self = map_arrays(self, self._data, lambda value: value if isinstance(value, float) else like(value, x))
         return moved
 
+    def try_out(self, zero: Array) -> None:
+        """Refuse functions of the user's that are not what they say (`zero` is 0 in ℝⁿ); our own sets have nothing to show."""
+        return
+
     def without(self, indices: Vector) -> ConvexSet:
         """The same set with some variables fixed to 0, where that changes which supports it has points on; else itself."""
         return self

@@ -27,9 +27,14 @@ class BudgetBox(ConvexSet):
     def _require_reach(self, n: int) -> None:
         low, high = self.box.bounds(n)
         least, most = float(low.sum()), float(high.sum())
-        slack = 1e-12 * max(1.0, abs(self.total))
+        slack = self._slack(low, high)
         if not least - slack <= self.total <= most + slack:
             raise InfeasibleError(f"BudgetBox is empty: the bounds allow totals from {least:g} to {most:g}, not {self.total:g}")
+
+    def _slack(self, low: Vector, high: Vector) -> float:
+        """What is rounding in a sum of bounds."""
+        sizes = [abs(self.total), *(float(np.abs(bound[np.isfinite(bound)]).sum()) for bound in (low, high))]
+        return 1e-12 * max(sizes[0], min(sizes[1], sizes[2]))
 
     def project(self, u: Array) -> Array:
         if self.n is None:
@@ -59,7 +64,7 @@ class BudgetBox(ConvexSet):
         # the other bounds hold 0, so the totals of all supports together form one interval
         most = high[forced].sum() + np.sort(high[free])[::-1][:room].sum()
         least = low[forced].sum() + np.sort(low[free])[:room].sum()
-        slack = 1e-12 * max(1.0, abs(self.total))
+        slack = self._slack(low, high)
         if self.total > most + slack:
             return f"{k} variables within their upper bounds sum to at most {most:g}, less than the total {self.total:g}"
         if self.total < least - slack:
@@ -77,10 +82,12 @@ class BudgetBox(ConvexSet):
         forced = self.box.forced(n)
         order = np.argsort(-forced_first(size, forced), kind="stable")
         chosen, waiting = order[:k].copy(), order[k:].copy()
-        slack = 1e-12 * max(1.0, abs(self.total))
+        slack = self._slack(low, high)
         for bound, wanted in ((high, self.total), (-low, -self.total)):
             while waiting.size and bound[chosen].sum() + slack < wanted:
                 free = np.flatnonzero(~np.isin(chosen, forced))
+                if not free.size:
+                    break
                 out, into = free[np.lexsort((size[chosen[free]], bound[chosen[free]]))[0]], int(np.argmax(bound[waiting]))
                 if bound[waiting[into]] <= bound[chosen[out]]:
                     break

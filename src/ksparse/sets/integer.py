@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from ksparse.deadline import time_left
 from ksparse.sets.base import Linear, Vector
 from ksparse.sets.scaling import unit_constraints
 
 SECONDS = 5.0  # for one such question
+FAR = 1e3  # times the size of the right-hand sides: a guess at how far an unbounded variable goes
 
 
-def fewest_nonzeros(
-    linear: Linear, *, floor: float = 0.0, forced: Vector | None = None, preferred: Vector | None = None
-) -> tuple[int, Vector] | None:
-    """The least number of variables that a point needs, and such a support; None if unbounded variables or time left it undecided.
+@dataclass(frozen=True)
+class Fewest:
+    """A support on which the polyhedron has a point, and whether there is provably none of fewer variables."""
+
+    support: Vector
+    proved: bool
+
+
+def fewest_nonzeros(linear: Linear, *, floor: float = 0.0, forced: Vector | None = None, preferred: Vector | None = None) -> Fewest | None:
+    """The fewest variables that a point needs; None if time left it undecided.
 
     `forced` variables count whether they are 0 or not; with a floor each counted variable is at least so large (for x ≥ 0). Of equally
-    few the support with the larger `preferred` entries.
+    few the support with the larger `preferred` entries. Unbounded variables are given far bounds, which prove nothing.
     """
-    n = linear.lower.size
-    low, high = _tightened(linear)
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+    n, seconds = linear.lower.size, min(SECONDS, time_left())
+    if seconds <= 0:
         return None
-    rows, eye = unit_constraints(linear, lambda M: np.hstack([M, np.zeros_like(M)])), np.eye(n)
-    least = np.where(low >= 0, np.maximum(low, floor), low)
+    low, high = _tightened(linear)
+    rows = unit_constraints(linear, lambda M: np.hstack([M, np.zeros_like(M)]))
+    sides = [side for side in (rows["b_ub"], rows["b_eq"], low, high) if side is not None]
+    scale = max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides) or 1.0
+    bounded = bool(np.isfinite(low).all() and np.isfinite(high).all())
+    low, high = np.maximum(low / scale, -FAR), np.minimum(high / scale, FAR)  # HiGHS has absolute tolerances
+    least, eye = np.where(low >= 0, np.maximum(low, floor / scale), low), np.eye(n)
     constraints = [
         LinearConstraint(np.hstack([eye, -np.diag(high)]), -np.inf, 0.0),  # x ≤ high·u
         LinearConstraint(np.hstack([eye, -np.diag(least)]), 0.0, np.inf),  # x ≥ least·u
     ]
-    if rows["A_ub"] is not None:
-        constraints.append(LinearConstraint(rows["A_ub"], -np.inf, rows["b_ub"]))
-    if rows["A_eq"] is not None:
-        constraints.append(LinearConstraint(rows["A_eq"], rows["b_eq"], rows["b_eq"]))
+    if rows["A_ub"] is not None and rows["b_ub"] is not None:
+        constraints.append(LinearConstraint(rows["A_ub"], -np.inf, rows["b_ub"] / scale))
+    if rows["A_eq"] is not None and rows["b_eq"] is not None:
+        constraints.append(LinearConstraint(rows["A_eq"], rows["b_eq"] / scale, rows["b_eq"] / scale))
     dislike = np.zeros(n) if preferred is None else 1.0 - preferred / max(float(preferred.max(initial=0.0)), 1e-300)
     needed = np.zeros(n)
     needed[forced if forced is not None else []] = 1.0
@@ -41,12 +55,11 @@ def fewest_nonzeros(
         constraints=constraints,
         integrality=np.repeat([0, 1], n),
         bounds=Bounds(np.concatenate([np.minimum(low, 0.0), needed]), np.concatenate([np.maximum(high, 0.0), np.ones(n)])),
-        options={"time_limit": SECONDS},
+        options={"time_limit": seconds},
     )
-    if found.status != 0 or found.x is None:
+    if found.x is None:
         return None
-    support = np.flatnonzero(found.x[n:] > 0.5)
-    return int(support.size), support
+    return Fewest(np.flatnonzero(found.x[n:] > 0.5), proved=bounded and found.status == 0)
 
 
 def _tightened(linear: Linear) -> tuple[Vector, Vector]:

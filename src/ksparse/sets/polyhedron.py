@@ -12,7 +12,7 @@ from ksparse.checks import check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.active_set import Active
 from ksparse.sets.base import ConvexSet, Linear, Vector
-from ksparse.sets.integer import fewest_nonzeros
+from ksparse.sets.integer import Fewest, fewest_nonzeros
 from ksparse.sets.qp import linear_program, project_polyhedron
 
 
@@ -32,6 +32,8 @@ class Polyhedron(ConvexSet):
         self.n = int(widths.pop())
         self._linear = Linear.of(self.n, bounds[0], bounds[1], *inequalities, *equations)
         self._last: Active | None = None
+        self._least = 0  # nonzeros that a point needs, as far as is known
+        self._too_long = False  # whether that question took too long
         if _witness(self._linear, np.zeros(self.n)) is None:
             raise InfeasibleError("Polyhedron is empty: no x meets Gx <= h, Ex = f and the bounds (linear programming proof)")
 
@@ -70,8 +72,9 @@ class Polyhedron(ConvexSet):
         vertex = self.sparse_vertex(np.ones(n))
         if vertex is not None and np.count_nonzero(vertex) <= k:
             return None
-        fewest = fewest_nonzeros(self._linear)
-        return f"every point has at least {fewest[0]} nonzeros (mixed-integer proof)" if fewest is not None and fewest[0] > k else None
+        fewest = self._fewest(np.zeros(n))
+        proved = fewest is not None and fewest.proved and fewest.support.size > k
+        return f"every point has at least {self._least} nonzeros (mixed-integer proof)" if proved else None
 
     def seats(self, size: Array, k: int) -> Vector:
         """The k largest if C has a point there; else the support of a sparse vertex that favours large entries."""
@@ -82,13 +85,23 @@ class Polyhedron(ConvexSet):
             return chosen
         vertex = self.sparse_vertex(size)
         if vertex is None or np.count_nonzero(vertex) > k:
-            fewest = fewest_nonzeros(self._linear, preferred=size)
-            if fewest is None or fewest[0] > k:
+            fewest = self._fewest(size) if self._least <= k else None
+            if fewest is None or fewest.support.size > k:
                 raise InfeasibleError(f"no point of the Polyhedron with at most k = {k} nonzeros was found")
             vertex = np.zeros(size.size)
-            vertex[fewest[1]] = 1.0
+            vertex[fewest.support] = 1.0
         rank = np.where(vertex != 0, size + size.max(initial=0.0) + 1.0, size)  # the vertex's own, then the largest
         return indices_of(top_k(rank, k))
+
+    def _fewest(self, preferred: Vector) -> Fewest | None:
+        """A support of the fewest variables; where it once took too long nobody asks again."""
+        if self._too_long:
+            return None
+        fewest = fewest_nonzeros(self._linear, preferred=preferred)
+        if fewest is not None and fewest.proved:
+            self._least = int(fewest.support.size)
+        self._too_long = fewest is None or not fewest.proved
+        return fewest
 
     def has_point_on(self, support: Vector) -> bool:
         """Whether some point of C is 0 off the support."""

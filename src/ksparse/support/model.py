@@ -7,7 +7,7 @@ taken anew at each polished point.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.arrays import is_array, to_float64
+from ksparse.deadline import OutOfTimeError, time_left
 from ksparse.losses import DataFit, LeastSquares, Loss, QuadraticForm
 from ksparse.losses.matrix import columns, dense
 from ksparse.losses.standardize import Centred
@@ -24,6 +25,7 @@ from ksparse.threads import all_threads, in_threads
 
 MEMORY = 2**28  # bytes of remembered columns
 LARGE = 2**27  # multiplications from which a product gains by several threads: they then wait in a loop, for some time
+COLUMNS = 4096  # of an operator, which hides them: more are not asked for one by one
 AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
 
 
@@ -99,9 +101,17 @@ class Model:
         self._used = needed
 
 
+def opaque(A: Any) -> bool:
+    """Whether a matrix is an operator with so many columns that one product for each is too dear."""
+    shown = is_array(A) or scipy.sparse.issparse(A) or isinstance(A, Centred)
+    return not shown and A.shape[1] > COLUMNS
+
+
 def quadratic_model(loss: Loss) -> Model | None:
-    """φ itself as a model, where it is quadratic."""
+    """φ itself as a model, where it is quadratic and shows its columns."""
     if isinstance(loss, LeastSquares):
+        if opaque(loss.A):
+            return None
         A, w = to_float64(loss.A), None if loss.weight is None else to_float64(loss.weight)
         b = to_float64(loss.b)
         weighted = b if w is None else w * b
@@ -171,8 +181,7 @@ def _diagonal(A: Any, w: Vector | None, ridge: Vector | None = None) -> Vector:
         return np.asarray(squares.sum(axis=0) if w is None else squares.T @ w).ravel()
     if is_array(A):
         return _squared_columns(A, w)
-    blocks = np.array_split(np.arange(A.shape[1]), max(1, A.shape[1] // 64))
-    return np.concatenate([_diagonal(columns(A, block), w) for block in blocks])
+    return np.concatenate([_diagonal(columns(A, block), w) for block in _blocks(A.shape[1])])
 
 
 def _squared_columns(A: Vector, w: Vector | None) -> Vector:
@@ -195,5 +204,12 @@ def _matrix_diagonal(M: Any) -> Vector:
     """The diagonal of a square sparse matrix or operator."""
     if scipy.sparse.issparse(M):
         return np.asarray(M.diagonal())
-    blocks = np.array_split(np.arange(M.shape[1]), max(1, M.shape[1] // 64))
-    return np.concatenate([columns(M, block)[block, np.arange(block.size)] for block in blocks])
+    return np.concatenate([columns(M, block)[block, np.arange(block.size)] for block in _blocks(M.shape[1])])
+
+
+def _blocks(n: int) -> Iterator[Vector]:
+    """Some columns of an operator at a time, one product each; `OutOfTimeError` where the time is up in between."""
+    for block in np.array_split(np.arange(n), max(1, n // 64)):
+        if time_left() <= 0:
+            raise OutOfTimeError
+        yield block

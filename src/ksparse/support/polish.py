@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksparse.deadline import OutOfTimeError
 from ksparse.drive import Run, Stopping, drive
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.losses import LeastSquares, Loss, QuadraticForm
@@ -70,12 +71,19 @@ def restricted_problem(loss: Loss, C: ConvexSet, support: Vector) -> Problem:
 
 def curvature_bound(problem: Problem, x: Point) -> float:
     """A curvature of the size of ∇²φ at x, to measure residuals with."""
-    L = problem.loss.lipschitz()
+    L = _lipschitz(problem)
     if not np.isfinite(L):  # the largest along a few directions: the gradient alone is noise at an optimum
         directions = (x.gradient, x.x, np.random.default_rng(0).standard_normal(problem.n))
         units = [d / np.linalg.norm(d) for d in directions if np.linalg.norm(d) > 0]
         L = max(abs(problem.curvature(x, problem.point(unit))) for unit in units)
     return max(L, 1e-30)
+
+
+def _lipschitz(problem: Problem) -> float:
+    try:
+        return problem.loss.lipschitz()
+    except OutOfTimeError:
+        return math.inf
 
 
 def _newton(problem: Problem, x: Point) -> Point:
@@ -131,7 +139,7 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
         return x
     if near.status is Status.UNBOUNDED:
         raise UnboundedError("φ falls without end on this support")
-    L = problem.loss.lipschitz()
+    L = _lipschitz(problem)
     if not np.isfinite(L):
         L = 2.0 / float(near.trace.step[-10:].min())
     best, slack = min(x, problem.point(near.x), key=problem.F), 1e-13 * abs(problem.F(x))

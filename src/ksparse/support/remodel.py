@@ -25,7 +25,7 @@ RESTARTS = 4  # from kicked supports
 
 def modelled(task: Task, at: Candidate) -> Task | None:
     """The task with the second-order model at a candidate in place of its loss; None where exchanges do not fit it."""
-    if task.model is not None or not task.convex or not isinstance(task.loss, DataFit):
+    if task.model is not None or not task.ranks or not isinstance(task.loss, DataFit):
         return None
     twin = task.with_model(model_at(task.loss, at.full(task.n)))
     return twin if twin.exchangeable else None

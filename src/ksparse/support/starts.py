@@ -134,8 +134,8 @@ def _greedy(task: Task) -> Iterator[Start]:
             return
     if task.linear is not None:  # the question whether such a point exists at all
         fewest = fewest_nonzeros(task.linear, floor=task.floor, forced=task.forced, preferred=score)
-        if fewest is not None and fewest[0] <= task.k:
-            yield Start("fewest", fewest[1])
+        if fewest is not None and fewest.support.size <= task.k:
+            yield Start("fewest", fewest.support)
 
 
 def _hard_thresholding(task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping) -> Iterator[Start]:

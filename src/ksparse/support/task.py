@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective, well_conditioned
 from ksparse.sets.qp import solve_qp
 from ksparse.support.bound import EPS, Noise, rounding_of, shortfall
-from ksparse.support.model import MEMORY, Model, model_at, quadratic_model
+from ksparse.support.model import MEMORY, Model, model_at, opaque, quadratic_model
 from ksparse.support.on_support import above_floor, leading_eigenvector
 from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
 from ksparse.support.quadratic import minimize_on_ball
@@ -72,11 +73,25 @@ class Task:
         self.forced = np.union1d(forced_in, bound_in).astype(np.intp)
         self.allowed = np.ones(n, dtype=bool)
         self.allowed[forced_out] = False
-        self.model = quadratic_model(self.loss)
         self.convex = self.loss.convex is not False
         self.deadline = deadline
         self._seen: dict[bytes, Candidate | None] = {}
         self._doubtful: set[bytes] = set()  # supports without a candidate that may have one all the same
+
+    @cached_property
+    def model(self) -> Model | None:
+        """φ as a quadratic model, where it is one."""
+        return quadratic_model(self.loss)
+
+    @cached_property
+    def ranks(self) -> bool:
+        """Whether a second-order model ranks the moves: φ is convex and shows its curvature."""
+        return self.convex and (self.model is not None or (isinstance(self.loss, DataFit) and not self.opaque))
+
+    @property
+    def opaque(self) -> bool:
+        """Whether φ hides its columns, and has too many to ask for each."""
+        return isinstance(self.loss, DataFit) and opaque(self.loss.A)
 
     @property
     def expired(self) -> bool:
@@ -92,11 +107,6 @@ class Task:
     def exact_gains(self) -> bool:
         """Whether the table of gains holds the gains themselves: a convex quadratic under equations alone."""
         return bool(self.convex and self.model is not None and self.linear is not None and self.linear.equations_only and self.floor == 0)
-
-    @property
-    def ranks(self) -> bool:
-        """Whether a second-order model ranks the moves: φ is convex and shows its curvature."""
-        return self.convex and (self.model is not None or isinstance(self.loss, DataFit))
 
     @property
     def exact(self) -> bool:
@@ -131,7 +141,7 @@ class Task:
         """The second-order model at a candidate, φ itself if it is quadratic; None if the loss has none."""
         if self.model is not None:
             return self.model
-        return model_at(self.loss, candidate.full(self.n)) if isinstance(self.loss, DataFit) else None
+        return model_at(self.loss, candidate.full(self.n)) if self.ranks and isinstance(self.loss, DataFit) else None
 
     def outsiders(self, at: Candidate) -> Vector:
         """The variables that are allowed but not members."""
