@@ -193,7 +193,7 @@ class Problem:
         if size == 0:
             return 0.0
         if l is None:
-            l = max(abs(self.curvature(point, self.point(pull / size))), 1e-30)  # noqa: E741
+            l = max(abs(self.curvature(point, self.point(pull / size))), 1e-300)  # noqa: E741
         z = self.prox_g1(point.x - pull / l, l)
         return self.relative(l * norm(z - point.x), gradient)
 

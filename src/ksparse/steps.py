@@ -76,7 +76,7 @@ class FixedStep:
         if not math.isfinite(L):
             name = type(problem.loss).__name__
             raise MissingPieceError(f"FixedStep needs a Lipschitz constant of the gradient; {name} has none: use Backtracking()")
-        return Memory(None, max(L, 1e-30))  # a linear f has L = 0: any step will do
+        return Memory(None, max(L, 1e-300))  # a linear f has L = 0: any step will do
 
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         s = problem.subgradient_g2(y) if s is None else s
@@ -95,8 +95,8 @@ class Backtracking:
     sigma: float = 1e-5  # σ ∈ (0, 1)
     eta: float = 2.0  # η > 1
     shrink: float = 16.0  # l falls by no more than this at once: each doubling back costs a product with the data
-    l_min: float = 1e-30
-    l_max: float = 1e30
+    l_min: float = 1e-300
+    l_max: float = 1e300
 
     def __post_init__(self) -> None:
         check_number(self.sigma, "sigma", above=0, below=1)

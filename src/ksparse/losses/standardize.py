@@ -60,14 +60,13 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
     xp = namespace(X)
     mean = xp.mean(X, axis=0)
     Z = X - mean
-    if not scale:
-        return Z / float(m - 1) ** 0.5, mean
     top = xp.max(xp.abs(Z), axis=0)  # so that squares neither overflow nor vanish
     safe = xp.where(top > 0, top, xp.ones_like(top))
     size = top * xp.sqrt(xp.sum((Z / safe) ** 2, axis=0))
     level = float(m) ** 0.5 * xp.abs(mean)
     constant = size <= 10 * float(xp.finfo(X.dtype).eps) * level  # what is left of a constant column is rounding
-    return xp.where(constant, xp.zeros_like(Z), Z / xp.where(constant, xp.ones_like(size), size)), mean
+    divisor = xp.where(constant, xp.ones_like(size), size) if scale else float(m - 1) ** 0.5
+    return xp.where(constant, xp.zeros_like(Z), Z / divisor), mean
 
 
 def _inverse_root(variance: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -21,6 +21,7 @@ from ksparse.sets.objective import Objective, least_squares
 from ksparse.sets.scaling import unit_constraints, unit_rows, unit_scales
 
 TRUSTED = 1e-9  # of a constraint's terms: broken by more, an answer is refused
+FAR = 1e20  # a right-hand side beyond this, where x is of size 1, does not matter
 STATIONARY = 1e-9  # of the gradient's terms: pulled by more, a point is no optimum
 
 
@@ -36,22 +37,26 @@ def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None) 
     G, h, by_G = unit_rows(linear.G / unit, linear.h)
     E, f, by_E = unit_rows(linear.E / unit, linear.f)
     low, high = linear.lower * unit, linear.upper * unit
-    scale = _reach(objective.c, low, high, h, f)
-    found = _solve_scaled(objective.times(1 / scale), Linear(low / scale, high / scale, G, h / scale, E, f / scale), guess)
+    scale = _reach(objective.c, Linear(low, high, G, h, E, f))
+    scaled = Linear(low / scale, high / scale, G, h / scale, E, f / scale)
+    found = _solve_scaled(objective.times(1 / scale), scaled, guess, lambda: feasible_point(linear) * unit / scale)
     x = np.clip(found.x * scale / unit, linear.lower, linear.upper)
     return Solution(
         x, scale * unit * found.bound_price, scale * found.row_price / by_G, scale * found.equation_price / by_E, found.active
     )  # fmt: skip
 
 
-def _reach(*sides: Vector) -> float:
-    """How large x is likely to be: what pulls it (the first side) or what holds it, whichever is less."""
-    sizes = [float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides]
-    reach = [size for size in (sizes[0], max(sizes[1:])) if size > 0]
-    return min(reach, default=1.0)
+def _reach(c: Vector, linear: Linear) -> float:
+    """How large x is likely to be: as constraints that exclude 0 make it; else as it is pulled or held, whichever is less."""
+    apart = [linear.f, linear.h[linear.h < 0], linear.lower[linear.lower > 0], linear.upper[linear.upper < 0]]
+    held = [*apart, linear.h, linear.lower, linear.upper]
+    driven, held_at, pulled = (
+        max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides) for sides in (apart, held, [c])
+    )
+    return max(driven, min((size for size in (pulled, held_at) if size > 0), default=0.0)) or 1.0
 
 
-def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None) -> Solution:
+def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, some_point: Callable[[], Vector]) -> Solution:
     if not _rows_in_reach(linear):
         raise InfeasibleError("an equation or inequality cannot be met within the bounds")
     found = None if guess is None else exchanged(objective, objective.c, linear, guess)
@@ -59,7 +64,7 @@ def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None) ->
         rough = _interior_point(objective, linear)
         found = exchanged(objective, objective.c, linear, rough) if rough is not None else None
     if found is None or not _acceptable(objective, linear, found):
-        found = descended(objective, linear, feasible_point(linear))
+        found = descended(objective, linear, np.clip(some_point(), linear.lower, linear.upper))
     if found is None or not _acceptable(objective, linear, found):
         raise UndecidedError("no optimum of the quadratic program could be found to rounding")
     return found
@@ -117,21 +122,26 @@ def _interior_point(objective: Objective, linear: Linear) -> Active | None:
     solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-9
     solver.settings.max_iter = 100
     E, f = (np.asfortranarray(linear.E), linear.f) if linear.f.size else (None, None)
-    G, h = (np.asfortranarray(linear.G), linear.h) if linear.h.size else (None, None)
-    solver.setup(np.asfortranarray(objective.H), objective.c, E, f, G, None, h, np.array(linear.lower), np.array(linear.upper))
+    near = linear.h < FAR  # the others PIQP would complain of
+    G, h = (np.asfortranarray(linear.G[near]), linear.h[near]) if near.any() else (None, None)
+    lower, upper = np.where(linear.lower > -FAR, linear.lower, -np.inf), np.where(linear.upper < FAR, linear.upper, np.inf)
+    solver.setup(np.asfortranarray(objective.H), objective.c, E, f, G, None, h, lower, upper)
     solver.solve()
     found = solver.result
     x, low, high = np.array(found.x), np.array(found.z_bl), np.array(found.z_bu)
     if not np.isfinite(x).all():
         return None
-    row_price = np.array(found.z_u) if linear.h.size else np.zeros(0)
+    row_price = np.zeros(linear.h.size)
+    row_price[near] = np.array(found.z_u) if near.any() else 0.0
     at_lower = (low > np.abs(x - linear.lower)) & np.isfinite(linear.lower)
     at_upper = (high > np.abs(linear.upper - x)) & np.isfinite(linear.upper) & ~at_lower
     return Active(at_lower, at_upper, row_price > np.abs(linear.h - linear.G @ x))
 
 
 def feasible_point(linear: Linear) -> Vector:
-    """A point of the polyhedron to rounding, by linear programming and a correction; its rows are of size 1."""
+    """A point of the polyhedron to rounding, by linear programming and a correction."""
+    (G, h, _), (E, f, _) = unit_rows(linear.G, linear.h), unit_rows(linear.E, linear.f)
+    linear = Linear(linear.lower, linear.upper, G, h, E, f)
     found = linear_program(np.zeros(linear.lower.size), linear, lambda M: M, np.column_stack([linear.lower, linear.upper]))
     if found is None:
         raise InfeasibleError("linear programming proves that no point meets every constraint")
@@ -139,7 +149,7 @@ def feasible_point(linear: Linear) -> Vector:
     for _ in range(4):  # HiGHS keeps rows to 1e-7: what is broken or nearly so is met exactly, by the variables that have room
         if broken(linear, x) <= 1e-13:
             return x
-        near = linear.G @ x - linear.h > -1e-7 * np.maximum(1.0, np.abs(linear.h))
+        near = linear.G @ x - linear.h > -1e-7 * np.maximum(np.abs(x).max(initial=0.0), np.abs(linear.h))
         M, gap = np.vstack([linear.E, linear.G[near]]), np.concatenate([linear.f - linear.E @ x, linear.h[near] - linear.G[near] @ x])
         room = (x > linear.lower) & (x < linear.upper)
         if not room.any():

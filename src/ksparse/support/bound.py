@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksparse.arrays import norm
 from ksparse.sets import Linear
 from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective
@@ -97,9 +98,9 @@ def _in_the_image(objective: Objective, x: Vector, priced: Vector, unit: Vector)
     if R.shape[0] < R.shape[1] or not sizes[-1] > 64.0 * EPS * R.shape[1]:
         return np.inf
     r = objective.R @ x - objective.q
-    blur = rounding_of(x.size) * float(np.linalg.norm(np.abs(objective.R) @ np.abs(x) + np.abs(objective.q)))
+    blur = rounding_of(x.size) * (norm(np.abs(objective.R) @ np.abs(x) + np.abs(objective.q)))
     turned = 64.0 * EPS * R.shape[1] / sizes[-1]  # by how much rounding may have turned the columns' space
     prices = priced / unit
-    off = np.linalg.norm(U.T @ r + (V @ prices) / sizes) + blur + turned * (float(np.linalg.norm(r)) + objective.rest)
-    off += float(np.linalg.norm(rounding_of(x.size) * np.abs(prices))) / sizes[-1]
+    off = norm(U.T @ r + (V @ prices) / sizes) + blur + turned * ((norm(r)) + objective.rest)
+    off += (norm(rounding_of(x.size) * np.abs(prices))) / sizes[-1]
     return 0.5 * float(off) ** 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ksparse.arrays import norm
 from ksparse.losses import QuadraticForm
 from ksparse.sets.base import Vector
 from ksparse.support.on_support import leading_eigenvector
@@ -58,7 +59,7 @@ def _grow(task: Task, at: Candidate) -> Candidate | None:
     diagonal = _diagonal(task)[outsiders]
     if not at.x.any():
         return task.evaluate(np.append(at.support, outsiders[np.argmax(diagonal)]))
-    unit = at.x / np.linalg.norm(at.x)
+    unit = at.x / norm(at.x)
     coupling = unit @ _rows(task, at.support)[:, outsiders]
     value = float(unit @ _rows(task, at.support)[:, at.support] @ unit)
     quotient = _larger_eigenvalue(np.full(outsiders.size, value), coupling, diagonal)
@@ -69,7 +70,7 @@ def _pairs(task: Task, at: Candidate) -> tuple[Vector, Vector]:
     """For every (member j, outsider i): the Rayleigh quotient after their exchange. Rows of forced members are −∞."""
     outsiders = task.outsiders(at)
     V = _rows(task, at.support)
-    unit = at.x / np.linalg.norm(at.x)
+    unit = at.x / norm(at.x)
     Vx = unit @ V
     rest = np.maximum(1.0 - unit**2, 1e-300)  # ‖x without j‖²
     a = (unit @ Vx[at.support] - 2.0 * unit * Vx[at.support] + unit**2 * np.diag(V[:, at.support])) / rest
@@ -129,7 +130,7 @@ def prove_component(task: Task, at: Candidate) -> bool:
 def random_components(loss: QuadraticForm, task: Task, count: int, rng: np.random.Generator, sweeps: int = 15) -> list[Vector]:
     """Supports reached by truncated power iteration from many random starts at once, the best first, each once."""
     X = rng.standard_normal((count, task.n))  # one start per row
-    rows = np.arange(count)[:, None]
+    rows, seats = np.arange(count)[:, None], min(task.k, int(task.allowed.sum()))
     before = np.full(count, np.inf)
     for _ in range(sweeps):
         explained, product = _products(loss, X * task.allowed)
@@ -139,9 +140,10 @@ def random_components(loss: QuadraticForm, task: Task, count: int, rng: np.rando
         size = np.abs(product)
         size[:, ~task.allowed] = -1.0
         size[:, task.forced] = np.inf
-        top = np.argpartition(-size, task.k - 1, axis=1)[:, : task.k]
+        top = np.argpartition(-size, seats - 1, axis=1)[:, :seats]
         X = np.zeros_like(X)
         X[rows, top] = product[rows, top]
+        X /= np.maximum(np.abs(X).max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
     explained, _ = _products(loss, X)
     supports: dict[bytes, Vector] = {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksparse.arrays import norm
 from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.sets import Linear
 from ksparse.sets.active_set import Active, Solution
@@ -77,12 +78,12 @@ def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vec
     """λ_max and its eigenvector of a positive semidefinite matrix: by power iteration from a near one, where that settles soon."""
     if start is not None and start.any():
         x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # not blind to any direction
-        x /= np.linalg.norm(x)
+        x /= norm(x)
         for _ in range(POWER_STEPS):
             y = block @ x
             value = float(x @ y)
             if float(np.abs(y - value * x).max()) <= 1e-12 * abs(value):
                 return value, x
-            x = y / max(float(np.linalg.norm(y)), 1e-300)
+            x = y / max(norm(y), 1e-300)
     values, vectors = np.linalg.eigh(block)
     return float(values[-1]), np.asarray(vectors[:, -1])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksparse.arrays import norm
 from ksparse.deadline import OutOfTimeError
 from ksparse.drive import Run, Stopping, drive
 from ksparse.errors import InfeasibleError, UnboundedError
@@ -74,9 +75,9 @@ def curvature_bound(problem: Problem, x: Point) -> float:
     L = _lipschitz(problem)
     if not np.isfinite(L):  # the largest along a few directions: the gradient alone is noise at an optimum
         directions = (x.gradient, x.x, np.random.default_rng(0).standard_normal(problem.n))
-        units = [d / np.linalg.norm(d) for d in directions if np.linalg.norm(d) > 0]
+        units = [d / norm(d) for d in directions if norm(d) > 0]
         L = max(abs(problem.curvature(x, problem.point(unit))) for unit in units)
-    return max(L, 1e-30)
+    return max(L, 1e-300)
 
 
 def _lipschitz(problem: Problem) -> float:
@@ -146,7 +147,7 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
     if near.status is Status.SETTLED and near.trace.residual[-1] <= target / 10:
         return problem.point(near.last) if problem.F(problem.point(near.last)) <= problem.F(best) + slack else best
     for _ in range(8):  # an estimated L may be too small: then F rises, and L is raised
-        rule = FixedStep(max(L, 1e-30))
+        rule = FixedStep(max(L, 1e-300))
         home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, steps, deadline, target)
         if home is not None and problem.F(problem.point(home.last)) <= problem.F(best) + slack:
             return problem.point(home.last)

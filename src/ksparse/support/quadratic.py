@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ksparse.arrays import norm
 from ksparse.errors import UnboundedError
 from ksparse.sets import ConvexSet, L1Ball, L2Ball, Linear, NonnegativeBall
 from ksparse.sets.active_set import Active
@@ -91,7 +92,7 @@ def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vecto
     """The trust-region problem, convex or not: (H + μI)x = −c with μ ≥ max(0, −λ_min) and ‖x‖ = radius unless μ = 0."""
     values, vectors = np.linalg.eigh(H)
     pull = -(vectors.T @ c)
-    size = max(float(np.abs(values).max()), float(np.linalg.norm(c)) / radius, 1e-300)
+    size = max(float(np.abs(values).max()), norm(c) / radius, 1e-300)
     floor = max(0.0, -float(values[0]))
     tight = np.abs(values + floor) <= 1e-12 * size  # directions that vanish at μ = floor
 
@@ -102,18 +103,18 @@ def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vecto
         return out
 
     hard = not (np.abs(pull[tight]) > 1e-14 * size * radius).any()
-    if hard and np.linalg.norm(coordinates(floor)) <= radius:
+    if hard and norm(coordinates(floor)) <= radius:
         x = vectors @ coordinates(floor)
         if floor > 0:  # the rest of the radius goes along the lowest eigenvector, on the side of `near`
             v = vectors[:, 0] if vectors[:, 0] @ near >= 0 else -vectors[:, 0]
             along, room = float(x @ v), radius**2 - float(x @ x)
             x = x + (-along + np.sqrt(along**2 + room)) * v
-        return np.asarray(x * min(1.0, radius / max(float(np.linalg.norm(x)), radius)))
-    low, high = floor, floor + float(np.linalg.norm(c)) / radius
+        return np.asarray(x * min(1.0, radius / max(norm(x), radius)))
+    low, high = floor, floor + norm(c) / radius
     for _ in range(200):  # ‖x(μ)‖ falls in μ
         mu = 0.5 * (low + high)
         if mu in (low, high):
             break
-        low, high = (mu, high) if np.linalg.norm(coordinates(mu)) > radius else (low, mu)
+        low, high = (mu, high) if norm(coordinates(mu)) > radius else (low, mu)
     x = vectors @ coordinates(high)
-    return np.asarray(x * min(1.0, radius / np.linalg.norm(x)))
+    return np.asarray(x * min(1.0, radius / norm(x)))

@@ -17,6 +17,7 @@ from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective, well_conditioned
 from ksparse.sets.qp import solve_qp
 from ksparse.support.bound import EPS, Noise, rounding_of, shortfall
+from ksparse.support.faces import best_on_faces
 from ksparse.support.model import MEMORY, Model, model_at, opaque, quadratic_model
 from ksparse.support.on_support import above_floor, leading_eigenvector
 from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
@@ -316,21 +317,23 @@ class Task:
         return polish_problem(problem, candidate.x, self.deadline)
 
     def _by_polish(self, support: Vector, hint: Candidate | None) -> Candidate:
+        rows = 0 if self.linear is None else self.linear.h.size
+        if not self.convex and self.model is not None and self.linear is not None:
+            objective = Objective(self.model.block(support), -self.model.r[support])
+            x = best_on_faces(objective.H, objective.c, self._linear_on(support))
+            if x is not None:
+                found = Solution(x, np.zeros(support.size), np.zeros(rows), np.zeros(0), Active.none(support.size, rows))
+                return self._candidate(support, found, (objective.value(x) + self.model.constant, 0.0), 0.0)
         near = np.zeros(support.size) if hint is None else hint.full(self.n)[support]
         begins = [near]
         if not self.convex:  # 0 may be stationary, and there may be several minima: a few starts, the best
             even = np.full(support.size, 1.0 / support.size)
-            begins += [even, np.where(np.arange(support.size) % 2, -even, even)]
-        found = min(
+            begins += [even, -even, np.where(np.arange(support.size) % 2, -even, even)]
+        polished = min(
             (polish(self.loss, self.C, support, x, self.deadline, SEARCH_STEPS, SEARCH_TARGET) for x in begins), key=lambda p: p.value
         )
-        rows = 0 if self.linear is None else self.linear.h.size
-        return self._candidate(
-            support,
-            Solution(found.z, np.zeros(support.size), np.zeros(rows), np.zeros(0), Active.none(support.size, rows)),
-            (found.value, 0.0),
-            0.0,
-        )
+        found = Solution(polished.z, np.zeros(support.size), np.zeros(rows), np.zeros(0), Active.none(support.size, rows))
+        return self._candidate(support, found, (polished.value, 0.0), 0.0)
 
     def with_k(self, k: int) -> Task:
         """The same task with another number of seats, and the same memory: the best point on a support does not depend on k."""
