@@ -101,6 +101,15 @@ def test_an_interrupt_between_storing_a_row_and_entering_it_loses_nothing(tmp_pa
     assert len(list((tmp_path / "r" / "rows").glob("*.json"))) == len(pd.read_csv(tmp_path / "r" / "table2.csv")) == 2
 
 
+@pytest.fixture
+def interruptible():
+    """A shell's background jobs ignore Ctrl-C, and so do the processes they start, unless told otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
 def test_reproduce_goes_on_after_being_stopped(how, tmp_path):
     command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "table2", "--quick", "--out", "r"]
