@@ -270,7 +270,7 @@ class Basis:
         root = np.sqrt(np.where(stuck, 1.0, self.kappa))
         y = self.x / root
         v = (self._inverse[self.e : p, :p] / root[:, None]) @ self.B[:p, outsiders]
-        gains = v * y[:, None]
+        gains: Vector = v * y[:, None]
         gains += self.s[outsiders]
         if self.signed:
             wrong = self.sign[outsiders] * gains < 0
