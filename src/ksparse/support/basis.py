@@ -196,7 +196,8 @@ class Basis:
         self._update(v, -1.0 / kappa)
         K[q, :] = K[:, q] = 0.0
         w = K @ b
-        z, c = np.array((v, w)) @ B
+        products: Vector = np.array((v, w)) @ B
+        z, c = products
         np.subtract(row, c, out=c)
         self.s += back * z
         self.s -= t * c
