@@ -1,6 +1,7 @@
 """Demo, help, and the paper from one command: stopped, killed, and gone on with."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -25,7 +26,9 @@ def test_demo_leaves_a_table_and_two_pictures(tmp_path):
     done = ksparse("demo", cwd=tmp_path)
     for word in ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto", "pit props", "portfolio", "regression"):
         assert word in done.stdout
-    assert "auto has the best objective: holds on 3 of 3 instances." in done.stdout
+    judged = re.search(r"auto has the best objective: holds on (\d) of \1 instances\.", done.stdout)
+    assert judged
+    assert judged[1] == "3" or "cut off by the limit" in done.stdout  # on a busy machine, whose rows are not compared
     pictures = sorted(path.name for path in (tmp_path / "ksparse-demo").iterdir())
     assert pictures == ["portfolio.png", "quality_and_time.png"]
     assert "ksparse-demo" in done.stdout
