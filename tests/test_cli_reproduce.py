@@ -22,6 +22,7 @@ from command import ENVIRONMENT, ksparse  # noqa: E402
 # --- demo, help ---
 
 
+@pytest.mark.slow
 def test_demo_leaves_a_table_and_two_pictures(tmp_path):
     done = ksparse("demo", cwd=tmp_path)
     for word in ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto", "pit props", "portfolio", "regression"):
@@ -50,6 +51,7 @@ def test_help_version_and_no_command(tmp_path):
 # --- reproduce ---
 
 
+@pytest.mark.slow
 def test_reproduce_writes_tables_pictures_and_report(tmp_path):
     done = ksparse("reproduce", "table2", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
     assert "pDCAe has the best F" in done.stdout
@@ -65,6 +67,7 @@ def test_reproduce_writes_tables_pictures_and_report(tmp_path):
     assert [row["method"] for row in answer["rows"]] == ["APDCA fix", "APDCA bt", "pDCAe", "ours"]
 
 
+@pytest.mark.slow
 def test_reproduce_leaves_other_peoples_folders_alone(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
@@ -76,6 +79,7 @@ def test_reproduce_leaves_other_peoples_folders_alone(tmp_path):
     assert "file is a file" in ksparse("reproduce", "--out", "file", cwd=tmp_path, expect=2).stderr
 
 
+@pytest.mark.slow
 def test_a_smaller_run_in_the_same_folder_takes_nothing_away(tmp_path):
     ksparse("reproduce", "table2", "--quick", "--out", "r", cwd=tmp_path)
     ksparse("reproduce", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
@@ -84,6 +88,7 @@ def test_a_smaller_run_in_the_same_folder_takes_nothing_away(tmp_path):
     assert 'id="pitprops"' in report
 
 
+@pytest.mark.slow
 def test_a_row_that_hits_the_limit_says_so(tmp_path):
     done = ksparse("reproduce", "table2", "--quick", "--limit", "0.1", "--out", "r", cwd=tmp_path, expect=4)
     assert "limit of 0.1 s reached" in done.stdout
@@ -112,6 +117,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
 def test_reproduce_goes_on_after_being_stopped(how, tmp_path):

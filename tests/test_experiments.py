@@ -24,6 +24,7 @@ from ksparse.experiments.table4 import SMALL  # noqa: E402
 FAST = ("l2-APDCA", "auto")
 
 
+@pytest.mark.slow
 def test_table_5_beside_the_paper():
     table = table5(sizes=(1,))
     assert list(table["method"]) == list(METHODS)
@@ -55,6 +56,7 @@ def test_the_objective_is_judged_by_another_hand(monkeypatch):
     assert row["cardinality"] == 20
 
 
+@pytest.mark.slow
 def test_table_2_counts_the_time_for_L_and_keeps_traces():
     rows = run(table2.jobs(sizes=(1,), methods=("APDCA fix", "APDCA bt", "pDCAe")))
     data = datasets.table2(1, 0)
@@ -89,6 +91,7 @@ def test_table_4_runs_without_any_file():
     assert table["return"]["auto"] == pytest.approx(assets.r @ ks.minimize(ks.MeanVariance(assets.V, assets.r, 10), 10, ks.Hyperplane()).x)
 
 
+@pytest.mark.slow
 def test_table_3_and_4_on_the_papers_data():
     for name in ("colon_alon1999.npz", "tokyo_daily_returns_2148x1338.npz"):
         data_file(name)
@@ -124,6 +127,7 @@ def test_every_row_of_the_paper_is_among_the_jobs():
     assert figures("table2", "720 x 2560", "pDCAe").time_lipschitz == 0.3
 
 
+@pytest.mark.slow
 def test_unknown_names_are_refused():
     for call in (
         lambda: table2(methods=("PGM",)),
