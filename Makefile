@@ -1,40 +1,60 @@
 # Two commands do everything on a fresh machine with Python 3.11+ and make: `make demo` and `make test`.
+# On another Python, in an environment of its own: `make slice PYTHON=python3.13 VENV=.venv-3.13`.
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto # parallel as it is: one BLAS thread each
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test slice lint types types-oldest format bench clean
 
-.venv/ready: pyproject.toml
+$(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[experiments]'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable '.[experiments]'
 	touch $@
 
-.venv/ready-dev: .venv/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/ready-dev: $(VENV)/ready
+	$(PIP) --editable '.[dev]'
 	touch $@
 
-demo: .venv/ready
+demo: $(VENV)/ready
 	$(BIN)/ksparse demo --out demo --force
 
-lint: .venv/ready-dev
+lint: $(VENV)/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-test: lint # the tests run in parallel themselves: one BLAS thread each
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+test: lint
+	$(PYTEST)
 
-format: .venv/ready-dev
+types: $(VENV)/ready-dev
+	$(BIN)/mypy
+
+slice: types # the first case of every test that is not slow, in a minute or so
+	$(PYTEST) -m slice
+
+# mypy reads stubs and runs nothing: so those of the oldest NumPy will do for a Python that this NumPy never knew
+$(VENV)-oldest/ready: $(VENV)/ready-dev
+	$(BIN)/python -m venv --clear --without-pip $(VENV)-oldest
+	$(PIP) --no-deps --only-binary :all: --python-version 3.12 'numpy==2.0.*' matplotlib rich \
+		--target "$$($(VENV)-oldest/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	touch $@
+
+types-oldest: $(VENV)-oldest/ready
+	$(BIN)/mypy --python-executable $(VENV)-oldest/bin/python --cache-dir .mypy_cache/oldest
+
+format: $(VENV)/ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-.venv/ready-bench: .venv/ready-dev # the extra bench, one by one: who cannot be installed is left out, and the report says so
+$(VENV)/ready-bench: $(VENV)/ready-dev # the extra bench, one by one: who cannot be installed is left out, and the report says so
 	$(BIN)/python benchmarks/install.py
 	touch $@
 
-bench: .venv/ready-bench
+bench: $(VENV)/ready-bench
 	$(BIN)/python benchmarks/all.py $(BENCH)
 
 clean:
-	rm -rf .venv build dist demo results
+	rm -rf .venv .venv-* build dist demo results

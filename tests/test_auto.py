@@ -52,6 +52,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_search_finds_the_global_optimum_of_small_problems(monkeypatch):
     """200 random problems over every pair that makes sense, without the short cut of trying every support."""
     monkeypatch.setattr(starts, "ENUMERABLE", {"cheap": 0, "dear": 0})
@@ -137,6 +138,7 @@ def test_tokyo():
     assert abs(result.x.sum() - 1) <= 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [5, 10])
 def test_published_cardinality_constrained_portfolios(K):
     data = np.load(data_file("orlib_port1_n31.npz"))

@@ -35,6 +35,7 @@ def test_the_units_of_each_variable_do_not_matter(seed):
         assert scaled.status is Status.SWAP_OPTIMAL
 
 
+@pytest.mark.slow
 def test_concave_losses_off_the_ball_leave_zero(rng):
     Z = rng.standard_normal((30, 30))
     V = Z.T @ Z / 30
@@ -50,6 +51,7 @@ def test_concave_losses_off_the_ball_leave_zero(rng):
     assert ks.minimize(ks.PrincipalComponent(V), 3, ks.Nonnegative()).status is Status.UNBOUNDED
 
 
+@pytest.mark.slow
 def test_sparse_matrices_are_not_taken_for_convex(rng):
     import scipy.sparse
 
@@ -89,6 +91,7 @@ def test_no_false_proofs_on_dependent_columns(set_name, monkeypatch):
                 continue
 
 
+@pytest.mark.slow
 def test_forced_lists_with_polyhedra_and_budgets():
     for seed in range(12):
         rng = np.random.default_rng(seed)

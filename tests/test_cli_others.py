@@ -45,6 +45,7 @@ def test_pca_of_a_table_with_names(tmp_path):
     assert sum(shares) < 1
 
 
+@pytest.mark.slow
 def test_pca_refuses_constant_columns_and_too_many_components(tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.standard_normal((10, 3)), columns=list("abc")).assign(d=1.0).to_csv(tmp_path / "t.csv", index=False)
@@ -59,6 +60,7 @@ def test_pca_refuses_constant_columns_and_too_many_components(tmp_path):
 # --- portfolio ---
 
 
+@pytest.mark.slow
 def test_portfolio_from_prices_obeys_every_rule(market):
     options = ("-k", 6, "--long-only", "--max-weight", 0.3, "--min-weight", 0.05)
     done = ksparse("portfolio", "prices.csv", *options, "--out", "weights.csv", cwd=market)
@@ -123,6 +125,7 @@ def test_bad_prices_are_refused_by_column_and_row(case, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_dates_of_all_kinds_are_no_assets(market):
     prices = pd.read_csv(market / "prices.csv")
     dates = pd.to_datetime(prices["Date"])
@@ -147,6 +150,7 @@ def test_dates_of_all_kinds_are_no_assets(market):
     assert "must ascend" in ksparse("portfolio", "back.parquet", "-k", 3, cwd=market, expect=2).stderr
 
 
+@pytest.mark.slow
 def test_an_unbounded_portfolio_is_no_answer(tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame(np.exp(rng.standard_normal((4, 8)).cumsum(axis=0) / 10), columns=list("abcdefgh")).to_csv(tmp_path / "p.csv", index=False)

@@ -1,6 +1,7 @@
 """Demo, help, and the paper from one command: stopped, killed, and gone on with."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -21,11 +22,14 @@ from command import ENVIRONMENT, ksparse  # noqa: E402
 # --- demo, help ---
 
 
+@pytest.mark.slow
 def test_demo_leaves_a_table_and_two_pictures(tmp_path):
     done = ksparse("demo", cwd=tmp_path)
     for word in ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto", "pit props", "portfolio", "regression"):
         assert word in done.stdout
-    assert "auto has the best objective: holds on 3 of 3 instances." in done.stdout
+    judged = re.search(r"auto has the best objective: holds on (\d) of \1 instances\.", done.stdout)
+    assert judged
+    assert judged[1] == "3" or "cut off by the limit" in done.stdout  # on a busy machine, whose rows are not compared
     pictures = sorted(path.name for path in (tmp_path / "ksparse-demo").iterdir())
     assert pictures == ["portfolio.png", "quality_and_time.png"]
     assert "ksparse-demo" in done.stdout
@@ -47,6 +51,7 @@ def test_help_version_and_no_command(tmp_path):
 # --- reproduce ---
 
 
+@pytest.mark.slow
 def test_reproduce_writes_tables_pictures_and_report(tmp_path):
     done = ksparse("reproduce", "table2", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
     assert "pDCAe has the best F" in done.stdout
@@ -62,6 +67,7 @@ def test_reproduce_writes_tables_pictures_and_report(tmp_path):
     assert [row["method"] for row in answer["rows"]] == ["APDCA fix", "APDCA bt", "pDCAe", "ours"]
 
 
+@pytest.mark.slow
 def test_reproduce_leaves_other_peoples_folders_alone(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
@@ -73,6 +79,7 @@ def test_reproduce_leaves_other_peoples_folders_alone(tmp_path):
     assert "file is a file" in ksparse("reproduce", "--out", "file", cwd=tmp_path, expect=2).stderr
 
 
+@pytest.mark.slow
 def test_a_smaller_run_in_the_same_folder_takes_nothing_away(tmp_path):
     ksparse("reproduce", "table2", "--quick", "--out", "r", cwd=tmp_path)
     ksparse("reproduce", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
@@ -81,6 +88,7 @@ def test_a_smaller_run_in_the_same_folder_takes_nothing_away(tmp_path):
     assert 'id="pitprops"' in report
 
 
+@pytest.mark.slow
 def test_a_row_that_hits_the_limit_says_so(tmp_path):
     done = ksparse("reproduce", "table2", "--quick", "--limit", "0.1", "--out", "r", cwd=tmp_path, expect=4)
     assert "limit of 0.1 s reached" in done.stdout
@@ -101,6 +109,16 @@ def test_an_interrupt_between_storing_a_row_and_entering_it_loses_nothing(tmp_pa
     assert len(list((tmp_path / "r" / "rows").glob("*.json"))) == len(pd.read_csv(tmp_path / "r" / "table2.csv")) == 2
 
 
+@pytest.fixture
+def interruptible():
+    """A shell's background jobs ignore Ctrl-C, and so do the processes they start, unless told otherwise."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
 def test_reproduce_goes_on_after_being_stopped(how, tmp_path):
     command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "table2", "--quick", "--out", "r"]

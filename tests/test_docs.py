@@ -34,6 +34,7 @@ def test_links_between_documents_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_examples_run_and_leave_pictures(script, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -1,5 +1,7 @@
 """The paper's experiments: rows judged from raw data."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,7 @@ from ksparse.experiments.table4 import SMALL  # noqa: E402
 FAST = ("l2-APDCA", "auto")
 
 
+@pytest.mark.slow
 def test_table_5_beside_the_paper():
     table = table5(sizes=(1,))
     assert list(table["method"]) == list(METHODS)
@@ -53,6 +56,7 @@ def test_the_objective_is_judged_by_another_hand(monkeypatch):
     assert row["cardinality"] == 20
 
 
+@pytest.mark.slow
 def test_table_2_counts_the_time_for_L_and_keeps_traces():
     rows = run(table2.jobs(sizes=(1,), methods=("APDCA fix", "APDCA bt", "pDCAe")))
     data = datasets.table2(1, 0)
@@ -87,6 +91,7 @@ def test_table_4_runs_without_any_file():
     assert table["return"]["auto"] == pytest.approx(assets.r @ ks.minimize(ks.MeanVariance(assets.V, assets.r, 10), 10, ks.Hyperplane()).x)
 
 
+@pytest.mark.slow
 def test_table_3_and_4_on_the_papers_data():
     for name in ("colon_alon1999.npz", "tokyo_daily_returns_2148x1338.npz"):
         data_file(name)
@@ -116,11 +121,13 @@ def test_every_row_of_the_paper_is_among_the_jobs():
     assert len(PAPER) == 15 + 4 + 4 + 20
     quick = jobs_of(list(EXPERIMENTS), quick=True)
     assert {job.table for job in quick} == set(EXPERIMENTS)
-    assert figures("table4", "Tokyo, 2148 x 1338", "l2-PDCA") == Figures(1, 10, -1.15e-4, 8.05e-4, 10.2, 2523)
+    tokyo = figures("table4", "Tokyo, 2148 x 1338", "l2-PDCA")
+    np.testing.assert_array_equal(astuple(tokyo), astuple(Figures(1, 10, -1.15e-4, 8.05e-4, 10.2, 2523)))  # nan counts as equal to nan
     assert np.isnan(figures("table5", "180 x 640", "auto").objective)
     assert figures("table2", "720 x 2560", "pDCAe").time_lipschitz == 0.3
 
 
+@pytest.mark.slow
 def test_unknown_names_are_refused():
     for call in (
         lambda: table2(methods=("PGM",)),

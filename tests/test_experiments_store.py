@@ -24,6 +24,7 @@ def small_jobs():
     return list(table5.jobs(sizes=(1,), methods=("l2-APDCA", "l1-DCA", "auto")))
 
 
+@pytest.mark.slow
 def test_rows_done_before_are_taken_up(tmp_path, monkeypatch):
     before = run(small_jobs(), out=tmp_path)
     monkeypatch.setattr(run_module, "minimize", lambda *args, **kwargs: pytest.fail("solved again"))
@@ -32,6 +33,7 @@ def test_rows_done_before_are_taken_up(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(weights_frame(before), weights_frame(after))
 
 
+@pytest.mark.slow
 def test_an_interrupt_loses_nothing_but_the_row_in_hand(tmp_path, monkeypatch):
     honest, calls = ks.minimize, []
 
@@ -75,6 +77,7 @@ def test_a_row_cut_off_by_a_short_limit_is_done_again_under_a_longer_one(tmp_pat
     assert limits == [5.0, 9.0]
 
 
+@pytest.mark.slow
 def test_stored_rows_of_other_settings_or_no_sense_are_done_again(tmp_path):
     job = small_jobs()[0]
     run([job], out=tmp_path)

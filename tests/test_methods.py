@@ -167,6 +167,7 @@ def test_steps_of_pdca_shrink_as_the_theorem_says(penalty, rng):
         assert min(lengths[: tau + 1]) <= 2 * drop / (tau * sigma) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [ks.WholeSpace(), ks.Nonnegative(), ks.L2Ball(0.5)], ids=repr)
 def test_apdca_converges_at_the_optimal_rate_on_convex_problems(C, rng):
     """F(x⁽ᵗ⁺¹⁾) − F* ≤ 2L‖x⁽⁰⁾ − x*‖²/(t+1)²."""

@@ -71,6 +71,7 @@ def test_the_path_as_a_table(rng):
     assert list(table["k"]) == [2, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["logistic", "custom"])
 def test_other_losses_have_paths_too(kind, rng):
     A, b = regression(rng, 50, 12)

@@ -117,6 +117,7 @@ def test_bad_options_are_refused(capsys):
     assert "--repeats must be positive, got 0" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_quick_run_leaves_a_table_and_four_pictures(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     out = tmp_path / "bench"

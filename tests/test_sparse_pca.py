@@ -22,6 +22,7 @@ def test_components_with_all_loadings_are_the_ordinary_ones(deflation, rng):
     np.testing.assert_allclose(back.inverse_transform(back.transform(X)), X, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_components_are_sparse_and_honest(deflation, nonnegative, rng):

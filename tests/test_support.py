@@ -114,6 +114,7 @@ def test_model_forgets_when_memory_is_short(monkeypatch, rng):
         np.testing.assert_allclose(model.rows(support), (A.T @ A)[support], rtol=1e-10)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 8))
 def test_quadratic_programs_meet_their_optimality_conditions(seed, n):
     rng = np.random.default_rng(seed)

@@ -127,7 +127,7 @@ def check_indices(value: Any, name: str) -> np.ndarray[Any, Any]:
     distinct = np.unique(given)
     if distinct.size != given.size:
         raise ValueError(f"{name} must not repeat an index")
-    return distinct.astype(np.intp)
+    return np.asarray(distinct, dtype=np.intp)
 
 
 def check_matrix(value: Any, name: str) -> Matrix:

@@ -161,7 +161,7 @@ def _bars(names: Sequence[str], values: Any, limit: int, label: str, ax: Axes | 
     values = np.asarray(values, dtype=float)
     if len(names) != len(values):
         raise ValueError(f"names and values must have the same length, got {len(names)} and {len(values)}")
-    shown = [i for i in np.argsort(-np.abs(values), kind="stable") if values[i] != 0][:limit]
+    shown = [int(i) for i in np.argsort(-np.abs(values), kind="stable") if values[i] != 0][:limit]
     ax = _axes(ax, height=1.2 + 0.26 * max(len(shown), 3))
     places = np.arange(len(shown))
     ax.barh(places, values[shown], color=[COLOURS[0] if values[i] > 0 else COLOURS[1] for i in shown])

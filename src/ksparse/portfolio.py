@@ -234,7 +234,8 @@ def _program(wanted: Portfolio, support: Vector, floor: Vector | None) -> Vector
     if not k:
         return None
     H, zero, eye = 2.0 * wanted.alpha * np.asarray(wanted.V, dtype=float)[np.ix_(support, support)], np.zeros((k, k)), np.eye(k)
-    lower, upper = np.full(k, wanted.lower), np.full(k, wanted.upper)
+    lower: Vector = np.full(k, wanted.lower)
+    upper: Vector = np.full(k, wanted.upper)
     if floor is not None:
         lower, upper = np.where(floor > 0, np.maximum(lower, floor), lower), np.where(floor < 0, np.minimum(upper, floor), upper)
     whole = Linear(

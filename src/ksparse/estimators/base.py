@@ -41,7 +41,7 @@ def positions(given: Any, name: str, n: int, names: Any) -> Vector:
         raise TypeError(f"{name} must be feature indices, names or a mask, got {given!r}")
     if entries.min() < 0 or entries.max() >= n:
         raise ValueError(f"{name} must be feature indices in 0..{n - 1}, got {entries.min() if entries.min() < 0 else entries.max()}")
-    return np.unique(entries).astype(np.intp)
+    return np.asarray(np.unique(entries), dtype=np.intp)
 
 
 def warn_of_limit(result: Result, what: str) -> None:

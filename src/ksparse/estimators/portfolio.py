@@ -147,7 +147,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         if names is not None and hasattr(given, "to_dict"):  # a Series: its own names count, not its order
             given = given.to_dict()
         if isinstance(given, Mapping):
-            held = np.zeros(n)
+            held: Vector = np.zeros(n)
             held[positions(list(given), "previous_weights", n, names)] = 0.0  # each name is one of ours
             for name, weight in given.items():
                 held[positions([name], "previous_weights", n, names)[0]] = check_number(weight, "previous_weights")

@@ -24,6 +24,7 @@ TOL = 1e-6  # of the residual, relative to θ
 MARGIN = 1e-4  # relative safety on top of θ and its residual
 
 Apply = Callable[[Array], Array]
+Vector = np.ndarray[Any, Any]
 
 
 class End(NamedTuple):
@@ -61,17 +62,19 @@ def has_negative_eigenvalue(apply: Apply, n: int, kind: Array, size: float) -> b
 def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
     """The lower and the upper end, better and better."""
 
-    def image(v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def image(v: Vector) -> Vector:
         return to_numpy(apply(like(v, kind))).astype(np.float64)  # a copy: the operator may have handed back v itself
 
     if n <= SMALL:
-        matrix = np.array([image(e) for e in np.eye(n)])
+        units: Vector = np.eye(n)
+        matrix = np.array([image(e) for e in units])
         values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
         yield End(float(values[0]), 0.0), End(float(values[-1]), 0.0)
         return
-    v = np.random.default_rng(0).standard_normal(n)  # random: orthogonal to the eigenvector with probability 0
+    v: Vector = np.random.default_rng(0).standard_normal(n)  # random: orthogonal to the eigenvector with probability 0
     v /= norm(v)
-    before, beta = np.zeros(n), 0.0
+    before: Vector = np.zeros(n)
+    beta = 0.0
     diagonal: list[float] = []
     beside: list[float] = []
     for step in range(1, LIMIT + 1):

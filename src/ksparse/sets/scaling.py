@@ -11,7 +11,7 @@ from ksparse.sets.base import Linear, Vector
 
 def unit_scales(diagonal: Vector) -> Vector:
     """√H_ii, and the largest of them for variables that H does not see."""
-    scales = np.sqrt(np.maximum(diagonal, 0.0))
+    scales: Vector = np.sqrt(np.maximum(diagonal, 0.0))
     largest = float(scales.max(initial=0.0))
     scales[scales <= 1e-150 * largest] = largest if largest > 0 else 1.0
     return scales

@@ -196,7 +196,8 @@ class Basis:
         self._update(v, -1.0 / kappa)
         K[q, :] = K[:, q] = 0.0
         w = K @ b
-        z, c = np.array((v, w)) @ B
+        products: Vector = np.array((v, w)) @ B
+        z, c = products
         np.subtract(row, c, out=c)
         self.s += back * z
         self.s -= t * c
@@ -270,7 +271,7 @@ class Basis:
         root = np.sqrt(np.where(stuck, 1.0, self.kappa))
         y = self.x / root
         v = (self._inverse[self.e : p, :p] / root[:, None]) @ self.B[:p, outsiders]
-        gains = v * y[:, None]
+        gains: Vector = v * y[:, None]
         gains += self.s[outsiders]
         if self.signed:
             wrong = self.sign[outsiders] * gains < 0

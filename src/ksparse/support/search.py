@@ -53,7 +53,8 @@ def search(task: Task, start: Candidate) -> Found:
 
 def certified_factor(task: Task, model: Model, at: Candidate) -> tuple[Factor, Vector]:
     """The factorisation with the multipliers in r, and the constant that each member's own bound contributes."""
-    r, own = model.r.copy(), np.zeros(at.support.size)
+    r = model.r.copy()
+    own: Vector = np.zeros(at.support.size)
     E, f = np.zeros((0, task.n)), np.zeros(0)
     if task.linear is not None:
         E, f = task.linear.E, task.linear.f

@@ -67,7 +67,7 @@ class Task:
     ) -> None:
         self.loss, self.C, self.n, self.k, self.floor = loss.as_float64(), C.without(np.asarray(forced_out, dtype=np.intp)), n, k, floor
         self.linear: Linear | None = self.C.linear(n)
-        bound_in = np.zeros(0, dtype=np.intp)
+        bound_in: Vector = np.zeros(0, dtype=np.intp)
         whole = C.linear(n)
         if whole is not None:
             bound_in = np.flatnonzero((whole.lower > 0) | (whole.upper < 0))
