@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
 
 def _clipped(k: Any, n: int) -> Any:
     """k for every component; more loadings than features is no restriction."""
-    if isinstance(k, numbers.Integral):
+    if isinstance(k, numbers.Number | str) or not isinstance(k, Iterable):
         return min(check_integer(k, "k", 1), n)
     return [min(check_integer(size, "k", 1), n) for size in k]
