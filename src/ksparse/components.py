@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ksparse.checks import check_array, check_integer
+from ksparse.checks import SMALLEST, check_array, check_integer
 from ksparse.losses import PrincipalComponent
 from ksparse.losses.standardize import standardize
 from ksparse.minimize import minimize
@@ -61,7 +61,7 @@ def sparse_components(
     X = np.asarray(check_array(X, "X", 2), dtype=float)
     n_components = check_integer(n_components, "n_components", 1, min(X.shape))
     sizes = check_sizes(k, n_components, X.shape[1])
-    Z = np.asarray(standardize(X, "X", scale=scale)[0])
+    Z, unit = _in_units(np.asarray(standardize(X, "X", scale=scale)[0]))
     rest = _hotelling(Z) if deflation == "hotelling" else _Projected(Z, orthogonal=deflation == "orthogonal")
     C: ConvexSet = NonnegativeBall() if nonnegative else L2Ball()
     results: list[Result] = []
@@ -79,7 +79,17 @@ def sparse_components(
         if not results[-1].status.good:
             break
     loadings = np.array([result.x for result in results])
-    return Components(loadings, adjusted_variance(Z, loadings), float(np.sum(np.square(Z))), results)
+    results = [replace(result, fun=unit**2 * result.fun) for result in results]
+    return Components(loadings, unit**2 * adjusted_variance(Z, loadings), unit**2 * float(np.sum(np.square(Z))), results)
+
+
+def _in_units(Z: Matrix) -> tuple[Matrix, float]:
+    """Z of a size near 1, and what it was divided by: a power of 2, which rounds nothing."""
+    largest = float(np.abs(Z).max())
+    if 0.0 < largest < SMALLEST:
+        raise ValueError(f"X must vary by at least {SMALLEST:g}, it varies by {largest:g}: use other units, or scale=True")
+    unit = 1.0 if largest == 0.0 else 2.0 ** np.floor(np.log2(largest))
+    return Z / unit, unit
 
 
 def check_sizes(k: Any, n_components: int, n: int) -> list[int]:
