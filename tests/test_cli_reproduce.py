@@ -26,6 +26,11 @@ def test_demo_leaves_a_table_and_two_pictures(tmp_path):
     for word in ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto", "pit props", "portfolio", "regression"):
         assert word in done.stdout
     assert "auto has the best objective: holds on 3 of 3 instances." in done.stdout
+    assert "seconds for" in done.stdout
+    assert "all weights" in done.stdout
+    progress = [line for line in done.stderr.splitlines() if "l2-APDCA: objective" in line]
+    assert len(progress) == 3
+    assert all(line.endswith("s for all weights") for line in progress)  # the same seconds as in the table
     pictures = sorted(path.name for path in (tmp_path / "ksparse-demo").iterdir())
     assert pictures == ["portfolio.png", "quality_and_time.png"]
     assert "ksparse-demo" in done.stdout
@@ -38,7 +43,7 @@ def test_help_version_and_no_command(tmp_path):
     for command in ("demo", "reproduce", "regress", "pca", "portfolio"):
         text = ksparse(command, "--help", cwd=tmp_path).stdout
         assert f"Example: ksparse {command}" in text
-        assert "Exit codes: 0 solved, 2 bad input" in text
+        assert "Exit codes: 0 solved, 1 numerical trouble or output cut off, 2 bad input" in text
     assert "COMMAND" in ksparse(cwd=tmp_path, expect=2).stderr
     script = Path(sys.executable).with_name("ksparse")
     assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith("ksparse ")
