@@ -170,6 +170,19 @@ def test_numbers_of_any_size_give_an_answer_or_a_message(command, scale, run, tm
             assert sum(found["weights"].values()) == pytest.approx(1, abs=1e-12)
 
 
+def test_returns_of_any_size_give_an_answer_or_a_message(run, tmp_path):
+    returns = rows(25, "a", "b", "c").pct_change().dropna()
+    for scale, words in ((1e101, "must hold numbers of at most 1e+100 in size"), (1e-200, "must hold a number of at least 1e-120 in size")):
+        (scale * 100 * returns).to_csv(tmp_path / "t.csv", index=False)
+        code, _, said = run("portfolio", "t.csv", "-k", 2, "--returns", "--long-only")
+        assert code == 2
+        assert words in said or "numbers up to 1e+100 in size" in said
+    pd.DataFrame({"a": [1e-90, 1e90, 1e-90, 1e80], "b": [1.0, 2, 3, 4]}).to_csv(tmp_path / "t.csv", index=False)
+    code, _, said = run("portfolio", "t.csv", "-k", 1)
+    assert code == 2
+    assert "the returns of t.csv must hold numbers of at most 1e+100 in size, got 1e+180 in column 'a'" in said
+
+
 # --- formulas ---
 
 

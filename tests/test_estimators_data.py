@@ -273,6 +273,13 @@ def test_the_library_beneath_in_any_units(returns):
         assert found.x.sum() == pytest.approx(1, abs=1e-9)
 
 
+def test_a_variance_beyond_all_numbers_is_refused():
+    with pytest.raises(ValueError, match=r"V must hold numbers of at most 1e\+299 beside a risk aversion of 10: use other units"):
+        portfolio(1e307 * np.eye(3), np.ones(3))
+    with pytest.raises(ValueError, match="V must hold numbers of at most 1 beside"):
+        portfolio(5e3 * np.eye(3), np.ones(3), risk_aversion=1e300)
+
+
 # --- prices ---
 
 

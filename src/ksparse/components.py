@@ -192,9 +192,11 @@ class _Lifted:
         quiet = {name: value for name, value in options.items() if name not in ("callback", "verbose")}
         if not self.taken:
             return self.projected.best(k, C, deadline, options)
-        start = self.projected.best(k, C, deadline, quiet).x
+        start = self.projected.best(k, C, deadline, quiet)
+        if start.status is Status.INTERRUPTED:
+            return replace(start, fun=-self.variance(start.x))
         factor, lift = self.factor()
-        found = minimize(PrincipalComponent.from_factor(factor), k, C, max_time=_left(deadline), **({"x0": start} | options))
+        found = minimize(PrincipalComponent.from_factor(factor), k, C, max_time=_left(deadline), **({"x0": start.x} | options))
         rows = [row | {"fun": row["fun"] + lift} for row in found.outcomes]
         return replace(found, fun=-self.variance(found.x), trace=replace(found.trace, F=found.trace.F + lift), outcomes=rows)
 

@@ -125,8 +125,11 @@ def portfolio(
         rows.append(member)
         right.append(check_number(cap, "group cap"))
     plain = target_return is not None and alpha is None  # the variance alone
+    alpha = 1.0 if plain else RISK_AVERSION if alpha is None else alpha
+    if is_array(V) and exponent(alpha) + exponent(np.abs(V).max()) > 1_000:
+        raise ValueError(f"V must hold numbers of at most {1e300 / alpha:g} beside a risk aversion of {alpha:g}: use other units")
     return Portfolio(
-        V, np.zeros(n) if plain else r, 1.0 if plain else RISK_AVERSION if alpha is None else alpha, 0.0 if long_only else -upper, upper,
+        V, np.zeros(n) if plain else r, alpha, 0.0 if long_only else -upper, upper,
         np.array(rows).reshape(-1, n), np.array(right), None if held is None else np.asarray(check_vector(held, "held", n), dtype=float),
         check_number(cost, "cost", at_least=0),
     )  # fmt: skip

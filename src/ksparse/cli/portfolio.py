@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.checks import SMALLEST, check_size
 from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
@@ -94,6 +95,7 @@ def _assets(options: argparse.Namespace, output: Output) -> Assets:
             "ksparse: note: the table looks like prices; without --returns it is read as such", highlight=False, markup=False
         )
     if options.returns:
+        check_size(values, f"{options.file}", table.columns, least=SMALLEST)
         return Assets.from_returns(values, list(table.columns))
     low = np.argwhere(values <= 0)
     if low.size:
@@ -102,4 +104,5 @@ def _assets(options: argparse.Namespace, output: Output) -> Assets:
         held = f"column {table.columns[column]!r} holds {values[row, column]:g} in {place}"
         raise InputError(f"prices must be > 0: {held}; for a table of returns add --returns")
     returns: Any = values[1:] / values[:-1] - 1.0
+    check_size(returns, f"the returns of {options.file}", table.columns)
     return Assets.from_returns(returns, list(table.columns))
