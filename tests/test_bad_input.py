@@ -3,12 +3,21 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
 
 import ksparse as ks
+from ksparse.checks import check_n_jobs
 
 A, b = np.arange(12.0).reshape(4, 3), np.ones(4)
 loss = ks.LeastSquares(A, b)
 nan, inf = float("nan"), float("inf")
+
+
+class OneWay:
+    shape = (4, 3)
+
+    def __matmul__(self, x):
+        return A @ x
 
 
 def spoiled(array, value):
@@ -103,6 +112,19 @@ CASES = {
         lambda: ks.LeastSquares(scipy.sparse.linalg.aslinearoperator(A.astype(complex)), b), TypeError, "got dtype complex128",
     ),
     "text": (lambda: ks.LeastSquares([["a"]], [1]), TypeError, "A must be float32 or float64"),
+    "text as counts": (lambda: ks.Poisson(A, ["1", "2", "3", "4"]), TypeError, "y must be float32 or float64 .*it holds text"),
+    "text as weights": (lambda: ks.LeastSquares(A, b, ["1"] * 4), TypeError, "sample_weight must be float32 or float64 .*it holds text"),
+    "objects as b": (lambda: ks.LeastSquares(A, b.astype(object)), TypeError, "b must be .* convert its entries to numbers first"),
+    "rows of several lengths": (lambda: ks.LeastSquares([[1, 2], [3]], [1, 2]), ValueError, "A must be an array of numbers whose rows"),
+    "an operator without adjoint": (
+        lambda: ks.LeastSquares(LinearOperator((4, 3), matvec=lambda x: A @ x, dtype=float), b), TypeError,
+        r"A must offer products with its transpose, A\.T @ y: .*rmatvec",
+    ),
+    "an operator without transpose": (lambda: ks.LeastSquares(OneWay(), b), TypeError, "A must offer products with its transpose"),
+    "an operator of another shape": (
+        lambda: ks.LeastSquares(LinearOperator((4, 3), matvec=lambda x: A @ x, rmatvec=lambda y: y, dtype=float), b), TypeError,
+        "A must offer products with its transpose",
+    ),
     "no rows": (lambda: ks.LeastSquares(np.zeros((0, 3)), []), ValueError, r"A must not be empty, got shape \(0, 3\)"),
     "no columns": (lambda: ks.LeastSquares(np.zeros((3, 0)), b[:3]), ValueError, "A must not be empty"),
     "no rows, sparse": (lambda: ks.LeastSquares(scipy.sparse.csr_array((0, 3)), []), ValueError, "nonempty"),
@@ -133,6 +155,23 @@ def test_bad_input_is_refused_by_name(name):
     call, kind, words = CASES[name]
     with pytest.raises(kind, match=words):
         call()
+
+
+@pytest.mark.parametrize("value", [None, 1, -1, 2, np.int64(3)])
+def test_numbers_of_jobs(value):
+    assert check_n_jobs(value) == value
+
+
+@pytest.mark.parametrize(("value", "error"), [("x", TypeError), (1.5, TypeError), (True, TypeError), ([2], TypeError), (0, ValueError)])
+def test_what_is_no_number_of_jobs_is_refused_by_name(value, error):
+    with pytest.raises(error, match="n_jobs must be None or an integer other than 0, got"):
+        check_n_jobs(value)
+
+
+def test_a_symmetric_operator_needs_no_adjoint():
+    Q = np.diag([1.0, 2.0, 3.0])
+    loss = ks.Quadratic(LinearOperator((3, 3), matvec=lambda x: Q @ x, dtype=float), np.array([-1.0, -2.0, -9.0]))
+    assert ks.minimize(loss, 1).support == [2]
 
 
 def test_torch_half_precision_is_refused_by_name():

@@ -147,7 +147,7 @@ def test_bad_tables_are_refused_by_column_and_row(case, tmp_path):
 
 
 BAD_OPTIONS = {
-    "k": (("-k", "11"), "-k must be between 1 and the number of features, 10, got 11"),
+    "k": (("-k", "0"), "-k must be at least 1, got 0"),
     "k of words": (("-k", "many"), "argument -k: invalid int value: 'many'"),
     "a column": (("-k", "2", "--nonnegative", "bmi,weight"), "--nonnegative: there is no column 'weight'"),
     "crossing bounds": (("-k", "2", "--lower", "2", "--upper", "age=1"), "the bounds of 'age' leave nothing: at least 2 and at most 1"),

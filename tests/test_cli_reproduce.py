@@ -1,6 +1,7 @@
 """Demo, help, and the paper from one command: stopped, killed, and gone on with."""
 
 import json
+import random
 import re
 import signal
 import subprocess
@@ -30,6 +31,11 @@ def test_demo_leaves_a_table_and_two_pictures(tmp_path):
     judged = re.search(r"auto has the best objective: holds on (\d) of \1 instances\.", done.stdout)
     assert judged
     assert judged[1] == "3" or "cut off by the limit" in done.stdout  # on a busy machine, whose rows are not compared
+    assert "seconds for" in done.stdout
+    assert "all weights" in done.stdout
+    progress = [line for line in done.stderr.splitlines() if "l2-APDCA: objective" in line]
+    assert len(progress) == 3
+    assert all(line.endswith("s for all weights") for line in progress)  # the same seconds as in the table
     pictures = sorted(path.name for path in (tmp_path / "ksparse-demo").iterdir())
     assert pictures == ["portfolio.png", "quality_and_time.png"]
     assert "ksparse-demo" in done.stdout
@@ -42,7 +48,7 @@ def test_help_version_and_no_command(tmp_path):
     for command in ("demo", "reproduce", "regress", "pca", "portfolio"):
         text = ksparse(command, "--help", cwd=tmp_path).stdout
         assert f"Example: ksparse {command}" in text
-        assert "Exit codes: 0 solved, 2 bad input" in text
+        assert "Exit codes: 0 solved, 1 numerical trouble or output cut off, 2 bad input" in text
     assert "COMMAND" in ksparse(cwd=tmp_path, expect=2).stderr
     script = Path(sys.executable).with_name("ksparse")
     assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith("ksparse ")
@@ -147,3 +153,33 @@ def test_reproduce_goes_on_after_being_stopped(how, tmp_path):
     assert len(table) == 150
     assert not table.duplicated(["method", "seed", "repetition"]).any()
     assert [path for path in (tmp_path / "r").rglob("*") if path.name.endswith(".part")] == []
+
+
+def test_reproduce_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
+    """Killed while it starts, among the rows, and while it writes the report; each time the same command goes on."""
+    rng = random.Random(0)
+    command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "--quick", "--out", "r"]
+    out, kept = tmp_path / "r", {}
+    for rows, longest in ((0, 1.5), (1, 0.05), (rng.randrange(20, 100), 0.05), (150, 1.0)):
+        running = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 120
+        while time.monotonic() < end and len(list(out.glob("rows/*.json"))) < rows and running.poll() is None:
+            time.sleep(0.002)
+        time.sleep(longest * rng.random())
+        running.kill()
+        running.wait(timeout=120)
+        found = {path.name: path.read_text() for path in out.glob("rows/*.json")}
+        assert all(json.loads(text) for text in found.values())  # whole
+        assert all(found[name] == text for name, text in kept.items())  # and never done twice
+        for path in out.glob("*.csv"):
+            pd.read_csv(path)
+        kept = found
+    ksparse("reproduce", "pitprops", "--quick", "--out", "r", cwd=tmp_path)
+    assert {name: path.read_text() for name in kept for path in [out / "rows" / name]} == kept
+    table = pd.read_csv(out / "pitprops.csv")
+    assert len(table) == 150
+    assert not table.duplicated(["method", "seed", "repetition"]).any()
+    assert sorted(path.name for path in out.iterdir()) == [
+        "pitprops.csv", "pitprops.png", "pitprops_weights.csv", "report.html", "rows", "run.json",
+    ]  # fmt: skip
+    assert [path for path in out.rglob("*") if path.name.endswith(".part")] == []

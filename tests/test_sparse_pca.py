@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ksparse.estimators import (
-    SparsePCA,
-)
+import ksparse as ks
+from ksparse.components import _Lifted
+from ksparse.estimators import SparsePCA
 
 
 @pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])
@@ -39,11 +39,45 @@ def test_components_are_sparse_and_honest(deflation, nonnegative, rng):
         assert model.explained_variance_[0] >= model.explained_variance_[1] * 0.5
 
 
-def test_hotelling_without_forming_the_matrix(rng, monkeypatch):
-    X = rng.standard_normal((20, 80))
-    formed = SparsePCA(2, k=6, deflation="hotelling").fit(X)
-    monkeypatch.setattr("ksparse.components.FORMED", 10)
-    np.testing.assert_allclose(SparsePCA(2, k=6, deflation="hotelling").fit(X).components_, formed.components_, atol=1e-8)
+def test_hotelling_without_forming_the_matrix(monkeypatch):
+    for seed in range(6):
+        X = np.random.default_rng(seed).standard_normal((20, 12))
+        formed = SparsePCA(4, k=3, deflation="hotelling").fit(X)
+        assert all(result.status is ks.Status.OPTIMAL for result in formed.result_)  # so few supports that all are tried
+        with monkeypatch.context() as patch:
+            patch.setattr("ksparse.components.FORMED", 10)
+            lifted = SparsePCA(4, k=3, deflation="hotelling").fit(X)
+        np.testing.assert_allclose(lifted.components_, formed.components_, atol=1e-8)
+        np.testing.assert_allclose([r.fun for r in lifted.result_], [r.fun for r in formed.result_], rtol=1e-10)
+
+
+def test_what_hotelling_leaves_has_a_factor_of_few_nonzeros(rng):
+    Z = rng.standard_normal((5, 40))
+    rest = _Lifted(Z)
+    left = Z.T @ Z
+    for size in (8, 1, 12):
+        v = np.zeros(40)
+        v[rng.choice(40, size, replace=False)] = rng.standard_normal(size)
+        v /= np.linalg.norm(v)
+        left -= (v @ left @ v) * np.outer(v, v)
+        rest.take(v)
+    F, lift = rest.factor()
+    np.testing.assert_allclose((F.T @ F).toarray(), left + lift * np.eye(40), atol=1e-12 * lift)
+    assert F.nnz <= Z.size + 40 + 8 * 3 + 12 * 4
+    np.testing.assert_allclose(rest.diagonal, np.diag(left), atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hotelling_ends_where_rounding_is_left(seed):
+    X = np.random.default_rng(seed).standard_normal((3, 3))
+    for scale in (False, True):
+        assert SparsePCA(3, 3, deflation="hotelling", scale=scale).fit(X).n_components_ == 2  # three rows differ in two directions
+
+
+@pytest.mark.parametrize("k", [0.1, 2.0, True, None, "3", [1, 2.5], [1, "2"]])
+def test_sizes_that_are_no_integers_are_named(rng, k):
+    with pytest.raises(TypeError, match="k must be an integer"):
+        SparsePCA(2, k=k).fit(rng.standard_normal((10, 4)))
 
 
 def test_hotelling_goes_on_while_variance_is_left():

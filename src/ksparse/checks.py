@@ -14,6 +14,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from ksparse.arrays import Array, Matrix, finite, is_array, like, namespace
 
+LARGEST = 1e100  # of data that is squared, and its squares once more
+SMALLEST = 1e-120  # of the largest entry of such data: of smaller ones nothing is left
+
 
 def check_number(
     value: Any,
@@ -53,6 +56,17 @@ def check_integer(value: Any, name: str, low: int, high: int | None = None) -> i
     return number
 
 
+def check_n_jobs(value: Any) -> int | None:
+    """How many threads or processes: None, or an integer other than 0, below it counted back from all cores."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"n_jobs must be None or an integer other than 0, got {_kind(value)}")
+    if value == 0:
+        raise ValueError("n_jobs must be None or an integer other than 0, got 0")
+    return int(value)
+
+
 def check_callable(value: Any, name: str) -> Callable[..., Any]:
     """Something that can be called."""
     if not callable(value):
@@ -66,8 +80,7 @@ def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) ->
         raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
-    array = value if is_array(value) else np.asarray(value)
-    array = _real(array, name)
+    array = _real(value if is_array(value) else _as_array(value, name), name)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} {'axis' if ndim == 1 else 'axes'}, got shape {tuple(array.shape)}")
     if 0 in tuple(array.shape):
@@ -145,12 +158,52 @@ def check_matrix(value: Any, name: str) -> Matrix:
         if getattr(value, "dtype", None) is not None:
             _real_dtype(np.dtype(value.dtype), name)
         _nonempty(tuple(value.shape), name)
+        if value.shape[0] != value.shape[1]:  # a square one may be symmetric, and its transpose never asked for
+            check_adjoint(value, name)
         return value
     return check_array(value, name, 2)
 
 
+def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0) -> None:
+    """Refuse numbers of more than 1e100 in size, whose squares are near the end of all numbers, or all of less than `least`.
+
+    labels : the names of the columns, for the message.
+    """
+    entries = value.data if scipy.sparse.issparse(value) else np.asarray(value)
+    top = float(max(entries.max(), -entries.min())) if entries.size else 0.0
+    if top > LARGEST:
+        where = ""
+        if len(value.shape) == 2:
+            column = int(np.argmax(abs(value).max(axis=0).toarray() if scipy.sparse.issparse(value) else np.abs(value).max(axis=0)))
+            where = f" in column {column if labels is None else repr(str(labels[column]))}"
+        raise ValueError(f"{name} must hold numbers of at most {LARGEST:g} in size, got {top:g}{where}: use other units")
+    if 0.0 < top < least:
+        raise ValueError(f"{name} must hold a number of at least {least:g} in size, the largest is {top:g}: use other units")
+
+
+def check_adjoint(value: Any, name: str) -> None:
+    """Refuse an operator that has no products with its transpose, by one with 0."""
+    m, n = value.shape
+    try:
+        product = value.T @ np.zeros(m)
+    except Exception as error:  # an operator raises what it likes
+        raise TypeError(
+            f"{name} must offer products with its transpose, {name}.T @ y: {type(value).__name__} raised "
+            f"{type(error).__name__}: {error}; a LinearOperator needs rmatvec"
+        ) from error
+    if tuple(np.shape(product)) != (n,):
+        raise ValueError(f"{name}.T @ y must have shape ({n},), got {tuple(np.shape(product))}")
+
+
 def _is_operator(value: Any) -> bool:
-    return not is_array(value) and not hasattr(value, "__array__") and hasattr(value, "__matmul__") and hasattr(value, "T")
+    return not is_array(value) and not hasattr(value, "__array__") and hasattr(value, "__matmul__") and hasattr(value, "shape")
+
+
+def _as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers whose rows have one length: {error}") from error
 
 
 def _nonempty(shape: tuple[int, ...], name: str) -> None:
@@ -170,7 +223,8 @@ def _real(array: Array, name: str) -> Array:
 
 def _real_dtype(dtype: np.dtype[Any], name: str) -> None:
     if dtype.kind not in "iub" and dtype not in (np.float32, np.float64):
-        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}")
+        advice = {"U": ": it holds text", "S": ": it holds text", "O": ": convert its entries to numbers first"}.get(dtype.kind, "")
+        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{advice}")
 
 
 def _kind(value: Any) -> str:

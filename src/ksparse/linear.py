@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ksparse.checks import check_array, check_bound, check_indices, check_integer, check_matrix, check_number, check_vector
+from ksparse.checks import check_bound, check_indices, check_integer, check_matrix, check_number, check_vector
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.losses import DataFit, Huber, LeastSquares, Logistic, Poisson
 from ksparse.losses.matrix import kind_of
@@ -17,6 +17,7 @@ from ksparse.losses.standardize import Centred
 from ksparse.minimize import minimize
 from ksparse.path import k_path
 from ksparse.result import Result
+from ksparse.scaling import divided, largest, power_of_two, root_mean_square, scaled, shares
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
 
 Vector = np.ndarray[Any, Any]
@@ -76,7 +77,8 @@ class LinearProblem:
     mean: Vector  # taken off the columns
     size: Vector  # what they were divided by
     level: float  # taken off the target
-    unit: float  # what the target was divided by
+    unit: float  # what the target was divided by, and so the coefficients
+    both: float  # what X and the target were divided by besides, which leaves the coefficients as they are
     intercept: bool
     low: Vector  # bounds of the coefficients, exact
     high: Vector
@@ -110,7 +112,7 @@ class LinearProblem:
             self.unit * z[: self.n] / self.size, self.low, self.high
         )  # a bound times a factor over the factor may miss it by a rounding
         coef = np.where(z[: self.n] == 0, 0.0, coef)
-        shift = self.level + (self.unit * float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
+        shift = self.level + (self.unit * self.both * float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
         return LinearFit(coef, shift if self.intercept else 0.0, result)
 
 
@@ -147,31 +149,42 @@ def linear_problem(
     weight = None if sample_weight is None else np.asarray(check_vector(sample_weight, "sample_weight", m), dtype=float)
     low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
     centre = fit_intercept and not scipy.sparse.issparse(X)
-    A, mean, size = _scaled(X, weight, centre=centre, scale=standardize and rest is None)
+    A, mean, size = scaled(X, weight, centre=centre, how="none" if rest is not None else "columns" if standardize else "all")
     own = (
         fit_intercept and loss == "squared" and (centre or not free_intercept)
     )  # the best intercept is the mean, whatever the coefficients
     if fit_intercept and not own and not free_intercept:
         raise MissingPieceError(f"only method='auto' keeps an intercept apart with the {loss} loss: use it, or fit_intercept=False")
     if own and not centre:  # centred as an operator, which leaves it sparse
-        mean = np.asarray(X.T @ _shares(m, weight)).ravel()
+        mean = np.asarray(X.T @ shares(m, weight)).ravel()
         A = Centred(X, mean, 1.0 / size)
     level = float(np.average(np.asarray(y, dtype=float), weights=weight)) if own else 0.0
-    unit = float(_root_mean_square((np.asarray(y, dtype=float) - level)[:, None], _shares(m, weight))[0]) if loss == "squared" else 1.0
-    unit = unit if unit > 0 and rest is None else 1.0  # least squares in any units: neither tiny nor huge
+    target = np.asarray(y, dtype=float) - level
+    unit, both = _units(A, target, weight, loss, rest)
+    A = A if both == 1.0 else divided(A, both)
     free = fit_intercept and not own
     if free:
         ones = np.ones((m, 1))
         A = scipy.sparse.hstack([A, ones], format="csc") if scipy.sparse.issparse(A) else np.hstack([A, ones])
     whole = _bounds_set(low * size / unit, high * size / unit, free) if rest is None else _beside_intercept(rest, n, free, loss)
-    target = (np.asarray(y, dtype=float) - level) / unit
-    ridge: Any = check_number(alpha, "alpha", at_least=0) * (m if weight is None else float(weight.sum()))
+    target = target / unit / both
+    shrunk = 1.0 if standardize and rest is None else float(size[0]) * both  # z is then the coefficients of the columns as they were
+    ridge: Any = check_number(alpha, "alpha", at_least=0) * (m if weight is None else float(weight.sum())) / shrunk / shrunk
     if ridge and free:
         ridge = np.append(np.full(n, ridge), 0.0)
     return LinearProblem(
-        LOSSES[loss](A, target, weight, ridge), whole, n, free, mean, size, level, unit, fit_intercept, low, high,
+        LOSSES[loss](A, target, weight, ridge), whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
         check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
     )  # fmt: skip
+
+
+def _units(A: Any, target: Vector, weight: Vector | None, loss: str, rest: ConvexSet | None) -> tuple[float, float]:
+    """What y is divided by, so that the loss is neither tiny nor huge, and what X and y are, where a C fixes the coefficients' units."""
+    if loss not in ("squared", "huber"):
+        return 1.0, 1.0
+    if rest is None:
+        return float(root_mean_square(target[:, None], shares(len(target), weight))[0]) or 1.0, 1.0
+    return 1.0, power_of_two(max(largest(A), float(np.abs(target).max())))
 
 
 def _bound(value: Any, name: str, n: int) -> Vector:
@@ -197,36 +210,6 @@ def _split(C: ConvexSet | None, low: Vector, high: Vector, n: int) -> tuple[Vect
         j = int(np.argmax(low > high))
         raise ValueError(f"lower must not exceed upper, got {low[j]:g} > {high[j]:g} at index {j}")
     return low, high, rest
-
-
-def _scaled(X: Any, weight: Vector | None, *, centre: bool, scale: bool) -> tuple[Any, Vector, Vector]:
-    """X with columns of root mean square 1, the means that were taken off and the factors; sparse columns stay where they are.
-
-    A mean far from 0 would make the column nearly that of the intercept. What is left of a constant column is rounding: it becomes 0.
-    """
-    share = _shares(X.shape[0], weight)
-    if scipy.sparse.issparse(X):
-        square = np.asarray(X.multiply(X).T @ share, dtype=float).ravel()
-        size = np.where(square > 0, np.sqrt(square), 1.0) if scale else np.ones(X.shape[1])
-        return X @ scipy.sparse.diags_array(1.0 / size), np.zeros(X.shape[1]), size
-    X = np.asarray(check_array(X, "X", 2))
-    mean = share @ X.astype(float) if centre else np.zeros(X.shape[1])
-    Z = X - mean
-    rms = _root_mean_square(Z, share)
-    constant = rms <= 10 * np.finfo(X.dtype).eps * np.abs(mean)
-    size = np.where(constant, 1.0, rms) if scale else np.ones(X.shape[1])
-    return np.where(constant, 0.0, Z / size), mean, size
-
-
-def _shares(m: int, weight: Vector | None) -> Vector:
-    """What each row counts for, in all 1."""
-    return np.full(m, 1.0 / m) if weight is None or not weight.sum() > 0 else weight / weight.sum()
-
-
-def _root_mean_square(Z: Vector, share: Vector) -> Vector:
-    """By column, without overflow or underflow of the squares."""
-    top = np.abs(Z).max(axis=0)
-    return np.asarray(top * np.sqrt(share @ np.square(Z / np.where(top > 0, top, 1.0))))
 
 
 def _bounds_set(low: Vector, high: Vector, free: bool) -> ConvexSet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.arrays import is_array
 from ksparse.checks import check_matrix, check_number, check_vector
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.losses import Loss, MeanVariance
@@ -24,6 +26,9 @@ RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
 ROUNDS = 5  # of the majorised trading cost
 FEW = 500  # so many supports are all tried
 NEWCOMERS = 8  # outsiders tried for each member
+FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see
+FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
+PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
 NEAR = 1e-4  # a trade smaller than this is majorised as if it were this large
 Vector = np.ndarray[Any, Any]
 
@@ -60,10 +65,29 @@ class Portfolio:
             return Simplex() if self.lower == 0.0 else Hyperplane()
         return BudgetBox(1.0, self.lower, self.upper)
 
+    def scaled(self) -> tuple[Portfolio, int]:
+        """The same portfolios asked for in numbers near 1, and e: values are then 2⁻ᵉ times as large, and the weights the same.
+
+        V, r and the cost are divided by powers of 2, which rounds nothing; each row of G is divided by one of its own.
+        """
+        V = np.asarray(self.V, dtype=float) if is_array(self.V) else self.V
+        power = exponent(np.abs(V).max()) if is_array(V) else 0
+        common = max(exponent(self.alpha) + power, exponent(np.abs(self.r).max()), exponent(self.cost))
+        rows = np.array([exponent(np.abs(row).max()) for row in self.G], dtype=int)
+        return replace(
+            self, V=np.ldexp(V, -power) if is_array(V) else V, r=np.ldexp(self.r, -common), cost=math.ldexp(self.cost, -common),
+            alpha=max(math.ldexp(self.alpha, power - common), FAINT), G=np.ldexp(self.G, -rows[:, None]), h=np.ldexp(self.h, -rows),
+        ), common  # fmt: skip
+
     def value(self, x: Vector) -> float:
         """φ with the trading cost."""
         traded = 0.0 if self.held is None else self.cost * float(np.abs(x - self.held).sum())
         return float(self.alpha * (x @ (self.V @ x)) - self.r @ x) + traded
+
+
+def exponent(size: Any) -> int:
+    """e with size = m·2ᵉ, 1 ≤ m < 2; very small for 0, so that it counts for nothing."""
+    return math.frexp(float(size))[1] - 1 if size > 0 else -2_000
 
 
 def portfolio(
@@ -102,20 +126,46 @@ def portfolio(
         rows.append(member)
         right.append(check_number(cap, "group cap"))
     plain = target_return is not None and alpha is None  # the variance alone
+    alpha = 1.0 if plain else RISK_AVERSION if alpha is None else alpha
+    if is_array(V) and exponent(alpha) + exponent(np.abs(V).max()) > 1_000:
+        raise ValueError(f"V must hold numbers of at most {1e300 / alpha:g} beside a risk aversion of {alpha:g}: use other units")
     return Portfolio(
-        V, np.zeros(n) if plain else r, 1.0 if plain else RISK_AVERSION if alpha is None else alpha, 0.0 if long_only else -upper, upper,
+        V, np.zeros(n) if plain else r, alpha, 0.0 if long_only else -upper, upper,
         np.array(rows).reshape(-1, n), np.array(right), None if held is None else np.asarray(check_vector(held, "held", n), dtype=float),
         check_number(cost, "cost", at_least=0),
     )  # fmt: skip
 
 
-def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, **options: Any) -> Result:
-    """The best portfolio of at most k assets, each at least min_weight in size."""
+def looks_like_prices(X: Vector) -> bool:
+    """Whether a table of returns is more likely one of prices: all above 0, of a size of 10 or more, and from row to row nearly the same.
+
+    Returns in percent have losses among them or jump about; what a savings account pays does neither, but is small.
+    """
+    if len(X) < 3 or not (X > 0).all() or np.median(X) < PRICE:
+        return False
+    return bool(np.median(np.abs(np.diff(X, axis=0)) / X[1:]) < STEADY)
+
+
+def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any) -> Result:
+    """The best portfolio of at most k assets, each at least min_weight in size; C : a set instead of budget, bounds and rows.
+
+    `UnboundedError` where the best weights are so large that in floating-point numbers they cannot sum to 1.
+    """
     if check_number(min_weight, "min_weight", at_least=0) > wanted.upper:
         raise InfeasibleError(f"min_weight {min_weight:g} is above max_weight {wanted.upper:g}")
-    if wanted.held is None or wanted.cost == 0.0:
-        return minimize(wanted.loss, k, wanted.C, min_nonzero=min_weight, **options)
-    return _with_trading(wanted, k, min_weight, options)
+    near, power = wanted.scaled()
+    if C is not None or wanted.held is None or wanted.cost == 0.0:
+        found = minimize(near.loss, k, near.C if C is None else C, min_nonzero=min_weight, **options)
+    else:
+        found = _with_trading(near, k, min_weight, options)
+    if C is None and found.status is not Status.UNBOUNDED and not found.maxcv <= FEASIBLE:
+        raise UnboundedError(
+            "some portfolio has hardly any risk and as much return as one likes: bound the weights, or weigh the risk more"
+        )
+    x = np.asarray(found.x, dtype=float)
+    fun = wanted.value(x) if C is None else wanted.loss.value(x)
+    rows = [row | {"fun": np.ldexp(row["fun"], power)} if "fun" in row else row for row in found.outcomes]
+    return replace(found, fun=fun, trace=replace(found.trace, F=np.ldexp(found.trace.F, power)), outcomes=rows)
 
 
 def _with_trading(wanted: Portfolio, k: int, floor: float, options: dict[str, Any]) -> Result:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import validate_data
 
-from ksparse.checks import check_integer, check_number
-from ksparse.portfolio import portfolio, solve_portfolio
+from ksparse.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
+from ksparse.errors import UnboundedError
+from ksparse.estimators.base import warn, warn_of_limit
+from ksparse.estimators.portfolio import NO_RISK
+from ksparse.portfolio import looks_like_prices, portfolio, solve_portfolio
 from ksparse.result import Status
 
 try:
@@ -87,6 +88,7 @@ class SparseMeanRisk(BaseOptimization):
         """Find the weights from returns X; y goes to the prior."""
         routed = process_routing(self, "fit", **fit_params)
         validate_data(self, X, skip_check_array=True)
+        self._look_at(X)
         self.prior_estimator_ = check_estimator(self.prior_estimator, default=EmpiricalPrior(), check_type=BasePrior)
         self.prior_estimator_.fit(X, y, **routed.prior_estimator.fit)
         found = self.prior_estimator_.return_distribution_
@@ -100,6 +102,17 @@ class SparseMeanRisk(BaseOptimization):
         self.weights_ = weights
         return self
 
+    def _look_at(self, X: Any) -> None:
+        """Returns of a usable size, and no prices; a prior may know more than X, so what is not a table of numbers passes."""
+        try:
+            returns = np.asarray(X, dtype=float)
+        except (TypeError, ValueError):
+            return
+        if returns.ndim == 2 and np.isfinite(returns).any():
+            check_size(np.where(np.isfinite(returns), returns, 0.0), "X", getattr(self, "feature_names_in_", None), least=SMALLEST)
+            if looks_like_prices(returns):
+                warn("SparseMeanRisk: X looks like prices, all positive and steady; it must hold returns, see skfolio's prices_to_returns")
+
     def _weights(self, V: Any, mu: Any, held: Any) -> Any:
         cost = check_number(self.transaction_costs, "transaction_costs", at_least=0)
         variance_alone = self.risk_aversion is None and self.min_return is None
@@ -107,12 +120,14 @@ class SparseMeanRisk(BaseOptimization):
             V, np.zeros_like(mu) if variance_alone else mu, risk_aversion=1.0 if variance_alone else self.risk_aversion,
             target_return=self.min_return, long_only=self.long_only, max_weight=self.max_weight, held=held, cost=cost,
         )  # fmt: skip
-        self.result_ = solve_portfolio(
-            wanted, min(check_integer(self.k, "k", 1), len(mu)), min_weight=self.min_weight, n_restarts=self.n_restarts,
-            n_jobs=self.n_jobs, random_state=self.random_state, max_time=self.max_time,
-        )  # fmt: skip
+        try:
+            self.result_ = solve_portfolio(
+                wanted, min(check_integer(self.k, "k", 1), len(mu)), min_weight=self.min_weight, n_restarts=self.n_restarts,
+                n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
+            )  # fmt: skip
+        except UnboundedError:
+            raise ValueError(NO_RISK) from None
         if self.result_.status is Status.UNBOUNDED:
-            raise ValueError("some portfolio has no risk and as much return as one likes: use long_only, or max_weight")
-        if not self.result_.status.good:
-            warnings.warn(f"SparseMeanRisk: {self.result_.message}", ConvergenceWarning, stacklevel=3)
+            raise ValueError(NO_RISK)
+        warn_of_limit(self.result_, type(self).__name__)
         return self.result_.x

@@ -13,7 +13,9 @@ from ksparse.cli.tables import UNNAMED, choose
 if TYPE_CHECKING:
     import pandas as pd
 
-NAMES = ("date", "day", "time", "timestamp", "week", "month", "year", "period")
+SURE = ("date", "dates", "datetime", "timestamp")  # words in the name of a column that cannot be an asset
+LIKELY = (*SURE, "day", "time", "week", "month", "year", "period")  # DAY is a ticker too: the cells decide
+HINT = "if these are no dates, name another column with --dates"
 
 
 def split_dates(table: pd.DataFrame, named: str | None) -> tuple[list[str] | None, pd.DataFrame]:
@@ -27,12 +29,20 @@ def split_dates(table: pd.DataFrame, named: str | None) -> tuple[list[str] | Non
         column = choose(table, named, "--dates")[0]
     else:
         column = _guess(table)
+    rest = table if column is None else table.drop(columns=column)
+    if len(rest.columns) and str(rest.columns[0]).startswith(UNNAMED):  # a saved row index: not dates, and no asset either
+        rest = rest.drop(columns=rest.columns[0])
     if column is None:
-        return None, table
-    text, dates = [str(value) for value in table[column]], parse(table[column])
-    rest = table.drop(columns=column)
-    if column.startswith(UNNAMED) and dates.isna().any():  # a saved row index: not dates, and no asset either
         return None, rest
+    text = [str(value) for value in table[column]]
+    _check_order(parse(table[column]), text, column)
+    return text, rest
+
+
+def _check_order(dates: pd.Series, text: list[str], column: str) -> None:
+    """Refuse cells that are no dates, dates that repeat, and dates that run back."""
+    import pandas as pd
+
     if dates.isna().any():
         row = int(dates.isna().to_numpy().argmax())
         raise InputError(f"column {column!r} should hold dates: row {row + 1} holds {text[row]!r}; name another with --dates")
@@ -40,35 +50,45 @@ def split_dates(table: pd.DataFrame, named: str | None) -> tuple[list[str] | Non
     if repeated.any():
         row = int(repeated.argmax())
         first = int((dates == dates.iloc[row]).to_numpy().argmax())
-        raise InputError(f"the date {text[row]} stands twice in column {column!r}, in rows {first + 1} and {row + 1}")
+        raise InputError(f"the date {text[row]} stands twice in column {column!r}, in rows {first + 1} and {row + 1}; {HINT}")
     back = np.flatnonzero(~(dates.diff().iloc[1:] > pd.Timedelta(0)).to_numpy())
     if back.size:
         row = int(back[0]) + 1
-        raise InputError(f"the dates in column {column!r} must ascend: row {row + 1} ({text[row]}) comes after row {row} ({text[row - 1]})")
-    return text, rest
+        order = f"row {row + 1} ({text[row]}) comes after row {row} ({text[row - 1]})"
+        raise InputError(f"the dates in column {column!r} must ascend: {order}; {HINT}")
 
 
 def _guess(table: pd.DataFrame) -> str | None:
-    """The column that is dates by its name, or the first one if it is text, has no heading, or holds whole numbers that are dates."""
-    for name in table.columns:
-        words = name.lower().replace("_", " ").replace("-", " ").split()
-        if any(word in NAMES or word.rstrip("s") in NAMES for word in words):
-            return str(name)
+    """The first column if it has no heading and holds dates; one that name and cells call dates; the first if its cells may be."""
     first = str(table.columns[0])
-    column = table[first]
-    if first.startswith(UNNAMED) or column.dtype.kind == "M":
+    if first.startswith(UNNAMED) and not parse(table[first]).isna().any():
         return first
+    for name in map(str, table.columns):
+        words = name.lower().replace("_", " ").replace("-", " ").split()
+        if any(word in LIKELY or word.rstrip("s") in LIKELY for word in words) and (
+            any(word in SURE for word in words) or _may_be_dates(table[name])
+        ):
+            return name
+    return first if not first.startswith(UNNAMED) and _may_be_dates(table[first]) else None
+
+
+def _may_be_dates(column: pd.Series) -> bool:
+    """Whether the cells are dates, texts that are no numbers, or ascending whole numbers that read as dates."""
+    if column.dtype.kind == "M":
+        return True
     if column.dtype.kind in "OU" or str(column.dtype).startswith(("str", "string", "category")):
-        return None if _like_number(column.iloc[0]) else first
-    if column.dtype.kind in "iu" and not parse(column).isna().any() and (np.diff(column.to_numpy()) > 0).all():
-        return first
-    return None
+        return not _like_number(column.iloc[0])
+    return bool(column.dtype.kind in "iu" and not parse(column).isna().any() and (np.diff(column.to_numpy()) > 0).all())
 
 
 def parse(column: pd.Series) -> pd.Series:
     """Dates of any common kind, in UTC; NaT where a cell is none."""
     import pandas as pd
 
+    if column.dtype.kind == "f" and np.isfinite(column).all() and (column % 1 == 0).all() and (column.abs() < 1e9).all():
+        column = column.astype(np.int64)  # 20200102.0
+    if column.dtype.kind in "fbc":  # a price is no date, though it could be nanoseconds since 1970
+        return pd.Series(pd.NaT, index=column.index)
     if column.dtype.kind in "iu":
         lengths = column.astype(str).str.len()
         form = "%Y%m%d" if (lengths == 8).all() else "%Y" if (lengths == 4).all() and column.between(1800, 2200).all() else None

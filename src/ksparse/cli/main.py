@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import ksparse
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
 from ksparse.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, InputError
@@ -72,7 +74,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(_with_negative_numbers(sys.argv[1:] if argv is None else argv))
     output = Output(as_json=options.json, quiet=options.quiet, force=options.force)
     try:
-        code = int(COMMANDS[options.command].run(options, output))
+        with np.errstate(all="ignore"):  # an answer is judged by its own values, not by a warning on the screen
+            code = int(COMMANDS[options.command].run(options, output))
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader has seen enough; files are written before anything is printed
@@ -82,6 +85,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _fail(output, "infeasible", error, NO_SOLUTION)
     except UnboundedError as error:
         return _fail(output, "unbounded", error, NO_SOLUTION)
+    except (np.linalg.LinAlgError, ArithmeticError) as error:
+        return _fail(output, "numerical trouble", error, FAILED)
     except (InputError, ValueError, TypeError, OSError) as error:  # the library's own checks name their argument
         return _fail(output, "error", error, BAD_INPUT)
     except KeyboardInterrupt:

@@ -20,6 +20,8 @@ from ksparse.atomic import probe, write_atomically
 from ksparse.cli.exits import InputError
 from ksparse.result import Result
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a text begins that a spreadsheet would run
+
 
 def prepare_streams() -> None:
     """Streams that can take any text: a closed one swallows it, a narrow encoding gets '?' for what it lacks."""
@@ -76,11 +78,11 @@ class Output:
             print(json.dumps(plain(answer), indent=2))
 
     def write_csv(self, path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """A CSV file, whole or not at all; numbers in full."""
+        """A CSV file, whole or not at all; numbers in full, and no text that a spreadsheet would take for a formula."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(headings)
-        writer.writerows([[repr(float(cell)) if isinstance(cell, float) else cell for cell in row] for row in rows])
+        writer.writerows([[repr(float(cell)) if isinstance(cell, float) else harmless(cell) for cell in row] for row in rows])
         self.write(path, text.getvalue())
 
     def write(self, path: Path, content: str | bytes) -> None:
@@ -89,6 +91,17 @@ class Output:
             write_atomically(path, content, replace=self.force)
         except FileExistsError:
             raise InputError(f"{path} came into being while the command ran: it is left alone, give another name or --force") from None
+
+
+def harmless(cell: Any) -> Any:
+    """A cell whose text, such as `=cmd()`, would run in a spreadsheet, behind an apostrophe; numbers, also as text, stay as they are."""
+    if not isinstance(cell, str) or not cell.startswith(FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def facts(result: Result) -> dict[str, Any]:

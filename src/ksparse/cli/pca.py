@@ -9,7 +9,7 @@ import numpy as np
 
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
-from ksparse.cli.tables import choose, numbers, read_table, refuse_unnamed
+from ksparse.cli.tables import at_most, dropped, numbers, read_table, refuse_unnamed
 from ksparse.components import sparse_components
 
 HELP = "principal components with at most k nonzero loadings each"
@@ -31,12 +31,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
     table = read_table(options.file)
-    table = refuse_unnamed(table.drop(columns=choose(table, options.drop, "--drop")))
+    table = refuse_unnamed(dropped(table, options.drop, options.file))
     names, X = list(table.columns), numbers(table)
     if len(X) < 3:
         raise InputError(f"{options.file} has {len(X)} rows, too few for components: at least 3 are needed")
-    if not 1 <= options.k <= len(names):
-        raise InputError(f"-k must be between 1 and the number of columns, {len(names)}, got {options.k}")
+    k = at_most(options.k, len(names), "column", output.say)
     most = min(len(X) - 1, len(names))
     if not 1 <= options.components <= most:
         raise InputError(f"--components must be between 1 and {most}, got {options.components}")
@@ -45,9 +44,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise InputError(f"every column of {options.file} is constant: there is no variance to explain")
     if flat.size and not options.no_scale:
         raise InputError(f"column {names[flat[0]]!r} is constant and has no correlation: leave it out with --drop, or use --no-scale")
-    found = sparse_components(
-        X, options.k, options.components, scale=not options.no_scale, max_time=options.limit, random_state=options.seed
-    )
+    found = sparse_components(X, k, options.components, scale=not options.no_scale, max_time=options.limit, random_state=options.seed)
     shares = found.variance / found.total
     orders = [[int(j) for j in np.argsort(-np.abs(row), kind="stable") if row[j] != 0] for row in found.loadings]
     if options.out is not None:  # before anything is printed: trouble on the screen does not lose the answer

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.checks import SMALLEST, check_size
 from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
-from ksparse.cli.tables import choose, numbers, read_table
+from ksparse.cli.tables import at_most, dropped, numbers, read_table
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.portfolio import RISK_AVERSION, portfolio, solve_portfolio
+from ksparse.portfolio import RISK_AVERSION, looks_like_prices, portfolio, solve_portfolio
 from ksparse.result import Status
 
 HELP = "a portfolio of at most k assets from prices"
@@ -48,14 +49,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise InputError(f"--min-weight must be >= 0 and finite, got {options.min_weight:g}")
     if options.max_weight is not None and options.min_weight > options.max_weight:
         raise InfeasibleError(f"--min-weight {options.min_weight:g} is above --max-weight {options.max_weight:g}")
-    assets = _assets(options)
-    if not 1 <= options.k <= len(assets.names):
-        raise InputError(f"-k must be between 1 and the number of assets, {len(assets.names)}, got {options.k}")
+    assets = _assets(options, output)
+    k = at_most(options.k, len(assets.names), "asset", output.say)
     wanted = portfolio(
         assets.V, assets.r, risk_aversion=options.risk_aversion, target_return=options.target_return, long_only=options.long_only,
         max_weight=options.max_weight,
     )  # fmt: skip
-    result = solve_portfolio(wanted, options.k, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed)
+    result = solve_portfolio(wanted, k, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed)
     if result.status is Status.UNBOUNDED:
         raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")
     x = np.asarray(result.x)
@@ -79,9 +79,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return exit_code(result.status)
 
 
-def _assets(options: argparse.Namespace) -> Assets:
+def _assets(options: argparse.Namespace, output: Output) -> Assets:
     table = read_table(options.file)
-    table = table.drop(columns=choose(table, options.drop, "--drop"))
+    table = dropped(table, options.drop, options.file)
     dates, table = split_dates(table, options.dates)
     if table.columns.empty:
         raise InputError(f"{options.file} has no column of prices")
@@ -90,7 +90,12 @@ def _assets(options: argparse.Namespace) -> Assets:
     if len(values) < needed:
         what = "returns" if options.returns else "prices"
         raise InputError(f"{options.file} has {len(values)} rows of {what}, too few for a covariance: at least {needed} are needed")
+    if options.returns and looks_like_prices(values):
+        output.aside.print(
+            "ksparse: note: the table looks like prices; without --returns it is read as such", highlight=False, markup=False
+        )
     if options.returns:
+        check_size(values, f"{options.file}", table.columns, least=SMALLEST)
         return Assets.from_returns(values, list(table.columns))
     low = np.argwhere(values <= 0)
     if low.size:
@@ -99,4 +104,5 @@ def _assets(options: argparse.Namespace) -> Assets:
         held = f"column {table.columns[column]!r} holds {values[row, column]:g} in {place}"
         raise InputError(f"prices must be > 0: {held}; for a table of returns add --returns")
     returns: Any = values[1:] / values[:-1] - 1.0
+    check_size(returns, f"the returns of {options.file}", table.columns)
     return Assets.from_returns(returns, list(table.columns))

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.checks import SMALLEST, check_size
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
-from ksparse.cli.tables import choose, numbers, read_table, refuse_unnamed
+from ksparse.cli.tables import at_most, choose, dropped, numbers, read_table, refuse_unnamed
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.linear import LOSSES, LinearFit, linear_problem
 from ksparse.result import Status
@@ -42,23 +43,22 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.claim(options.out)
     table = read_table(options.file)
     (name,) = choose(table, options.target, "--target")[:1] or [""]
-    table = table.drop(columns=choose(table, options.drop, "--drop"))
+    table = dropped(table, options.drop, options.file)
     if name not in table.columns:
         raise InputError(f"--drop: {name!r} is the target")
     target, features = table[[name]], refuse_unnamed(table.drop(columns=name))
     names = list(features.columns)
     if not names:
         raise InputError(f"{options.file} has no column beside the target")
-    if not 1 <= options.k <= len(names):
-        raise InputError(f"-k must be between 1 and the number of features, {len(names)}, got {options.k}")
+    k = at_most(options.k, len(names), "feature", output.say)
+    if len(table) < k + 2:
+        raise InputError(f"{options.file} has {len(table)} rows, too few to fit {k} coefficients: at least {k + 2} are needed")
     lower, upper = _bounds(options, features)
     y, classes = _target(target[name], options.loss)
     X = numbers(features)
-    if len(X) < options.k + 2:
-        raise InputError(f"{options.file} has {len(X)} rows, too few to fit {options.k} coefficients: at least {options.k + 2} are needed")
     forced = [names.index(name) for name in choose(features, options.forced_in, "--forced-in")]
     problem = linear_problem(X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced)
-    fit = problem.minimize(options.k, max_time=options.limit, random_state=options.seed)
+    fit = problem.minimize(k, max_time=options.limit, random_state=options.seed)
     if fit.result.status is Status.UNBOUNDED:
         raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
     _tell(fit, X, y, names, classes, options, output)
@@ -106,6 +106,7 @@ def _target(column: Any, loss: str) -> tuple[Any, list[str]]:
     advice = "a row without a target cannot be used"
     if loss != "logistic":
         y = numbers(column.to_frame(), advice)[:, 0]
+        check_size(y, f"column {column.name!r}", least=SMALLEST)
         if loss == "poisson" and y.min() < 0:
             raise InputError(f"column {column.name!r} must hold counts for --loss poisson: row {int(y.argmin()) + 1} holds {y.min():g}")
         if np.ptp(y) == 0:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ksparse.checks import LARGEST
 from ksparse.cli.exits import InputError
 
 if TYPE_CHECKING:
@@ -124,6 +126,23 @@ def choose(table: pd.DataFrame, text: str, option: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def dropped(table: pd.DataFrame, text: str, path: Path) -> pd.DataFrame:
+    """The table without the columns that --drop names; some must be left."""
+    left = table.drop(columns=choose(table, text, "--drop"))
+    if left.columns.empty:
+        raise InputError(f"--drop leaves no column of {path}")
+    return left
+
+
+def at_most(k: int, n: int, what: str, say: Callable[[str], None]) -> int:
+    """-k, which must be at least 1; more than there are is no restriction, which is said."""
+    if k < 1:
+        raise InputError(f"-k must be at least 1, got {k}")
+    if k > n:
+        say(f"note: -k {k} is no restriction, there {'is' if n == 1 else 'are'} {n} {what}{'' if n == 1 else 's'}")
+    return min(k, n)
+
+
 def numbers(table: pd.DataFrame, advice: str = "fill or remove them, or leave the column out with --drop") -> np.ndarray[Any, Any]:
     """The cells as float64; text, missing values and infinities are refused by column and row (the first below the header is row 1)."""
     import pandas as pd
@@ -149,4 +168,8 @@ def numbers(table: pd.DataFrame, advice: str = "fill or remove them, or leave th
     if not np.isfinite(values).all():
         row, place = (int(i[0]) for i in np.nonzero(~np.isfinite(values)))
         raise InputError(f"column {table.columns[place]!r} is infinite in row {row + 1}")
+    if values.size and max(values.max(), -values.min()) > LARGEST:
+        row, place = (int(i[0]) for i in np.nonzero(np.abs(values) > LARGEST))
+        held = f"{values[row, place]:g} in row {row + 1}"
+        raise InputError(f"column {table.columns[place]!r} holds {held}: numbers up to {LARGEST:g} in size can be used; take other units")
     return values

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import numbers
+import sys
 import warnings
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ksparse.checks import check_integer
+from ksparse.checks import SMALLEST, check_integer, check_n_jobs, check_size
 from ksparse.estimators.callbacks import CallbackSupportMixin
 from ksparse.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.result import Result, Status
 
 Vector = np.ndarray[Any, Any]
+OURS = ("ksparse", "sklearn", "skfolio", "joblib")  # whose lines no warning should point at
 
 
 def positions(given: Any, name: str, n: int, names: Any) -> Vector:
@@ -47,7 +50,40 @@ def positions(given: Any, name: str, n: int, names: Any) -> Vector:
 def warn_of_limit(result: Result, what: str) -> None:
     """A ConvergenceWarning where a limit cut the search short."""
     if not result.status.good:
-        warnings.warn(f"{what}: {result.message}", ConvergenceWarning, stacklevel=3)
+        warn(f"{what}: {result.message}", ConvergenceWarning)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points at the user's own line: the first frame outside this library and those that call it for the user."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def validated(estimator: Any, X: Any, *, reset: bool = True, **how: Any) -> Any:
+    """X as scikit-learn validates it; where it holds text, the error names X."""
+    try:
+        return validate_data(estimator, X, dtype=np.float64, reset=reset, **how)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(f"X must hold numbers, but it holds text: {error}") from error
+
+
+def numeric(value: Any, name: str) -> Any:
+    """The value as it is, unless it holds text or times: scikit-learn's errors would not name it."""
+    if value is None or scipy.sparse.issparse(value):
+        return value
+    try:
+        entries = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers: {error}") from error
+    if entries.dtype.kind in "mM":
+        raise TypeError(f"{name} must hold numbers, but it holds dates or times")
+    if entries.dtype.kind in "US" or (entries.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in entries.flat)):
+        raise TypeError(f"{name} must hold numbers, but it holds text")
+    return value
 
 
 class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
@@ -55,10 +91,15 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     _losses: ClassVar[tuple[str, ...]]
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> tuple[Any, Any, Any]:
-        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, **how)
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
+        check_n_jobs(self.n_jobs)
+        X, y = validated(self, X, y=numeric(y, "y") if y_numeric else y, accept_sparse=["csr", "csc"], y_numeric=y_numeric)
+        check_size(X, "X", getattr(self, "feature_names_in_", None))
+        if y_numeric:
+            check_size(y, "y", least=SMALLEST)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = _check_sample_weight(numeric(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True)
+            check_size(sample_weight, "sample_weight")
             if not sample_weight.any():
                 raise ValueError("sample_weight must have at least one positive entry")
         return X, y, sample_weight
@@ -96,7 +137,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _score_of(self, X: Any) -> Any:
         """X·coef + intercept."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validated(self, X, accept_sparse="csr", reset=False)
         return X @ self.coef_.T + self.intercept_
 
     def _get_support_mask(self) -> Vector:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ksparse.checks import check_integer
+from ksparse.checks import check_integer, check_n_jobs, check_size
 from ksparse.components import DEFLATIONS, sparse_components
-from ksparse.estimators.base import warn_of_limit
+from ksparse.estimators.base import validated, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 
 
@@ -63,7 +64,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
         """Find the components; y is ignored."""
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = validated(self, X, ensure_min_samples=2)
+        check_size(X, "X", getattr(self, "feature_names_in_", None))
+        check_n_jobs(self.n_jobs)
         if self.deflation not in DEFLATIONS:
             raise ValueError(f"deflation must be one of {', '.join(DEFLATIONS)}, got {self.deflation!r}")
         most = min(X.shape)
@@ -93,7 +96,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
         """The scores of the components."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, reset=False)
         return np.asarray(((X - self.mean_) / self.scale_) @ self.components_.T)
 
     def inverse_transform(self, X: Any) -> np.ndarray[Any, Any]:
@@ -104,6 +107,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
 
 def _clipped(k: Any, n: int) -> Any:
     """k for every component; more loadings than features is no restriction."""
-    if isinstance(k, numbers.Integral):
+    if isinstance(k, numbers.Number | str) or not isinstance(k, Iterable):
         return min(check_integer(k, "k", 1), n)
     return [min(check_integer(size, "k", 1), n) for size in k]

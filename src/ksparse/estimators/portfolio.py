@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ksparse.checks import check_integer, check_number
+from ksparse.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.datasets import Assets
-from ksparse.estimators.base import positions, warn_of_limit
+from ksparse.errors import UnboundedError
+from ksparse.estimators.base import numeric, positions, validated, warn, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.losses import LeastSquares
 from ksparse.minimize import minimize
-from ksparse.portfolio import portfolio, solve_portfolio
+from ksparse.portfolio import looks_like_prices, portfolio, solve_portfolio
 from ksparse.result import Result, Status
 
 Vector = np.ndarray[Any, Any]
+NO_RISK = "some portfolio has no risk and as much return as one likes: use long_only, or max_weight"
 
 
 class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
@@ -84,10 +86,14 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePortfolio:
         """Find the weights from returns X; with y, those that track its returns."""
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = validated(self, X, ensure_min_samples=2)
         n = X.shape[1]
         k = min(check_integer(self.k, "k", 1), n)
         names = getattr(self, "feature_names_in_", None)
+        check_size(X, "X", names, least=SMALLEST)
+        check_n_jobs(self.n_jobs)
+        if looks_like_prices(X):
+            warn("SparsePortfolio: X looks like prices, all positive and steady; it must hold returns, prices[1:] / prices[:-1] - 1")
         assets = Assets.from_returns(X, [] if names is None else list(names))
         held = self._held(n, names)
         task = Task(self, X, y)
@@ -98,9 +104,12 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
             "max_time": self.max_time,
         }
         options |= {"verbose": self.verbose, "callback": task.callback}
-        result = self._track(X, y, k, n, names, options) if y is not None else self._balance(assets, k, n, names, held, options)
+        try:
+            result = self._track(X, y, k, n, names, options) if y is not None else self._balance(assets, k, n, names, held, options)
+        except UnboundedError:
+            raise ValueError(NO_RISK) from None
         if result.status is Status.UNBOUNDED or (result.status is Status.NUMERICAL_TROUBLE and not result.maxcv <= 1e-6):
-            raise ValueError("some portfolio has no risk and as much return as one likes: use long_only, or max_weight")
+            raise ValueError(NO_RISK)
         warn_of_limit(result, type(self).__name__)
         self.weights_, self.result_ = np.asarray(result.x, dtype=float), result
         self.mean_return_, self.variance_ = float(assets.r @ self.weights_), float(self.weights_ @ assets.V @ self.weights_)
@@ -117,12 +126,12 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         )  # fmt: skip
         if self.C is not None:
             self._refuse_beside_set()
-            return minimize(wanted.loss, k, self.C, min_nonzero=self.min_weight, **options)
-        return solve_portfolio(wanted, k, min_weight=self.min_weight, **options)
+        return solve_portfolio(wanted, k, min_weight=self.min_weight, C=self.C, **options)
 
     def _track(self, X: Vector, y: Any, k: int, n: int, names: Any, options: dict[str, Any]) -> Result:
         """The portfolio whose returns are closest to those of an index."""
         y = check_vector_of(y, X.shape[0])
+        check_size(y, "y")
         for option in ("risk_aversion", "target_return", "previous_weights"):
             if getattr(self, option) is not None:
                 raise ValueError(f"{option} has no meaning when an index is tracked: fit without y, or leave it out")
@@ -188,7 +197,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     def predict(self, X: Any) -> Vector:
         """The returns of the portfolio over the rows of X."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, reset=False)
         return np.asarray(X @ self.weights_)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -202,7 +211,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
 
 def check_vector_of(y: Any, rows: int) -> Vector:
     """y as a finite vector with one entry per row."""
-    y = np.array(column_or_1d(y, warn=True), dtype=float)
+    y = np.array(column_or_1d(numeric(y, "y"), warn=True), dtype=float)
     if len(y) != rows:
         raise ValueError(f"y must hold one return per row of X, {rows}, got {len(y)}")
     if not np.isfinite(y).all():

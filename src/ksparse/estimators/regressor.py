@@ -11,6 +11,7 @@ from ksparse.estimators.base import SparseLinear
 from ksparse.estimators.callbacks import Task, with_callbacks
 
 LOSSES = ("squared", "huber", "poisson")
+MOST = 1e15  # counts beyond are no longer whole numbers
 
 
 class SparseRegressor(RegressorMixin, SparseLinear):
@@ -101,5 +102,7 @@ def require_loss(loss: str, allowed: tuple[str, ...], y: Any) -> None:
         raise ValueError(f"loss must be one of {', '.join(allowed)}, got {loss!r}")
     if loss == "poisson" and np.min(y) < 0:
         raise ValueError(f"y must hold counts >= 0 for the poisson loss, got {np.min(y):g}")
+    if loss == "poisson" and np.max(y) > MOST:
+        raise ValueError(f"y must hold counts up to {MOST:g} for the poisson loss, got {np.max(y):g}: use other units")
     if loss == "poisson" and np.max(y) == 0:
         raise ValueError("y is 0 in every row: the poisson loss then has no minimum")
