@@ -1,0 +1,171 @@
+"""The fuzzer's judge: everything an answer claims, held against the raw data and the twin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .region import FEASIBLE
+
+FORBIDDEN = (
+    "crash", "nan", "infeasible_success", "over_k", "wrong_fun", "wrong_field", "disobeyed", "false_optimal", "false_swap", "false_unbounded",
+    "false_infeasible", "missed_unbounded", "warning", "printed", "slow", "hung", "mutated", "irreproducible",
+)  # fmt: skip
+COUNTED = ("suboptimal", "gave_up")  # at most one in a thousand
+SLOW = 20.0  # seconds
+NEIGHBOURS = 1000  # so many exchanges are solved to test a claim of swap-optimality
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong, in one word and in a sentence."""
+
+    name: str
+    text: str
+
+
+def judge_point(problem, result, k):
+    """What the numbers of a result say by themselves."""
+    x, phi, precision = np.asarray(result.x, dtype=float), problem.phi, problem.phi.precision
+    if x.shape != (phi.n,):
+        return [Verdict("wrong_field", f"x has shape {x.shape}, there are {phi.n} variables")]
+    if not np.isfinite(x).all() or (result.success and not np.isfinite(result.fun)) or np.isnan(result.fun):
+        return [Verdict("nan", f"x = {x}, fun = {result.fun}, status {result.status.name}")]
+    found = []
+    if k is not None and np.count_nonzero(x) > k:
+        found.append(Verdict("over_k", f"{np.count_nonzero(x)} nonzeros, k = {k}"))
+    excess = problem.region.excess(x)
+    limits = result.status.name in ("ITERATION_LIMIT", "TIME_LIMIT", "CALLBACK_STOP", "INTERRUPTED")
+    if (result.success or limits) and excess > FEASIBLE[precision]:
+        found.append(Verdict("infeasible_success", f"outside C by {excess:.3g} of its size, status {result.status.name}"))
+    found += _judge_fields(problem, result, x)
+    if result.success:
+        found += _judge_options(problem, x)
+    return found
+
+
+def _judge_fields(problem, result, x):
+    """fun is φ(x), success follows the status, the support is that of x."""
+    found = []
+    value, slack = _value(problem, x), 1e-6 if problem.phi.precision == "float64" else 1e-3
+    error = abs(result.fun - value)
+    least = 1e-300 if problem.phi.precision == "float64" else 1e-36  # below that numbers lose their digits
+    if np.isfinite(float(value)) and error > slack * abs(value) + 10 * problem.phi.rounding(x) + least:
+        found.append(Verdict("wrong_fun", f"fun = {result.fun!r}, but φ(x) = {float(value)!r}"))
+    if result.success and not result.status.good:
+        found.append(Verdict("wrong_field", f"success with status {result.status.name}"))
+    if not np.array_equal(np.sort(np.asarray(result.support)), np.flatnonzero(x)):
+        found.append(Verdict("wrong_field", f"support {result.support}, nonzeros at {np.flatnonzero(x)}"))
+    if result.success and not (np.isfinite(result.maxcv) and np.isfinite(result.residual) and np.isfinite(result.elapsed)):
+        found.append(Verdict("wrong_field", f"maxcv {result.maxcv}, residual {result.residual}, elapsed {result.elapsed}"))
+    single = np.asarray(result.x).dtype == np.float32
+    if single != problem.case.single and not problem.case.loss.startswith("Custom"):
+        found.append(Verdict("wrong_field", f"x has dtype {np.asarray(result.x).dtype} for data of {problem.phi.precision}"))
+    return found
+
+
+def _judge_options(problem, x):
+    """Variables forced in or out, and the least size of a nonzero."""
+    found, inside = [], set(problem.forced_in) | set(np.flatnonzero(x).tolist())
+    if len(inside) > problem.case.k and not problem.penalty:
+        found.append(Verdict("disobeyed", f"no seat left for forced_in = {problem.forced_in}"))
+    if any(x[j] != 0 for j in problem.forced_out):
+        found.append(Verdict("disobeyed", f"forced_out = {problem.forced_out} has a nonzero"))
+    small = (x != 0) & (np.abs(x) < problem.floor * (1 - FEASIBLE[problem.phi.precision]))
+    if small.any():
+        found.append(Verdict("disobeyed", f"min_nonzero = {problem.floor}, but a nonzero has size {np.abs(x[small]).min()}"))
+    return found
+
+
+def _value(problem, x):
+    value = problem.phi.value(x)
+    return value if problem.penalty is None else value + problem.penalty(x)
+
+
+def judge_claims(problem, result, k):
+    """What the status claims, against the twin."""
+    status, twin = result.status.name, problem.twin(k)
+    x = np.asarray(result.x, dtype=float)
+    if status == "UNBOUNDED":
+        return _judge_unbounded(problem, twin)
+    if problem.early or result.method != "auto" or problem.penalty is not None:
+        return []
+    if problem.case.enumerable:
+        best, answers = twin.best()
+        if best is not None and best.status == "unbounded":
+            name = "missed_unbounded" if result.success else "gave_up"
+            return [Verdict(name, f"φ falls without end, status {status}, fun {result.fun!r}")] if _sure(problem) else []
+        if not result.success:
+            return [] if best is None else [Verdict("gave_up", f"status {status}, success False; {_better(problem, best)} is feasible")]
+        if best is None or (problem.phi.convex and problem.region.holds(x) and better(problem, best.x, x, claim=False)):
+            return [Verdict("fuzzer", f"the twin has nothing as good as fun = {result.fun!r}, status {status}")] if problem.phi.convex else []
+        if better(problem, x, best.x, claim=True) and status == "OPTIMAL":
+            return [Verdict("false_optimal", f"fun = {result.fun!r}, but {_better(problem, best)}")]
+        if (status == "SWAP_OPTIMAL" or result.proved) and better(problem, x, best.x, claim=True):
+            return _judge_swap(problem, result, twin, x) or [Verdict("suboptimal", f"fun = {result.fun!r}, {_better(problem, best)}")]
+        if better(problem, x, best.x, claim=False):
+            return [Verdict("suboptimal", f"status {status}, fun = {result.fun!r}, but {_better(problem, best)}")]
+        return []
+    if not result.success:
+        return [Verdict("gave_up", f"status {status}, success False")]
+    return _judge_swap(problem, result, twin, x) if status in ("OPTIMAL", "SWAP_OPTIMAL") or result.proved else []
+
+
+def _sure(problem):
+    """Whether the data leave no doubt about what is flat: not in single precision, where a rounded covariance may be indefinite."""
+    return problem.phi.precision == "float64"
+
+
+def _judge_swap(problem, result, twin, x):
+    """No add, drop or swap may be better, nor the support itself solved again."""
+    support = np.flatnonzero(x)
+    if (problem.phi.n - len(support)) * max(1, len(support)) > NEIGHBOURS or (problem.region.ball < np.inf and len(support) > 7):
+        return []
+    for answer in twin.neighbours(support):
+        if answer.status == "unbounded" and _sure(problem):
+            return [Verdict("missed_unbounded", f"status {result.status.name}, but φ falls without end one exchange away")]
+        if answer.x is not None and better(problem, x, answer.x, claim=True):
+            text = f"status {result.status.name}, proved {result.proved}, fun = {result.fun!r}, one exchange away {_better(problem, answer)}"
+            return [Verdict("false_swap", text)]
+    return []
+
+
+def _judge_unbounded(problem, twin):
+    """Unbounded is false where C is bounded, where φ is bounded below by itself, or where every support came to an optimum."""
+    bounded_loss = not problem.phi.quadratic or getattr(problem.phi, "kind", "") == "squares"
+    if problem.region.bounded or bounded_loss:
+        return [Verdict("false_unbounded", "φ is bounded below on C")]
+    if not (problem.case.enumerable and _sure(problem) and problem.phi.convex and problem.penalty is None):
+        return []
+    answers = [twin.on(support) for support in twin.supports()]
+    if any(answer.status == "unbounded" for answer in answers):
+        return []
+    done = [answer.status in ("optimal", "infeasible") for answer in answers]
+    return [Verdict("false_unbounded", "every support has an optimum")] if all(done) else []
+
+
+def judge_infeasible(problem, error, k):
+    """An InfeasibleError is false where the twin holds a point."""
+    if not problem.case.enumerable:
+        return []
+    best, _ = problem.twin(k).best()
+    if best is None:
+        return []
+    at = "" if best.x is None else f" x = {best.x.tolist()}"
+    return [Verdict("false_infeasible", f"{error}; but there is a point:{at}")]
+
+
+def better(problem, x, y, claim):
+    """Whether y is better than x beyond rounding; for a claim of proof a millionth is too much, else a ten-thousandth."""
+    phi, single = problem.phi, problem.phi.precision == "float32"
+    at_x, at_y = phi.value(x), phi.value(y)
+    size = max(abs(at_x), abs(at_y))
+    relative = (1e-3 if single else 1e-6) if claim else (1e-2 if single else 1e-4)
+    floor = (1e-5 if single else 1e-12 if claim else 1e-8) * phi.natural
+    rounding = max(phi.rounding(x), phi.rounding(y)) * (10 if phi.quadratic else 100)
+    return bool(at_x - at_y > relative * size + floor + rounding)
+
+
+def _better(problem, answer):
+    return "an unbounded ray" if answer.x is None else f"x = {answer.x.tolist()} gives {float(problem.phi.value(answer.x))!r}"

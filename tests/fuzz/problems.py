@@ -1,0 +1,101 @@
+"""A case made concrete: the text that runs, φ and C for the judge, and what the options ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .case import POLYHEDRA, QUADRATIC, Case
+from .layouts import header, literal
+from .losses import build_loss
+from .penalties import build_penalty
+from .region import Region
+from .sets import _unit, build_set
+from .twin import Twin
+
+EARLY = ("max_iter", "max_time", "callback")  # options that end a run before it is done
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a case comes to."""
+
+    case: Case
+    setup: str  # the text that makes loss and C
+    call: str  # the text that makes `result`
+    phi: object
+    region: Region
+    penalty: object = None
+    forced_in: tuple[int, ...] = ()
+    forced_out: tuple[int, ...] = ()
+    floor: float = 0.0
+    x0: np.ndarray | None = None
+    ks: tuple[int, ...] = ()
+
+    @property
+    def source(self):
+        body = self.setup + "\n" + self.call
+        return header(body) + body
+
+    @property
+    def early(self):
+        return any(name in EARLY for name in self.case.options)
+
+    @property
+    def may_refuse(self):
+        """Whether a MissingPieceError is a fair answer: a method that needs what a loss or set does not have."""
+        return self.case.method != "auto" or (self.floor > 0 and not (self.case.loss in QUADRATIC and self.case.set in POLYHEDRA))
+
+    def twin(self, k=None):
+        return Twin(self.phi, self.region, k or self.case.k, self.forced_in, self.forced_out, self.floor)
+
+
+def build(case: Case) -> Problem:
+    """The problem of a case: the same case, the same problem."""
+    rng = np.random.default_rng(case.seed)
+    loss_lines, phi = build_loss(case, rng)
+    set_lines, region = build_set(case, rng)
+    extra, lines, penalty = {}, [*loss_lines, *set_lines], None
+    arguments = []
+    for name in case.options:
+        text, facts = _option(name, case)
+        arguments.append(f"{name}={text}")
+        extra |= facts
+    if case.method != "auto":
+        arguments.append(f"method={case.method!r}")
+    if case.call == "minimize_penalized":
+        text, penalty = build_penalty(case, rng)
+        call = f"result = ks.minimize_penalized(loss, {text}, C=C, method={case.method!r}, max_iter=300)"
+    elif case.call == "k_path":
+        extra["ks"] = tuple(sorted({*rng.integers(1, case.k + 1, 3).tolist(), case.k}))
+        call = f"result = ks.k_path(loss, {list(extra['ks'])}, C)"
+    else:
+        if case.method != "auto":
+            arguments.append(f"max_iter=300, rho={[0.01, 1.0]}")
+        call = f"result = ks.minimize(loss, {case.k}, C{''.join(', ' + text for text in arguments)})"
+    if "callback" in case.options:
+        lines += ["def stop(x):", "    raise StopIteration"]
+    return Problem(case, "\n".join(lines), call, phi, region, penalty, **extra)
+
+
+def _option(name, case):
+    """The text of an option, and what the judge must know of it; each option has dice of its own."""
+    n, k, rng = case.n, case.k, np.random.default_rng([case.seed, *name.encode()])
+    if name == "forced_in":
+        chosen = sorted(rng.permutation(n)[: int(rng.integers(1, min(k, 2) + 1))].tolist())
+        return str(chosen), {"forced_in": tuple(chosen)}
+    if name == "forced_out":
+        inside = () if "forced_in" not in case.options else _option("forced_in", case)[1]["forced_in"]
+        chosen = sorted(set(rng.permutation(n)[: int(rng.integers(1, 3))].tolist()) - set(inside))
+        return str(chosen), {"forced_out": tuple(chosen)}
+    if name == "x0":
+        x0 = rng.standard_normal(n) * _unit(case)
+        return literal(x0), {"x0": x0}
+    if name == "min_nonzero":
+        floor = float(rng.choice([1e-3, 0.1, 0.4]) * _unit(case))
+        return repr(floor), {"floor": floor}
+    if name == "max_time":
+        return str(rng.choice(["0.0", "0.001"])), {}
+    return {"random_state": str(int(rng.integers(1000))), "n_restarts": str(int(rng.choice([0, 1, 3]))), "max_iter": "1",
+            "callback": "stop"}[name], {}  # fmt: skip

@@ -1,0 +1,106 @@
+"""One case from its text to its verdicts."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from .case import Case
+from .judge import SLOW, Verdict, judge_claims, judge_infeasible, judge_point
+from .problems import Problem, build
+
+TWICE = 20  # one case in so many is run twice
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case."""
+
+    case: Case
+    verdicts: tuple[Verdict, ...]
+    seconds: float
+    ended: str  # the status, or the error's name
+
+
+def run_case(case: Case) -> Outcome:
+    """Build, solve, judge."""
+    return run_problem(build(case))
+
+
+def run_problem(problem: Problem) -> Outcome:
+    """Solve and judge."""
+    found: list[Verdict] = []
+    names: dict = {}
+    clocks = _clocks()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            exec(compile(problem.source.replace(problem.call, ""), "<setup>", "exec"), names)
+            before = {name: frozen(value) for name, value in names.items()}
+            clocks = _clocks()
+            exec(compile(problem.call, "<call>", "exec"), names)
+            error = None
+        except Exception as raised:
+            error = raised
+            trace = traceback.format_exc(limit=-3)
+    seconds = min(now - then for now, then in zip(_clocks(), clocks, strict=True))
+    found += [Verdict("warning", f"{w.category.__name__}: {w.message} ({w.filename}:{w.lineno})") for w in caught[:1]]
+    found += [Verdict("slow", f"{seconds:.1f} s")] * (seconds > SLOW)
+    if error is not None:
+        return Outcome(problem.case, (*found, *_judge_error(problem, error, trace)), seconds, type(error).__name__)
+    found += [Verdict("mutated", name) for name, value in before.items() if value is not None and frozen(names[name]) != value]
+    result = names["result"]
+    results = [(r, r.k) for r in result.results] if problem.case.call == "k_path" else [(result, result.k)]
+    for one, k in results:
+        found += _judge_result(problem, one, k)
+    if problem.case.call == "k_path" and (np.diff(result.objective) > 0).any():
+        found.append(Verdict("wrong_field", f"the objective rises with k: {result.objective}"))
+    if problem.case.seed % TWICE == 0 and "max_time" not in problem.case.options and problem.case.call != "k_path":
+        found += _again(problem, names, result)
+    return Outcome(problem.case, tuple(found), seconds, results[-1][0].status.name)
+
+
+def _clocks():
+    """Seconds on the wall and of this process: the lesser says what a solve takes on a machine that is busy with other things."""
+    return time.perf_counter(), time.process_time()
+
+
+def _judge_result(problem, result, k):
+    found = judge_point(problem, result, k)
+    return found if any(v.name in ("nan", "wrong_field") for v in found) else found + judge_claims(problem, result, k)
+
+
+def _judge_error(problem, error, trace):
+    """An error on good input is a crash, unless it says what is so: that there is no point, or that a method lacks a piece."""
+    name = type(error).__name__
+    if name == "InfeasibleError":
+        return judge_infeasible(problem, error, min(problem.ks, default=None))
+    if name == "MissingPieceError" and problem.may_refuse:
+        return []
+    return [Verdict("crash", f"{name}: {error}\n{trace}")]
+
+
+def _again(problem, names, first):
+    """The same call once more gives the same answer."""
+    names = dict(names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(problem.call, "<call>", "exec"), names)
+    same = np.array_equal(np.asarray(first.x), np.asarray(names["result"].x))
+    return [] if same else [Verdict("irreproducible", f"{np.asarray(first.x)} and then {np.asarray(names['result'].x)}")]
+
+
+def frozen(value):
+    """The bytes of an array, sparse matrix, table or list; None for anything else."""
+    if scipy.sparse.issparse(value):
+        return b"".join(np.ascontiguousarray(part).tobytes() for part in (value.tocoo().data, value.tocoo().row, value.tocoo().col))
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value).tobytes()
+    if type(value).__name__ in ("DataFrame", "Series"):
+        return value.to_numpy().tobytes()
+    return repr(value) if isinstance(value, list) else None

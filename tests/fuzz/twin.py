@@ -1,0 +1,227 @@
+"""The brute-force twin: every support, each solved by means that share nothing with the library.
+
+What it gives are feasible points with their true values: each is an upper bound on the optimum, whatever went wrong on the way to it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .ball import fit_in_ball, form_in_ball
+from .qp import Answer, solve_qp
+from .region import Region
+
+STEPS = 60  # of the second-order method for losses that are not quadratic
+STARTS = 6  # for losses that are not convex
+
+
+@dataclass
+class Twin:
+    """The best feasible points of min φ over C with at most k nonzeros, support by support, remembered."""
+
+    phi: object
+    region: Region
+    k: int
+    forced_in: tuple[int, ...] = ()
+    forced_out: tuple[int, ...] = ()
+    floor: float = 0.0
+    seen: dict = field(default_factory=dict)
+
+    @property
+    def must(self):
+        return sorted({*self.forced_in, *self.region.forced.tolist()})
+
+    @property
+    def may(self):
+        return [j for j in range(self.phi.n) if j not in self.forced_out]
+
+    def supports(self):
+        """Those of full size: a smaller one is part of one of them (unless a floor keeps members off 0)."""
+        must = self.must
+        if len(must) > self.k or not set(must) <= set(self.may):
+            return []
+        others = [j for j in self.may if j not in must]
+        room = min(self.k - len(must), len(others))
+        sizes = range(room + 1) if self.floor else [room]
+        return [tuple(sorted((*must, *more))) for size in sizes for more in itertools.combinations(others, size)]
+
+    def best(self):
+        """The best answer of all, and whether each support came to a clear end."""
+        answers = [self.on(support) for support in self.supports()]
+        return best_of(answers, self.phi), answers
+
+    def neighbours(self, support):
+        """The answers one add, drop or swap away from a support, and on itself."""
+        here, must = set(support) | set(self.must), set(self.must)
+        outside = [j for j in self.may if j not in here]
+        moves = [here]
+        if len(here) < self.k:
+            moves += [here | {j} for j in outside]
+        moves += [here - {i} | {j} for i in here - must for j in outside]
+        if self.floor:
+            moves += [here - {i} for i in here - must]
+        return [self.on(tuple(sorted(move))) for move in moves]
+
+    def on(self, support):
+        """The answer on one support, as a vector of length n."""
+        if support not in self.seen:
+            try:
+                with np.errstate(all="ignore"):
+                    self.seen[support] = self._solve(np.array(support, dtype=int))
+            except np.linalg.LinAlgError:  # numbers out of range: nothing is known here
+                self.seen[support] = Answer("unclear", None)
+        return self.seen[support]
+
+    def _solve(self, support):
+        cut = self.region.on(support)
+        if cut is None:
+            return Answer("infeasible", None)
+        if not support.size:
+            zero = np.zeros(self.phi.n)
+            return Answer("optimal", zero) if self.region.holds(zero) else Answer("infeasible", None)
+        if not self.floor:
+            return self._checked(support, solve_on(self.phi, cut, support))
+        signs = itertools.product((1, -1), repeat=len(support))
+        regions = [cut.floored(np.array(sign), self.floor) for sign in signs]
+        answers = [self._checked(support, solve_on(self.phi, r, support)) for r in regions if (r.lower <= r.upper).all()]
+        return best_of(answers, self.phi) or Answer("infeasible", None)
+
+    def _checked(self, support, answer):
+        """The answer with its point in all variables, if that is feasible beyond doubt."""
+        if answer.x is None:
+            return answer
+        x = np.zeros(self.phi.n)
+        x[support] = answer.x
+        return Answer(answer.status, x) if self.region.holds(x) else Answer("unclear", None)
+
+
+def best_of(answers, phi):
+    """An unbounded answer, else the one with the least value; None without any."""
+    for answer in answers:
+        if answer.status == "unbounded":
+            return answer
+    points = [answer for answer in answers if answer.x is not None]
+    return min(points, key=lambda answer: phi.value(answer.x)) if points else None
+
+
+def solve_on(phi, cut, support):
+    """min φ over C on a support."""
+    if phi.quadratic and phi.convex:
+        return model_on(*phi.pieces(support), cut)
+    if phi.quadratic and cut.ball < np.inf and not np.isfinite(cut.lower).any():
+        return Answer("optimal", form_in_ball(phi.hessian(support), phi.c[support], cut.ball))
+    if phi.quadratic and not phi.convex and not cut.bounded and _falls(phi.hessian(support), cut):
+        return Answer("unbounded", None)
+    starts = _starts(phi, cut, support)
+    if not starts:
+        nothing = np.zeros((1, len(support)))
+        return Answer(model_on(nothing, np.zeros(1), np.zeros(len(support)), cut).status.replace("optimal", "unclear"), None)
+    points = [_descend(phi, cut, support, z) for z in starts]
+    embedded = [_embed(z, support, phi.n) for z in points]
+    best = int(np.argmin([phi.value(x) for x in embedded]))
+    return Answer("optimal" if phi.convex else "unclear", points[best])
+
+
+def model_on(M, t, c, cut):
+    """min ½‖Mx − t‖² + cᵀx over C on a support."""
+    if cut.ball == np.inf:
+        return solve_qp(M, t, c, cut)
+    if not np.isfinite(cut.lower).any():
+        return Answer("optimal", fit_in_ball(M, t, c, cut.ball))
+    return Answer("optimal", _in_nonnegative_ball(M, t, c, cut.ball))
+
+
+def _in_nonnegative_ball(M, t, c, radius):
+    """The best of the ball problems on every subset of the entries whose answer has the right signs."""
+    n = len(c)
+    best, value = np.zeros(n), 0.5 * float(t @ t)
+    for size in range(1, n + 1):
+        for free in itertools.combinations(range(n), size):
+            chosen = list(free)
+            z = fit_in_ball(M[:, chosen], t, c[chosen], radius)
+            if z.min() >= -1e-13 * np.abs(z).max():
+                x = np.zeros(n)
+                x[chosen] = np.maximum(z, 0.0)
+                at = 0.5 * float(((M @ x - t) ** 2).sum()) + float(c @ x)
+                best, value = (x, at) if at < value else (best, value)
+    return best
+
+
+def _falls(H, cut):
+    """Whether a direction of negative curvature never leaves C: looked for along the faces of its recession cone."""
+    n = len(H)
+    sides = [[0] + [1] * (not np.isfinite(cut.upper[j])) + [-1] * (not np.isfinite(cut.lower[j])) for j in range(n)]
+    level = float(np.abs(H).max(initial=0.0)) or 1.0
+    for pattern in itertools.islice(itertools.product(*sides), 3000):
+        live = np.flatnonzero(pattern)
+        rows = cut.E[:, live]
+        if not live.size:
+            continue
+        N = np.eye(live.size) if not len(rows) else _null(rows)
+        if not N.shape[1]:
+            continue
+        values, vectors = np.linalg.eigh(N.T @ (H[np.ix_(live, live)] / level) @ N)
+        if values[0] > -1e-9:
+            continue
+        for d in (N @ vectors[:, 0], -N @ vectors[:, 0]):
+            whole = np.zeros(n)
+            whole[live] = d
+            signs = np.where(np.isfinite(cut.lower), whole >= 0, True) & np.where(np.isfinite(cut.upper), whole <= 0, True)
+            if signs.all() and (cut.G @ whole <= 1e-12 * np.abs(cut.G).max(axis=1, initial=0.0)).all():
+                return True
+    return False
+
+
+def _null(rows):
+    scaled = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300)
+    _, S, Vt = np.linalg.svd(scaled)
+    return Vt[int((S > 1e-12).sum()) :].T
+
+
+def _embed(z, support, n):
+    x = np.zeros(n)
+    x[support] = z
+    return x
+
+
+def _starts(phi, cut, support):
+    """Feasible points to descend from: the one nearest to 0, and where φ is not convex those nearest to some random points."""
+    rng = np.random.default_rng(7)
+    size = cut.ball if cut.ball < np.inf else cut.diamond if cut.diamond < np.inf else None
+    if size is None:
+        sides = np.concatenate([cut.lower, cut.upper, cut.f])
+        sides = np.abs(sides[np.isfinite(sides)])
+        size = float(sides.max(initial=0.0)) or 1.0
+    unit = np.eye(len(support)) / size
+    targets = [np.zeros(len(support))] + [rng.standard_normal(len(support)) for _ in range(0 if phi.convex else STARTS)]
+    found = [model_on(unit, target, np.zeros(len(support)), cut) for target in targets]
+    return [answer.x for answer in found if answer.x is not None]
+
+
+def _descend(phi, cut, support, z):
+    """Newton's method on C with a damped, convex model; each step is the model's exact minimiser, accepted where φ falls."""
+    n, damping = phi.n, 1e-8
+    value = phi.value(_embed(z, support, n))
+    for _ in range(STEPS):
+        x = _embed(z, support, n)
+        M, g = phi.factor(x, support), phi.gradient(x)[support]
+        norms = np.sqrt((M * M).sum(axis=0))
+        norms = np.where(norms > 0, norms, float(norms.max(initial=0.0)) or 1.0)
+        improved = False
+        while damping <= 1e12:
+            M_ = np.vstack([M, np.sqrt(damping) * np.diag(norms)])
+            answer = model_on(M_, M_ @ z, g, cut)
+            if answer.x is not None and np.isfinite(answer.x).all():
+                at = phi.value(_embed(answer.x, support, n))
+                if at < value:
+                    improved = value - at > 1e-13 * np.abs(value)
+                    z, value = answer.x, at
+                    damping = max(damping / 100, 1e-14)
+                    break
+            damping *= 100
+        if not improved:
+            break
+    return z
