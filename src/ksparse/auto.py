@@ -13,7 +13,7 @@ import numpy as np
 from ksparse.arrays import Array, to_float64
 from ksparse.auto_report import AutoReport
 from ksparse.call import Call
-from ksparse.checks import check_indices, check_integer, check_number
+from ksparse.checks import check_indices, check_integer, check_n_jobs, check_number
 from ksparse.deadline import until
 from ksparse.errors import InfeasibleError, MissingPieceError, UnboundedError
 from ksparse.judge import judge_auto
@@ -76,7 +76,7 @@ def make_plan(task: Task, n_restarts: int | None, n_jobs: int | None, random_sta
     usual = 0 if task.component or task.opaque or exchanging else N_RESTARTS  # a component's starts are random, an exchange kicks by itself
     return Plan(
         n_restarts=usual if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
-        n_jobs=n_jobs,
+        n_jobs=check_n_jobs(n_jobs),
         seed=_seed(random_state),
         weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
     )

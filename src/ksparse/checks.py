@@ -102,23 +102,6 @@ def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array | N
     return vector if kind is None else like(vector, kind)
 
 
-def check_size(array: Matrix, name: str) -> None:
-    """Refuse numbers whose squares overflow, or all vanish: no objective could be told from another."""
-    entries = array.data if scipy.sparse.issparse(array) else array
-    if not is_array(entries) or not entries.size:
-        return  # an operator does not show them
-    xp = namespace(entries)
-    limit = 1e150 if float(xp.finfo(entries.dtype).eps) < 1e-10 else 1e15
-    largest = max(abs(float(xp.max(entries))), abs(float(xp.min(entries))))
-    if largest > limit or 0 < largest < 1 / limit:
-        fault = (
-            f"beyond {limit:g} in size: their squares overflow"
-            if largest > limit
-            else f"all below {1 / limit:g} in size: their squares vanish"
-        )
-        raise ValueError(f"{name} must not hold numbers {fault}; scale it (the largest is {largest:.3g})")
-
-
 def check_bound(value: Any, name: str) -> Array | float:
     """A bound: one number, or a vector with one number per variable; ±inf means none."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
@@ -164,21 +147,33 @@ def check_matrix(value: Any, name: str) -> Matrix:
     return check_array(value, name, 2)
 
 
-def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0) -> None:
-    """Refuse numbers of more than 1e100 in size, whose squares are near the end of all numbers, or all of less than `least`.
+def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0, most: float = LARGEST) -> None:
+    """Refuse numbers of more than `most` in size, whose squares are near the end of all numbers, or all of less than `least`.
 
-    labels : the names of the columns, for the message.
+    labels : the names of the columns, for the message. An operator does not show its numbers.
     """
-    entries = value.data if scipy.sparse.issparse(value) else np.asarray(value)
-    top = float(max(entries.max(), -entries.min())) if entries.size else 0.0
-    if top > LARGEST:
+    sparse = scipy.sparse.issparse(value)
+    entries = value.data if sparse else value
+    if not is_array(entries) or 0 in entries.shape:
+        return
+    xp = namespace(entries)
+    top = max(float(xp.max(entries)), -float(xp.min(entries)))
+    if top > most:
         where = ""
         if len(value.shape) == 2:
-            column = int(np.argmax(abs(value).max(axis=0).toarray() if scipy.sparse.issparse(value) else np.abs(value).max(axis=0)))
+            column = int(np.argmax(abs(value).max(axis=0).toarray())) if sparse else int(xp.argmax(xp.max(xp.abs(value), axis=0)))
             where = f" in column {column if labels is None else repr(str(labels[column]))}"
-        raise ValueError(f"{name} must hold numbers of at most {LARGEST:g} in size, got {top:g}{where}: use other units")
+        raise ValueError(f"{name} must hold numbers of at most {most:g} in size, got {top:g}{where}: use other units")
     if 0.0 < top < least:
         raise ValueError(f"{name} must hold a number of at least {least:g} in size, the largest is {top:g}: use other units")
+
+
+def check_squares(value: Any, name: str) -> None:
+    """Refuse data whose squares overflow, or all vanish, in the precision that it has: no objective could be told from another."""
+    entries = value.data if scipy.sparse.issparse(value) else value
+    if is_array(entries):
+        most = 1e150 if float(namespace(entries).finfo(entries.dtype).eps) < 1e-10 else 1e15
+        check_size(value, name, least=1 / most, most=most)
 
 
 def check_adjoint(value: Any, name: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm, take
-from ksparse.checks import check_matrix, check_number, check_size, check_vector
+from ksparse.checks import check_matrix, check_number, check_squares, check_vector
 from ksparse.losses import one_pass
 from ksparse.losses.base import Loss
 from ksparse.losses.matrix import Root, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue, triangle
@@ -34,8 +34,8 @@ class DataFit(Loss):
         self.kind = kind_of(self.A)
         m, self.n = (int(side) for side in self.A.shape)
         self.b = check_vector(b, self.target, m, kind=self.kind)
-        check_size(self.A, "A")
-        check_size(self.b, self.target)
+        check_squares(self.A, "A")
+        check_squares(self.b, self.target)
         self.weight: Array | None = None
         if sample_weight is not None:
             self.weight = check_vector(sample_weight, "sample_weight", m, kind=self.kind)
