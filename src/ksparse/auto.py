@@ -14,7 +14,7 @@ from ksparse.arrays import Array, to_float64
 from ksparse.auto_report import AutoReport
 from ksparse.call import Call
 from ksparse.checks import check_indices, check_integer, check_n_jobs, check_number
-from ksparse.deadline import until
+from ksparse.deadline import OutOfTimeError, until
 from ksparse.errors import InfeasibleError, MissingPieceError, UnboundedError
 from ksparse.judge import judge_auto
 from ksparse.losses import DataFit, Loss, QuadraticForm
@@ -117,25 +117,35 @@ def make_task(call: Call, forced_in: Any, forced_out: Any, min_nonzero: float) -
 def solve_auto(call: Call, task: Task, plan: Plan) -> Result:
     """The best k-sparse point the search finds, told to the callback and the table as it goes, and judged."""
     problem = Problem(call.loss, TopK2(1.0, task.k), call.C, task.n)
-    kind = problem.zeros()
-    with AutoReport(call.verbose, call.callback) as report:
-        report.banner(problem)
-        progress, status = search_supports(call, task, plan, kind, lambda progress: report.tell(progress, task.n))
-        result = judge_auto(call, task, progress, status, kind)
-        report.footer(result)
-    return result
+    kind, progress, status = problem.zeros(), Progress(), Status.INTERRUPTED
+    try:
+        with AutoReport(call.verbose, call.callback) as report:
+            report.banner(problem)
+            status = search_supports(call, task, plan, kind, progress, lambda progress: report.tell(progress, task.n))
+            result = judge_auto(call, task, progress, status, kind)
+            report.footer(result)
+        return result
+    except KeyboardInterrupt:  # outside of what takes one itself: before the search began, or after it ended
+        progress.best = progress.best or some_point(task, _beginning(call, kind))
+        if progress.best is None:
+            raise
+        return judge_auto(call, task, progress, Status.INTERRUPTED, kind)
 
 
-def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Callable[[Progress], None]) -> tuple[Progress, Status]:
-    """The best support the search finds, and why it ended."""
-    begin = kind + 1.0 / task.n if call.x0 is None else call.x0
+def _beginning(call: Call, kind: Array) -> Array:
+    """The user's start, or 1/n in every entry."""
+    return kind + 1.0 / call.n if call.x0 is None else call.x0
+
+
+def search_supports(call: Call, task: Task, plan: Plan, kind: Array, progress: Progress, tell: Callable[[Progress], None]) -> Status:
+    """Leave the best support that the search finds in `progress`; why it ended."""
+    begin = _beginning(call, kind)
     stopping = replace(call.stopping, tol=max(call.stopping.tol, START_TOL), max_iter=min(call.stopping.max_iter, START_ITERATIONS))
-    progress, status = Progress(), Status.STATIONARY
-    started = call.started
+    status, started = Status.STATIONARY, call.started
     try:
         if try_all(task, progress, started):
             tell(progress)
-            return progress, Status.OPTIMAL if progress.proved else Status.STATIONARY
+            return Status.OPTIMAL if progress.proved else Status.STATIONARY
         seeds = np.random.SeedSequence(plan.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
         exchanging = task.exchangeable or _is_large_and_smooth(task)
@@ -148,7 +158,7 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
         if not task.component and (progress.best is None or plan.weights is not None or not exchanging):
             for start in first_order_starts(task, call.loss, task.C, begin, stopping, plan.weights):
                 if task.expired and progress.best is not None:
-                    return progress, Status.TIME_LIMIT
+                    return Status.TIME_LIMIT
                 _from_start(task, progress, start, local_search, started, tell)
         if not exchanging and not task.opaque:
             _oscillate(task, progress, started, tell)
@@ -161,11 +171,14 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, tell: Calla
     except UnboundedError:  # on one support, so altogether
         status = Status.UNBOUNDED
         progress.best = progress.best or some_point(task, begin)
+    except OutOfTimeError:
+        status = Status.TIME_LIMIT
+        progress.best = progress.best or some_point(task, begin)
     if progress.best is None:
         raise InfeasibleError(
             f"no point of C = {call.C} with at most k = {task.k} nonzeros{_sized(task)} was found that meets every constraint"
         )
-    return progress, conclude(task, progress, status)
+    return conclude(task, progress, status)
 
 
 def as_it_is(task: Task, candidate: Candidate) -> Found:

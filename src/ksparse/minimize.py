@@ -125,12 +125,11 @@ def minimize(
     step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
     """
     call = make_call(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
-    if isinstance(method, str) and method == "auto":
-        with until(call.deadline), fitting_threads(call.loss):
+    with until(call.deadline), fitting_threads(call.loss):
+        if isinstance(method, str) and method == "auto":
             task = make_task(call, forced_in, forced_out, min_nonzero)
             return solve_auto(call, task, make_plan(task, n_restarts, n_jobs, random_state, rho))
-    _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
-    with until(call.deadline):
+        _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
         return solve_papers(call, resolve_method(method, step), rho, continuation)
 
 

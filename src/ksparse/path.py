@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.auto import Plan, conclude, local_search, make_plan, make_task, search_supports, some_point, try_all
+from ksparse.auto import Plan, conclude, fitting_threads, local_search, make_plan, make_task, search_supports, some_point, try_all
 from ksparse.call import Call
 from ksparse.checks import check_integer
+from ksparse.deadline import until
 from ksparse.drive import Stopping
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.judge import judge_auto
@@ -125,7 +126,7 @@ def k_path(
     top = replace(call, k=check_integer(sizes[-1], "ks", 1, call.n))
     task = make_task(call, forced_in, forced_out, min_nonzero)
     walk = _Walk(top, task, sizes, make_plan(task, n_restarts, n_jobs, random_state, "auto"))
-    with Lines(verbose):
+    with Lines(verbose), until(top.deadline), fitting_threads(top.loss):
         walk.go()
         results = walk.judged()
         if verbose:
@@ -204,7 +205,8 @@ class _Walk:
         """One k with all its starts."""
         began = time.perf_counter()
         call = replace(self.call, k=k)
-        self.progress[k], self.status[k] = search_supports(call, self.tasks[k], self.plan, self.kind, lambda progress: None)
+        self.progress[k] = Progress()
+        self.status[k] = search_supports(call, self.tasks[k], self.plan, self.kind, self.progress[k], lambda progress: None)
         self.spent[k] += time.perf_counter() - began
         if self.status[k] is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -238,6 +240,7 @@ class _Walk:
     def judged(self) -> list[Result]:
         """Every answer re-solved on the raw data; one that came out above its neighbour below by a rounding takes its place."""
         results: list[Result] = []
+        below: Candidate | None = None
         for k in self.sizes:
             task, progress = self.tasks[k], self.progress[k]
             if progress.best is None:
@@ -246,8 +249,10 @@ class _Walk:
             status = conclude(task, progress, self.status[k])
             call = replace(self.call, k=k, started=began - self.spent[k])
             result = judge_auto(call, task, progress, status, self.kind)
-            if results and result.fun > results[-1].fun:
-                below = results[-1]
-                result = replace(result, x=below.x, fun=below.fun, support=below.support, maxcv=below.maxcv, residual=below.residual)
+            if results and result.fun > results[-1].fun:  # what was proved of this support's neighbours is not of the other's
+                kept = Status.STATIONARY if status is Status.SWAP_OPTIMAL else status
+                result = judge_auto(call, task, replace(progress, best=below, proved=status is Status.OPTIMAL), kept, self.kind)
+            else:
+                below = progress.best
             results.append(result)
         return results

@@ -57,10 +57,16 @@ class Linear:
         return max(float(gap.max(initial=0.0)) for gap in gaps)
 
 
+def largest_finite(*sides: Vector) -> float:
+    """The size of the largest number that is not infinite, 0 where there is none."""
+    return max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides)
+
+
 class ConvexSet(ABC):
     """C. `n` is the number of variables where the set fixes it, else None."""
 
     n: int | None = None
+    size: float = 1.0  # of the numbers that define C, beside which a violation is small or not
     has_shrink: ClassVar[bool] = False  # whether the prox of t‖·‖₁ + I_C is closed-form
     _data: ClassVar[tuple[str, ...]] = ()  # attributes that hold arrays
 
@@ -109,7 +115,7 @@ class ConvexSet(ABC):
         """Whether x lies in C, up to rounding."""
         xp = namespace(x)
         slack = FEASIBLE if float(xp.finfo(x.dtype).eps) < 1e-10 else 1e-5
-        return self.violation(x) <= slack * max(1.0, float(xp.max(xp.abs(x))))
+        return self.violation(x) <= slack * max(self.size, float(xp.max(xp.abs(x))))
 
     def like(self, x: Array) -> Self:
         """The same set with its arrays in the namespace, dtype and device of x."""

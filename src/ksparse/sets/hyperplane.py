@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.arrays import Array, dot, embed, indices_of, like, namespace, sqnorm, take, to_float64, to_numpy, top_k
+from ksparse.arrays import Array, dot, embed, indices_of, like, namespace, norm, sqnorm, take, to_float64, to_numpy, top_k
 from ksparse.checks import check_number, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.base import ConvexSet, Linear, Vector
@@ -20,6 +20,7 @@ class Hyperplane(ConvexSet):
     def __init__(self, a: Any = None, b: float = 1) -> None:
         self.a = None if a is None else check_vector(a, "a")
         self.b = check_number(b, "b")
+        self.size = abs(self.b) / (1.0 if self.a is None else norm(self.a) or 1.0)
         if self.a is not None:
             self.n = int(self.a.shape[0])
             if sqnorm(self.a) == 0 and self.b != 0:

@@ -12,7 +12,7 @@ class L1Ball(ConvexSet):
     """{x : ‖x‖₁ ≤ radius}."""
 
     def __init__(self, radius: float) -> None:
-        self.radius = check_number(radius, "radius", above=0)
+        self.radius = self.size = check_number(radius, "radius", above=0)
 
     def project(self, u: Array) -> Array:
         if norm_1(u) <= self.radius:

@@ -15,7 +15,7 @@ class L2Ball(ConvexSet):
     has_joint = True
 
     def __init__(self, radius: float = 1) -> None:
-        self.radius = check_number(radius, "radius", above=0)
+        self.radius = self.size = check_number(radius, "radius", above=0)
 
     def project(self, u: Array) -> Array:
         length = norm(u)

@@ -14,7 +14,7 @@ class NonnegativeBall(ConvexSet):
     has_joint = True
 
     def __init__(self, radius: float = 1) -> None:
-        self.radius = check_number(radius, "radius", above=0)
+        self.radius = self.size = check_number(radius, "radius", above=0)
 
     def project(self, u: Array) -> Array:
         return self._into_ball(_positive(u))

@@ -11,9 +11,10 @@ from ksparse.arrays import Array, indices_of, like, to_float64, to_numpy, top_k
 from ksparse.checks import check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.active_set import Active
-from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.sets.base import ConvexSet, Linear, Vector, largest_finite
 from ksparse.sets.integer import Fewest, fewest_nonzeros
 from ksparse.sets.qp import linear_program, project_polyhedron
+from ksparse.sets.scaling import unit_rows
 
 
 class Polyhedron(ConvexSet):
@@ -30,7 +31,10 @@ class Polyhedron(ConvexSet):
             )
             raise ValueError(f"Polyhedron needs {needed}")
         self.n = int(widths.pop())
-        self._linear = Linear.of(self.n, bounds[0], bounds[1], *inequalities, *equations)
+        whole = Linear.of(self.n, bounds[0], bounds[1], *inequalities, *equations)
+        (G, h, _), (E, f, _) = unit_rows(whole.G, whole.h), unit_rows(whole.E, whole.f)  # a violation then is a distance, more or less
+        self._linear = Linear(whole.lower, whole.upper, G, h, E, f)
+        self.size = largest_finite(whole.lower, whole.upper, h, f)
         self._last: Active | None = None
         self._least = 0  # nonzeros that a point needs, as far as is known
         self._too_long = False  # whether that question took too long

@@ -17,7 +17,7 @@ class Simplex(ConvexSet):
     has_joint = True
 
     def __init__(self, total: float = 1) -> None:
-        self.total = check_number(total, "total", above=0)
+        self.total = self.size = check_number(total, "total", above=0)
 
     def project(self, u: Array) -> Array:
         return project_simplex(u, self.total)

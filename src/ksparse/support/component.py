@@ -13,9 +13,10 @@ import numpy as np
 from ksparse.arrays import norm
 from ksparse.losses import QuadraticForm
 from ksparse.sets.base import Vector
+from ksparse.support.bound import EPS
 from ksparse.support.on_support import leading_eigenvector
 from ksparse.support.search import Found
-from ksparse.support.task import Candidate, Task
+from ksparse.support.task import Candidate, Task, claimable
 
 CONFIRM = 8  # eigensolves per sweep
 SETTLED = 1e-3  # relative change of the explained variance at which a start has found its support
@@ -101,30 +102,41 @@ def _swap(task: Task, at: Candidate) -> Candidate | None:
 
 def prove_component(task: Task, at: Candidate) -> bool:
     """Whether no exchange can improve: by the bound from above, and by trying those it does not exclude."""
+    assert task.model is not None
     if at.support.size < min(task.k, int(task.allowed.sum())):
         return False
     if not at.x.any():
         return not (_diagonal(task)[task.allowed] > 0).any()
+    target = at.value - claimable(task, at.value)
+    if task.lower_bound(at.support) < target:
+        return False
     outsiders = task.outsiders(at)
     V = _rows(task, at.support)
-    squares = V[:, outsiders] ** 2
+    scale = float(np.abs(V).max())  # squares may overflow
+    squares = (V[:, outsiders] / scale) ** 2
     all_squares = squares.sum(axis=0)
-    radius2 = float(at.x @ at.x)
-    present = -at.value / radius2
+    present, blur = -target / float(at.x @ at.x), at.support.size * (8.0 * EPS + task.model.noise.entries) * scale
     spent = 0
     for j in np.flatnonzero(~np.isin(at.support, task.forced)):
         others = np.delete(np.arange(at.support.size), j)
-        without = leading_eigenvector(V[np.ix_(others, at.support[others])], at.x[others])[0] if others.size else 0.0
-        coupling = np.sqrt(np.maximum(all_squares - squares[j], 0.0))
-        bound = _larger_eigenvalue(np.full(outsiders.size, without), coupling, _diagonal(task)[outsiders])
-        for i in np.flatnonzero(bound > present * (1 + 1e-12)):
+        without = _not_above(V[np.ix_(others, at.support[others])], at.x[others], blur) if others.size else 0.0
+        coupling = scale * np.sqrt(np.maximum(all_squares - squares[j], 0.0)) + blur
+        bound = _larger_eigenvalue(np.full(outsiders.size, without), coupling, _diagonal(task)[outsiders]) + blur
+        for i in np.flatnonzero(~(bound <= present)):
             spent += 1
-            if spent > PROOF or task.expired:
-                return False
-            tried = task.evaluate(np.append(at.support[others], outsiders[i]), at)
-            if tried is not None and tried.value < at.value * (1 + 1e-10):
+            if spent > PROOF or task.expired or task.lower_bound(np.append(at.support[others], outsiders[i])) < target:
                 return False
     return True
+
+
+def _not_above(V: Vector, near: Vector, blur: float) -> float:
+    """A number that λ_max(V) is not above, close to it: power iteration guesses it, a Cholesky factorisation of its distance proves it."""
+    guess = leading_eigenvector(V, near)[0] * (1.0 + 1e-12) + blur
+    try:
+        np.linalg.cholesky(guess * np.eye(len(V)) - V)
+    except np.linalg.LinAlgError:
+        return float(np.linalg.eigvalsh(V)[-1]) + blur
+    return guess + blur
 
 
 def random_components(loss: QuadraticForm, task: Task, count: int, rng: np.random.Generator, sweeps: int = 15) -> list[Vector]:
