@@ -56,10 +56,20 @@ class Linear:
         gaps = [self.lower - x, x - self.upper, self.G @ x - self.h, np.abs(self.E @ x - self.f)]
         return max(float(gap.max(initial=0.0)) for gap in gaps)
 
-
-def largest_finite(*sides: Vector) -> float:
-    """The size of the largest number that is not infinite, 0 where there is none."""
-    return max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides)
+    def broken(self, x: Vector) -> float:
+        """By how much the worst constraint is broken, relative to its own terms; of a bound those are itself and the largest of x."""
+        size = np.abs(x)
+        worst, top = 0.0, float(size.max(initial=0.0))
+        for M, v, excess in (
+            (self.G, self.h, self.G @ x - self.h),
+            (self.E, self.f, np.abs(self.E @ x - self.f)),
+            (None, self.lower, self.lower - x),
+            (None, self.upper, x - self.upper),
+        ):
+            if (excess > 0).any():
+                terms = np.maximum(np.abs(v), top if M is None else np.abs(M) @ size)
+                worst = max(worst, float(np.max(excess[excess > 0] / terms[excess > 0])))
+        return worst
 
 
 class ConvexSet(ABC):

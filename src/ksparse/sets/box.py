@@ -9,13 +9,14 @@ import numpy as np
 from ksparse.arrays import Array, is_array, keep, like, map_arrays, namespace, norm, to_float64, top_k
 from ksparse.checks import check_bound
 from ksparse.errors import InfeasibleError
-from ksparse.sets.base import ConvexSet, Linear, Vector, largest_finite
+from ksparse.sets.base import ConvexSet, Linear, Vector
 from ksparse.sets.whole_space import soft_threshold
 
 
 class Box(ConvexSet):
     """{x : lower ≤ x ≤ upper}, each a number or a vector, ±inf for none. A variable whose bounds exclude 0 is forced in."""
 
+    size = 0.0  # its points keep the bounds to the last digit
     has_shrink = True
     has_joint = True
     _data = ("lower", "upper")
@@ -30,8 +31,6 @@ class Box(ConvexSet):
         if (low > high).any() or (low == np.inf).any() or (high == -np.inf).any():
             i = int(np.argmax(~(low <= high) | (low == np.inf) | (high == -np.inf)))
             raise InfeasibleError(f"{type(self).__name__} is empty: lower {low[i]:g} > upper {high[i]:g} at index {i}")
-
-        self.size = largest_finite(low, high)
 
     def bounds(self, n: int) -> tuple[Vector, Vector]:
         """lower and upper as float64 vectors of length n."""

@@ -20,7 +20,7 @@ class BudgetBox(ConvexSet):
     def __init__(self, total: float, lower: Any, upper: Any) -> None:
         self.total = check_number(total, "total")
         self.box = Box(lower, upper)
-        self.n, self.size = self.box.n, max(abs(self.total), self.box.size)
+        self.n, self.size = self.box.n, abs(self.total)
         if self.n is not None:
             self._require_reach(self.n)
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, indices_of, like, to_float64, to_numpy, top_k
+from ksparse.arrays import Array, epsilon, indices_of, like, to_float64, to_numpy, top_k
 from ksparse.checks import check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.active_set import Active
-from ksparse.sets.base import ConvexSet, Linear, Vector, largest_finite
+from ksparse.sets.base import FEASIBLE, ConvexSet, Linear, Vector
 from ksparse.sets.integer import Fewest, fewest_nonzeros
 from ksparse.sets.qp import linear_program, project_polyhedron
 from ksparse.sets.scaling import unit_rows
@@ -34,7 +34,6 @@ class Polyhedron(ConvexSet):
         whole = Linear.of(self.n, bounds[0], bounds[1], *inequalities, *equations)
         (G, h, _), (E, f, _) = unit_rows(whole.G, whole.h), unit_rows(whole.E, whole.f)  # a violation then is a distance, more or less
         self._linear = Linear(whole.lower, whole.upper, G, h, E, f)
-        self.size = largest_finite(whole.lower, whole.upper, h, f)
         self._last: Active | None = None
         self._least = 0  # nonzeros that a point needs, as far as is known
         self._too_long = False  # whether that question took too long
@@ -51,6 +50,9 @@ class Polyhedron(ConvexSet):
 
     def violation(self, x: Array) -> float:
         return self._linear.violation(to_float64(x))
+
+    def contains(self, x: Array) -> bool:
+        return self._linear.broken(to_float64(x)) <= (FEASIBLE if epsilon(x) < 1e-10 else 1e-5)
 
     def restrict(self, support: Vector) -> Polyhedron:
         whole = self._linear

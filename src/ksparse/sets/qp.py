@@ -73,25 +73,13 @@ def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, so
 def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
     """Whether a solution breaks no constraint, and no variable is still pulled to where it could go."""
     x = np.clip(found.x, linear.lower, linear.upper)
-    if not np.isfinite(found.x).all() or broken(linear, x) > TRUSTED:
+    if not np.isfinite(found.x).all() or linear.broken(x) > TRUSTED:
         return False
     size = np.abs(objective.H) @ np.abs(x) + np.abs(objective.c)
     size = size + np.abs(linear.E.T) @ np.abs(found.equation_price) + np.abs(linear.G.T) @ np.abs(found.row_price)
     pull = np.where((found.bound_price < 0) & (x < linear.upper) | (found.bound_price > 0) & (x > linear.lower), found.bound_price, 0.0)
     wrong = max(float(np.abs(pull).max(initial=0.0)), -float(found.row_price.min(initial=0.0)))
     return wrong <= STATIONARY * float(size.max(initial=0.0))
-
-
-def broken(linear: Linear, x: Vector) -> float:
-    """By how much the worst row is broken, relative to its own terms; ∞ where a bound is."""
-    if (x < linear.lower).any() or (x > linear.upper).any():
-        return np.inf
-    worst, size = 0.0, np.abs(x)
-    for M, v, excess in ((linear.G, linear.h, linear.G @ x - linear.h), (linear.E, linear.f, np.abs(linear.E @ x - linear.f))):
-        if v.size:
-            terms = np.maximum(np.abs(M) @ size, np.abs(v))
-            worst = max(worst, float(np.max(excess / np.where(terms > 0, terms, 1.0))))
-    return worst
 
 
 def _rows_in_reach(linear: Linear) -> bool:
@@ -147,7 +135,7 @@ def feasible_point(linear: Linear) -> Vector:
         raise InfeasibleError("linear programming proves that no point meets every constraint")
     x = np.clip(found, linear.lower, linear.upper)
     for _ in range(4):  # HiGHS keeps rows to 1e-7: what is broken or nearly so is met exactly, by the variables that have room
-        if broken(linear, x) <= 1e-13:
+        if linear.broken(x) <= 1e-13:
             return x
         near = linear.G @ x - linear.h > -1e-7 * np.maximum(np.abs(x).max(initial=0.0), np.abs(linear.h))
         M, gap = np.vstack([linear.E, linear.G[near]]), np.concatenate([linear.f - linear.E @ x, linear.h[near] - linear.G[near] @ x])
@@ -156,7 +144,7 @@ def feasible_point(linear: Linear) -> Vector:
             break
         x[room] += least_squares(M[:, room], gap)
         x = np.clip(x, linear.lower, linear.upper)
-    if broken(linear, x) > TRUSTED:
+    if linear.broken(x) > TRUSTED:
         raise UndecidedError("linear programming finds a point, but none that meets every constraint to rounding")
     return x
 
