@@ -49,12 +49,12 @@ class Solution:
 def exchanged(objective: Objective | None, c: Vector, linear: Linear, active: Active) -> Solution | None:
     """The optimum reached by exchanging constraints from a guess, or None where that cycles; no objective means H = I."""
     for _ in range(ROUNDS):
-        found = _on_active(objective, c, linear, active)
+        found, gradient = _on_active(objective, c, linear, active)
         x, price = found.x, found.bound_price
         if not np.isfinite(x).all():
             return None
         free = ~(active.at_lower | active.at_upper)
-        pull = max(float(np.abs(c).max(initial=0.0)), float(np.abs(price - c).max(initial=0.0)))  # what the prices are made of
+        pull = max(float(np.abs(c).max(initial=0.0)), float(np.abs(gradient).max(initial=0.0)))  # what the prices are made of
         if np.abs(price[free]).max(initial=0.0) > 1e-6 * pull:
             return None  # no curvature and still a pull: there is no optimum on this face
         tiny, cheap = TINY * float(np.abs(x).max(initial=0.0)), TINY * pull
@@ -72,8 +72,8 @@ def exchanged(objective: Objective | None, c: Vector, linear: Linear, active: Ac
     return None
 
 
-def _on_active(objective: Objective | None, c: Vector, linear: Linear, active: Active) -> Solution:
-    """The optimum with the active constraints as equations."""
+def _on_active(objective: Objective | None, c: Vector, linear: Linear, active: Active) -> tuple[Solution, Vector]:
+    """The optimum with the active constraints as equations, and the gradient there."""
     x = np.where(active.at_lower, linear.lower, np.where(active.at_upper, linear.upper, 0.0))
     free = ~(active.at_lower | active.at_upper)
     M = np.vstack([linear.E, linear.G[active.rows]])
@@ -87,7 +87,7 @@ def _on_active(objective: Objective | None, c: Vector, linear: Linear, active: A
         gradient = objective.gradient(x)
     row_price = np.zeros(linear.h.size)
     row_price[active.rows] = prices[linear.f.size :]
-    return Solution(x, gradient + M.T @ prices, row_price, prices[: linear.f.size], active)
+    return Solution(x, gradient + M.T @ prices, row_price, prices[: linear.f.size], active), gradient
 
 
 def descended(objective: Objective, linear: Linear, x: Vector) -> Solution | None:

@@ -32,6 +32,10 @@ def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None) 
     the active constraints, from a neighbouring problem, often saves the interior-point solve. Everything is scaled to size 1 first:
     variables to a unit diagonal of H, rows to largest entry 1, and the whole by how far x is pulled or held.
     """
+    if linear.equations_only:
+        found = _under_equations(objective, linear)
+        if found is not None:
+            return found
     unit = unit_scales(np.diag(objective.H))
     objective = objective.scaled(unit)
     G, h, by_G = unit_rows(linear.G / unit, linear.h)
@@ -44,6 +48,20 @@ def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None) 
     return Solution(
         x, scale * unit * found.bound_price, scale * found.row_price / by_G, scale * found.equation_price / by_E, found.active
     )  # fmt: skip
+
+
+def _under_equations(objective: Objective, linear: Linear) -> Solution | None:
+    """One linear system, where nothing else is asked for; None where its solution is no optimum."""
+    n, unit = objective.c.size, unit_scales(np.diag(objective.H))
+    E, f, by_E = unit_rows(linear.E / unit, linear.f)
+    scaled = objective.scaled(unit)
+    x, price = scaled.minimum_under(E, f)
+    pull = scaled.gradient(x) + E.T @ price
+    terms = np.abs(scaled.H) @ np.abs(x) + np.abs(scaled.c) + np.abs(E.T) @ np.abs(price)
+    if not np.abs(pull).max() <= STATIONARY * terms.max() or not np.isfinite(x).all():
+        return None
+    x = x / unit
+    return Solution(x, np.zeros(n), np.zeros(0), price / by_E, Active.none(n, 0)) if linear.broken(x) <= TRUSTED else None
 
 
 def _reach(c: Vector, linear: Linear) -> float:
@@ -59,15 +77,22 @@ def _reach(c: Vector, linear: Linear) -> float:
 def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, some_point: Callable[[], Vector]) -> Solution:
     if not _rows_in_reach(linear):
         raise InfeasibleError("an equation or inequality cannot be met within the bounds")
-    found = None if guess is None else exchanged(objective, objective.c, linear, guess)
-    if found is None or not _acceptable(objective, linear, found):
+
+    def from_guess() -> Solution | None:
+        return None if guess is None else exchanged(objective, objective.c, linear, guess)
+
+    def from_interior_point() -> Solution | None:
         rough = _interior_point(objective, linear)
-        found = exchanged(objective, objective.c, linear, rough) if rough is not None else None
-    if found is None or not _acceptable(objective, linear, found):
-        found = descended(objective, linear, np.clip(some_point(), linear.lower, linear.upper))
-    if found is None or not _acceptable(objective, linear, found):
-        raise UndecidedError("no optimum of the quadratic program could be found to rounding")
-    return found
+        return None if rough is None else exchanged(objective, objective.c, linear, rough)
+
+    def from_some_point() -> Solution | None:
+        return descended(objective, linear, np.clip(some_point(), linear.lower, linear.upper))
+
+    for way in (from_guess, from_interior_point, from_some_point):
+        found = way()
+        if found is not None and _acceptable(objective, linear, found):
+            return found
+    raise UndecidedError("no optimum of the quadratic program could be found to rounding")
 
 
 def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:

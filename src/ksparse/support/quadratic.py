@@ -7,7 +7,6 @@ import numpy as np
 from ksparse.arrays import norm
 from ksparse.errors import UnboundedError
 from ksparse.sets import ConvexSet, L1Ball, L2Ball, Linear, NonnegativeBall
-from ksparse.sets.active_set import Active
 from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective, least_squares, null_space
 from ksparse.sets.qp import solve_qp
@@ -37,7 +36,7 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
     if linear is None:
         return None
     if convex:
-        return solve_qp(objective, linear, Active.none(c.size, 0) if linear.equations_only else None).x
+        return solve_qp(objective, linear).x
     return _on_equations(H, c, linear) if linear.equations_only else None
 
 
@@ -55,7 +54,7 @@ def _on_equations(H: Vector, c: Vector, linear: Linear) -> Vector:
     if along.shape[1] and not _convex(along_H):
         raise UnboundedError("negative curvature along a direction that nothing bounds")
     inside = Objective(along_H, along.T @ (H @ x + c))
-    return np.asarray(x + along @ solve_qp(inside, Linear.of(along.shape[1]), Active.none(along.shape[1], 0)).x) if along.shape[1] else x
+    return np.asarray(x + along @ solve_qp(inside, Linear.of(along.shape[1])).x) if along.shape[1] else x
 
 
 def _on_l1_ball(H: Vector, c: Vector, radius: float) -> Vector:

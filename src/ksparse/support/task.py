@@ -77,6 +77,7 @@ class Task:
         self.convex = self.loss.convex is not False
         self.deadline = deadline
         self._seen: dict[bytes, Candidate | None] = {}
+        self._latest: tuple[bytes, Objective] = (b"", Objective(np.zeros((0, 0)), np.zeros(0)))
         self._doubtful: set[bytes] = set()  # supports without a candidate that may have one all the same
 
     @cached_property
@@ -173,6 +174,8 @@ class Task:
     def lower_bound(self, support: Vector) -> float:
         """What φ over C on a support is proved not to fall below: −∞ where nothing is proved, ∞ where C has no point there."""
         support = np.sort(support)
+        if self.component and support.size:
+            return self._component_bound(support)
         found = self.evaluate(support)
         if found is None:
             return -np.inf if support.tobytes() in self._doubtful else np.inf
@@ -180,8 +183,6 @@ class Task:
             return -np.inf
         if not support.size:
             return found.value - found.rounding
-        if self.component:
-            return self._component_bound(support)
         assert self.model is not None
         objective, x = self._objective(support), found.full(self.n)[support]
         noise = self.model.noise if objective.R is None else Noise()
@@ -242,7 +243,7 @@ class Task:
             found = Solution(x, np.zeros(k), np.zeros(0), np.zeros(0), Active.none(k, 0))
         else:
             linear = self._linear_on(support)
-            guess = Active.none(k, 0) if linear.equations_only else _guess(support, hint, linear)
+            guess = _guess(support, hint, linear)
             found = above_floor(objective, linear, self.floor, guess).found if self.floor else solve_qp(objective, linear, guess)
         return self._candidate(support, found, self._value(objective, support, found.x), shift)
 
@@ -255,11 +256,15 @@ class Task:
     def _objective(self, support: Vector) -> Objective:
         """φ on a support: by the model's H, or from the data themselves where members are so nearly dependent that H has lost it."""
         assert self.model is not None
-        H, c = self.model.block(support), -self.model.r[support]
-        if not self.loss.has_root or well_conditioned(H):
-            return Objective(H, c)
-        root = self.loss.restrict(support).root()
-        return Objective(H, c) if root is None else Objective.of_squares(*root)
+        key, known = support.tobytes(), self._latest
+        if known[0] == key:
+            return known[1]
+        objective = Objective(self.model.block(support), -self.model.r[support])
+        if self.loss.has_root and not well_conditioned(objective.H):
+            root = self.loss.restrict(support).root()
+            objective = objective if root is None else Objective.of_squares(*root)
+        self._latest = key, objective  # who asked for the value asks for the bound next
+        return objective
 
     def _value(self, objective: Objective, support: Vector, x: Vector) -> tuple[float, float]:
         """φ at x by the model, or by the loss itself where the model's sum is rounding, with its rounding.
@@ -345,7 +350,7 @@ class Task:
     def with_model(self, model: Model) -> Task:
         """The task of a quadratic model in place of the loss; what was seen of the loss is not known of it."""
         twin = self.with_own_memory()
-        twin.model, twin._seen, twin._doubtful = model, {}, set()
+        twin.model, twin._seen, twin._doubtful, twin._latest = model, {}, set(), (b"", self._latest[1])
         return twin
 
     def with_own_memory(self) -> Task:
