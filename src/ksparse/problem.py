@@ -11,7 +11,7 @@ from functools import cached_property
 
 import array_api_compat as compat
 
-from ksparse.arrays import Array, namespace, norm
+from ksparse.arrays import Array, epsilon, namespace, norm
 from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty, Whole
@@ -176,9 +176,9 @@ class Problem:
                 reference = self.point(self.C.project(zero))
             self._scale = norm(self.grad_f(reference))
 
-    def relative(self, residual: float, gradient: Array) -> float:
-        """A stationarity residual relative to the size of the gradients met."""
-        scale = max(self._scale or 0.0, norm(gradient))
+    def relative(self, residual: float, gradient: Array, least: float = 0.0) -> float:
+        """A stationarity residual relative to the size of the gradients met, or to `least`."""
+        scale = max(self._scale or 0.0, norm(gradient), least)
         return residual / scale if scale > 0 else residual
 
     def residual(self, point: Point, l: float | None = None) -> float:  # noqa: E741
@@ -195,7 +195,8 @@ class Problem:
         if l is None:
             l = max(abs(self.curvature(point, self.point(pull / size))), 1e-300)  # noqa: E741
         z = self.prox_g1(point.x - pull / l, l)
-        return self.relative(l * norm(z - point.x), gradient)
+        lost = epsilon(point.x) ** 0.5 * l * norm(point.x)  # where the gradient's terms cancel, what is left of them is rounding
+        return self.relative(l * norm(z - point.x), gradient, lost)
 
     def with_penalty(self, penalty: Penalty) -> Problem:
         """The same φ on the same C under another penalty, with the same counts."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from ksparse.arrays import norm
@@ -11,6 +13,7 @@ from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective, least_squares, null_space
 from ksparse.sets.qp import solve_qp
 
+SIGNED = 8  # variables up to which all choices of free ones are tried on the nonnegative ball
 EXCHANGES = 200  # of free and fixed entries on the nonnegative ball
 
 
@@ -27,9 +30,10 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
     H, c = objective.H, objective.c
     if isinstance(C, L2Ball):
         return minimize_on_ball(H, c, C.radius, near)
-    if isinstance(C, NonnegativeBall):
-        return _on_nonnegative_ball(H, c, C.radius, near)
     convex = objective.R is not None or _convex(H)
+    if isinstance(C, NonnegativeBall):
+        few = not convex and c.size <= SIGNED
+        return _on_every_orthant_face(H, c, C.radius, near) if few else _on_nonnegative_ball(H, c, C.radius, near)
     if isinstance(C, L1Ball):
         return _on_l1_ball(H, c, C.radius) if convex else None
     linear = C.linear(c.size)
@@ -85,6 +89,21 @@ def _on_nonnegative_ball(H: Vector, c: Vector, radius: float, near: Vector) -> V
             return x
         free[np.argmin(gradient)] = True
     return None
+
+
+def _on_every_orthant_face(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
+    """The least value where H is not positive semidefinite: the ball on every choice of free entries, as far as signs allow."""
+    best = np.zeros_like(c)
+    for count in range(1, c.size + 1):
+        for chosen in combinations(range(c.size), count):
+            free = list(chosen)
+            found = minimize_on_ball(H[np.ix_(free, free)], c[free], radius, near[free])
+            for part in (found, -found) if not c[free].any() else (found,):
+                if part.min() >= 0:
+                    x = np.zeros_like(c)
+                    x[free] = part
+                    best = min(best, x, key=lambda x: float(0.5 * x @ H @ x + c @ x))
+    return best
 
 
 def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
