@@ -136,13 +136,18 @@ def portfolio(
 
 
 def looks_like_prices(X: Vector) -> bool:
-    """Whether a table of returns is more likely one of prices: all above 0, of a size of 10 or more, and from row to row nearly the same.
+    """Whether a table of returns is more likely one of prices: all above 0, of a size of 10 or more, each row near the one before.
 
-    Returns in percent have losses among them or jump about; what a savings account pays does neither, but is small.
+    Returns in percent have losses among them or jump about; what a savings account pays does neither, but is small. Numbers around a
+    level change from row to row by twice their variance, prices by far less (von Neumann's ratio).
     """
     if len(X) < 3 or not (X > 0).all() or np.median(X) < PRICE:
         return False
-    return bool(np.median(np.abs(np.diff(X, axis=0)) / X[1:]) < STEADY)
+    changes, spread = np.diff(X, axis=0), np.square(X - X.mean(axis=0)).sum(axis=0)
+    moved = spread > 0
+    if not moved.any() or np.median(np.abs(changes) / X[1:]) >= STEADY:
+        return False
+    return bool(np.median(np.square(changes).sum(axis=0)[moved] / spread[moved]) < 1.0)
 
 
 def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any) -> Result:
