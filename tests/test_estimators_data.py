@@ -298,6 +298,8 @@ def test_prices_are_told_from_returns(returns):
         "a money market in percent": 4 + 0.01 * rng.standard_normal((250, 3)),
         "factors 1 + r": 1 + returns,
         "two rows": np.full((2, 3), 50.0),
+        "numbers around a level": 100 + rng.standard_normal((50, 2)),
+        "the same in every row": np.full((30, 3), 50.0),
     }
     for name, X in no_prices.items():
         assert not looks_like_prices(X), name

@@ -13,7 +13,8 @@ from conftest import data_file
 from ksparse.estimators import (
     SparsePortfolio,
 )
-from ksparse.portfolio import _exact, portfolio
+from ksparse.portfolio import portfolio
+from ksparse.trading import exact
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_trading_costs_on_many_small_problems():
         model = SparsePortfolio(k, **options).fit(X)
         V, r = np.cov(X.T), X.mean(axis=0)
         wanted = portfolio(V, r, long_only=long_only, max_weight=options["max_weight"], held=held, cost=5e-3)
-        values = [_exact(wanted, np.array(support), 0.0) for support in combinations(range(n), k)]
+        values = [exact(wanted, np.array(support), 0.0) for support in combinations(range(n), k)]
         best = min(wanted.value(x) for x in values if x is not None)
         assert wanted.value(model.weights_) <= best + 1e-12
         assert model.result_.status is ks.Status.OPTIMAL

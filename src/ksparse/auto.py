@@ -30,7 +30,7 @@ from ksparse.support.generic import search_generic
 from ksparse.support.oscillate import oscillate
 from ksparse.support.progress import Progress
 from ksparse.support.remodel import explore_by_models, modelled
-from ksparse.support.search import Found, search
+from ksparse.support.search import Found, search, settle
 from ksparse.support.starts import Start, all_supports, cheap_starts, feasible_candidate, first_order_starts, kicked, seats
 from ksparse.support.task import Candidate, Task, claimable
 from ksparse.threads import one_thread
@@ -163,6 +163,9 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, progress: P
         if not exchanging and not task.opaque:
             _oscillate(task, progress, started, tell)
         _restart(task, progress, plan, seeds, started, tell)
+        if progress.best is not None and task.certifying and not progress.proved and not task.expired:
+            progress.take("all exchanges", settle(task, progress.best), time.perf_counter() - started)
+            tell(progress)
     except StopIteration:
         status = Status.CALLBACK_STOP
     except KeyboardInterrupt:
@@ -224,7 +227,7 @@ def _explore(task: Task, progress: Progress, rng: np.random.Generator, started: 
         except DependentError:
             whole = False
     if not task.expired:
-        progress.take("all exchanges", search(task, progress.best), time.perf_counter() - started)
+        progress.take("all exchanges", settle(task, progress.best), time.perf_counter() - started)
         tell(progress)
     return whole
 

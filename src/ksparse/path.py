@@ -27,7 +27,7 @@ from ksparse.sets import ConvexSet
 from ksparse.support.exchange import descend_alone
 from ksparse.support.oscillate import shrunk
 from ksparse.support.progress import Progress
-from ksparse.support.search import search
+from ksparse.support.search import settle
 from ksparse.support.task import Candidate, Task
 from ksparse.threads import one_thread
 
@@ -190,9 +190,9 @@ class _Walk:
             if progress.best is None or progress.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
                 continue
             self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
-            if task.exchangeable and not task.expired:
+            if task.certifying and not task.expired:
                 began = time.perf_counter()
-                progress.take("all exchanges", search(task, progress.best), self.call.elapsed)
+                progress.take("all exchanges", settle(task, progress.best), self.call.elapsed)
                 self.spent[k] += time.perf_counter() - began
 
     def _best(self, k: int) -> Candidate | None:

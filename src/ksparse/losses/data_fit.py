@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm, take
-from ksparse.checks import check_matrix, check_number, check_squares, check_vector
+from ksparse.checks import check_adjoint, check_matrix, check_number, check_squares, check_vector
 from ksparse.losses import one_pass
 from ksparse.losses.base import Loss
 from ksparse.losses.matrix import Root, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue, triangle
@@ -31,6 +31,7 @@ class DataFit(Loss):
 
     def __init__(self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         self.A = check_matrix(A, "A")
+        check_adjoint(self.A, "A")
         self.kind = kind_of(self.A)
         m, self.n = (int(side) for side in self.A.shape)
         self.b = check_vector(b, self.target, m, kind=self.kind)

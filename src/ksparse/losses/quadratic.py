@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
-from ksparse.checks import check_matrix, check_number, check_squares, check_vector
+from ksparse.checks import check_adjoint, check_matrix, check_number, check_squares, check_vector
 from ksparse.losses.base import Loss
 from ksparse.losses.lanczos import has_negative_eigenvalue, largest_eigenvalue
 from ksparse.losses.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
@@ -154,6 +154,7 @@ class PrincipalComponent(QuadraticForm):
     def from_factor(cls, Z: Matrix) -> Self:
         """The loss −‖Zx‖², V = ZᵀZ never formed."""
         Z = check_matrix(Z, "Z")
+        check_adjoint(Z, "Z")
         loss = cls.__new__(cls)
         QuadraticForm.__init__(loss, Z, -1.0, None, "Z", factored=True)
         return loss

@@ -243,10 +243,9 @@ class Basis:
     def add_gains(self) -> Vector:
         """By how much each outsider would lower q as a new member; 0 for members and those that may not come, or not with their sign."""
         gains = self.s * self.s
+        # where i adds nothing new s_i is rounding, or `search` will find that nothing holds it
         with np.errstate(over="ignore"):
-            gains /= np.maximum(
-                self.h, self.dependent
-            )  # where i adds nothing new s_i is rounding, or `search` will find that nothing holds it
+            gains /= np.maximum(self.h, self.dependent)
         gains *= 0.5
         gains[self.h <= self.dependent] = 0.0
         gains[self.members] = 0.0  # their h and s are 0 but for rounding

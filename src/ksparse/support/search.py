@@ -16,7 +16,7 @@ import numpy as np
 from ksparse.sets.base import Vector
 from ksparse.support.gains import Factor, add_gains, drop_losses, factor, swap_gains
 from ksparse.support.model import Model
-from ksparse.support.proof import Proof, prove
+from ksparse.support.proof import prove
 from ksparse.support.task import Candidate, Task, tolerance
 
 EVALUATIONS = 3_000  # exact re-solves in one search, where the model certifies
@@ -40,15 +40,26 @@ def search(task: Task, start: Candidate) -> Found:
         model = task.ranking_model(best)
         if model is None:
             break
-        better, tried, complete = _exact_sweep(task, model, best) if task.exact_gains else _walk(task, model, best, budget)
+        better, tried = _exact_sweep(task, model, best) if task.exact_gains else _walk(task, model, best, budget)
         budget -= tried
         if better is None:
-            proof = prove(task, model, best, budget) if complete else Proof(False)
-            if proof.better is None:
-                return Found(best, moves, proof.proved)
-            better = proof.better
+            break
         best, moves = better, moves + 1
     return Found(best, moves, False)
+
+
+def settle(task: Task, start: Candidate) -> Found:
+    """A search, and a proof that nothing is left to exchange; where that meets something better all over again from there."""
+    found = search(task, start)
+    moves = found.swaps
+    while task.certifying and not task.expired:
+        assert task.model is not None
+        proof = prove(task, task.model, found.best, EVALUATIONS)
+        if proof.better is None:
+            return Found(found.best, moves, proof.proved)
+        found = search(task, proof.better)
+        moves += 1 + found.swaps
+    return Found(found.best, moves, False)
 
 
 def certified_factor(task: Task, model: Model, at: Candidate) -> tuple[Factor, Vector]:
@@ -68,7 +79,7 @@ def certified_factor(task: Task, model: Model, at: Candidate) -> tuple[Factor, V
 # --- equations alone: the gains are the gains -----------------------------------------------------------------------------
 
 
-Sweep = tuple[Candidate | None, int, bool]  # a better candidate, supports tried, whether all that looked better were tried
+Sweep = tuple[Candidate | None, int]  # a better candidate, supports tried
 
 
 def _exact_sweep(task: Task, model: Model, at: Candidate) -> Sweep:
@@ -83,27 +94,27 @@ def _exact_sweep(task: Task, model: Model, at: Candidate) -> Sweep:
         if gains[i] > tiny:
             return _accept(task, at, np.append(at.support, outsiders[i]), tiny)
     if not outsiders.size or not at.support.size:
-        return None, 0, True
+        return None, 0
     table = swap_gains(found, outsiders)
     table[np.isin(at.support, task.forced)] = -np.inf
     pairs = _disjoint(table, tiny, most=max(1, at.support.size // 8))
     if not pairs:
-        return None, 0, True
+        return None, 0
     support = at.support.copy()
     for j, i in pairs:
         support[j] = outsiders[i]
     several = task.evaluate(support, at)
     if several is not None and several.value < at.value - max(tiny, 0.999 * table[pairs[0]]):
-        return several, 1, False
+        return several, 1
     support = at.support.copy()
     support[pairs[0][0]] = outsiders[pairs[0][1]]
     return _accept(task, at, support, tiny)
 
 
 def _accept(task: Task, at: Candidate, support: Vector, tiny: float) -> Sweep:
-    """The candidate on a support if it is better; where rounding spoiled a promised gain the search ends, unproved."""
+    """The candidate on a support if it is better; where rounding spoiled a promised gain the search ends."""
     tried = task.evaluate(support, at)
-    return (tried if tried is not None and tried.value < at.value - 0.1 * tiny else None), 1, False
+    return (tried if tried is not None and tried.value < at.value - 0.1 * tiny else None), 1
 
 
 def _disjoint(table: Vector, tiny: float, most: int) -> list[tuple[int, int]]:
@@ -131,20 +142,20 @@ def _disjoint(table: Vector, tiny: float, most: int) -> list[tuple[int, int]]:
 
 
 def _walk(task: Task, model: Model, at: Candidate, budget: int) -> Sweep:
-    """The first candidate in falling order of its bound that truly improves, and whether all that could were tried."""
+    """The first candidate in falling order of its bound that truly improves."""
     tiny = tolerance(task, at.value)
     limit = budget if task.certifying else min(budget, GUESSES)
     best = at
     found, own = certified_factor(task, model, at)
     for tries, support in enumerate(_candidates(task, at, tiny, found, own)):
         if tries >= limit or task.expired:
-            return None, tries, False
+            return None, tries
         tried = task.evaluate(support, at)
         if tried is not None and tried.value < best.value - tiny:
             best = tried
         if best is not at and tries:  # several exchanges at once, which come first, must also beat the best single one
-            return best, tries + 1, False
-    return (None if best is at else best), 0, best is at
+            return best, tries + 1
+    return (None if best is at else best), 0
 
 
 def _candidates(task: Task, at: Candidate, tiny: float, found: Factor, own: Vector) -> Iterator[Vector]:
