@@ -8,76 +8,21 @@ from scipy.sparse.linalg import aslinearoperator
 
 import ksparse as ks
 
-NAN, INF = float("nan"), float("inf")
+from .bad_values import INF, NAN, bad_integers, bad_matrices, bad_numbers, bad_vectors, without
+
 ALLOWED = (ValueError, TypeError)  # InfeasibleError is a ValueError, MissingPieceError a TypeError
 A, b = np.arange(12.0).reshape(4, 3) % 5, np.array([1.0, 2.0, 0.0, 1.0])
 labels, counts, V, r = np.array([0, 1, 1, 0]), np.array([0, 1, 3, 2]), np.diag([1.0, 2.0, 3.0]), np.ones(3)
 
 
-class Broken:
-    """An object that looks like a matrix and is none."""
-
-    shape = (4, 3)
-
-    def __matmul__(self, v):
-        return v
-
-
-def spoiled(array, value):
-    array = np.array(array, dtype=float)
-    array.flat[0] = value
-    return array
-
-
-def bad_matrices(M):
-    """What no data matrix may be."""
-    return {
-        "NaN": spoiled(M, NAN), "inf": spoiled(M, INF), "-inf": spoiled(M, -INF), "object": M.astype(object), "complex": M.astype(complex),
-        "float16": M.astype(np.float16), "text": M.astype(str), "masked": np.ma.masked_array(M, M == M.flat[0]), "vector": M[0],
-        "three axes": M[None], "no rows": M[:0], "no columns": M[:, :0], "number": 3.0, "None": None, "word": "A", "ragged": [[1.0], [1.0, 2.0]],
-        "sparse NaN": scipy.sparse.csr_array(spoiled(M, NAN)), "sparse inf": scipy.sparse.csc_array(spoiled(M, INF)),
-        "sparse complex": scipy.sparse.csr_array(M.astype(complex)), "sparse empty": scipy.sparse.csr_array((0, 3)),
-        "complex operator": aslinearoperator(M.astype(complex)), "dates": np.full(M.shape, np.datetime64("2020-01-01")), "dict": {"a": 1},
-        "list of None": [[None] * M.shape[1]] * M.shape[0], "structured": np.zeros(M.shape, dtype=[("a", float)]), "function": np.sin,
-    }  # fmt: skip
-
-
-def bad_vectors(v):
-    """What no vector may be."""
-    v = np.asarray(v, dtype=float)
-    return {
-        "NaN": spoiled(v, NAN), "inf": spoiled(v, INF), "object": v.astype(object), "complex": v.astype(complex), "text": v.astype(str),
-        "float16": v.astype(np.float16), "masked": np.ma.masked_array(v, v == v[0]), "too long": np.append(v, 1.0), "too short": v[:-1],
-        "matrix": v[:, None], "empty": v[:0], "word": "b", "sparse": scipy.sparse.csr_array(v[None]), "dict": {"a": 1},
-        "list of None": [None] * len(v), "ragged": [[1.0], [1.0, 2.0]], "dates": np.full(len(v), np.datetime64("2020-01-01")),
-    }  # fmt: skip
-
-
-def bad_numbers(least=None, strict=False, infinite=False):
-    """What no number may be."""
-    bad = {"NaN": NAN, "word": "1", "complex": 1j, "None": None, "list": [1.0], "bool": True, "object": object(), "array": np.ones(2)}
-    if not infinite:
-        bad["inf"] = INF
-    if least is not None:
-        bad["below"] = least - 1.0
-    if strict:
-        bad["at the limit"] = least
-    return bad
-
-
-def bad_integers(low, high=None):
-    """What no integer may be."""
-    bad = {"NaN": NAN, "float": low + 0.5, "whole float": float(low), "word": "1", "None": None, "bool": True, "list": [low], "below": low - 1}
-    return bad if high is None else bad | {"above": high + 1}
-
-
-def without(bad, *names):
-    return {name: value for name, value in bad.items() if name not in names}
-
-
 LOSS = ks.LeastSquares(A, b)
 _vector4, _vector3 = bad_vectors(b), bad_vectors(r)
-_bound = without(bad_vectors(np.zeros(3)), "inf", "too long", "too short") | {"NaN alone": NAN, "complex alone": 1j, "None": None, "bool": True}
+_bound = without(bad_vectors(np.zeros(3)), "inf", "too long", "too short") | {
+    "NaN alone": NAN,
+    "complex alone": 1j,
+    "None": None,
+    "bool": True,
+}
 _indices = {"negative": [-1], "float": [0.5], "NaN": [NAN], "twice": [0, 0], "word": "a", "matrix": [[0]], "None": [None], "bool": [True],
             "number": 1.5}  # fmt: skip
 
@@ -96,7 +41,11 @@ def _rows():
     yield "Huber", lambda bad: ks.Huber(bad, b, 1.0), bad_matrices(A), "A"
     yield "Huber", lambda bad: ks.Huber(A, bad, 1.0), _vector4, "b"
     yield "Huber", lambda bad: ks.Huber(A, b, bad), bad_numbers(0.0, strict=True), "delta"
-    square = bad_matrices(V) | {"not square": A, "not symmetric": np.triu(np.ones((3, 3))), "sparse not symmetric": scipy.sparse.csr_array(np.triu(np.ones((3, 3))))}
+    square = bad_matrices(V) | {
+        "not square": A,
+        "not symmetric": np.triu(np.ones((3, 3))),
+        "sparse not symmetric": scipy.sparse.csr_array(np.triu(np.ones((3, 3)))),
+    }
     yield "Quadratic", ks.Quadratic, square, "Q"
     yield "Quadratic", lambda bad: ks.Quadratic(V, bad), _vector3, "c"
     yield "MeanVariance", lambda bad: ks.MeanVariance(bad, r, 1.0), square, "V"
@@ -124,15 +73,30 @@ def _sets():
     yield "Nonnegative", ks.Nonnegative, without(_indices, "None") | {"None inside": [None]}, "indices"
     yield "Box", lambda bad: ks.Box(bad, 1.0), _bound, "lower"
     yield "Box", lambda bad: ks.Box(-1.0, bad), _bound, "upper"
-    yield "Box", lambda bad: ks.Box(bad, np.zeros(3)), {"crossed": 1.0, "all crossed": np.ones(3), "inf": INF, "wrong length": np.zeros(2)}, "lower"
+    yield (
+        "Box",
+        lambda bad: ks.Box(bad, np.zeros(3)),
+        {"crossed": 1.0, "all crossed": np.ones(3), "inf": INF, "wrong length": np.zeros(2)},
+        "lower",
+    )
     yield "BudgetBox", lambda bad: ks.BudgetBox(bad, 0.0, 1.0), bad_numbers(), "total"
     yield "BudgetBox", lambda bad: ks.BudgetBox(1.0, bad, 1.0), _bound, "lower"
     yield "BudgetBox", lambda bad: ks.BudgetBox(1.0, 0.0, bad), _bound, "upper"
     yield "BudgetBox", lambda bad: ks.BudgetBox(bad, np.zeros(3), np.ones(3)), {"out of reach": 4.0, "below": -1.0}, "total"
     G, h = np.ones((2, 3)), np.ones(2)
-    yield "Polyhedron", lambda bad: ks.Polyhedron(bad, h), without(bad_matrices(G), "number", "vector", "no rows", "no columns", "sparse empty"), "G"
+    yield (
+        "Polyhedron",
+        lambda bad: ks.Polyhedron(bad, h),
+        without(bad_matrices(G), "number", "vector", "no rows", "no columns", "sparse empty"),
+        "G",
+    )
     yield "Polyhedron", lambda bad: ks.Polyhedron(G, bad), without(bad_vectors(h), "matrix"), "h"
-    yield "Polyhedron", lambda bad: ks.Polyhedron(None, None, bad, h), without(bad_matrices(G), "number", "vector", "no rows", "no columns", "sparse empty"), "E"
+    yield (
+        "Polyhedron",
+        lambda bad: ks.Polyhedron(None, None, bad, h),
+        without(bad_matrices(G), "number", "vector", "no rows", "no columns", "sparse empty"),
+        "E",
+    )
     yield "Polyhedron", lambda bad: ks.Polyhedron(None, None, G, bad), without(bad_vectors(h), "matrix"), "f"
     yield "Polyhedron", lambda bad: ks.Polyhedron(G, h, lower=bad), _bound, "lower"
     yield "Polyhedron", lambda bad: ks.Polyhedron(G, h, upper=bad), _bound, "upper"
@@ -147,34 +111,59 @@ def _calls():
 
     yield "minimize", lambda bad: ks.minimize(bad, 1), {"array": A, "None": None, "word": "x", "class": ks.LeastSquares}, "loss"
     yield "minimize", lambda bad: ks.minimize(LOSS, bad), bad_integers(1, 3), "k"
-    yield "minimize", lambda bad: ks.minimize(LOSS, 1, bad), {"array": A, "word": "x", "class": ks.Box, "wrong length": ks.Box(np.zeros(4), 1.0)}, "C"
+    yield (
+        "minimize",
+        lambda bad: ks.minimize(LOSS, 1, bad),
+        {"array": A, "word": "x", "class": ks.Box, "wrong length": ks.Box(np.zeros(4), 1.0)},
+        "C",
+    )
     yield "minimize", lambda bad: solve(method=bad), {"unknown": "newton", "number": 3, "None": None, "class": ks.APDCA}, "method"
-    yield "minimize", lambda bad: solve(rho=bad), without(bad_numbers(0.0, strict=True), "list", "array") | {"empty": [], "negative inside": [1.0, -1.0], "NaN inside": [NAN]}, "rho"
+    yield (
+        "minimize",
+        lambda bad: solve(rho=bad),
+        without(bad_numbers(0.0, strict=True), "list", "array") | {"empty": [], "negative inside": [1.0, -1.0], "NaN inside": [NAN]},
+        "rho",
+    )
     yield "minimize", lambda bad: solve(x0=bad), _vector3 | {"number": 1.0}, "x0"
     yield "minimize", lambda bad: solve(forced_in=bad), _indices | {"beyond": [3]}, "forced_in"
     yield "minimize", lambda bad: solve(forced_out=bad), _indices | {"beyond": [3]}, "forced_out"
     yield "minimize", lambda bad: solve(min_nonzero=bad), without(bad_numbers(0.0), "array", "list"), "min_nonzero"
     yield "minimize", lambda bad: solve(n_restarts=bad), without(bad_integers(0), "None"), "n_restarts"
     yield "minimize", lambda bad: solve(n_restarts=1, n_jobs=bad), {"word": "a", "float": 1.5, "zero": 0, "list": [1]}, "n_jobs"
-    yield "minimize", lambda bad: solve(random_state=bad), {"word": "a", "float": 0.5, "negative": -1, "bool": True, "list": [1]}, "random_state"
+    yield (
+        "minimize",
+        lambda bad: solve(random_state=bad),
+        {"word": "a", "float": 0.5, "negative": -1, "bool": True, "list": [1]},
+        "random_state",
+    )
     yield "minimize", lambda bad: solve(tol=bad), bad_numbers(0.0), "tol"
     yield "minimize", lambda bad: solve(max_iter=bad), bad_integers(0), "max_iter"
     yield "minimize", lambda bad: solve(max_time=bad), without(bad_numbers(0.0), "None"), "max_time"
     yield "minimize", lambda bad: solve(callback=bad), {"number": 3, "word": "f", "list": []}, "callback"
     yield "minimize", lambda bad: solve(verbose=bad), {"word": "a", "None": None, "list": []}, "verbose"
     yield "minimize", lambda bad: solve(step=bad), {"unknown": "long", "number": 3, "None": None}, "step"
-    yield "k_path", lambda bad: ks.k_path(LOSS, bad), {"empty": [], "zero": [0], "above": [4], "float": [1.5], "number": 2, "word": "ab", "None": None}, "ks"
+    yield (
+        "k_path",
+        lambda bad: ks.k_path(LOSS, bad),
+        {"empty": [], "zero": [0], "above": [4], "float": [1.5], "number": 2, "word": "ab", "None": None},
+        "ks",
+    )
     yield "minimize_penalized", lambda bad: ks.minimize_penalized(LOSS, bad), {"number": 1.0, "None": None, "class": ks.L1}, "penalty"
     yield "minimize_penalized", lambda bad: ks.minimize_penalized(LOSS, ks.L1(1.0), x0=bad), _vector3, "x0"
-    yield "minimize_penalized", lambda bad: ks.minimize_penalized(LOSS, ks.L1(1.0), method=bad), {"unknown": "newton", "number": 3}, "method"
+    yield (
+        "minimize_penalized",
+        lambda bad: ks.minimize_penalized(LOSS, ks.L1(1.0), method=bad),
+        {"unknown": "newton", "number": 3},
+        "method",
+    )
     for name in ("L1", "L1MinusL2"):
         yield name, getattr(ks, name), bad_numbers(0.0, strict=True), "lam"
-    for name in ("CappedL1", "LogSum", "SCAD", "MCP"):
-        yield name, lambda bad, make=getattr(ks, name): make(bad, 3.0), bad_numbers(0.0, strict=True), "lam"
-        yield name, lambda bad, make=getattr(ks, name): make(1.0, bad), bad_numbers(0.0, strict=True), "theta"
-    for name in ("TopK1", "TopK2"):
-        yield name, lambda bad, make=getattr(ks, name): make(bad, 2), bad_numbers(0.0, strict=True), "rho"
-        yield name, lambda bad, make=getattr(ks, name): make(1.0, bad), bad_integers(1), "k"
+    for make in (ks.CappedL1, ks.LogSum, ks.SCAD, ks.MCP):
+        yield make.__name__, lambda bad, make=make: make(bad, 3.0), bad_numbers(0.0, strict=True), "lam"
+        yield make.__name__, lambda bad, make=make: make(1.0, bad), bad_numbers(0.0, strict=True), "theta"
+    for make in (ks.TopK1, ks.TopK2):
+        yield make.__name__, lambda bad, make=make: make(bad, 2), bad_numbers(0.0, strict=True), "rho"
+        yield make.__name__, lambda bad, make=make: make(1.0, bad), bad_integers(1), "k"
     yield from _broken_functions()
 
 
@@ -197,7 +186,12 @@ def _broken_functions():
                                  "complex": lambda x: 1j}, "value"  # fmt: skip
     yield "Custom", with_gradient, {"short": lambda x: np.ones(2), "NaN": lambda x: NAN * x, "None": lambda x: None, "number": lambda x: 1.0,
                                     "word": lambda x: "a", "complex": lambda x: 1j * x}, "gradient"  # fmt: skip
-    yield "CustomSet", with_project, {"short": lambda u: u[:1], "NaN": lambda u: NAN * u, "None": lambda u: None, "number": lambda u: 1.0}, "project"
+    yield (
+        "CustomSet",
+        with_project,
+        {"short": lambda u: u[:1], "NaN": lambda u: NAN * u, "None": lambda u: None, "number": lambda u: 1.0},
+        "project",
+    )
     yield "CustomSet", with_violation, {"NaN": lambda x: NAN, "negative": lambda x: -1.0, "None": lambda x: None, "vector": lambda x: x,
                                         "word": lambda x: "a"}, "violation"  # fmt: skip
 

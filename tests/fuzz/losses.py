@@ -116,9 +116,7 @@ def _custom(case, rng):
     if case.loss == "Custom convex":
         told += str(rng.choice(["", ", convex=True"]))
         lines.append(f"loss = ks.Custom(lambda x: float(np.cosh(x - c).sum()), lambda x: np.sinh(x - c){told})")
-        return lines, Smooth(
-            n, lambda x: np.cosh(x - c).sum(), lambda x: np.sinh(x - c), lambda x: np.diag(np.cosh(x - c)), True
-        )
+        return lines, Smooth(n, lambda x: np.cosh(x - c).sum(), lambda x: np.sinh(x - c), lambda x: np.diag(np.cosh(x - c)), True)
     lines.append(f"loss = ks.Custom(lambda x: float(((x**2 - 1)**2).sum() / 4 + c @ x), lambda x: x**3 - x + c{told}, convex=False)")
     return lines, Smooth(
         n, lambda x: ((x**2 - 1) ** 2).sum() / 4 + c @ x, lambda x: x**3 - x + c, lambda x: np.diag(3 * x**2 - 1), False,

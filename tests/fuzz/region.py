@@ -49,7 +49,7 @@ class Region:
     @property
     def bounded(self):
         """Whether it is plain that C is bounded."""
-        if min(self.ball, self.diamond) < np.inf or np.isfinite(self.lower).all() and np.isfinite(self.upper).all():
+        if min(self.ball, self.diamond) < np.inf or (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
             return True
         budget = len(self.E) and (np.ptp(self.E, axis=1) == 0).any()
         return bool(budget and (np.isfinite(self.lower).all() or np.isfinite(self.upper).all()))
