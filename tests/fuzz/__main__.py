@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from .case import case_number
 from .pool import run_cases
 from .report import details, failed, summary
 
@@ -23,7 +24,8 @@ def main():
     arguments = parser.parse_args()
     started, outcomes = time.monotonic(), {}
     try:
-        for number, outcome in run_cases(range(arguments.first, arguments.first + arguments.N), arguments.seed, arguments.jobs):
+        numbers = range(arguments.first, arguments.first + arguments.N)
+        for number, outcome in run_cases(((i, case_number(i, arguments.seed)) for i in numbers), arguments.jobs):
             outcomes[number] = outcome
             if sys.stderr.isatty() or len(outcomes) % 500 == 0:
                 print(f"\r{len(outcomes)} of {arguments.N}, {time.monotonic() - started:.0f} s", end="", file=sys.stderr, flush=True)

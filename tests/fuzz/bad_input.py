@@ -8,12 +8,14 @@ from scipy.sparse.linalg import aslinearoperator
 
 import ksparse as ks
 
-NAN, INF = float("nan"), float("inf")
+from .bad_values import INF, NAN, bad_integers, bad_matrices, bad_numbers, bad_vectors, without
+
 ALLOWED = (ValueError, TypeError)  # InfeasibleError is a ValueError, MissingPieceError a TypeError
 A, b = np.arange(12.0).reshape(4, 3) % 5, np.array([1.0, 2.0, 0.0, 1.0])
 labels, counts, V, r = np.array([0, 1, 1, 0]), np.array([0, 1, 3, 2]), np.diag([1.0, 2.0, 3.0]), np.ones(3)
 
 
+<<<<<<< HEAD
 class Broken:
     """An object that looks like a matrix and is none."""
 
@@ -84,6 +86,8 @@ def without(bad, *names):
     return {name: value for name, value in bad.items() if name not in names}
 
 
+=======
+>>>>>>> fuzz
 LOSS = ks.LeastSquares(A, b)
 _vector4, _vector3 = bad_vectors(b), bad_vectors(r)
 _bound = without(bad_vectors(np.zeros(3)), "inf", "too long", "too short") | {
@@ -227,12 +231,12 @@ def _calls():
     )
     for name in ("L1", "L1MinusL2"):
         yield name, getattr(ks, name), bad_numbers(0.0, strict=True), "lam"
-    for name in ("CappedL1", "LogSum", "SCAD", "MCP"):
-        yield name, lambda bad, make=getattr(ks, name): make(bad, 3.0), bad_numbers(0.0, strict=True), "lam"
-        yield name, lambda bad, make=getattr(ks, name): make(1.0, bad), bad_numbers(0.0, strict=True), "theta"
-    for name in ("TopK1", "TopK2"):
-        yield name, lambda bad, make=getattr(ks, name): make(bad, 2), bad_numbers(0.0, strict=True), "rho"
-        yield name, lambda bad, make=getattr(ks, name): make(1.0, bad), bad_integers(1), "k"
+    for make in (ks.CappedL1, ks.LogSum, ks.SCAD, ks.MCP):
+        yield make.__name__, lambda bad, make=make: make(bad, 3.0), bad_numbers(0.0, strict=True), "lam"
+        yield make.__name__, lambda bad, make=make: make(1.0, bad), bad_numbers(0.0, strict=True), "theta"
+    for make in (ks.TopK1, ks.TopK2):
+        yield make.__name__, lambda bad, make=make: make(bad, 2), bad_numbers(0.0, strict=True), "rho"
+        yield make.__name__, lambda bad, make=make: make(1.0, bad), bad_integers(1), "k"
     yield from _broken_functions()
 
 

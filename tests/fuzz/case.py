@@ -76,6 +76,7 @@ class Case:
     method: str = "auto"
     penalty: str = ""
     options: tuple[str, ...] = ()
+    search: bool = False  # whether few supports are searched too, instead of tried one by one
 
     @property
     def single(self):
@@ -111,7 +112,7 @@ def choose(chooser: Chooser, losses=LOSSES, sets=SETS, *, small: bool = False) -
     case = replace(case, layout=_layout(chooser, case), regime=chooser.pick(REGIMES) if chance(chooser, 70) else "plain")
     if chance(chooser, 15) and not case.single and case.layout != "int" and not loss.startswith("Custom") and C not in OWN:
         case = replace(case, scale=chooser.pick(SCALES[1:]), natural=not chance(chooser, 25))
-    return _how(chooser, case)
+    return _how(chooser, replace(case, search=chance(chooser, 40)))
 
 
 def _size(chooser, loss, C, small):

@@ -9,8 +9,8 @@ import numpy as np
 from .region import FEASIBLE
 
 FORBIDDEN = (
-    "crash", "nan", "infeasible_success", "over_k", "wrong_fun", "wrong_field", "disobeyed", "false_optimal", "false_swap", "false_unbounded",
-    "false_infeasible", "missed_unbounded", "warning", "printed", "slow", "hung", "mutated", "irreproducible",
+    "crash", "nan", "infeasible_success", "over_k", "wrong_fun", "wrong_field", "disobeyed", "false_optimal", "false_swap",
+    "false_unbounded", "false_infeasible", "missed_unbounded", "warning", "printed", "slow", "hung", "mutated", "irreproducible",
 )  # fmt: skip
 COUNTED = ("suboptimal", "gave_up")  # at most one in a thousand
 SLOW = 20.0  # seconds
@@ -98,10 +98,18 @@ def judge_claims(problem, result, k):
             return [Verdict(name, f"φ falls without end, status {status}, fun {result.fun!r}")] if _sure(problem) else []
         if not result.success:
             return [] if best is None else [Verdict("gave_up", f"status {status}, success False; {_better(problem, best)} is feasible")]
+<<<<<<< HEAD
         if best is None or (problem.phi.convex and problem.region.holds(x) and better(problem, best.x, x, claim=False)):
             return (
                 [Verdict("fuzzer", f"the twin has nothing as good as fun = {result.fun!r}, status {status}")] if problem.phi.convex else []
             )
+=======
+        if best is None:
+            blind = all(answer.status == "infeasible" for answer in answers) and problem.region.holds(x)
+            return [Verdict("fuzzer", f"the twin finds no feasible point, fun = {result.fun!r}")] if blind else []
+        if problem.phi.convex and problem.region.holds(x) and better(problem, best.x, x, claim=False):
+            return [Verdict("fuzzer", f"the twin has nothing as good as fun = {result.fun!r}, status {status}")]
+>>>>>>> fuzz
         if better(problem, x, best.x, claim=True) and status == "OPTIMAL":
             return [Verdict("false_optimal", f"fun = {result.fun!r}, but {_better(problem, best)}")]
         if (status == "SWAP_OPTIMAL" or result.proved) and better(problem, x, best.x, claim=True):

@@ -42,9 +42,17 @@ class Fit:
         if self.kind == "logistic":
             return np.logaddexp(np.zeros_like(t), -b * t)
         if self.kind == "poisson":
-            return np.exp(np.minimum(t, 11000.0)) - b * t
+            return self._exp(t) * (1.0 + np.maximum(t - self._cap, 0.0)) - b * t
         size, delta = np.abs(t - b), wide(self.delta)
         return np.where(size <= delta, 0.5 * size**2, delta * size - 0.5 * delta**2)
+
+    @property
+    def _cap(self):
+        """Beyond this Poisson's exp is documented to go on as its tangent."""
+        return 300.0 if self.precision == "float64" else 40.0
+
+    def _exp(self, t):
+        return np.exp(np.minimum(t, self._cap))
 
     def value(self, x):
         A, b, x = wide(self.A), wide(self.b), wide(x)
@@ -73,7 +81,7 @@ class Fit:
         if self.kind == "logistic":
             return -b / (1.0 + np.exp(np.minimum(b * t, 11000.0)))
         if self.kind == "poisson":
-            return np.exp(np.minimum(t, 11000.0)) - b
+            return self._exp(t) - b
         return np.clip(t - b, -self.delta, self.delta)
 
     def _bend(self, t, b):
@@ -83,7 +91,7 @@ class Fit:
             e = np.exp(-np.abs(t))
             return e / (1.0 + e) ** 2
         if self.kind == "poisson":
-            return np.exp(np.minimum(t, 11000.0))
+            return self._exp(t)
         return np.where(np.abs(t - b) <= self.delta, 1.0, 0.0)
 
     def gradient(self, x):
@@ -91,11 +99,11 @@ class Fit:
         pull = wide(self.weight) * self._slope(wide(self.A) @ x, wide(self.b))
         return np.asarray(wide(self.A).T @ pull + wide(self.ridge) * x, dtype=float)
 
-    def factor(self, x, support):
-        """M with MᵀM the Hessian at x on the support, or a majorant of its size where that vanishes (Huber)."""
+    def factor(self, x, support, majorant=False):
+        """M with MᵀM the Hessian at x on the support, or for Huber, whose Hessian may vanish, that of its quadratic majorant."""
         t, b = wide(self.A) @ wide(x), wide(self.b)
         bend = self._bend(t, b)
-        if self.kind == "huber":
+        if majorant and self.kind == "huber":
             bend = self.delta / np.maximum(np.abs(t - b), self.delta)
         rows = np.sqrt(wide(self.weight) * bend)[:, None] * wide(self.A)[:, support]
         return np.asarray(np.vstack([rows, np.diag(np.sqrt(wide(self.ridge)))[:, support]]), dtype=float)
@@ -153,7 +161,7 @@ class Form:
             return self.Q[np.ix_(support, support)]
         return self.sign * (self.Z[:, support].T @ self.Z[:, support])
 
-    def factor(self, x, support):
+    def factor(self, x, support, majorant=False):
         if self.Z is not None:
             return self.Z[:, support]
         return root_of(self.hessian(support))
@@ -186,7 +194,7 @@ class Smooth:
     def gradient(self, x):
         return np.asarray(self.g(wide(x)), dtype=float)
 
-    def factor(self, x, support):
+    def factor(self, x, support, majorant=False):
         return root_of(np.asarray(self.H(wide(x)), dtype=float)[np.ix_(support, support)])
 
 

@@ -9,25 +9,25 @@ import tempfile
 import time
 from multiprocessing.connection import wait
 
-from .case import case_number
 from .judge import Verdict
 from .run import Outcome, run_case
 
 HARD_LIMIT = 90.0  # seconds for one case, its judgement included
 
 
-def _serve(connection, seed):
-    """Run the cases whose numbers come in, and notice what is printed past Python."""
+def _serve(connection):
+    """Run the cases that come in, and notice what is printed past Python."""
     with tempfile.TemporaryFile() as printed:
         os.dup2(printed.fileno(), 1)
         os.dup2(printed.fileno(), 2)
-        while (number := connection.recv()) is not None:
+        while True:
+            number, case = connection.recv()
             printed.seek(0)
             printed.truncate()
             try:
-                outcome = run_case(case_number(number, seed))
+                outcome = run_case(case)
             except Exception as error:  # of the fuzzer itself: to be repaired there
-                outcome = Outcome(case_number(number, seed), (Verdict("fuzzer", f"{type(error).__name__}: {error}"),), 0.0, "fuzzer")
+                outcome = Outcome(case, (Verdict("fuzzer", f"{type(error).__name__}: {error}"),), 0.0, "fuzzer")
             sys.stdout.flush()
             sys.stderr.flush()
             size = os.fstat(printed.fileno()).st_size
@@ -39,16 +39,31 @@ def _serve(connection, seed):
 
 
 class _Worker:
-    def __init__(self, context, seed):
+    def __init__(self, context):
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, seed), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
-        self.number, self.since = None, 0.0
+        self.task, self.since = None, 0.0
 
-    def give(self, number):
-        self.number, self.since = number, time.monotonic()
-        self.connection.send(number)
+    def give(self, task):
+        self.task, self.since = task, time.monotonic()
+        if task is not None:
+            self.connection.send(task)
+
+    def take(self):
+        """What it says, or that it died, or that it hangs; None while it works."""
+        try:
+            if self.connection.poll():
+                return self.connection.recv()
+        except EOFError:
+            return self._lost("crash", "the process died")
+        overdue = time.monotonic() - self.since > HARD_LIMIT
+        return self._lost("hung", f"no answer after {HARD_LIMIT:.0f} s") if overdue else None
+
+    def _lost(self, verdict, text):
+        number, case = self.task
+        return number, Outcome(case, (Verdict(verdict, text),), HARD_LIMIT, "lost")
 
     def end(self):
         self.process.kill()
@@ -56,47 +71,25 @@ class _Worker:
         self.connection.close()
 
 
-def run_cases(numbers, seed, jobs):
-    """Outcomes as they come, each with its number."""
+def run_cases(cases, jobs):
+    """Outcomes of (number, case) pairs as they come, each with its number."""
     context = multiprocessing.get_context("spawn")
-    waiting = iter(numbers)
-    workers = [_Worker(context, seed) for _ in range(jobs)]
+    waiting = iter(cases)
+    workers = [_Worker(context) for _ in range(jobs)]
     try:
         for worker in workers:
-            _give_next(worker, waiting)
-        while any(worker.number is not None for worker in workers):
-            busy = [worker for worker in workers if worker.number is not None]
-            ready = wait([worker.connection for worker in busy], timeout=1.0)
-            for worker in busy:
-                if worker.connection in ready:
-                    number, outcome = _take(worker, seed)
-                elif time.monotonic() - worker.since > HARD_LIMIT:
-                    number, outcome = worker.number, _lost(worker.number, seed, "hung", f"no answer after {HARD_LIMIT:.0f} s")
-                else:
+            worker.give(next(waiting, None))
+        while busy := [i for i, worker in enumerate(workers) if worker.task is not None]:
+            wait([workers[i].connection for i in busy], timeout=1.0)
+            for i in busy:
+                said = workers[i].take()
+                if said is None:
                     continue
-                if outcome.ended == "lost":
-                    worker.end()
-                    worker.__init__(context, seed)
-                _give_next(worker, waiting)
-                yield number, outcome
+                if said[1].ended == "lost":
+                    workers[i].end()
+                    workers[i] = _Worker(context)
+                workers[i].give(next(waiting, None))
+                yield said
     finally:
         for worker in workers:
             worker.end()
-
-
-def _take(worker, seed):
-    try:
-        return worker.connection.recv()
-    except EOFError:
-        return worker.number, _lost(worker.number, seed, "crash", "the process died")
-
-
-def _lost(number, seed, verdict, text):
-    return Outcome(case_number(number, seed), (Verdict(verdict, text),), HARD_LIMIT, "lost")
-
-
-def _give_next(worker, waiting):
-    number = next(waiting, None)
-    worker.number = None
-    if number is not None:
-        worker.give(number)

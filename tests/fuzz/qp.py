@@ -1,7 +1,7 @@
 """min ½‖Mx − t‖² + cᵀx over a polyhedron, by a primal active-set method on the factor itself: never MᵀM.
 
-Slow and plain: singular value decompositions of a few rows at every step. Every iterate is feasible, so that whatever comes back is an upper
-bound; "optimal" is said only of a point whose multipliers have the right signs, "unbounded" only with a direction to show for it.
+Slow and plain: singular value decompositions of a few rows at every step. Every iterate is feasible, so that whatever comes back is an
+upper bound; "optimal" is said only of a point whose multipliers have the right signs, "unbounded" only with a direction to show for it.
 """
 
 from __future__ import annotations
@@ -113,8 +113,9 @@ def _feasible(R, r, E, f, n):
             high[j] = min(high[j], side)
         else:
             low[j] = max(low[j], -side)
-    if (low > high).any():
+    if (low - high > 1e-13 * np.maximum(np.abs(low), np.abs(high))).any():
         return None
+    high = np.maximum(low, high)  # bounds that cross by a rounding meet
     general = ~single
     G, h = R[general], r[general]
     v = np.clip(np.zeros(n), low, high)
@@ -143,7 +144,7 @@ def _null(B):
 
 
 def _active_set(M, t, c, R, r, E, f, v):
-    """From a feasible v: step to the optimum of the active equations or to the first constraint in the way; drop one whose price is wrong."""
+    """From a feasible v: step to the optimum of the active equations or to the first constraint in the way; drop one of wrong price."""
     active: list[int] = []
     size = max(1.0, float(np.linalg.norm(M)))
     for count in range(LIMIT):

@@ -66,13 +66,14 @@ def _coverage(outcomes):
 
 def _words(case):
     more = [case.layout, case.regime, *([f"scale {case.scale}"] if case.scale != (1.0, 1.0) else []), case.call, case.method, *case.options]
+    more += ["search"] * case.search
     return f"{case.loss} on {case.set}, {case.m} x {case.n}, k = {case.k}, {', '.join(more)}"
 
 
 def snippet(number, seed, outcome, verdict):
     """The problem as code that a person can paste, and what was wrong."""
     text = verdict.text.strip().replace("\n", "\n# ")
-    head = f"# case {number}, seed {seed}: {_words(outcome.case)}\n# {verdict.name}: {text}"
+    head = f"# case {number}, seed {seed}: {_words(outcome.case)}\n# {outcome.case}\n# {verdict.name}: {text}"
     return f"{head}\n{build(outcome.case).source}\nprint(result)"
 
 

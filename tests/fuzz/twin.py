@@ -14,7 +14,7 @@ from .ball import fit_in_ball, form_in_ball
 from .qp import Answer, solve_qp
 from .region import Region
 
-STEPS = 60  # of the second-order method for losses that are not quadratic
+STEPS = 500  # of the second-order method for losses that are not quadratic
 STARTS = 6  # for losses that are not convex
 
 
@@ -202,26 +202,32 @@ def _starts(phi, cut, support):
 
 
 def _descend(phi, cut, support, z):
-    """Newton's method on C with a damped, convex model; each step is the model's exact minimiser, accepted where φ falls."""
-    n, damping = phi.n, 1e-8
-    value = phi.value(_embed(z, support, n))
+    """Newton's method on C with damped, convex models; each step is the best of their exact minimisers."""
+    value, damping = phi.value(_embed(z, support, phi.n)), 1e-10
     for _ in range(STEPS):
-        x = _embed(z, support, n)
-        M, g = phi.factor(x, support), phi.gradient(x)[support]
-        norms = np.sqrt((M * M).sum(axis=0))
-        norms = np.where(norms > 0, norms, float(norms.max(initial=0.0)) or 1.0)
-        improved = False
-        while damping <= 1e12:
-            M_ = np.vstack([M, np.sqrt(damping) * np.diag(norms)])
-            answer = model_on(M_, M_ @ z, g, cut)
-            if answer.x is not None and np.isfinite(answer.x).all():
-                at = phi.value(_embed(answer.x, support, n))
-                if at < value:
-                    improved = value - at > 1e-13 * np.abs(value)
-                    z, value = answer.x, at
-                    damping = max(damping / 100, 1e-14)
-                    break
-            damping *= 100
-        if not improved:
-            break
+        kinds = (False, True) if getattr(phi, "kind", "") == "huber" else (False,)
+        tried = [_model_step(phi, cut, support, z, value, damping, majorant) for majorant in kinds]
+        at, lower, damping = min(tried, key=lambda step: step[1])
+        if at is None or value - lower <= 1e-13 * np.abs(value):
+            return z if at is None else at
+        z, value = at, lower
     return z
+
+
+def _model_step(phi, cut, support, z, value, damping, majorant):
+    """The model's minimiser, with as much damping as it takes for φ to fall, and falls most; None if none does."""
+    x = _embed(z, support, phi.n)
+    M, g = phi.factor(x, support, majorant), phi.gradient(x)[support]
+    norms = np.sqrt((M * M).sum(axis=0))
+    norms = np.where(norms > 1e-8 * norms.max(initial=0.0), norms, float(norms.max(initial=0.0)) or 1.0)
+    best = (None, value, 1e-10)
+    for level in damping * 100.0 ** np.arange(12):
+        damped = np.vstack([M, np.sqrt(level) * np.diag(norms)])
+        answer = model_on(damped, damped @ z, g, cut)
+        if answer.x is not None and np.isfinite(answer.x).all():
+            at = phi.value(_embed(answer.x, support, phi.n))
+            if at < best[1]:
+                best = (answer.x, at, max(level / 100, 1e-14))
+            elif best[0] is not None:
+                break
+    return best

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, epsilon, indices_of, like, to_float64, to_numpy, top_k
+from ksparse.arrays import Array, epsilon, indices_of, like, map_arrays, to_float64, to_numpy, top_k
 from ksparse.checks import check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.active_set import Active
@@ -35,6 +35,7 @@ class Polyhedron(ConvexSet):
         (G, h, _), (E, f, _) = unit_rows(whole.G, whole.h), unit_rows(whole.E, whole.f)  # a violation then is a distance, more or less
         self._linear = Linear(whole.lower, whole.upper, G, h, E, f)
         self._last: Active | None = None
+        self._for_a_run = False
         self._least = 0  # nonzeros that a point needs, as far as is known
         self._too_long = False  # whether that question took too long
         if _witness(self._linear, np.zeros(self.n)) is None:
@@ -45,8 +46,20 @@ class Polyhedron(ConvexSet):
         if self._linear.violation(point) == 0.0:
             return u
         found = project_polyhedron(point, self._linear, self._last)
-        self._last = found.active  # the next point to project is likely to lie beside this one
+        if self._for_a_run:  # the next point to project is likely to lie beside this one
+            self._last = found.active
         return like(found.x, u)
+
+    def like(self, x: Array) -> Self:
+        """The same set for one run, which remembers what the run has seen of it; the user's own set has no memory."""
+        moved = super().like(x)
+        moved._last, moved._for_a_run = None, True
+        return moved
+
+    def for_length(self, n: int) -> Self:
+        told: Self = map_arrays(self, (), lambda value: value)
+        told._least, told._too_long = 0, False
+        return told
 
     def violation(self, x: Array) -> float:
         return self._linear.violation(to_float64(x))

@@ -27,8 +27,8 @@ class Progress:
         """Note where a search ended, and keep it if it is better."""
         self.searches += 1
         self.swaps += found.swaps
-        if self.best is None or found.best.value < self.best.value or self.best is found.best:
+        if self.best is not None and np.array_equal(found.best.support, self.best.support):
+            self.proved |= found.proved  # the same answer, if not to the last digit
+        elif self.best is None or found.best.value < self.best.value:
             self.best, self.proved = found.best, found.proved
-        elif found.best.value == self.best.value and np.array_equal(found.best.support, self.best.support):
-            self.proved |= found.proved
         self.rows.append({"start": name, "fun": found.best.value, "swaps": found.swaps, "proved": found.proved, "elapsed": elapsed})
