@@ -98,18 +98,11 @@ def judge_claims(problem, result, k):
             return [Verdict(name, f"φ falls without end, status {status}, fun {result.fun!r}")] if _sure(problem) else []
         if not result.success:
             return [] if best is None else [Verdict("gave_up", f"status {status}, success False; {_better(problem, best)} is feasible")]
-<<<<<<< HEAD
-        if best is None or (problem.phi.convex and problem.region.holds(x) and better(problem, best.x, x, claim=False)):
-            return (
-                [Verdict("fuzzer", f"the twin has nothing as good as fun = {result.fun!r}, status {status}")] if problem.phi.convex else []
-            )
-=======
         if best is None:
             blind = all(answer.status == "infeasible" for answer in answers) and problem.region.holds(x)
             return [Verdict("fuzzer", f"the twin finds no feasible point, fun = {result.fun!r}")] if blind else []
         if problem.phi.convex and problem.region.holds(x) and better(problem, best.x, x, claim=False):
             return [Verdict("fuzzer", f"the twin has nothing as good as fun = {result.fun!r}, status {status}")]
->>>>>>> fuzz
         if better(problem, x, best.x, claim=True) and status == "OPTIMAL":
             return [Verdict("false_optimal", f"fun = {result.fun!r}, but {_better(problem, best)}")]
         if (status == "SWAP_OPTIMAL" or result.proved) and better(problem, x, best.x, claim=True):
