@@ -98,6 +98,7 @@ class Problem:
         self.loss, self.penalty, self.n = loss, penalty, int(length)
         self.products = Products() if products is None else products
         self._scale: float | None = None  # the size of the data's pull, once measured
+        self.unit = 1.0  # of curvatures, once a rule has measured it
         self.yardstick = 0.0  # the curvature of f along the first direction, once a rule has measured it
         self.C = C.for_length(self.n).like(self.zeros())
 
@@ -181,6 +182,11 @@ class Problem:
         scale = max(self._scale or 0.0, norm(gradient), least)
         return residual / scale if scale > 0 else residual
 
+    def at_least(self, curvature: float, point: Point) -> float:
+        """A curvature to measure residuals with; where φ is linear one by which its slope leads as far as x is large."""
+        reach = max(norm(point.x), self.C.size) or 1.0
+        return max(curvature, 1e-3 * norm(point.gradient) / reach, 1e-300)
+
     def residual(self, point: Point, l: float | None = None) -> float:  # noqa: E741
         """l‖x − prox(x − (∇f(x) − s(x))/l)‖, relative: 0 exactly at the stationary points.
 
@@ -193,7 +199,7 @@ class Problem:
         if size == 0:
             return 0.0
         if l is None:
-            l = max(abs(self.curvature(point, self.point(pull / size))), 1e-300)  # noqa: E741
+            l = self.at_least(abs(self.curvature(point, self.point(pull / size))), point)  # noqa: E741
         z = self.prox_g1(point.x - pull / l, l)
         lost = epsilon(point.x) ** 0.5 * l * norm(point.x)  # where the gradient's terms cancel, what is left of them is rounding
         return self.relative(l * norm(z - point.x), gradient, lost)

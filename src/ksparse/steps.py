@@ -95,8 +95,8 @@ class Backtracking:
     sigma: float = 1e-5  # σ ∈ (0, 1)
     eta: float = 2.0  # η > 1
     shrink: float = 16.0  # l falls by no more than this at once: each doubling back costs a product with the data
-    l_min: float = 1e-300
-    l_max: float = 1e300
+    l_min: float = 1e-30  # in units of the curvature along the first direction
+    l_max: float = 1e30
 
     def __post_init__(self) -> None:
         check_number(self.sigma, "sigma", above=0, below=1)
@@ -111,11 +111,13 @@ class Backtracking:
         size = norm(pull)
         if size == 0 or not math.isfinite(size):
             return Memory(None, 1.0)
-        problem.yardstick = self._clip(abs(problem.curvature(x, problem.point(pull / size))))
+        curvature = abs(problem.curvature(x, problem.point(pull / size)))
+        problem.unit = curvature if curvature > 0 else size / max(norm(x.x), 1.0)
+        problem.yardstick = self._clip(problem, curvature)
         return Memory(None, problem.yardstick)
 
-    def _clip(self, l: float) -> float:  # noqa: E741
-        return min(max(l, self.l_min), self.l_max)
+    def _clip(self, problem: Problem, l: float) -> float:  # noqa: E741
+        return min(max(l, self.l_min * problem.unit), self.l_max * problem.unit)
 
     def _barzilai_borwein(self, problem: Problem, y: Point, memory: Memory) -> float:
         if memory.point is None:
@@ -127,7 +129,7 @@ class Backtracking:
         curvature = dot(dx, problem.grad_f(y) - problem.grad_f(memory.point)) / size
         # along a direction of no or negative curvature the last l is too careful: go twice as far
         l = curvature if curvature > 0 else memory.l / 2.0  # noqa: E741
-        return self._clip(max(l, memory.l / self.shrink))
+        return self._clip(problem, max(l, memory.l / self.shrink))
 
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         at_y = s is None  # pDCAₑ takes s elsewhere, where F(y) is no majorant's value

@@ -21,7 +21,7 @@ from ksparse.sets import ConvexSet
 from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective, well_conditioned
 from ksparse.steps import FixedStep
-from ksparse.support.quadratic import can_minimize_quadratic, minimize_quadratic
+from ksparse.support.quadratic import minimize_quadratic
 
 KKT = 1e-8  # the relative residual that is promised
 NEWTON_STEPS = 100
@@ -51,7 +51,7 @@ def polish(
 def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf, steps: int = STEPS, target: float = KKT) -> Polished:
     """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
-    if problem.loss.has_hessian and can_minimize_quadratic(problem.C, problem.n):
+    if problem.loss.has_hessian:
         x = _newton(problem, x)
     l = curvature_bound(problem, x)  # noqa: E741
     target = max(target, promised(problem.loss))
@@ -77,7 +77,7 @@ def curvature_bound(problem: Problem, x: Point) -> float:
         directions = (x.gradient, x.x, np.random.default_rng(0).standard_normal(problem.n))
         units = [d / norm(d) for d in directions if norm(d) > 0]
         L = max(abs(problem.curvature(x, problem.point(unit))) for unit in units)
-    return max(L, 1e-300)
+    return problem.at_least(L, x)
 
 
 def _lipschitz(problem: Problem) -> float:

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from ksparse.arrays import norm
-from ksparse.errors import UnboundedError
+from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.sets import ConvexSet, L1Ball, L2Ball, Linear, NonnegativeBall
 from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective, least_squares, null_space
@@ -17,13 +17,8 @@ SIGNED = 8  # variables up to which all choices of free ones are tried on the no
 EXCHANGES = 200  # of free and fixed entries on the nonnegative ball
 
 
-def can_minimize_quadratic(C: ConvexSet, n: int) -> bool:
-    """Whether `minimize_quadratic` knows the set."""
-    return isinstance(C, L2Ball | L1Ball | NonnegativeBall) or C.linear(n) is not None
-
-
 def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
-    """argmin ½xᵀHx + cᵀx over C, or None where the quadratic is not convex and must be.
+    """argmin ½xᵀHx + cᵀx over C; None where H is not positive semidefinite and must be, or C only projects and holds x back.
 
     Of two equally good points (an eigenvector and its negative) the one on the side of `near`. `UnboundedError` where there is no minimum.
     """
@@ -38,10 +33,19 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
         return _on_l1_ball(H, c, C.radius) if convex else None
     linear = C.linear(c.size)
     if linear is None:
-        return None
+        return _inside(objective, C) if convex else None
     if convex:
         return solve_qp(objective, linear).x
     return _on_equations(H, c, linear) if linear.equations_only else None
+
+
+def _inside(objective: Objective, C: ConvexSet) -> Vector | None:
+    """The minimum over all of space, where C has it: all that can be said of a set that only projects."""
+    try:
+        x = solve_qp(objective, Linear.of(objective.c.size)).x
+    except (InfeasibleError, UnboundedError):
+        return None
+    return x if C.contains(x) else None
 
 
 def _convex(H: Vector) -> bool:
