@@ -64,22 +64,25 @@ def local_search(task: Task, candidate: Candidate) -> Found:
 class Plan:
     """How far the search goes."""
 
-    n_restarts: int  # perturbed restarts after the starts
+    n_restarts: int | None  # perturbed restarts after the starts; None for as many as fit the task
     n_jobs: int | None  # threads to run them in
     seed: int
     weights: list[float] | None  # of the penalised starts; None for a choice by the data
 
 
-def make_plan(task: Task, n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
+def make_plan(n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
     """The plan that the arguments describe."""
-    exchanging = task.exchangeable or _is_large_and_smooth(task)
-    usual = 0 if task.component or task.opaque or exchanging else N_RESTARTS  # a component's starts are random, an exchange kicks by itself
     return Plan(
-        n_restarts=usual if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
+        n_restarts=None if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
         n_jobs=check_n_jobs(n_jobs),
         seed=_seed(random_state),
         weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
     )
+
+
+def _usual_restarts(task: Task) -> int:
+    """None where a component's starts are random, an exchange kicks by itself, or columns are dear."""
+    return 0 if task.component or task.opaque or task.exchangeable or _is_large_and_smooth(task) else N_RESTARTS
 
 
 def _seed(random_state: int | np.random.Generator | None) -> int:
@@ -295,12 +298,11 @@ def _restart(
     task: Task, progress: Progress, plan: Plan, seeds: np.random.SeedSequence, started: float, tell: Callable[[Progress], None]
 ) -> None:
     """Rounds of perturbed restarts from the best so far."""
-    for first in range(0, plan.n_restarts, ROUND):
+    count = _usual_restarts(task) if plan.n_restarts is None else plan.n_restarts
+    for first in range(0, count, ROUND):
         if task.expired or progress.best is None:
             return
-        supports = [
-            kicked(task, progress.best.support, np.random.default_rng(seed)) for seed in seeds.spawn(min(ROUND, plan.n_restarts - first))
-        ]
+        supports = [kicked(task, progress.best.support, np.random.default_rng(seed)) for seed in seeds.spawn(min(ROUND, count - first))]
         for found in _searches(task, supports, plan.n_jobs):
             if found is not None:
                 progress.take("restart", found, time.perf_counter() - started)

@@ -145,7 +145,7 @@ class _Loop:
         start = self.best = self.problem.adopt(x0) if isinstance(x0, Point) else self.problem.enter(x0)
         self.problem.measure_scale(start)
         self.s = self.method.init(self.problem, start)
-        self.mark = _Mark(start.x, self.problem.F(start))
+        self.mark = self.first = _Mark(start.x, self.problem.F(start))
         self.F_start, self.far = self.mark.F, RUNAWAY * max(1.0, norm_inf(start.x))
         self.log.add(self.F_start, self.s, self.problem.products.total)
 
@@ -178,8 +178,10 @@ class _Loop:
     def _lost(self, F: float) -> Status | None:
         """Whether F ran off to −∞, or arithmetic to NaN."""
         size = norm_inf(self.s.x.x)
-        if self.problem.loss.least == -math.inf and (F == -math.inf or (not size <= self.far and not F >= self.F_start)):
-            return Status.UNBOUNDED
+        if self.problem.loss.least == -math.inf:
+            far = not size <= self.far and not F >= self.F_start
+            if F == -math.inf or (far and (not math.isfinite(size) or _drifts(self.problem, self.first, self.s.x))):
+                return Status.UNBOUNDED
         return Status.NUMERICAL_TROUBLE if math.isnan(F) or not math.isfinite(size) else None
 
 
@@ -202,6 +204,10 @@ def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:
     d, drop = x.x - mark.x, mark.F - problem.F(x)
     if problem.loss.least > -math.inf or not drop > 1e-12 * abs(problem.F(x)):
         return False
+    if problem.loss.curvature_gradients == 0:  # it shows its curvature: where there is some along d, F turns sooner or later
+        bend, size = problem.loss.curvature_at(x.x, x.image, d, problem.point(d).image), problem.loss.lipschitz() * norm(d) ** 2
+        if math.isfinite(size) and bend > 1e-12 * size:
+            return False
     for factor in (1e2, 1e4, 1e6):
         far = problem.enter(x.x + factor * d)
         if not problem.F(far) <= problem.F(x) - 0.5 * factor * drop:

@@ -125,10 +125,11 @@ def minimize(
     step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
     """
     call = make_call(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
-    with until(call.deadline), fitting_threads(call.loss):
+    # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
+    with until(call.deadline), fitting_threads(call.loss), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, str) and method == "auto":
             task = make_task(call, forced_in, forced_out, min_nonzero)
-            return solve_auto(call, task, make_plan(task, n_restarts, n_jobs, random_state, rho))
+            return solve_auto(call, task, make_plan(n_restarts, n_jobs, random_state, rho))
         _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
         return solve_papers(call, resolve_method(method, step), rho, continuation)
 

@@ -13,7 +13,7 @@ import numpy as np
 from ksparse.auto import Plan, conclude, fitting_threads, local_search, make_plan, make_task, search_supports, some_point, try_all
 from ksparse.call import Call
 from ksparse.checks import check_integer
-from ksparse.deadline import until
+from ksparse.deadline import OutOfTimeError, until
 from ksparse.drive import Stopping
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.judge import judge_auto
@@ -125,8 +125,8 @@ def k_path(
     call = make_call(loss, sizes[0], C, x0, stopping)  # which asks whether C has a point for the least k
     top = replace(call, k=check_integer(sizes[-1], "ks", 1, call.n))
     task = make_task(call, forced_in, forced_out, min_nonzero)
-    walk = _Walk(top, task, sizes, make_plan(task, n_restarts, n_jobs, random_state, "auto"))
-    with Lines(verbose), until(top.deadline), fitting_threads(top.loss):
+    walk = _Walk(top, task, sizes, make_plan(n_restarts, n_jobs, random_state, "auto"))
+    with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
         walk.go()
         results = walk.judged()
         if verbose:
@@ -178,6 +178,8 @@ class _Walk:
             self._prove()
         except KeyboardInterrupt:
             self.status = dict.fromkeys(self.sizes, Status.INTERRUPTED)
+        except OutOfTimeError:
+            self.status = dict.fromkeys(self.sizes, Status.TIME_LIMIT)
         for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):  # where a limit or an interrupt left a gap
             if self.progress[k].best is None:
                 best = self.progress[above].best
@@ -192,7 +194,10 @@ class _Walk:
             self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
             if task.certifying and not task.expired:
                 began = time.perf_counter()
-                progress.take("all exchanges", settle(task, progress.best), self.call.elapsed)
+                try:
+                    progress.take("all exchanges", settle(task, progress.best), self.call.elapsed)
+                except UnboundedError:
+                    self.status[k] = Status.UNBOUNDED
                 self.spent[k] += time.perf_counter() - began
 
     def _best(self, k: int) -> Candidate | None:

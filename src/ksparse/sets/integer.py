@@ -21,6 +21,7 @@ class Fewest:
 
     support: Vector
     proved: bool
+    in_time: bool  # whether the search for it came to its end
 
 
 def fewest_nonzeros(linear: Linear, *, floor: float = 0.0, forced: Vector | None = None, preferred: Vector | None = None) -> Fewest | None:
@@ -59,7 +60,7 @@ def fewest_nonzeros(linear: Linear, *, floor: float = 0.0, forced: Vector | None
     )
     if found.x is None:
         return None
-    return Fewest(np.flatnonzero(found.x[n:] > 0.5), proved=bounded and found.status == 0)
+    return Fewest(np.flatnonzero(found.x[n:] > 0.5), proved=bounded and found.status == 0, in_time=found.status == 0)
 
 
 def _tightened(linear: Linear) -> tuple[Vector, Vector]:

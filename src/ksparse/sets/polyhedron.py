@@ -119,7 +119,7 @@ class Polyhedron(ConvexSet):
         fewest = fewest_nonzeros(self._linear, preferred=preferred)
         if fewest is not None and fewest.proved:
             self._least = int(fewest.support.size)
-        self._too_long = fewest is None or not fewest.proved
+        self._too_long = fewest is None or not fewest.in_time
         return fewest
 
     def has_point_on(self, support: Vector) -> bool:

@@ -53,7 +53,7 @@ def project_simplex(u: Array, total: float) -> Array:
     positive = int(xp.sum(xp.astype(falling > tau, xp.int64)))
     x = _positive_part(u - float(tau[positive - 1]))
     size = float(xp.sum(x))
-    return x * (total / size)  # what rounding left of the sum, shared in proportion
+    return x * (total / size) if size > 0 else xp.full_like(x, total / u.shape[0])  # what rounding left of the sum, in proportion
 
 
 def project_on_largest(C: ConvexSet, u: Array, k: int) -> Array:

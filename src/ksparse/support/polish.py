@@ -90,9 +90,11 @@ def _lipschitz(problem: Problem) -> float:
 def _newton(problem: Problem, x: Point) -> Point:
     """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic."""
     for _ in range(NEWTON_STEPS):
-        g = x.gradient
+        g, model = x.gradient, _model(problem, x)
+        if model is None:
+            return x
         try:
-            w = minimize_quadratic(_model(problem, x), problem.C, x.x)
+            w = minimize_quadratic(model, problem.C, x.x)
         except InfeasibleError:
             return x
         except UnboundedError:  # of the model; of φ itself, if that is quadratic
@@ -121,9 +123,11 @@ def _newton(problem: Problem, x: Point) -> Point:
     return x
 
 
-def _model(problem: Problem, x: Point) -> Objective:
-    """The second-order model of φ at x, from the data where H is too coarse."""
+def _model(problem: Problem, x: Point) -> Objective | None:
+    """The second-order model of φ at x, from the data where H is too coarse; None where it overflows."""
     H = problem.loss.hessian_at(x.x, x.image)
+    if not np.isfinite(H).all():
+        return None
     root = None if well_conditioned(H) else problem.loss.root()
     return Objective(H, x.gradient - H @ x.x) if root is None else Objective.of_squares(*root)
 

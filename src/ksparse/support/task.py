@@ -272,7 +272,7 @@ class Task:
         The model's terms cancel where members are dependent, or the fit is near.
         """
         assert self.model is not None
-        k, noise, unit = x.size, self.model.noise, float(np.sqrt(self.model.diagonal[support]) @ np.abs(x))
+        k, noise, unit = x.size, self.model.noise, float(np.sqrt(np.abs(self.model.diagonal[support])) @ np.abs(x))
         value = objective.value(x) + self.model.constant
         rounding = rounding_of(k) * (objective.terms(x) + abs(self.model.constant)) + unit * (0.5 * noise.entries * unit + noise.pull)
         if rounding <= tolerance(self, value) or not self.loss.has_root:
