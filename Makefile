@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format fuzz bench clean
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -24,6 +24,10 @@ lint: .venv/ready-dev
 
 test: lint # the tests run in parallel themselves: one BLAS thread each
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+N ?= 1000
+fuzz: .venv/ready-dev # N random problems, each judged by code that shares nothing with the library: make fuzz N=10000
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(N) $(FUZZ)
 
 format: .venv/ready-dev
 	$(BIN)/ruff format .
