@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto # parallel as it is: one BLAS thread each
 
-.PHONY: demo test slice lint types types-oldest format bench clean
+.PHONY: demo test slice lint types types-oldest format fuzz bench clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -29,6 +29,7 @@ lint: $(VENV)/ready-dev
 test: lint
 	$(PYTEST)
 
+<<<<<<< HEAD
 types: $(VENV)/ready-dev
 	$(BIN)/mypy
 
@@ -46,6 +47,13 @@ types-oldest: $(VENV)-oldest/ready
 	$(BIN)/mypy --python-executable $(VENV)-oldest/bin/python --cache-dir .mypy_cache/oldest
 
 format: $(VENV)/ready-dev
+=======
+N ?= 1000
+fuzz: .venv/ready-dev # N random problems, each judged by code that shares nothing with the library: make fuzz N=10000
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(N) $(FUZZ)
+
+format: .venv/ready-dev
+>>>>>>> fuzz
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

@@ -245,7 +245,7 @@ def test_data_a_trillion_times_larger(rng):
     ("call", "words"),
     [
         (lambda loss: ks.minimize(loss, 1, method=ks.APDCA), "got the class APDCA: write APDCA()"),
-        (lambda loss: ks.minimize_penalized(loss, ks.L1(1.0), step=0.1), "rule must be a step rule"),
+        (lambda loss: ks.minimize_penalized(loss, ks.L1(1.0), step=0.1), "step must be a step rule"),
         (lambda loss: ks.APDCA(rule=0.1), "rule must be a step rule"),
         (lambda loss: ks.PDCA(rule=ks.Backtracking), "rule must be a step rule"),
         (lambda loss: ks.minimize(loss, 1, verbose="x"), "verbose must be an integer"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import array_api_compat as compat
@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-from ksparse.arrays import Array, Matrix, finite, is_array, like, namespace
+from ksparse.arrays import Array, Matrix, finite, is_array, like, namespace, to_numpy
 
 LARGEST = 1e100  # of data that is squared, and its squares once more
 SMALLEST = 1e-120  # of the largest entry of such data: of smaller ones nothing is left
@@ -78,9 +78,7 @@ def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) ->
     """A dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64, nothing is copied needlessly."""
     if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
         raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
-    array = _real(value if is_array(value) else _as_array(value, name), name)
+    array = _real(value if is_array(value) and not np.ma.isMaskedArray(value) else as_array(value, name), name)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} {'axis' if ndim == 1 else 'axes'}, got shape {tuple(array.shape)}")
     if 0 in tuple(array.shape):
@@ -113,7 +111,9 @@ def check_bound(value: Any, name: str) -> Array | float:
 
 def check_indices(value: Any, name: str) -> np.ndarray[Any, Any]:
     """A list of distinct nonnegative indices, sorted."""
-    given = np.asarray(value if is_array(value) or isinstance(value, np.ndarray) else list(value))
+    if not (is_array(value) or isinstance(value, Iterable)):
+        raise TypeError(f"{name} must be a list of integer indices, got {_kind(value)}")
+    given = as_array(value if is_array(value) else list(value), name)
     if given.size == 0:
         return np.zeros(0, dtype=np.intp)
     if given.ndim != 1 or given.dtype.kind not in "iu":
@@ -194,9 +194,12 @@ def _is_operator(value: Any) -> bool:
     return not is_array(value) and not hasattr(value, "__array__") and hasattr(value, "__matmul__") and hasattr(value, "shape")
 
 
-def _as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """NumPy's array of it, whatever it holds; no mask, no ragged rows."""
+    if np.ma.isMaskedArray(value):
+        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
     try:
-        return np.asarray(value)
+        return to_numpy(value)
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers whose rows have one length: {error}") from error
 

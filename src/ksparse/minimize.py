@@ -18,7 +18,7 @@ from ksparse.drive import Stopping, drive
 from ksparse.judge import judge_penalized
 from ksparse.losses import Custom, Loss
 from ksparse.methods import Method
-from ksparse.papers import resolve_method, solve_papers
+from ksparse.papers import resolve_method, resolve_rule, solve_papers
 from ksparse.penalties import NoPenalty, Penalty
 from ksparse.problem import Problem
 from ksparse.result import Result
@@ -128,6 +128,7 @@ def minimize(
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
     with until(call.deadline), fitting_threads(call.loss), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, str) and method == "auto":
+            resolve_rule(step)  # not used, but not wrong either
             task = make_task(call, forced_in, forced_out, min_nonzero)
             return solve_auto(call, task, make_plan(n_restarts, n_jobs, random_state, rho))
         _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
@@ -135,13 +136,13 @@ def minimize(
 
 
 def make_call(
-    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Callable[..., Any] | None = None, verbose: int = 0
+    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Any = None, verbose: int = 0, name: str = "k"
 ) -> Call:
     """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros."""
     started = time.perf_counter()
     loss, C, start = _prepare(loss, C, x0)
     n = _length(loss, C, start)
-    k = check_integer(k, "k", 1, n)
+    k = check_integer(k, name, 1, n)
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):
         require_sparse_member(C, n, k)

@@ -65,14 +65,20 @@ def _sparse_problem(method: Method, loss: Loss, C: ConvexSet, n: int, k: int, we
     return Problem(loss, TopK1(weight, k) if isinstance(method, EXACT_PENALTY) else TopK2(weight, k), C, n)
 
 
-def resolve_method(method: str | Method, step: str | StepRule) -> Method:
-    """A method object from its name and its step rule."""
+def resolve_rule(step: str | StepRule) -> StepRule:
+    """A step rule from its name, or as it is."""
     rules: dict[str, StepRule] = {"backtracking": Backtracking(), "fixed": FixedStep()}
     if isinstance(step, str):
         if step not in rules:
             raise ValueError(f"step must be one of {', '.join(rules)} or a step rule, got {step!r}")
-        step = rules[step]
-    check_rule(step)
+        return rules[step]
+    check_rule(step, "step")
+    return step
+
+
+def resolve_method(method: str | Method, step: str | StepRule) -> Method:
+    """A method object from its name and its step rule."""
+    step = resolve_rule(step)
     if isinstance(method, str):
         if method not in METHODS:
             raise ValueError(f"method must be one of auto (in minimize), {', '.join(METHODS)} or a method object, got {method!r}")

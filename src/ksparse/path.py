@@ -122,7 +122,7 @@ def k_path(
     """
     sizes = _sizes(ks)
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
-    call = make_call(loss, sizes[0], C, x0, stopping)  # which asks whether C has a point for the least k
+    call = make_call(loss, sizes[0], C, x0, stopping, name="ks")  # which asks whether C has a point for the least k
     top = replace(call, k=check_integer(sizes[-1], "ks", 1, call.n))
     task = make_task(call, forced_in, forced_out, min_nonzero)
     walk = _Walk(top, task, sizes, make_plan(n_restarts, n_jobs, random_state, "auto"))
@@ -144,6 +144,8 @@ def _landmarks(sizes: list[int]) -> list[int]:
 
 
 def _sizes(ks: Iterable[int]) -> list[int]:
+    if not isinstance(ks, Iterable) or isinstance(ks, str):
+        raise TypeError(f"ks must hold the numbers of nonzeros to solve for, such as range(1, 11), got {ks!r}")
     sizes = sorted({check_integer(k, "ks", 1) for k in ks})
     if not sizes:
         raise ValueError("ks must hold at least one k, got none")

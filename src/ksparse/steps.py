@@ -46,10 +46,10 @@ class StepRule(Protocol):
         """The step from y; s is the subgradient of g2 to use, that at y where none is given."""
 
 
-def check_rule(rule: object) -> None:
+def check_rule(rule: object, name: str = "rule") -> None:
     """Refuse what is no step rule."""
     if isinstance(rule, type) or not hasattr(rule, "from_point"):
-        raise TypeError(f"rule must be a step rule such as FixedStep(L) or Backtracking(), got {rule!r}")
+        raise TypeError(f"{name} must be a step rule such as FixedStep(L) or Backtracking(), got {rule!r}")
 
 
 def _prox_step(problem: Problem, y: Point, s: Array, l: float) -> Point:  # noqa: E741

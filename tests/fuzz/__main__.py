@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -17,7 +18,8 @@ def main():
     parser.add_argument("N", type=int, help="how many problems")
     parser.add_argument("--seed", type=int, default=0, help="of the run; case i of a seed is always the same problem")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--jobs", type=int, default=2, help="worker processes")
+    parser.add_argument("--small", action="store_true", help="problems that cost little, as in the slice of the tests")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="worker processes")
     parser.add_argument("--only", nargs="*", help="verdicts to show, default all")
     parser.add_argument("--each", type=int, default=1, help="snippets for each kind of failure")
     parser.add_argument("--out", type=Path, help="a file for the failures instead of the screen")
@@ -25,7 +27,7 @@ def main():
     started, outcomes = time.monotonic(), {}
     try:
         numbers = range(arguments.first, arguments.first + arguments.N)
-        for number, outcome in run_cases(((i, case_number(i, arguments.seed)) for i in numbers), arguments.jobs):
+        for number, outcome in run_cases(((i, case_number(i, arguments.seed, small=arguments.small)) for i in numbers), arguments.jobs):
             outcomes[number] = outcome
             if sys.stderr.isatty() or len(outcomes) % 500 == 0:
                 print(f"\r{len(outcomes)} of {arguments.N}, {time.monotonic() - started:.0f} s", end="", file=sys.stderr, flush=True)

@@ -182,18 +182,13 @@ def _broken_functions():
     def with_violation(violation):
         return ks.minimize(LOSS, 2, ks.CustomSet(lambda u: u, violation, n=3))
 
-    yield "Custom", with_value, {"vector": lambda x: x, "None": lambda x: None, "word": lambda x: "a", "NaN": lambda x: NAN,
-                                 "complex": lambda x: 1j}, "value"  # fmt: skip
-    yield "Custom", with_gradient, {"short": lambda x: np.ones(2), "NaN": lambda x: NAN * x, "None": lambda x: None, "number": lambda x: 1.0,
-                                    "word": lambda x: "a", "complex": lambda x: 1j * x}, "gradient"  # fmt: skip
-    yield (
-        "CustomSet",
-        with_project,
-        {"short": lambda u: u[:1], "NaN": lambda u: NAN * u, "None": lambda u: None, "number": lambda u: 1.0},
-        "project",
-    )
-    yield "CustomSet", with_violation, {"NaN": lambda x: NAN, "negative": lambda x: -1.0, "None": lambda x: None, "vector": lambda x: x,
-                                        "word": lambda x: "a"}, "violation"  # fmt: skip
+    values = {"vector": lambda x: x, "None": lambda x: None, "word": lambda x: "a", "NaN": lambda x: NAN, "complex": lambda x: 1j}
+    yield "Custom", with_value, values, "value"
+    gradients = {"short": lambda x: np.ones(2), "NaN": lambda x: NAN * x, "None": lambda x: None, "number": lambda x: 1.0}
+    yield "Custom", with_gradient, gradients | {"word": lambda x: "a", "complex": lambda x: 1j * x}, "gradient"
+    points = {"short": lambda u: u[:1], "NaN": lambda u: NAN * u, "None": lambda u: None, "number": lambda u: 1.0}
+    yield "CustomSet", with_project, points, "project"
+    yield "CustomSet", with_violation, without(values, "complex") | {"negative": lambda x: -1.0}, "violation"
 
 
 def bad_inputs():

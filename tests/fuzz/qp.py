@@ -24,8 +24,8 @@ class Answer:
     x: np.ndarray | None
 
 
-def solve_qp(M, t, c, region: Region) -> Answer:
-    """The answer on a polyhedron (with an ℓ1 ball by x = p − q)."""
+def solve_qp(M, t, c, region: Region, start=None) -> Answer:
+    """The answer on a polyhedron (with an ℓ1 ball by x = p − q), from a feasible point where one is given."""
     if region.diamond < np.inf:
         n = len(c)
         split = Region.of(2 * n, lower=0.0, G=np.ones(2 * n), h=region.diamond)
@@ -36,12 +36,17 @@ def solve_qp(M, t, c, region: Region) -> Answer:
     R, r, bound_of = _inequalities(region, s)
     E, f = _unit_rows(region.E * unit, region.f / size)
     Mu, tu, cu = M * unit, t / size, c * unit / size
-    start = _feasible(R, r, E, f, len(c))
-    if start is None or start[1] > 1e-7:
-        return Answer("infeasible", None)
-    if start[1] > 1e-11:
-        return Answer("unclear", None)
-    status, v, active = _active_set(Mu, tu, cu, R, np.maximum(r, R @ start[0]), E, f, start[0])
+    if start is None:
+        found = _feasible(R, r, E, f, len(c))
+        if found is None or found[1] > 1e-7:
+            return Answer("infeasible", None)
+        if found[1] > 1e-11:
+            return Answer("unclear", None)
+        v, active = found[0], []
+    else:
+        v = start / s
+        active = _touching(R, r, E, v)
+    status, v, active = _active_set(Mu, tu, cu, R, np.maximum(r, R @ v), E, f, v, active)
     x = v * s
     for i in active:  # exactly at the bound
         if bound_of[i] is not None:
@@ -129,7 +134,7 @@ def _feasible(R, r, E, f, n):
     wide_r = np.concatenate([h, np.zeros(p), r[single]])
     nothing = np.zeros((0, n + p))
     target = np.concatenate([f, np.zeros(p)])
-    _, w, _ = _active_set(wide_M, target, np.zeros(n + p), wide_R, wide_r, nothing, np.zeros(0), np.concatenate([v, slack]))
+    _, w, _ = _active_set(wide_M, target, np.zeros(n + p), wide_R, wide_r, nothing, np.zeros(0), np.concatenate([v, slack]), [])
     v = np.clip(w[:n], low, high)
     size = max(1.0, float(np.abs(v).max(initial=0.0)))
     gaps = np.concatenate([np.abs(E @ v - f), G @ v - h])
@@ -143,9 +148,18 @@ def _null(B):
     return Vt[int((S > RANK).sum()) :].T
 
 
-def _active_set(M, t, c, R, r, E, f, v):
+def _touching(R, r, E, v):
+    """Inequalities that hold with equality at v, as many as are independent."""
+    active, N = [], _null(E)
+    for i in np.flatnonzero(R @ v >= r - 1e-14 * np.maximum(1.0, np.abs(r))):
+        if np.linalg.norm(R[i] @ N) > 1e-8:
+            active.append(int(i))
+            N = _null(np.vstack([E, R[active]]))
+    return active
+
+
+def _active_set(M, t, c, R, r, E, f, v, active):
     """From a feasible v: step to the optimum of the active equations or to the first constraint in the way; drop one of wrong price."""
-    active: list[int] = []
     size = max(1.0, float(np.linalg.norm(M)))
     for count in range(LIMIT):
         B = np.vstack([E, R[active]])
@@ -155,7 +169,7 @@ def _active_set(M, t, c, R, r, E, f, v):
         if longest == 1.0 and length <= 1e-13 * max(1.0, float(np.abs(v).max(initial=0.0))):
             drop = _wrong_price(M, t, c, v, B, len(f), count > LIMIT // 2)
             if drop is None:
-                return "optimal", _settled(v, B, np.concatenate([f, r[active]])), active
+                return "optimal", _settled(v, R, r, E, f, active), active
             active.pop(drop)
             continue
         towards = R @ p
@@ -164,17 +178,22 @@ def _active_set(M, t, c, R, r, E, f, v):
         room = np.maximum(r[ahead] - R[ahead] @ v, 0.0) / towards[ahead]
         reach = float(room.min(initial=np.inf))
         if reach == np.inf and longest == np.inf:
-            return "unbounded", v, active
+            return "unbounded", _settled(v, R, r, E, f, active), active
         v = v + min(reach, longest) * p
         if reach < longest:
             ties = ahead[room <= reach * (1 + 1e-12)]
             active.append(int(ties[np.argmax(towards[ties])]))
-    return "unclear", v, active
+    return "unclear", _settled(v, R, r, E, f, active), active
 
 
-def _settled(v, B, side):
-    """What rounding left of the active equations, taken away."""
-    return v - np.linalg.pinv(B) @ (B @ v - side) if len(B) else v
+def _settled(v, R, r, E, f, active):
+    """What rounding left of the equations and of the inequalities that are met or broken by it, taken away, twice."""
+    for _ in range(2):
+        broken = [i for i in np.flatnonzero(R @ v > r) if i not in active]
+        B, side = np.vstack([E, R[active], R[broken]]), np.concatenate([f, r[active], r[broken]])
+        if len(B):
+            v = v - np.linalg.pinv(B, rcond=RANK) @ (B @ v - side)
+    return v
 
 
 def _step(M, t, c, v, N, size):

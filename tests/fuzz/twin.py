@@ -113,13 +113,15 @@ def solve_on(phi, cut, support):
         return model_on(*phi.pieces(support), cut)
     if phi.quadratic and cut.ball < np.inf and not np.isfinite(cut.lower).any():
         return Answer("optimal", form_in_ball(phi.hessian(support), phi.c[support], cut.ball))
-    if phi.quadratic and not phi.convex and not cut.bounded and _falls(phi.hessian(support), cut):
-        return Answer("unbounded", None)
     starts = _starts(phi, cut, support)
     if not starts:
         nothing = np.zeros((1, len(support)))
         return Answer(model_on(nothing, np.zeros(1), np.zeros(len(support)), cut).status.replace("optimal", "unclear"), None)
+    if phi.quadratic and not cut.bounded and _falls(phi.hessian(support), cut):
+        return Answer("unbounded", None)
     points = [_descend(phi, cut, support, z) for z in starts]
+    if getattr(phi, "kind", "") == "huber" and cut.polyhedral:
+        points += [_huber_by_qp(phi, cut, support, points[0])]
     embedded = [_embed(z, support, phi.n) for z in points]
     best = int(np.argmin([phi.value(x) for x in embedded]))
     return Answer("optimal" if phi.convex else "unclear", points[best])
@@ -212,6 +214,25 @@ def _descend(phi, cut, support, z):
             return z if at is None else at
         z, value = at, lower
     return z
+
+
+def _huber_by_qp(phi, cut, support, z):
+    """Huber's loss is min over u of ½‖Ax − b − u‖² + δ‖u‖₁: a quadratic program in x and u = p − q, begun at z."""
+    x = _embed(z, support, phi.n)
+    root, size, m = np.sqrt(phi.weight), len(support), len(phi.b)
+    residual = phi.A @ x - phi.b
+    u = residual - np.clip(residual, -phi.delta, phi.delta)
+    M = np.block([[root[:, None] * phi.A[:, support], -np.diag(root), np.diag(root)],
+                  [np.diag(np.sqrt(phi.ridge))[:, support], np.zeros((phi.n, 2 * m))]])  # fmt: skip
+    t = np.concatenate([root * phi.b, np.zeros(phi.n)])
+    c = np.concatenate([np.zeros(size), phi.delta * phi.weight, phi.delta * phi.weight])
+    zeros, inf = np.zeros(2 * m), np.full(2 * m, np.inf)
+    wide = Region(
+        np.concatenate([cut.lower, zeros]), np.concatenate([cut.upper, inf]), np.hstack([cut.G, np.zeros((len(cut.h), 2 * m))]), cut.h,
+        np.hstack([cut.E, np.zeros((len(cut.f), 2 * m))]), cut.f,
+    )  # fmt: skip
+    found = solve_qp(M, t, c, wide, np.concatenate([z, np.maximum(u, 0.0), np.maximum(-u, 0.0)]))
+    return found.x[:size]
 
 
 def _model_step(phi, cut, support, z, value, damping, majorant):

@@ -93,7 +93,12 @@ class Custom(Loss):
         self._calls.gradients += 1
         gradient = self._gradient(x)
         if not is_array(gradient):
-            gradient = np.asarray(gradient, dtype=np.float64)
+            try:
+                gradient = np.asarray(gradient, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"gradient(x) must return a real vector, got {type(gradient).__name__}") from error
+        if "complex" in str(gradient.dtype):
+            raise TypeError(f"gradient(x) must return a real vector, got dtype {gradient.dtype}")
         if tuple(gradient.shape) != tuple(x.shape):
             raise ValueError(f"gradient(x) must have shape {tuple(x.shape)}, got {tuple(gradient.shape)}")
         if not finite(gradient) and finite(x):

@@ -29,7 +29,7 @@ class BudgetBox(ConvexSet):
         least, most = float(low.sum()), float(high.sum())
         slack = self._slack(low, high)
         if not least - slack <= self.total <= most + slack:
-            raise InfeasibleError(f"BudgetBox is empty: the bounds allow totals from {least:g} to {most:g}, not {self.total:g}")
+            raise InfeasibleError(f"BudgetBox is empty: total must be {least:g} to {most:g}, as the bounds allow, got {self.total:g}")
 
     def _slack(self, low: Vector, high: Vector) -> float:
         """What is rounding in a sum of bounds."""

@@ -44,7 +44,11 @@ class CustomSet(ConvexSet):
         return x
 
     def violation(self, x: Array) -> float:
-        value = float(self._violation(x))
+        given = self._violation(x)
+        try:
+            value = float(given)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"violation(x) must return one number, got {type(given).__name__}") from error
         if not value >= 0:
             raise ValueError(f"violation(x) must be a number >= 0, got {value}")
         return value

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, epsilon, indices_of, like, map_arrays, to_float64, to_numpy, top_k
-from ksparse.checks import check_bound, check_matrix, check_vector
+from ksparse.arrays import Array, epsilon, indices_of, like, map_arrays, to_float64, top_k
+from ksparse.checks import as_array, check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.sets.active_set import Active
 from ksparse.sets.base import FEASIBLE, ConvexSet, Linear, Vector
@@ -152,11 +152,11 @@ def _rows(M: Any, v: Any, matrix: str, vector: str) -> tuple[Vector | None, Vect
     """A block of rows and its right-hand side as float64, both given or neither."""
     if (M is None) != (v is None):
         raise ValueError(f"{matrix} and {vector} must be given together")
-    if M is None or 0 in np.shape(M):
+    if M is None or 0 in getattr(M, "shape", (len(M),) if isinstance(M, list | tuple) else ()):
         return None, None
-    M = check_matrix(M if scipy.sparse.issparse(M) else np.atleast_2d(to_numpy(M)), matrix)
+    M = check_matrix(M if scipy.sparse.issparse(M) else np.atleast_2d(as_array(M, matrix)), matrix)
     M = M.toarray() if scipy.sparse.issparse(M) else M
-    return to_float64(M), to_float64(check_vector(np.atleast_1d(to_numpy(v)), vector, M.shape[0]))
+    return to_float64(M), to_float64(check_vector(np.atleast_1d(as_array(v, vector)), vector, M.shape[0]))
 
 
 def _witness(linear: Linear, weight: Vector) -> Vector | None:
