@@ -155,6 +155,7 @@ def test_reproduce_goes_on_after_being_stopped(how, tmp_path):
     assert [path for path in (tmp_path / "r").rglob("*") if path.name.endswith(".part")] == []
 
 
+@pytest.mark.slow
 def test_reproduce_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
     """Killed while it starts, among the rows, and while it writes the report; each time the same command goes on."""
     rng = random.Random(0)

@@ -148,6 +148,7 @@ def test_a_generalised_model_on_a_large_simplex():
     assert result.success
 
 
+@pytest.mark.slow
 def test_a_floor_is_tried_on_both_sides_of_0():
     C = ks.BudgetBox(1.0, [-0.05, -1.0], [1.0, 2.0])
     result = ks.minimize(ks.LeastSquares(np.eye(2), [-1.0, 2.0]), 2, C, min_nonzero=0.1, forced_in=[0, 1])
