@@ -29,7 +29,6 @@ lint: $(VENV)/ready-dev
 test: lint
 	$(PYTEST)
 
-<<<<<<< HEAD
 types: $(VENV)/ready-dev
 	$(BIN)/mypy
 
@@ -46,14 +45,11 @@ $(VENV)-oldest/ready: $(VENV)/ready-dev
 types-oldest: $(VENV)-oldest/ready
 	$(BIN)/mypy --python-executable $(VENV)-oldest/bin/python --cache-dir .mypy_cache/oldest
 
-format: $(VENV)/ready-dev
-=======
 N ?= 1000
-fuzz: .venv/ready-dev # N random problems, each judged by code that shares nothing with the library: make fuzz N=10000
+fuzz: $(VENV)/ready-dev # N random problems, each judged by code that shares nothing with the library: make fuzz N=10000
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(N) $(FUZZ)
 
-format: .venv/ready-dev
->>>>>>> fuzz
+format: $(VENV)/ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

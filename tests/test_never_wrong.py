@@ -38,7 +38,7 @@ def test_least_squares_on_nearly_dependent_columns_is_solved_from_the_data():
 
 @pytest.mark.parametrize("condition", [1e2, 1e6, 1e8, 1e10, 1e13])
 def test_a_proof_on_ill_conditioned_columns_is_one(condition, rng):
-    """The value is that of orthogonal arithmetic wherever optimality is claimed, and where it is claimed at all falls with the condition."""
+    """The value is that of orthogonal arithmetic wherever optimality is claimed, and it is claimed where there is no doubt."""
     U, _ = np.linalg.qr(rng.standard_normal((40, 6)))
     V, _ = np.linalg.qr(rng.standard_normal((6, 6)))
     A, b = U @ np.diag(np.geomspace(1, 1 / condition, 6)) @ V, rng.standard_normal(40)
