@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import ksparse as ks
 from ksparse import auto
+from ksparse.checks import check_array
 from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
 from ksparse.losses import one_pass
@@ -199,12 +200,12 @@ def test_a_matrix_is_finite_or_not_whatever_its_sums(rng):
     A = rng.standard_normal((6, 4))
     A[2, 1] = 1.7e308
     A[2, 2] = 1.7e308  # finite, though their sum is not
-    ks.LeastSquares(A, np.ones(6))
+    assert check_array(A, "A", 2) is A
     for bad in (np.inf, -np.inf, np.nan):
         B = A.copy()
         B[2, 1] = bad
         with pytest.raises(ValueError, match="A must"):
-            ks.LeastSquares(B, np.ones(6))
+            check_array(B, "A", 2)
 
 
 def test_other_threads_leave_the_limit_alone():

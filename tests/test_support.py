@@ -18,7 +18,7 @@ from ksparse.support.component import prove_component, search_component
 from ksparse.support.gains import add_gains, drop_losses, factor, swap_gains
 from ksparse.support.model import model_at, quadratic_model
 from ksparse.support.quadratic import minimize_on_ball
-from ksparse.support.search import search
+from ksparse.support.search import settle
 from ksparse.support.task import Task
 
 NONE = np.zeros(0, dtype=np.intp)
@@ -183,7 +183,7 @@ def test_a_proof_of_swap_optimality_is_one(name, floor):
         start = next((c for c in (task.evaluate(np.sort(rng.choice(14, 4, replace=False))) for _ in range(50)) if c is not None), None)
         if start is None:
             continue
-        found = search(task, start)
+        found = settle(task, start)
         assert found.best.value <= start.value
         if found.proved:
             proofs += 1

@@ -122,6 +122,8 @@ def solve_auto(call: Call, task: Task, plan: Plan) -> Result:
     problem = Problem(call.loss, TopK2(1.0, task.k), call.C, task.n)
     kind, progress, status = problem.zeros(), Progress(), Status.INTERRUPTED
     try:
+        if call.interrupted:
+            raise KeyboardInterrupt
         with AutoReport(call.verbose, call.callback) as report:
             report.banner(problem)
             status = search_supports(call, task, plan, kind, progress, lambda progress: report.tell(progress, task.n))

@@ -28,6 +28,7 @@ class Call:
     callback: Callable[..., Any] | None = None
     verbose: int = 0
     started: float = field(default_factory=time.perf_counter)
+    interrupted: bool = False  # whether that happened before anything was done
     before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ that the loss had counted itself
 
     @property

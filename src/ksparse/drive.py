@@ -130,6 +130,12 @@ def drive(
     return Run(loop.best, loop.best.x if s is None else s.x.x, status, loop.t, 1.0 if s is None else s.l, loop.log.trace())
 
 
+def not_begun(problem: Problem, x0: Array) -> Run:
+    """A run that was interrupted before its first step."""
+    point = problem.enter(x0)
+    return Run(point, point.x, Status.INTERRUPTED, 0, 1.0, _Log().trace())
+
+
 class _Loop:
     """The run while it lasts."""
 
@@ -205,8 +211,9 @@ def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:
     if problem.loss.least > -math.inf or not drop > 1e-12 * abs(problem.F(x)):
         return False
     if problem.loss.curvature_gradients == 0:  # it shows its curvature: where there is some along d, F turns sooner or later
-        bend, size = problem.loss.curvature_at(x.x, x.image, d, problem.point(d).image), problem.loss.lipschitz() * norm(d) ** 2
-        if math.isfinite(size) and bend > 1e-12 * size:
+        along = problem.point(d / norm(d))
+        bend, most = problem.loss.curvature_at(x.x, x.image, along.x, along.image), problem.loss.lipschitz()
+        if math.isfinite(most) and bend > 1e-12 * most:
             return False
     for factor in (1e2, 1e4, 1e6):
         far = problem.enter(x.x + factor * d)

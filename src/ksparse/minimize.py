@@ -146,9 +146,12 @@ def make_call(
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):
         require_sparse_member(C, n, k)
-    before = loss.evaluations or (0, 0)
-    _try_out(loss, C, n, start)
-    return Call(loss, C, n, k, start, stopping, callback, verbose, started, before)
+    before, interrupted = loss.evaluations or (0, 0), False
+    try:
+        _try_out(loss, C, n, start)
+    except KeyboardInterrupt:  # of the user's own functions, which may take their time
+        interrupted = True
+    return Call(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before)
 
 
 def _try_out(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:

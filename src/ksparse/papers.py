@@ -10,7 +10,7 @@ import numpy as np
 
 from ksparse.call import Call
 from ksparse.checks import check_number
-from ksparse.drive import drive
+from ksparse.drive import drive, not_begun
 from ksparse.judge import ENDED_EARLY, best_of, judge_sparse
 from ksparse.losses import Loss
 from ksparse.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
@@ -47,7 +47,12 @@ def solve_papers(call: Call, method: Method, rho: str | float | Sequence[float],
         call = replace(call, before=call.loss.evaluations or (0, 0)) if results else call
         problem = _sparse_problem(method, call.loss, call.C, call.n, call.k, weight)
         begin = problem.zeros() + 1.0 / call.n if begin is None else begin
-        run = drive(method, problem, begin, call.stopping_now(), callback=call.callback, verbose=call.verbose)
+        try:
+            if call.interrupted:
+                raise KeyboardInterrupt
+            run = drive(method, problem, begin, call.stopping_now(), callback=call.callback, verbose=call.verbose)
+        except KeyboardInterrupt:  # before there was a point
+            run = not_begun(problem, begin)
         rounded = partial(rounding, call.loss, call.C, run.x, call.k, call.deadline)
         results.append(judge_sparse(call, weight, run, method.name, rounded, problem.products))
         if results[-1].status in ENDED_EARLY or results[-1].status is Status.UNBOUNDED:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
-from ksparse.checks import check_adjoint, check_matrix, check_number, check_squares, check_vector
+from ksparse.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
 from ksparse.losses.base import Loss
 from ksparse.losses.lanczos import has_negative_eigenvalue, largest_eigenvalue
 from ksparse.losses.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
@@ -28,7 +28,10 @@ class QuadraticForm(Loss):
     _data = ("kind", "matrix", "c")
 
     def __init__(self, matrix: Matrix, a: float, c: Array | None, name: str, *, factored: bool) -> None:
-        check_squares(matrix, name)
+        if factored:
+            check_squares(matrix, name)
+        else:
+            check_size(matrix, name, least=1e-250, most=1e250 if kind_of(matrix).dtype.itemsize > 4 else 1e30)
         self.matrix = matrix  # H, or its factor Z
         self.a, self.c, self.factored = a, c, factored
         self.n = int(matrix.shape[1])
