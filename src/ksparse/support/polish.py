@@ -52,7 +52,7 @@ def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf, 
     """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
     if problem.loss.has_hessian:
-        x = _newton(problem, x)
+        x = _newton(problem, x, deadline)
     l = curvature_bound(problem, x)  # noqa: E741
     target = max(target, promised(problem.loss))
     if problem.residual(x, l) > target:
@@ -87,9 +87,11 @@ def _lipschitz(problem: Problem) -> float:
         return math.inf
 
 
-def _newton(problem: Problem, x: Point) -> Point:
+def _newton(problem: Problem, x: Point, deadline: float) -> Point:
     """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic."""
     for _ in range(NEWTON_STEPS):
+        if time.perf_counter() >= deadline:
+            return x
         g, model = x.gradient, _model(problem, x)
         if model is None:
             return x
