@@ -100,11 +100,11 @@ class Fit:
         return np.asarray(wide(self.A).T @ pull + wide(self.ridge) * x, dtype=float)
 
     def factor(self, x, support, majorant=False):
-        """M with MᵀM the Hessian at x on the support, or for Huber, whose Hessian may vanish, that of its quadratic majorant."""
+        """M with MᵀM the Hessian at x on the support, or where that may vanish (Huber, logistic) that of a quadratic majorant."""
         t, b = wide(self.A) @ wide(x), wide(self.b)
         bend = self._bend(t, b)
-        if majorant and self.kind == "huber":
-            bend = self.delta / np.maximum(np.abs(t - b), self.delta)
+        if majorant:
+            bend = self.delta / np.maximum(np.abs(t - b), self.delta) if self.kind == "huber" else np.full_like(t, 0.25)
         rows = np.sqrt(wide(self.weight) * bend)[:, None] * wide(self.A)[:, support]
         return np.asarray(np.vstack([rows, np.diag(np.sqrt(wide(self.ridge)))[:, support]]), dtype=float)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .phi import wide
 
-STRICT = 2e-13  # what the twin's own points may be off by
+STRICT = 5e-12  # what the twin's own points may be off by
 FEASIBLE = {"float64": 1e-9, "float32": 1e-5}  # what an answer may be off by
 
 

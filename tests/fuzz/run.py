@@ -33,7 +33,7 @@ def run_case(case: Case) -> Outcome:
 
 
 def run_problem(problem: Problem) -> Outcome:
-    """Solve and judge."""
+    """Solve and judge; the judge's own arithmetic may overflow in silence."""
     found: list[Verdict] = []
     names: dict = {}
     clocks = _clocks()
@@ -56,8 +56,9 @@ def run_problem(problem: Problem) -> Outcome:
     found += [Verdict("mutated", name) for name, value in before.items() if value is not None and frozen(names[name]) != value]
     result = names["result"]
     results = [(r, r.k) for r in result.results] if problem.case.call == "k_path" else [(result, result.k)]
-    for one, k in results:
-        found += _judge_result(problem, one, k)
+    with np.errstate(all="ignore"):
+        for one, k in results:
+            found += _judge_result(problem, one, k)
     if problem.case.call == "k_path" and (np.diff(result.objective) > 0).any():
         found.append(Verdict("wrong_field", f"the objective rises with k: {result.objective}"))
     if problem.case.seed % TWICE == 0 and "max_time" not in problem.case.options and problem.case.call != "k_path":
@@ -79,7 +80,8 @@ def _judge_error(problem, error, trace):
     """An error on good input is a crash, unless it says what is so: that there is no point, or that a method lacks a piece."""
     name = type(error).__name__
     if name == "InfeasibleError":
-        return judge_infeasible(problem, error, min(problem.ks, default=None))
+        with np.errstate(all="ignore"):
+            return judge_infeasible(problem, error, min(problem.ks, default=None))
     if name == "MissingPieceError" and problem.may_refuse:
         return []
     return [Verdict("crash", f"{name}: {error}\n{trace}")]
