@@ -13,7 +13,7 @@ from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective, least_squares, null_space
 from ksparse.sets.qp import solve_qp
 
-SIGNED = 8  # variables up to which all choices of free ones are tried on the nonnegative ball
+SIGNED = 6  # variables up to which all choices of free ones are tried on the nonnegative ball
 EXCHANGES = 200  # of free and fixed entries on the nonnegative ball
 
 
@@ -27,8 +27,7 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
         return minimize_on_ball(H, c, C.radius, near)
     convex = objective.R is not None or _convex(H)
     if isinstance(C, NonnegativeBall):
-        few = not convex and c.size <= SIGNED
-        return _on_every_orthant_face(H, c, C.radius, near) if few else _on_nonnegative_ball(H, c, C.radius, near)
+        return _on_nonnegative_ball(H, c, C.radius, near)
     if isinstance(C, L1Ball):
         return _on_l1_ball(H, c, C.radius) if convex else None
     linear = C.linear(c.size)
@@ -95,13 +94,18 @@ def _on_nonnegative_ball(H: Vector, c: Vector, radius: float, near: Vector) -> V
     return None
 
 
-def _on_every_orthant_face(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
-    """The least value where H is not positive semidefinite: the ball on every choice of free entries, as far as signs allow."""
+def on_every_face_of_the_orthant(H: Vector, c: Vector, radius: float) -> Vector | None:
+    """The least value on the nonnegative ball where H is not positive semidefinite: the ball on every choice of free entries.
+
+    None where there are too many.
+    """
+    if c.size > SIGNED:
+        return None
     best = np.zeros_like(c)
     for count in range(1, c.size + 1):
         for chosen in combinations(range(c.size), count):
             free = list(chosen)
-            found = minimize_on_ball(H[np.ix_(free, free)], c[free], radius, near[free])
+            found = minimize_on_ball(H[np.ix_(free, free)], c[free], radius, np.ones(count))
             for part in (found, -found) if not c[free].any() else (found,):
                 if part.min() >= 0:
                     x = np.zeros_like(c)

@@ -11,7 +11,7 @@ import numpy as np
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.losses import DataFit, Loss, PrincipalComponent
 from ksparse.problem import Problem, Products
-from ksparse.sets import ConvexSet, L2Ball, Linear, Polyhedron
+from ksparse.sets import ConvexSet, L2Ball, Linear, NonnegativeBall, Polyhedron
 from ksparse.sets.active_set import Active, Solution
 from ksparse.sets.base import Vector
 from ksparse.sets.objective import Objective, well_conditioned
@@ -21,7 +21,7 @@ from ksparse.support.faces import best_on_faces
 from ksparse.support.model import MEMORY, Model, model_at, opaque, quadratic_model
 from ksparse.support.on_support import above_floor, leading_eigenvector
 from ksparse.support.polish import Polished, polish, polish_problem, restricted_problem
-from ksparse.support.quadratic import minimize_on_ball
+from ksparse.support.quadratic import minimize_on_ball, on_every_face_of_the_orthant
 
 SEARCH_STEPS, SEARCH_TARGET = 400, 1e-6  # of the first-order methods, for a value to compare
 PROOF = 1e-8  # relative to the value: what is proved is proved to this
@@ -323,9 +323,9 @@ class Task:
 
     def _by_polish(self, support: Vector, hint: Candidate | None) -> Candidate:
         rows = 0 if self.linear is None else self.linear.h.size
-        if not self.convex and self.model is not None and self.linear is not None:
+        if not self.convex and self.model is not None:
             objective = Objective(self.model.block(support), -self.model.r[support])
-            x = best_on_faces(objective.H, objective.c, self._linear_on(support))
+            x = self._on_all_faces(objective, support)
             if x is not None:
                 found = Solution(x, np.zeros(support.size), np.zeros(rows), np.zeros(0), Active.none(support.size, rows))
                 return self._candidate(support, found, (objective.value(x) + self.model.constant, 0.0), 0.0)
@@ -339,6 +339,14 @@ class Task:
         )
         found = Solution(polished.z, np.zeros(support.size), np.zeros(rows), np.zeros(0), Active.none(support.size, rows))
         return self._candidate(support, found, (polished.value, 0.0), 0.0)
+
+    def _on_all_faces(self, objective: Objective, support: Vector) -> Vector | None:
+        """The least value of a quadratic that is not convex, where C has few faces."""
+        if self.linear is not None:
+            return best_on_faces(objective.H, objective.c, self._linear_on(support))
+        if isinstance(self.C, NonnegativeBall):
+            return on_every_face_of_the_orthant(objective.H, objective.c, self.C.radius)
+        return None
 
     def with_k(self, k: int) -> Task:
         """The same task with another number of seats, and the same memory: the best point on a support does not depend on k."""
