@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -9,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm, take
-from ksparse.checks import check_adjoint, check_matrix, check_number, check_squares, check_vector
+from ksparse.arrays import Array, Matrix, is_array, map_arrays, namespace, sqnorm, take
+from ksparse.checks import as_array, check_adjoint, check_matrix, check_number, check_squares, check_vector
 from ksparse.losses import one_pass
 from ksparse.losses.base import Loss
 from ksparse.losses.matrix import Root, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue, triangle
@@ -44,6 +45,8 @@ class DataFit(Loss):
             if float(xp.min(self.weight)) < 0 or float(xp.max(self.weight)) == 0:
                 raise ValueError("sample_weight must be >= 0 with at least one positive entry")
         self.ridge: Array | None = None
+        if not isinstance(ridge, numbers.Number) and not is_array(ridge):
+            ridge = as_array(ridge, "ridge")
         if np.ndim(ridge) or check_number(ridge, "ridge", at_least=0) > 0:
             xp = namespace(self.kind)
             one = ridge if np.ndim(ridge) else xp.full((self.n,), float(ridge), dtype=self.kind.dtype)

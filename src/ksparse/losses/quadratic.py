@@ -12,7 +12,7 @@ import array_api_compat as compat
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, Matrix, dot, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
+from ksparse.arrays import Array, Matrix, dot, epsilon, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
 from ksparse.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
 from ksparse.losses.base import Loss
 from ksparse.losses.lanczos import has_negative_eigenvalue, largest_eigenvalue
@@ -31,7 +31,7 @@ class QuadraticForm(Loss):
         if factored:
             check_squares(matrix, name)
         else:
-            check_size(matrix, name, least=1e-250, most=1e250 if kind_of(matrix).dtype.itemsize > 4 else 1e30)
+            check_size(matrix, name, least=1e-250, most=1e250 if epsilon(kind_of(matrix)) < 1e-10 else 1e30)
         self.matrix = matrix  # H, or its factor Z
         self.a, self.c, self.factored = a, c, factored
         self.n = int(matrix.shape[1])

@@ -151,7 +151,7 @@ def project_budget_box(u: Array, total: float, low: Array, high: Array) -> Array
             left = middle
         else:
             right = middle
-    tau = _on_piece(places, left, right)
+    tau = _on_piece(places, left, right, abs(total) or 1.0)
     x = at(tau)
     free = (u - tau > low) & (u - tau < high)
     count = int(xp.sum(xp.astype(free, xp.int64)))
@@ -162,13 +162,13 @@ def project_budget_box(u: Array, total: float, low: Array, high: Array) -> Array
     return x
 
 
-def _on_piece(places: Array, left: int, right: int) -> float:
+def _on_piece(places: Array, left: int, right: int, unit: float) -> float:
     """A τ inside the piece between two neighbouring places (beyond the last one: a unit outside)."""
     size = int(places.shape[0])
     if size == 0:
         return 0.0
     if left < 0:
-        return float(places[0]) - 1.0 - abs(float(places[0]))
+        return float(places[0]) - unit - abs(float(places[0]))
     if right >= size:
-        return float(places[size - 1]) + 1.0 + abs(float(places[size - 1]))
+        return float(places[size - 1]) + unit + abs(float(places[size - 1]))
     return 0.5 * (float(places[left]) + float(places[right]))
