@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, Matrix, is_array, map_arrays, namespace, sqnorm, take
+from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm, take
 from ksparse.checks import as_array, check_adjoint, check_matrix, check_number, check_squares, check_vector
 from ksparse.losses import one_pass
 from ksparse.losses.base import Loss
@@ -45,7 +44,7 @@ class DataFit(Loss):
             if float(xp.min(self.weight)) < 0 or float(xp.max(self.weight)) == 0:
                 raise ValueError("sample_weight must be >= 0 with at least one positive entry")
         self.ridge: Array | None = None
-        if not isinstance(ridge, numbers.Number) and not is_array(ridge):
+        if isinstance(ridge, list | tuple):
             ridge = as_array(ridge, "ridge")
         if np.ndim(ridge) or check_number(ridge, "ridge", at_least=0) > 0:
             xp = namespace(self.kind)
