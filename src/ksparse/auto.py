@@ -160,6 +160,8 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, progress: P
             _from_start(task, progress, start, improve, started, tell)
         if exchanging:
             exchanging = _explore(task, progress, rng, started, tell)
+        if task.expired and progress.best is not None:
+            return Status.TIME_LIMIT
         if not task.component and (progress.best is None or plan.weights is not None or not exchanging):
             for start in first_order_starts(task, call.loss, task.C, begin, stopping, plan.weights):
                 if task.expired and progress.best is not None:

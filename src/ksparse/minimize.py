@@ -158,7 +158,7 @@ def _try_out(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:
     """Let the pieces that are functions of the user's show once that they are what they say, at a point of C."""
     problem = Problem(loss, NoPenalty(), C, n)
     C.try_out(problem.zeros())
-    loss.try_out(problem.C.project(problem.zeros() + 1.0 / n if start is None else start), problem.C.project)
+    loss.try_out(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
 
 
 def _refuse_for_papers_methods(**given: Any) -> None:

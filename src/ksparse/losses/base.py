@@ -80,7 +80,7 @@ class Loss(ABC):
         return None
 
     def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
-        """Refuse functions of the user's that are not what they say, at a point of C and near it; our own have nothing to show."""
+        """Refuse functions of the user's that are not what they say, at x projected onto C and near it; our own have nothing to show."""
         return
 
     def value(self, x: Array) -> float:

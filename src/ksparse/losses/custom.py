@@ -58,6 +58,7 @@ class Custom(Loss):
 
     def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
         """The gradient against differences of values, along a few directions that stay in C."""
+        x = project(x)
         value, gradient = self.value_at(x, x), self.gradient_at(x, x)
         if not math.isfinite(value):
             raise ValueError(f"value(x) must be a finite number, got {value} at a point of C")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import diags_array, eye_array, hstack
 
 from ksparse.deadline import time_left
 from ksparse.sets.base import Linear, Vector
@@ -39,10 +40,10 @@ def fewest_nonzeros(linear: Linear, *, floor: float = 0.0, forced: Vector | None
     scale = max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides) or 1.0
     bounded = bool(np.isfinite(low).all() and np.isfinite(high).all())
     low, high = np.maximum(low / scale, -FAR), np.minimum(high / scale, FAR)  # HiGHS has absolute tolerances
-    least, eye = np.where(low >= 0, np.maximum(low, floor / scale), low), np.eye(n)
+    least, eye = np.where(low >= 0, np.maximum(low, floor / scale), low), eye_array(n)
     constraints = [
-        LinearConstraint(np.hstack([eye, -np.diag(high)]), -np.inf, 0.0),  # x ≤ high·u
-        LinearConstraint(np.hstack([eye, -np.diag(least)]), 0.0, np.inf),  # x ≥ least·u
+        LinearConstraint(hstack([eye, -diags_array(high)], format="csc"), -np.inf, 0.0),  # x ≤ high·u
+        LinearConstraint(hstack([eye, -diags_array(least)], format="csc"), 0.0, np.inf),  # x ≥ least·u
     ]
     if rows["A_ub"] is not None and rows["b_ub"] is not None:
         constraints.append(LinearConstraint(rows["A_ub"], -np.inf, rows["b_ub"] / scale))
