@@ -12,7 +12,8 @@ FORBIDDEN = (
     "crash", "nan", "infeasible_success", "over_k", "wrong_fun", "wrong_field", "disobeyed", "false_optimal", "false_swap",
     "false_unbounded", "false_infeasible", "missed_unbounded", "warning", "printed", "slow", "hung", "mutated", "irreproducible",
 )  # fmt: skip
-COUNTED = ("suboptimal", "gave_up")  # at most one in a thousand
+COUNTED = ("suboptimal",)  # at most one in a thousand
+TOLD = ("gave_up",)  # an answer that does not call itself a success is honest
 SLOW = 20.0  # seconds
 NEIGHBOURS = 1000  # so many exchanges are solved to test a claim of swap-optimality
 
