@@ -105,7 +105,7 @@ def make_task(call: Call, forced_in: Any, forced_out: Any, min_nonzero: float) -
         raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
     floor = check_number(min_nonzero, "min_nonzero", at_least=0)
     task = Task(call.loss, call.C, n, k, forced_in=inside, forced_out=outside, floor=floor, deadline=call.deadline)
-    if floor and (task.linear is None or task.model is None or not task.convex):
+    if floor and not _knows_floors(task):
         raise MissingPieceError(
             f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(call.loss).__name__} on {call.C}"
         )
@@ -115,6 +115,13 @@ def make_task(call: Call, forced_in: Any, forced_out: Any, min_nonzero: float) -
     if clash.size:
         raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds exclude 0")
     return task
+
+
+def _knows_floors(task: Task) -> bool:
+    try:
+        return task.linear is not None and task.model is not None and task.convex
+    except OutOfTimeError:  # then no more than a point is asked for
+        return True
 
 
 def solve_auto(call: Call, task: Task, plan: Plan) -> Result:

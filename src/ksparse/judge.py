@@ -10,6 +10,7 @@ import numpy as np
 
 from ksparse.arrays import Array, embed, epsilon, finite, indices_of, like, take, to_float64
 from ksparse.call import Call
+from ksparse.deadline import OutOfTimeError
 from ksparse.drive import Run
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.losses import Loss
@@ -49,7 +50,8 @@ def judge_sparse(call: Call, rho: float | None, run: Run, name: str, rounded: Ca
         if status is Status.UNBOUNDED:
             raise UnboundedError(status.message)
         found = rounded()
-        x, residual, itself = like(embed(found.polished.z, found.support, int(x.shape[0])), x), found.polished.residual, found.itself
+        x = like(embed(found.polished.z, found.support, int(x.shape[0])), call.loss.kind)
+        residual, itself = found.polished.residual, found.itself
         products = _sum(products, found.polished.products)
         accepted = STATIONARY if found.solved and epsilon(x) < 1e-10 else ACCEPTED
     except UnboundedError:  # nothing to re-solve: φ has no minimum on the support
@@ -76,6 +78,8 @@ def judge_auto(call: Call, task: Task, progress: Progress, status: Status, kind:
     except (UnboundedError, InfeasibleError, KeyboardInterrupt) as error:
         if status is not Status.UNBOUNDED:
             status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
+    except OutOfTimeError:  # the candidate is as good as it is
+        status = Status.TIME_LIMIT if status.good else status
     x = like(embed(z, best.support, task.n), kind)
     fun = value_of(call.loss, x)
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(task, best.value, x):

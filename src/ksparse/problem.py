@@ -201,7 +201,8 @@ class Problem:
         if l is None:
             l = self.at_least(abs(self.curvature(point, self.point(pull / size))), point)  # noqa: E741
         z = self.prox_g1(point.x - pull / l, l)
-        lost = epsilon(point.x) ** 0.5 * l * norm(point.x)  # where the gradient's terms cancel, what is left of them is rounding
+        # where the gradient's terms cancel, what is left of them is rounding; but where φ may fall for ever a large x is a sign of that
+        lost = epsilon(point.x) ** 0.5 * l * norm(point.x) if self.loss.least > -math.inf else 0.0
         return self.relative(l * norm(z - point.x), gradient, lost)
 
     def with_penalty(self, penalty: Penalty) -> Problem:

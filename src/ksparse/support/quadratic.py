@@ -48,7 +48,7 @@ def _inside(objective: Objective, C: ConvexSet) -> Vector | None:
 
 
 def _convex(H: Vector) -> bool:
-    values = np.linalg.eigvalsh(H)
+    values = np.linalg.eigvalsh(H / (float(np.abs(H).max(initial=0.0)) or 1.0))  # squares may overflow
     return bool(values[0] >= -1e-10 * float(np.abs(values).max()))
 
 

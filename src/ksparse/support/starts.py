@@ -166,7 +166,7 @@ def _left(task: Task, stopping: Stopping) -> Stopping:
 def typical_curvature(task: Task, loss: Loss, C: ConvexSet, begin: Array) -> float:
     """The curvature of φ along a typical variable: the unit of the penalty weight."""
     unit = 0.0
-    if task.model is not None:
+    if task.model is not None and task.allowed.any():
         unit = float(np.median(np.abs(task.model.diagonal[task.allowed])))
     if unit <= 0.0:
         problem = Problem(loss, TopK2(1e-300, task.k), C, task.n)

@@ -74,11 +74,15 @@ class Task:
         self.forced = np.union1d(forced_in, bound_in).astype(np.intp)
         self.allowed = np.ones(n, dtype=bool)
         self.allowed[forced_out] = False
-        self.convex = self.loss.convex is not False
         self.deadline = deadline
         self._seen: dict[bytes, Candidate | None] = {}
         self._latest: tuple[bytes, Objective] = (b"", Objective(np.zeros((0, 0)), np.zeros(0)))
         self._doubtful: set[bytes] = set()  # supports without a candidate that may have one all the same
+
+    @cached_property
+    def convex(self) -> bool:
+        """Whether φ is not known to be anything else."""
+        return self.loss.convex is not False
 
     @cached_property
     def model(self) -> Model | None:
@@ -143,7 +147,10 @@ class Task:
         """The second-order model at a candidate, φ itself if it is quadratic; None if the loss has none."""
         if self.model is not None:
             return self.model
-        return model_at(self.loss, candidate.full(self.n)) if self.ranks and isinstance(self.loss, DataFit) else None
+        if not self.ranks or not isinstance(self.loss, DataFit):
+            return None
+        model = model_at(self.loss, candidate.full(self.n))
+        return model if np.isfinite(model.diagonal).all() and np.isfinite(model.r).all() else None  # else it overflows
 
     def outsiders(self, at: Candidate) -> Vector:
         """The variables that are allowed but not members."""
