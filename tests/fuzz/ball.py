@@ -33,12 +33,13 @@ def _secular(values, pull, radius, vectors):
     floor = max(0.0, -float(values.min()))
     size = max(float(np.abs(values).max()), float(np.linalg.norm(pull)) / radius, 1e-300)
 
+    lowest = values + floor <= 1e-14 * size
+
     def at(mu):
-        w, live = np.zeros_like(pull), values + mu > 1e-14 * size
+        w, live = np.zeros_like(pull), ~lowest if mu == floor else values + mu > 0
         w[live] = pull[live] / (values[live] + mu)
         return w
 
-    lowest = values + floor <= 1e-14 * size
     if np.linalg.norm(pull[lowest]) <= 1e-13 * size * radius and np.linalg.norm(at(floor)) <= radius:
         w = at(floor)
         if floor > 0:

@@ -51,7 +51,7 @@ class Twin:
         return best_of(answers, self.phi), answers
 
     def neighbours(self, support):
-        """The answers one add, drop or swap away from a support, and on itself."""
+        """The supports one add, drop or swap away from a support, and itself."""
         here, must = set(support) | set(self.must), set(self.must)
         outside = [j for j in self.may if j not in here]
         moves = [here]
@@ -60,7 +60,7 @@ class Twin:
         moves += [here - {i} | {j} for i in here - must for j in outside]
         if self.floor:
             moves += [here - {i} for i in here - must]
-        return [self.on(tuple(sorted(move))) for move in moves]
+        return [tuple(sorted(move)) for move in moves]
 
     def on(self, support):
         """The answer on one support, as a vector of length n."""
