@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 import ksparse as ks
@@ -350,3 +351,66 @@ def test_an_interrupt_at_any_moment_returns_a_point(method, rng):
         assert result.support.size <= 5
         assert C.contains(result.x)
     assert escaped <= 3  # after the answer, or on a machine so busy that the call had not begun
+
+
+# --- claims that arithmetic in other units would have refused --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("matrix", [np.asarray, scipy.sparse.csr_array])
+def test_small_negative_curvature_beside_large_is_seen(matrix):
+    loss = ks.Quadratic(matrix(np.diag([1e10, -1.0, 2.0])), [0, 0.1, 0])
+    for k in (1, 3):
+        assert ks.minimize(loss, k, ks.Box(-1, 1)).fun == pytest.approx(-0.6)
+    tilted = np.ones((2, 2)) / 2 - 1e-11 * np.array([[1, -1], [-1, 1]]) / 2
+    assert ks.minimize(ks.Quadratic(matrix(tilted)), 2).status is Status.UNBOUNDED
+
+
+def test_small_positive_curvature_is_not_unbounded():
+    Q = np.array([[1, 1], [1, 1 + 2.0**-44]])  # exactly positive definite
+    assert ks.minimize(ks.Quadratic(Q, [1.0, -1.0]), 2).status is not Status.UNBOUNDED
+    cut_off_far = ks.Polyhedron([[1e-10, 1]], [1.0], lower=0.0)
+    assert ks.minimize(ks.Quadratic(np.diag([-1.0, 1.0])), 2, cut_off_far).fun == pytest.approx(-5e19)
+
+
+def test_sparse_tables_far_from_0_keep_their_digits(rng):
+    z = rng.standard_normal((60, 3))
+    X = np.column_stack([z[:, 0], z[:, 0] + 0.5 * z[:, 1], z[:, 0] + 0.5 * z[:, 1] * 1.0002]) + 2e6 * np.array([1, 0.7, 0.5])
+    dense, sparse = (ks.minimize(ks.PrincipalComponent.from_data(kind(X)), 2, ks.L2Ball()) for kind in (np.asarray, scipy.sparse.csr_array))
+    assert sparse.fun == pytest.approx(dense.fun, rel=1e-8)
+
+
+def test_a_polyhedron_of_columns_in_other_units_is_not_empty():
+    ones = ks.LeastSquares(np.eye(2), np.ones(2))
+    far = ks.minimize(ones, 1, ks.Polyhedron([[-1, -1e-10]], [-1.0], upper=[0, np.inf]))
+    np.testing.assert_allclose(far.x, [0, 1e10])
+    np.testing.assert_allclose(
+        ks.minimize(ones, 2, ks.Polyhedron(None, None, [[1, -1e-10]], [0.0], [0.5, -np.inf], [2, np.inf])).x, [0.5, 5e9]
+    )
+
+
+def test_a_projection_that_stops_early_has_points():
+    def project(u):  # onto the simplex, by Dykstra's alternation to 1e-8
+        x, p = u.copy(), np.zeros(4)
+        for _ in range(5000):
+            y = np.clip(x + p, 0, 1)
+            p = x + p - y
+            following = y - (y.sum() - 1) / 4
+            if np.abs(following - y).max() < 1e-8:
+                break
+            x = following
+        return following
+
+    C = ks.CustomSet(project, lambda x: max(abs(x.sum() - 1), -x.min(), x.max() - 1, 0.0), n=4)
+    assert ks.minimize(ks.LeastSquares(np.eye(4), np.arange(1.0, 5.0)), 2, C).fun == pytest.approx(11.5, rel=1e-6)
+
+
+def test_nearly_symmetric_is_made_symmetric():
+    Q, c = np.diag([1e8, 1, 1.0]), np.array([0, -1.0, -1])
+    Q[1, 2] = 0.9
+    assert ks.minimize(ks.Quadratic(Q, c), 3).fun == pytest.approx(-0.6896551724)
+
+
+def test_a_loss_that_ends_at_the_bounds(rng):
+    loss = ks.Custom(lambda x: float((x**1.5 - 2 * x).sum()), lambda x: 1.5 * x**0.5 - 2, n=4)
+    with np.errstate(invalid="ignore"):
+        assert ks.minimize(loss, 2, ks.Nonnegative()).fun == pytest.approx(2 * ((16 / 9) ** 1.5 - 32 / 9), rel=1e-6)

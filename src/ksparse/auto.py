@@ -15,7 +15,7 @@ from ksparse.auto_report import AutoReport
 from ksparse.call import Call
 from ksparse.checks import check_indices, check_integer, check_n_jobs, check_number
 from ksparse.deadline import OutOfTimeError, until
-from ksparse.errors import InfeasibleError, MissingPieceError, UnboundedError
+from ksparse.errors import InfeasibleError, MissingPieceError, UnboundedError, UndecidedError
 from ksparse.judge import judge_auto
 from ksparse.losses import DataFit, Loss, QuadraticForm
 from ksparse.papers import resolve_weights
@@ -170,10 +170,14 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, progress: P
         if task.expired and progress.best is not None:
             return Status.TIME_LIMIT
         if not task.component and (progress.best is None or plan.weights is not None or not exchanging):
-            for start in first_order_starts(task, call.loss, task.C, begin, stopping, plan.weights):
-                if task.expired and progress.best is not None:
-                    return Status.TIME_LIMIT
-                _from_start(task, progress, start, local_search, started, tell)
+            try:
+                for start in first_order_starts(task, call.loss, task.C, begin, stopping, plan.weights):
+                    if task.expired and progress.best is not None:
+                        return Status.TIME_LIMIT
+                    _from_start(task, progress, start, local_search, started, tell)
+            except UndecidedError:  # a projection that arithmetic cannot find: there are other starts
+                if progress.best is None:
+                    raise
         if not exchanging and not task.opaque:
             _oscillate(task, progress, started, tell)
         _restart(task, progress, plan, seeds, started, tell)

@@ -84,9 +84,11 @@ def judge_auto(call: Call, task: Task, progress: Progress, status: Status, kind:
     fun = value_of(call.loss, x)
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(task, best.value, x):
         status = Status.STATIONARY  # what was proved was proved of a value that x does not have
+    accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
+    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and not (residual <= accepted and call.C.contains(x)):
+        status = Status.STATIONARY  # proved of a point, but not of the one that polishing left
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
-    accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
     return _result(
         x, fun, call.C, task.k, residual, status, accepted,
         nit=progress.iterations, evaluations=_evaluations(call.loss, call.before, products), elapsed=call.elapsed, method="auto", rho=None,

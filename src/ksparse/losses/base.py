@@ -34,6 +34,7 @@ class Loss(ABC):
     curvature_gradients: int = 0  # gradients that one curvature costs
     has_hessian: bool = True
     has_root: bool = False  # whether φ is a sum of squares
+    certain: bool = True  # whether what `convex` says is sure
     least: float = -math.inf  # what φ is known not to fall below, on any set
     own_threads: bool = False  # whether products run in threads of ours, which want the library's at rest
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays

@@ -107,9 +107,15 @@ class Custom(Loss):
         return like(gradient, x) + 0.0  # a copy: the user's function may fill the same memory again
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        # one difference of gradients along d, its length a small part of x's
+        """One difference of gradients along d, its length a small part of x's; backwards where d leads out of φ's domain, 0 if both do."""
         t = 1e-4 * max(norm(x), 1.0) / max(norm(d), 1e-300)
-        return dot(d, self.gradient_at(x + t * d, x) - self.gradient_at(x, x)) / t
+        here = self.gradient_at(x, x)
+        for step in (t, -t):
+            try:
+                return dot(d, self.gradient_at(x + step * d, x) - here) / step
+            except ValueError:
+                continue
+        return 0.0
 
     def lipschitz(self) -> float:
         return self._lipschitz

@@ -53,8 +53,8 @@ def dense(A: Matrix) -> np.ndarray[Any, Any]:
     return to_numpy(A) if is_array(A) else to_numpy(columns(A, np.arange(A.shape[1])))
 
 
-def check_symmetric(Q: Matrix, name: str) -> None:
-    """Refuse a square-looking matrix that is not symmetric; an operator is probed with two random vectors."""
+def check_symmetric(Q: Matrix, name: str) -> Matrix:
+    """Refuse a square-looking matrix that is not symmetric, an operator by two random vectors; what is so but for rounding is made so."""
     n, m = Q.shape
     if n != m:
         raise ValueError(f"{name} must be square and symmetric, got shape {tuple(Q.shape)}")
@@ -69,6 +69,8 @@ def check_symmetric(Q: Matrix, name: str) -> None:
         gap, size = abs(float(v @ Qu - u @ Qv)), float(np.linalg.norm(Qu) * np.linalg.norm(v))
     if gap > 1e-6 * size:
         raise ValueError(f"{name} must be symmetric, but |{name} - {name}.T| reaches {gap:.3g}; use ({name} + {name}.T) / 2")
+    shown = is_array(Q) or scipy.sparse.issparse(Q)
+    return (Q + Q.T) / 2.0 if gap > 0 and shown else Q
 
 
 def largest_gram_eigenvalue(A: Matrix, weight: Array | None, kind: Array) -> float:

@@ -79,16 +79,26 @@ class QuadraticForm(Loss):
         """Whether φ is convex: by its factor's sign, by Cholesky up to a size, by Lanczos beyond and for operators."""
         if self.factored:
             return self.a >= 0
-        if not is_array(self.matrix) or self.matrix.shape[0] > CHOLESKY_LIMIT:
+        if not self.certain:
             sign = 1.0 if self.a >= 0 else -1.0
             return not has_negative_eigenvalue(lambda v: sign * (self.matrix @ v), self.matrix.shape[1], self.kind, self._spectral_norm)
         H = (1.0 if self.a >= 0 else -1.0) * dense(self.matrix).astype(np.float64)
-        shift = 1e-9 if self.matrix.dtype == namespace(self.matrix).float64 else 1e-5  # rounding of a singular covariance
+        diagonal = np.diag(H)
+        if (diagonal < 0).any() or H[diagonal == 0].any():
+            return False
+        unit = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        shift = 64 * len(H) * epsilon(self.kind)  # rounding of a singular covariance, in variables of unit curvature
         try:
-            np.linalg.cholesky(H + shift * max(float(np.abs(H).max()), 1e-300) * np.eye(len(H)))
+            np.linalg.cholesky(H / unit / unit[:, None] + shift * np.eye(len(H)))
         except np.linalg.LinAlgError:
             return False
         return True
+
+    @property
+    def certain(self) -> bool:  # type: ignore[override]
+        """Whether convexity is seen, by its form or by Cholesky, and not guessed by Lanczos."""
+        shown = is_array(self.matrix) or scipy.sparse.issparse(self.matrix)
+        return self.factored or (shown and self.matrix.shape[0] <= CHOLESKY_LIMIT)
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)
@@ -115,8 +125,7 @@ class Quadratic(QuadraticForm):
     """½xᵀQx + cᵀx, Q symmetric, not necessarily positive semidefinite."""
 
     def __init__(self, Q: Matrix, c: Any = None) -> None:
-        Q = check_matrix(Q, "Q")
-        check_symmetric(Q, "Q")
+        Q = check_symmetric(check_matrix(Q, "Q"), "Q")
         c = None if c is None else check_vector(c, "c", Q.shape[0], kind=kind_of(Q))
         super().__init__(Q, 0.5, c, "Q", factored=False)
 
@@ -125,8 +134,7 @@ class MeanVariance(QuadraticForm):
     """α xᵀVx − rᵀx: variance of a portfolio x against its mean return, V a covariance matrix, α > 0 the risk aversion."""
 
     def __init__(self, V: Matrix, r: Any, alpha: float) -> None:
-        V = check_matrix(V, "V")
-        check_symmetric(V, "V")
+        V = check_symmetric(check_matrix(V, "V"), "V")
         r = check_vector(r, "r", V.shape[0], kind=kind_of(V))
         super().__init__(V, check_number(alpha, "alpha", above=0), -r, "V", factored=False)
 
@@ -144,8 +152,7 @@ class PrincipalComponent(QuadraticForm):
     """−xᵀVx: the variance that the direction x explains, negated. V is a covariance or correlation matrix."""
 
     def __init__(self, V: Matrix) -> None:
-        V = check_matrix(V, "V")
-        check_symmetric(V, "V")
+        V = check_symmetric(check_matrix(V, "V"), "V")
         super().__init__(V, -1.0, None, "V", factored=False)
 
     @classmethod

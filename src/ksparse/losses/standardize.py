@@ -50,9 +50,9 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
         raise ValueError(f"{name} must have at least 2 rows to have a variance, got {m}")
     if scipy.sparse.issparse(X):
         mean = np.asarray(X.mean(axis=0), dtype=X.dtype).ravel()
-        variance = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean.astype(np.float64) ** 2
-        rounding = 1e-12 if X.dtype == np.float64 else 1e-6
-        variance[variance <= rounding * mean.astype(np.float64) ** 2] = 0.0
+        variance = centred_squares(X, mean) / m
+        rounding = (10 * float(np.finfo(X.dtype).eps)) ** 2
+        variance[variance <= rounding * mean.astype(np.float64) ** 2] = 0.0  # what is left of a constant column is rounding
         factor = _inverse_root(variance * m) if scale else np.full(mean.size, (m - 1) ** -0.5)
         return Centred(X, mean, factor.astype(X.dtype)), mean
     if not is_array(X):
@@ -67,6 +67,15 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
     constant = size <= 10 * float(xp.finfo(X.dtype).eps) * level  # what is left of a constant column is rounding
     divisor = xp.where(constant, xp.ones_like(size), size) if scale else float(m - 1) ** 0.5
     return xp.where(constant, xp.zeros_like(Z), Z / divisor), mean
+
+
+def centred_squares(X: Matrix, mean: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Σᵢ (Xᵢⱼ − μⱼ)² of a sparse table, entry by entry: the difference of two sums of squares would lose the digits of the mean."""
+    table, mean = X.tocsc(), mean.astype(np.float64)
+    stored = np.diff(table.indptr)
+    column = np.repeat(np.arange(table.shape[1]), stored)
+    squares = np.bincount(column, (table.data.astype(np.float64) - mean[column]) ** 2, minlength=table.shape[1])
+    return np.asarray(squares + (table.shape[0] - stored) * mean**2)
 
 
 def _inverse_root(variance: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -17,7 +17,7 @@ from ksparse.sets.objective import Objective, least_squares, null_space, solve_s
 
 ROUNDS = 30  # of exchanges
 TINY = 1e-11  # of a constraint's terms: broken by less is rounding
-FLAT = 1e-13  # of the largest curvature: less is none
+FLAT = 1e-15  # of the largest curvature, for each variable: less is rounding
 PULL = 1e-9  # of the gradient's terms: less does not move along a flat direction
 
 
@@ -133,7 +133,7 @@ def _step(objective: Objective, x: Vector, M: Vector) -> tuple[Vector | None, bo
         flat, vectors = curvature <= (1e-15 * float(sizes.max(initial=0.0))) ** 2, vectors.T
     else:
         curvature, vectors = np.linalg.eigh(along.T @ objective.H @ along)
-        flat = curvature <= FLAT * float(np.abs(objective.H).max())
+        flat = curvature <= FLAT * x.size * float(np.abs(objective.H).max())
     parts = vectors.T @ pull
     if objective.R is None and float(np.abs(parts[flat]).max(initial=0.0)) > PULL * terms:
         return -along @ (vectors[:, flat] @ parts[flat]), True

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from ksparse.arrays import Array, dot, embed, epsilon, finite, like, map_arrays, norm, sqnorm, take, to_float64, zeros_like
 from ksparse.checks import check_callable, check_integer
-from ksparse.errors import InfeasibleError
+from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet, Vector
 
 DYKSTRA_ROUNDS = 10_000
@@ -33,6 +33,16 @@ class CustomSet(ConvexSet):
         self._project, self._violation = check_callable(project, "project"), check_callable(violation, "violation")
         self._restrict = None if restrict is None else check_callable(restrict, "restrict")
         self.n = None if n is None else check_integer(n, "n", 1)
+
+    accuracy: float = 0.0  # how far from C `project` was seen to end: an iteration of the user's need not go on to the last digit
+
+    def contains(self, x: Array) -> bool:
+        return super().contains(x) or self.violation(x) <= self.slack * max(1.0, norm(x))
+
+    @property
+    def slack(self) -> float:
+        """A violation, beside the size of x, that is rounding for this set."""
+        return max(FEASIBLE, 10.0 * self.accuracy)
 
     def project(self, u: Array) -> Array:
         x = self._project(u + 0.0)  # a copy: the user's function may work in place
@@ -86,6 +96,7 @@ class CustomSet(ConvexSet):
         for u, Pu in zip(points, images, strict=True):
             size = max(norm(u), norm(Pu), 1e-300)
             moved, outside = norm(self.project(Pu) - Pu), self.violation(Pu)
+            self.accuracy = max(self.accuracy, moved / max(1.0, size), outside / max(1.0, size))
             if moved > slack * size:
                 raise ValueError(
                     f"project must leave the points of C where they are: project(project(u)) is {moved:.3g} away from project(u)"
@@ -132,7 +143,7 @@ class _OnSupport(ConvexSet):
             dual, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "maxfun": 1000, "gtol": 1e-13 * size, "ftol": 0.0}
         )
         x = take(point(found.x), self.support)
-        if self.whole.violation(embed(x, self.support, self.full)) > FEASIBLE * size:
+        if self.whole.violation(embed(x, self.support, self.full)) > self.whole.slack * size:
             x = self._dykstra(u)
         else:
             self._prices = found.x  # the next point to project is likely to lie beside this one
@@ -146,10 +157,10 @@ class _OnSupport(ConvexSet):
             y = self.whole.project(x + correction)
             correction = x + correction - y
             x = embed(take(y, self.support), self.support, self.full)
-            if norm(x - y) <= 1e-13 * max(1.0, norm(x)):
+            if norm(x - y) <= max(1e-13, self.whole.accuracy) * max(1.0, norm(x)):
                 break
-        if norm(x - y) > FEASIBLE * max(1.0, norm(x)):
-            raise InfeasibleError("the custom set seems to have no point on this support")
+        if norm(x - y) > self.whole.slack * max(1.0, norm(x)):
+            raise UndecidedError("the custom set seems to have no point on this support")
         return take(x, self.support)
 
     def violation(self, x: Array) -> float:

@@ -175,14 +175,25 @@ def feasible_point(linear: Linear) -> Vector:
 
 
 def linear_program(cost: Vector, linear: Linear, widen: Callable[[Vector], Vector], bounds: Vector) -> Vector | None:
-    """The point of least costᵀx under rows that `widen` fits to x, by HiGHS; None where it proves that there is none."""
+    """The point of least costᵀx under rows that `widen` fits to x, by HiGHS; None where it proves that there is none.
+
+    HiGHS has absolute tolerances and drops small entries: columns, rows and right-hand sides are scaled to size 1, by powers of 2.
+    """
     rows = unit_constraints(linear, widen)
+    blocks = [M for M in (rows["A_ub"], rows["A_eq"]) if M is not None]
+    largest = np.abs(np.vstack(blocks)).max(axis=0) if blocks else np.ones(cost.size)
+    unit = np.exp2(-np.round(np.log2(np.where(largest > 0, largest, 1.0))))
+    for key in ("ub", "eq"):
+        M, v = rows[f"A_{key}"], rows[f"b_{key}"]
+        if M is not None and v is not None:
+            rows[f"A_{key}"], rows[f"b_{key}"], _ = unit_rows(M * unit, v)
+    bounds = bounds / unit[:, None]
     sides = [side for side in (rows["b_ub"], rows["b_eq"], bounds[np.isfinite(bounds)]) if side is not None and side.any()]
     scale = float(np.abs(sides[0]).max()) if sides else 1.0
     rows |= {key: side / scale for key, side in rows.items() if key.startswith("b_") and side is not None}
-    found = linprog(cost, **rows, bounds=bounds / scale, method="highs")
+    found = linprog(cost * unit, **rows, bounds=bounds / scale, method="highs")
     if found.status == 2:
         return None
     if found.x is None:
         raise UndecidedError(f"linear programming could not decide whether there is a point: {found.message}")
-    return np.asarray(found.x) * scale
+    return np.asarray(found.x) * scale * unit

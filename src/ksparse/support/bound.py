@@ -31,6 +31,7 @@ class Noise:
 
     entries: float = 0.0  # |ΔHᵢⱼ| is at most this times √(HᵢᵢHⱼⱼ)
     pull: float = 0.0  # |Δcᵢ| is at most this times √Hᵢᵢ
+    convex: bool = False  # whether the H of the data is positive semidefinite by its form: a Gram matrix
 
 
 def shortfall(objective: Objective, linear: Linear, x: Vector, equation_price: Vector, row_price: Vector, noise: Noise) -> float:
@@ -47,11 +48,14 @@ def shortfall(objective: Objective, linear: Linear, x: Vector, equation_price: V
     with np.errstate(invalid="ignore"):
         by_room = np.nan_to_num(up * room_up, nan=0.0, posinf=np.inf) + np.nan_to_num(down * room_down, nan=0.0, posinf=np.inf)
     pulled = np.maximum(up, down) / unit
+    least = _least_curvature(objective, unit, noise)
+    if least < 0:  # not quite convex, as far as arithmetic tells: the room bounds what that may bring
+        with np.errstate(invalid="ignore", over="ignore"):
+            by_room = by_room - 0.5 * least * (unit * np.maximum(room_up, room_down)) ** 2
     if objective.R is not None and objective.q is not None:
         pull = gradient + priced
         at_bound = ((x <= linear.lower) & (pull > 0)) | ((x >= linear.upper) & (pull < 0))  # held there: d can only pay
-        return slack + min(float(by_room.sum()), _in_the_image(objective, x, priced - np.where(at_bound, pull, 0.0), unit))
-    least = _least_curvature(objective.H / unit / unit[:, None], noise.entries)
+        return slack + min(float(by_room.sum()), _in_the_image(objective, x, priced - np.where(at_bound, pull, 0.0), terms, unit))
     open_ended = np.isinf(by_room)
     bounds = [by_room.sum() if not open_ended.any() else np.inf]
     if least > 0:
@@ -82,14 +86,16 @@ def _unmet(linear: Linear, x: Vector, equation_price: Vector, row_price: Vector)
     return total
 
 
-def _least_curvature(H: Vector, noise: float) -> float:
-    """λ_min of a matrix with unit diagonal, less its rounding and that of its entries; 0 where that leaves nothing."""
-    n = len(H)
-    least = float(np.linalg.eigvalsh(H)[0])
-    return max(0.0, least - n * (noise + 8.0 * EPS))
+def _least_curvature(objective: Objective, unit: Vector, noise: Noise) -> float:
+    """λ_min in variables of unit curvature, less its rounding and that of H's entries; not below 0 where H is a Gram matrix."""
+    if objective.R is not None:
+        return 0.0
+    n = unit.size
+    least = float(np.linalg.eigvalsh(objective.H / unit / unit[:, None])[0]) - n * (noise.entries + 8.0 * EPS)
+    return max(0.0, least) if noise.convex else least
 
 
-def _in_the_image(objective: Objective, x: Vector, priced: Vector, unit: Vector) -> float:
+def _in_the_image(objective: Objective, x: Vector, priced: Vector, terms: Vector, unit: Vector) -> float:
     """½‖(Rᵀ)⁺ρ‖²: with R = USVᵀ and r = Rx − q that is ½‖Uᵀr + S⁻¹Vᵀπ‖², π the prices; r is projected, not divided by a small S."""
     assert objective.R is not None
     assert objective.q is not None
@@ -102,5 +108,5 @@ def _in_the_image(objective: Objective, x: Vector, priced: Vector, unit: Vector)
     turned = 64.0 * EPS * R.shape[1] / sizes[-1]  # by how much rounding may have turned the columns' space
     prices = priced / unit
     off = norm(U.T @ r + (V @ prices) / sizes) + blur + turned * ((norm(r)) + objective.rest)
-    off += (norm(rounding_of(x.size) * np.abs(prices))) / sizes[-1]
+    off += norm(rounding_of(x.size) * terms / unit) / sizes[-1]
     return 0.5 * float(off) ** 2

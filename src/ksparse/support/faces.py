@@ -78,8 +78,8 @@ def _refuse_ray(H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right:
     here, there = (_stationary(H, c, E, f, rows, np.where(far, factor * right, right), face[None])[0] for factor in (1.0, 2.0))
     d = there - here
     d = d / max(float(np.abs(d).max()), 1e-300)
-    d[np.abs(d) <= 1e-9] = 0.0
-    stays = (rows[~far] @ d <= 1e-9).all() and (np.abs(E @ d) <= 1e-9).all()
+    rounding = 64.0 * float(np.finfo(np.float64).eps)  # of terms of size 1
+    stays = (rows[~far] @ d <= rounding * d.size).all() and (np.abs(E @ d) <= rounding * d.size).all()
     bend, slope = float(d @ H @ d), float((H @ here + c) @ d)
     if stays and slope < 0 and (bend < -1e-9 or (bend <= 1e-12 and slope < -1e-9 * float(np.abs(c).max(initial=0.0)))):
         raise UnboundedError("φ falls without end along a direction that nothing bounds")

@@ -18,7 +18,7 @@ from ksparse.arrays import is_array, to_float64
 from ksparse.deadline import OutOfTimeError, time_left
 from ksparse.losses import DataFit, LeastSquares, Loss, QuadraticForm
 from ksparse.losses.matrix import columns, dense
-from ksparse.losses.standardize import Centred
+from ksparse.losses.standardize import Centred, centred_squares
 from ksparse.sets.base import Vector
 from ksparse.support.bound import Noise, rounding_of
 from ksparse.threads import all_threads, in_threads
@@ -118,14 +118,14 @@ def quadratic_model(loss: Loss) -> Model | None:
         ridge = None if loss.ridge is None else to_float64(loss.ridge)
         constant = 0.5 * float(b @ weighted)
         rounding = rounding_of(A.shape[0])  # of AᵀDA and AᵀDb, beside the lengths of what is multiplied
-        noise = Noise(rounding, rounding * float(np.sqrt(2.0 * constant)))
+        noise = Noise(rounding, rounding * float(np.sqrt(2.0 * constant)), convex=True)
         r = np.asarray(A.T @ weighted)
         return Model(_length(loss), r, _diagonal(A, w, ridge), constant, lambda S: _gram(A, w, S, ridge), noise)
     if isinstance(loss, QuadraticForm):
         M, factor = to_float64(loss.matrix), 2.0 * loss.a
         r = np.zeros(_length(loss)) if loss.c is None else -to_float64(loss.c)
         if loss.factored:
-            noise = Noise(rounding_of(M.shape[0]))
+            noise = Noise(rounding_of(M.shape[0]) * (1.0 + 2.0 * _cancelled(M)), convex=factor > 0)
             return Model(_length(loss), r, factor * _diagonal(M, None), 0.0, lambda S: factor * _gram(M, None, S), noise)
         diagonal = factor * (np.diag(M) if is_array(M) else _matrix_diagonal(M))
         return Model(_length(loss), r, diagonal, 0.0, lambda S: factor * dense(columns(M, S)).T)  # H is symmetric
@@ -195,9 +195,17 @@ def _squared_columns(A: Vector, w: Vector | None) -> Vector:
 
 
 def _centred_diagonal(Z: Centred) -> Vector:
-    m = Z.X.shape[0]
-    squares = np.asarray(Z.X.multiply(Z.X).sum(axis=0)).ravel()
-    return np.asarray(Z.scale.astype(np.float64) ** 2 * (squares - m * Z.mean.astype(np.float64) ** 2))
+    return np.asarray(Z.scale.astype(np.float64) ** 2 * centred_squares(Z.X, Z.mean))
+
+
+def _cancelled(M: Any) -> float:
+    """How much longer columns were before their means were taken off, at most: their rounding is of that size."""
+    if not isinstance(M, Centred):
+        return 0.0
+    squares = centred_squares(M.X, M.mean)
+    seen = squares > 0
+    whole = squares + M.X.shape[0] * M.mean.astype(np.float64) ** 2
+    return float(np.sqrt((whole[seen] / squares[seen]).max(initial=1.0)))
 
 
 def _matrix_diagonal(M: Any) -> Vector:

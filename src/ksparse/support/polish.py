@@ -127,7 +127,10 @@ def _newton(problem: Problem, x: Point, deadline: float) -> Point:
 
 def _model(problem: Problem, x: Point) -> Objective | None:
     """The second-order model of φ at x, from the data where H is too coarse; None where it overflows."""
-    H = problem.loss.hessian_at(x.x, x.image)
+    try:
+        H = problem.loss.hessian_at(x.x, x.image)
+    except ValueError:  # differences may leave the domain of a user's function
+        return None
     if not np.isfinite(H).all():
         return None
     root = None if well_conditioned(H) else problem.loss.root()

@@ -122,7 +122,7 @@ class Task:
     @property
     def certifying(self) -> bool:
         """Whether gains bound the true ones from above too, so that none above 0 proves swap-optimality."""
-        if not self.exact or self.component:
+        if not self.exact or self.component or not self.loss.certain:
             return False
         if self.linear is None or not self.floor:
             return True
@@ -192,7 +192,7 @@ class Task:
             return found.value - found.rounding
         assert self.model is not None
         objective, x = self._objective(support), found.full(self.n)[support]
-        noise = self.model.noise if objective.R is None else Noise()
+        noise = self.model.noise
         if isinstance(self.C, L2Ball):
             bound = found.value - self._shortfall_on_ball(objective, x, found.shift, noise)
         else:
