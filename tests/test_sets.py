@@ -206,7 +206,7 @@ def test_sets_with_a_k_sparse_member_say_so():
     [
         (lambda: ks.Box(1.0, 0.0), "lower 1 > upper 0"),
         (lambda: ks.Box([0.0, 2.0], [1.0, 1.0]), "at index 1"),
-        (lambda: ks.BudgetBox(1.0, np.zeros(3), np.full(3, 0.1)), "allow totals from 0 to 0.3, not 1"),
+        (lambda: ks.BudgetBox(1.0, np.zeros(3), np.full(3, 0.1)), "total must be 0 to 0.3, as the bounds allow, got 1"),
         (lambda: ks.Hyperplane(np.zeros(3), 1.0), "a = 0 but b = 1"),
         (lambda: ks.Polyhedron([[1.0, 0], [-1, 0]], [-1.0, 0.0]), "linear programming proof"),
         (lambda: ks.Polyhedron(None, None, [[1.0, 1]], [3.0], lower=0.0, upper=1.0), "linear programming proof"),
