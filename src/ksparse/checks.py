@@ -78,7 +78,7 @@ def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) ->
     """A dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64, nothing is copied needlessly."""
     if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
         raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
-    array = _real(value if is_array(value) and not np.ma.isMaskedArray(value) else as_array(value, name), name)
+    array = _real(value if is_array(value) and not isinstance(value, np.ma.MaskedArray) else as_array(value, name), name)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} {'axis' if ndim == 1 else 'axes'}, got shape {tuple(array.shape)}")
     if 0 in tuple(array.shape):
@@ -196,7 +196,7 @@ def _is_operator(value: Any) -> bool:
 
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     """NumPy's array of it, whatever it holds; no mask, no ragged rows."""
-    if np.ma.isMaskedArray(value):
+    if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
     try:
         return to_numpy(value)

@@ -196,4 +196,4 @@ def linear_program(cost: Vector, linear: Linear, widen: Callable[[Vector], Vecto
         return None
     if found.x is None:
         raise UndecidedError(f"linear programming could not decide whether there is a point: {found.message}")
-    return np.asarray(found.x) * scale * unit
+    return np.asarray(found.x * scale * unit)
