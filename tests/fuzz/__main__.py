@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ def main():
     parser.add_argument("--each", type=int, default=1, help="snippets for each kind of failure")
     parser.add_argument("--out", type=Path, help="a file for the failures instead of the screen")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a run that is ended still reports
     started, outcomes = time.monotonic(), {}
     try:
         numbers = range(arguments.first, arguments.first + arguments.N)
