@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 import ksparse as ks
-from ksparse.support.polish import polish
+from ksparse.search.polish import polish
 
 
 def enumerated(loss, C, n, k):

@@ -5,6 +5,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ksparse.errors import InfeasibleError, MissingPieceError
+from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
+from ksparse.firstorder.steps import Backtracking, FixedStep
+from ksparse.firstorder.weight import weight_max
 from ksparse.losses import (
     Custom,
     Huber,
@@ -16,11 +19,7 @@ from ksparse.losses import (
     Quadratic,
     autodiff,
 )
-from ksparse.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, NmAPG, PDCAe
-from ksparse.minimize import minimize, minimize_penalized
-from ksparse.path import KPath, k_path
 from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, TopK1, TopK2
-from ksparse.penalties.weight import weight_max
 from ksparse.result import Result, Status, Trace
 from ksparse.sets import (
     Box,
@@ -35,7 +34,8 @@ from ksparse.sets import (
     Simplex,
     WholeSpace,
 )
-from ksparse.steps import Backtracking, FixedStep
+from ksparse.solve.minimize import minimize, minimize_penalized
+from ksparse.solve.path import KPath, k_path
 
 try:
     __version__ = version("ksparse")
@@ -85,6 +85,7 @@ __all__ = [
     "LogSum",
     "Logistic",
     "MeanVariance",
+    "Method",
     "MissingPieceError",
     "NmAPG",
     "Nonnegative",

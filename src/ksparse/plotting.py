@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.path import KPath
 from ksparse.result import Result, Trace
+from ksparse.solve.path import KPath
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.arrays import Array
+from ksparse.base.arrays import Array
 
 
 class Status(IntEnum):
@@ -37,6 +37,11 @@ class Status(IntEnum):
     def good(self) -> bool:
         """Whether the run ended by reaching what it was after."""
         return self in (Status.OPTIMAL, Status.STATIONARY, Status.SWAP_OPTIMAL, Status.SETTLED)
+
+    @property
+    def early(self) -> bool:
+        """Whether the run was ended from outside, or can find no end: what was to follow it need not begin."""
+        return self in (Status.TIME_LIMIT, Status.CALLBACK_STOP, Status.INTERRUPTED, Status.UNBOUNDED)
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def build(case: Case) -> Problem:
         call = f"result = ks.minimize(loss, {case.k}, C{''.join(', ' + text for text in arguments)})"
     if case.search and _can_be_told_to_search():
         lines.append("from unittest.mock import patch")
-        call = f"with patch.dict('ksparse.support.starts.ENUMERABLE', cheap=0, dear=0):  # no trying of all supports\n    {call}"
+        call = f"with patch.dict('ksparse.search.starts.ENUMERABLE', cheap=0, dear=0):  # no trying of all supports\n    {call}"
     if "callback" in case.options:
         lines += ["def stop(x):", "    raise StopIteration"]
     return Problem(case, "\n".join(lines), call, phi, region, penalty, **extra)
@@ -86,7 +86,7 @@ def build(case: Case) -> Problem:
 def _can_be_told_to_search():
     """Whether the library still keeps its limit for trying all supports where it was when this was written."""
     try:
-        return hasattr(import_module("ksparse.support.starts"), "ENUMERABLE")
+        return hasattr(import_module("ksparse.search.starts"), "ENUMERABLE")
     except ImportError:
         return False
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ksparse.atomic import write_atomically
+from ksparse.base.atomic import write_atomically
 from ksparse.cli.exits import SOLVED, InputError
 from ksparse.cli.output import Output, plain
 from ksparse.cli.reproduce import require_extras
@@ -22,8 +22,8 @@ from ksparse.experiments.table4 import ALPHA, SMALL, K
 from ksparse.experiments.table4 import load as load_portfolio
 from ksparse.experiments.table5 import load as load_regression
 from ksparse.losses import MeanVariance
-from ksparse.minimize import minimize
 from ksparse.sets import Hyperplane
+from ksparse.solve.minimize import minimize
 
 HELP = "the paper's three problems at small size, in under a minute"
 EXAMPLE = "ksparse demo --out demo"

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ksparse.atomic import probe, write_atomically
+from ksparse.base.atomic import probe, write_atomically
 from ksparse.cli.exits import InputError
 from ksparse.result import Result
 

@@ -10,7 +10,7 @@ import numpy as np
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
 from ksparse.cli.tables import at_most, dropped, numbers, read_table, refuse_unnamed
-from ksparse.components import sparse_components
+from ksparse.models.components import sparse_components
 
 HELP = "principal components with at most k nonzero loadings each"
 EXAMPLE = "ksparse pca genes.csv -k 100 --components 3 --out loadings.csv"

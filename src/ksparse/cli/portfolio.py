@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.checks import SMALLEST, check_size
+from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
 from ksparse.cli.tables import at_most, dropped, numbers, read_table
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.portfolio import RISK_AVERSION, looks_like_prices, portfolio, solve_portfolio
+from ksparse.models.portfolio import RISK_AVERSION, looks_like_prices, portfolio, solve_portfolio
 from ksparse.result import Status
 
 HELP = "a portfolio of at most k assets from prices"

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ksparse.atomic import sweep, write_atomically
+from ksparse.base.atomic import sweep, write_atomically
 from ksparse.cli.exits import INTERRUPTED, LIMIT, SOLVED, InputError
 from ksparse.cli.output import Output, plain
 from ksparse.cli.watch import watching

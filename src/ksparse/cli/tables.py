@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.checks import LARGEST
+from ksparse.base.checks import LARGEST
 from ksparse.cli.exits import InputError
 
 if TYPE_CHECKING:

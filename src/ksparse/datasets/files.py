@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.checks import check_integer
+from ksparse.base.checks import check_integer
 from ksparse.datasets.portfolio import Assets
 
 FOLDER = "KSPARSE_DATA"

@@ -14,12 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ksparse.checks import SMALLEST, check_integer, check_n_jobs, check_size
+from ksparse.base.arrays import Vector
+from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size
 from ksparse.estimators.callbacks import CallbackSupportMixin
-from ksparse.linear import LinearFit, LinearProblem, linear_problem
+from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.result import Result, Status
 
-Vector = np.ndarray[Any, Any]
 OURS = ("ksparse", "sklearn", "skfolio", "joblib")  # whose lines no warning should point at
 
 

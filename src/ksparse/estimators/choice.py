@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from ksparse.linear import HUBER
+from ksparse.base.arrays import Vector
+from ksparse.models.linear import HUBER
 
 CRITERIA = ("cv", "aic", "bic", "ebic")
-Vector = np.ndarray[Any, Any]
 
 
 def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:

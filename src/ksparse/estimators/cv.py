@@ -12,17 +12,16 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
-from ksparse.checks import check_integer
+from ksparse.base.arrays import Vector
+from ksparse.base.checks import check_integer
 from ksparse.errors import InfeasibleError
 from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, error_terms, information
 from ksparse.estimators.classifier import SparseClassifier, classes_of
 from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
-from ksparse.linear import LinearFit, huber_delta
+from ksparse.models.linear import LinearFit, huber_delta
 from ksparse.sets import require_sparse_member
-
-Vector = np.ndarray[Any, Any]
 
 
 def _delta(loss: str, y: Vector, weight: Any) -> float:

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ksparse.checks import check_integer, check_n_jobs, check_size
-from ksparse.components import DEFLATIONS, sparse_components
+from ksparse.base.checks import check_integer, check_n_jobs, check_size
 from ksparse.estimators.base import validated, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
+from ksparse.models.components import DEFLATIONS, sparse_components
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):

@@ -10,17 +10,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ksparse.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
+from ksparse.base.arrays import Vector
+from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.datasets import Assets
 from ksparse.errors import UnboundedError
 from ksparse.estimators.base import numeric, positions, validated, warn, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.losses import LeastSquares
-from ksparse.minimize import minimize
-from ksparse.portfolio import looks_like_prices, portfolio, solve_portfolio
+from ksparse.models.portfolio import looks_like_prices, portfolio, solve_portfolio
 from ksparse.result import Result, Status
+from ksparse.solve.minimize import minimize
 
-Vector = np.ndarray[Any, Any]
 NO_RISK = "some portfolio has no risk and as much return as one likes: use long_only, or max_weight"
 
 

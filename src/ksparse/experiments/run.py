@@ -17,9 +17,9 @@ from ksparse.experiments.paper import figures
 from ksparse.experiments.row import Row
 from ksparse.experiments.store import Store
 from ksparse.losses import Loss
-from ksparse.minimize import minimize
 from ksparse.result import Result, Status, Trace
 from ksparse.sets import ConvexSet
+from ksparse.solve.minimize import minimize
 
 LIMIT = 300.0  # seconds per method and instance
 ROUNDED = "no weight gave at most k nonzeros by itself: the k largest kept and re-solved"

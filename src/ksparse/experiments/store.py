@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksparse.atomic import sweep, write_atomically
+from ksparse.base.atomic import sweep, write_atomically
 from ksparse.experiments.paper import figures
 from ksparse.experiments.row import Row
 

@@ -13,9 +13,9 @@ from ksparse import datasets
 from ksparse.experiments.experiment import Experiment
 from ksparse.experiments.run import Answer, Instance, Job
 from ksparse.losses import LeastSquares
-from ksparse.minimize import minimize_penalized
 from ksparse.penalties import L1MinusL2
 from ksparse.sets import WholeSpace
+from ksparse.solve.minimize import minimize_penalized
 
 LAM = 5e-4
 OURS = {"continuation": True, "tol": 1e-6}  # a tighter stop than the paper's: from a good start each step brings little

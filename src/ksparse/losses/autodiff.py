@@ -9,8 +9,8 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.arrays import Array, like, to_numpy
-from ksparse.checks import check_callable
+from ksparse.base.arrays import Array, like, to_numpy
+from ksparse.base.checks import check_callable
 from ksparse.losses.custom import Custom
 
 Pair = tuple[float, Any]

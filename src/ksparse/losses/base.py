@@ -1,7 +1,7 @@
 """What a loss is: φ(x) = h(image of x), with an image linear in x.
 
 The image (Ax, Qx, Zx) is the only forward product with the data, and the gradient costs at most one adjoint product given the image.
-Points keep their images (see `ksparse.problem`), so value, gradient and curvature take the image as given; the linear
+Points keep their images (see `ksparse.firstorder.problem`), so value, gradient and curvature take the image as given; the linear
 combination of two images is the image of the linear combination.
 """
 
@@ -14,9 +14,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.arrays import Array, embed, map_arrays, take, to_float64
-from ksparse.checks import check_vector
-from ksparse.losses.matrix import Root
+from ksparse.base.arrays import Array, Vector, embed, map_arrays, take, to_float64
+from ksparse.base.checks import check_vector
+from ksparse.linalg.curvature import opaque
+from ksparse.linalg.matrix import Root, Squares, triangle
+from ksparse.linalg.model import QuadraticModel
 
 DIFFERENCES = 100  # up to this size a Hessian by differences of gradients is worth its cost
 
@@ -33,9 +35,11 @@ class Loss(ABC):
     rounding: float = 2.3e-16  # of a value or gradient, where it is coarser than that of x
     curvature_gradients: int = 0  # gradients that one curvature costs
     has_hessian: bool = True
-    has_root: bool = False  # whether φ is a sum of squares
+    is_quadratic: bool = False
     certain: bool = True  # whether what `convex` says is sure
     least: float = -math.inf  # what φ is known not to fall below, on any set
+    entries: int | None = None  # of the data, which a product reads; None where there are none that we know of
+    opaque: bool = False  # whether the data hide their columns, and have too many to ask for each
     own_threads: bool = False  # whether products run in threads of ours, which want the library's at rest
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
 
@@ -63,13 +67,27 @@ class Loss(ABC):
     def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
         """φ as a function of the variables on the support, the others fixed to 0."""
 
+    def squares(self) -> Squares | None:
+        """The data of φ, where it is a weighted sum of squares: from them nearly dependent variables are told apart, from H not."""
+        return None
+
+    def quadratic(self) -> QuadraticModel | None:
+        """φ itself as ½xᵀHx − rᵀx + constant, where it is quadratic and shows H's columns; on float64 NumPy data, see `as_float64`."""
+        squares = self.squares()
+        return None if squares is None or opaque(squares.A) else QuadraticModel.of_squares(*squares)
+
+    def model_at(self, x: Vector) -> QuadraticModel | None:
+        """The second-order model of φ at x, where it shows its curvature; on float64 NumPy data. Of a quadratic φ that is `quadratic()`."""
+        return self.quadratic()
+
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
         """∇²φ(x) as a dense NumPy matrix: for restricted losses on float64 NumPy data, where n is small."""
         raise NotImplementedError(f"{type(self).__name__} has no Hessian")
 
     def root(self) -> Root | None:
-        """R, q and rest with φ(x) = ½‖Rx − q‖² + ½·rest², where φ has a root: like `hessian_at` for restricted losses."""
-        return None
+        """R, q and rest with φ(x) = ½‖Rx − q‖² + ½·rest², where φ is a sum of squares: like `hessian_at` for restricted losses."""
+        squares = self.squares()
+        return None if squares is None else triangle(*squares)
 
     def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """For each place of the support the first place whose variable is the same to φ, as far as φ's data show it at once: its own."""
@@ -93,6 +111,15 @@ class Loss(ABC):
         """∇φ(x) at any vector of length n."""
         x = check_vector(x, "x", self.n, kind=self.kind)
         return self.gradient_at(x, self.image(x))
+
+    @property
+    def given_kind(self) -> Array | None:
+        """The kind of vectors that φ's data ask for; None where any will do."""
+        return self.kind
+
+    def for_vectors_like(self, x: Array) -> Loss:
+        """The same φ of vectors of the length, namespace, dtype and device of x; φ with data has its own, and is itself."""
+        return self
 
     def as_float64(self) -> Self:
         """The same loss on NumPy float64 data, for the small exact solves."""

@@ -10,8 +10,8 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.arrays import Array, dot, epsilon, finite, is_array, like, norm, to_float64
-from ksparse.checks import check_callable, check_integer, check_number
+from ksparse.base.arrays import Array, dot, epsilon, finite, is_array, like, norm, to_float64
+from ksparse.base.checks import check_callable, check_integer, check_number
 from ksparse.losses.base import Loss, Restricted
 
 TRIALS = 3  # directions that a gradient is checked along
@@ -124,6 +124,10 @@ class Custom(Loss):
         if self.n is None:
             raise ValueError("Custom needs n to be restricted to a support: pass Custom(value, gradient, n=...)")
         return Restricted(self, support, self.n)
+
+    @property
+    def given_kind(self) -> None:
+        """The user's functions take what they are given."""
 
     def for_vectors_like(self, x: Array) -> Custom:
         """The same φ on vectors of the length, namespace, dtype and device of x."""

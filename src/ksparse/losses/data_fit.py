@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, Matrix, map_arrays, namespace, sqnorm, take
-from ksparse.checks import as_array, check_adjoint, check_matrix, check_number, check_squares, check_vector
-from ksparse.losses import one_pass
+from ksparse.base.arrays import Array, Matrix, Vector, map_arrays, namespace, sqnorm, take
+from ksparse.base.checks import as_array, check_adjoint, check_matrix, check_number, check_squares, check_vector
+from ksparse.linalg import one_pass
+from ksparse.linalg.curvature import Gram, opaque
+from ksparse.linalg.matrix import Squares, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
+from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
-from ksparse.losses.matrix import Root, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue, triangle
 
 
 class DataFit(Loss):
@@ -94,6 +96,25 @@ class DataFit(Loss):
             H = np.asarray(A.T @ (bend[:, None] * A))
         return H if self.ridge is None else H + np.diag(np.asarray(self.ridge))
 
+    def model_at(self, x: Vector) -> QuadraticModel | None:
+        """H = AᵀDA with D the terms' h″ (Huber: of its majorant)."""
+        if self.opaque:
+            return None
+        image = self.A @ x
+        bend = self._weighted(self.bend(image))
+        Hx = np.asarray(self.A.T @ (bend * image)) + (0.0 if self.ridge is None else self.ridge * x)
+        return QuadraticModel.at(Gram(self.A, bend, self.ridge), x, Hx, self.value_at(x, image), self.gradient_at(x, image))
+
+    @property
+    def entries(self) -> int:  # type: ignore[override]
+        """Rows times columns, zeros too."""
+        return int(self.A.shape[0] * self.A.shape[1])
+
+    @property
+    def opaque(self) -> bool:  # type: ignore[override]
+        """Whether A is an operator with many columns."""
+        return opaque(self.A)
+
     def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if self.ridge is not None:
             return super().repeats(support)
@@ -121,7 +142,7 @@ class LeastSquares(DataFit):
     is then a sum of gradients that are known, and a step of any method reads A once.
     """
 
-    has_root = True
+    is_quadratic = True
 
     @property
     def one_pass(self) -> bool:
@@ -175,8 +196,11 @@ class LeastSquares(DataFit):
     def bend(self, image: Array) -> Array:
         return namespace(self.b).ones_like(self.b)
 
-    def root(self) -> Root:
-        return triangle(self.A, self.b, self.weight, self.ridge)
+    def squares(self) -> Squares:
+        return Squares(self.A, self.b, self.weight, self.ridge)
+
+    def model_at(self, x: Vector) -> QuadraticModel | None:
+        return self.quadratic()
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         cut = super().restrict(support)

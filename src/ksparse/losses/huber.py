@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksparse.arrays import Array, Matrix, namespace
-from ksparse.checks import check_number
+from ksparse.base.arrays import Array, Matrix, namespace
+from ksparse.base.checks import check_number
 from ksparse.losses.data_fit import DataFit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksparse.arrays import Array, Matrix, namespace
+from ksparse.base.arrays import Array, Matrix, namespace
 from ksparse.losses.data_fit import DataFit
 
 

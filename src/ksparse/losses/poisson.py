@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.arrays import Array, Matrix, namespace, to_float64
+from ksparse.base.arrays import Array, Matrix, namespace, to_float64
 from ksparse.losses.data_fit import DataFit
 
 

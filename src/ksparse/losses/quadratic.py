@@ -6,18 +6,19 @@ A symmetric matrix is touched once per step: Hx gives the value and the gradient
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import array_api_compat as compat
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, Matrix, dot, epsilon, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
-from ksparse.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
+from ksparse.base.arrays import Array, Matrix, dot, epsilon, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
+from ksparse.base.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
+from ksparse.linalg.lanczos import has_negative_eigenvalue, largest_eigenvalue
+from ksparse.linalg.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
+from ksparse.linalg.model import QuadraticModel
+from ksparse.linalg.standardize import standardize
 from ksparse.losses.base import Loss
-from ksparse.losses.lanczos import has_negative_eigenvalue, largest_eigenvalue
-from ksparse.losses.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
-from ksparse.losses.standardize import standardize
 
 CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
 
@@ -25,6 +26,8 @@ CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whethe
 class QuadraticForm(Loss):
     """a·xᵀHx + cᵀx, the common part of the quadratic losses."""
 
+    is_quadratic = True
+    sign: ClassVar[int] = 0  # of the curvature, where a matrix that is no factor has one by its meaning
     _data = ("kind", "matrix", "c")
 
     def __init__(self, matrix: Matrix, a: float, c: Array | None, name: str, *, factored: bool) -> None:
@@ -55,6 +58,16 @@ class QuadraticForm(Loss):
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
         return 2.0 * self.a * self.form_at(d, image_d)
+
+    def quadratic(self) -> QuadraticModel:
+        if self.factored:
+            return QuadraticModel.of_factor(self.matrix, 2.0 * self.a, self.c)
+        return QuadraticModel.of_matrix(self.matrix, 2.0 * self.a, self.c, sign=self.sign)
+
+    @property
+    def entries(self) -> int:  # type: ignore[override]
+        """Rows times columns, zeros too."""
+        return int(self.matrix.shape[0] * self.matrix.shape[1])
 
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
         H = dense(self.matrix)
@@ -150,6 +163,8 @@ class MeanVariance(QuadraticForm):
 
 class PrincipalComponent(QuadraticForm):
     """−xᵀVx: the variance that the direction x explains, negated. V is a covariance or correlation matrix."""
+
+    sign = -1
 
     def __init__(self, V: Matrix) -> None:
         V = check_symmetric(check_matrix(V, "V"), "V")

@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import Self
 
-from ksparse.arrays import Array, keep, namespace, norm_1, norm_inf, zeros_like
-from ksparse.checks import check_number
+from ksparse.base.arrays import Array, keep, namespace, norm_1, norm_inf, zeros_like
+from ksparse.base.checks import check_number
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
 
@@ -19,6 +19,10 @@ class Penalty(ABC):
     """g = g1 − g2."""
 
     smooth_curvature: float | None = None  # where g1 is smooth, the Lipschitz constant of its gradient: then it joins f
+    k: int | None = None  # where g is 0 on the k-sparse points
+    lam: float | None = None  # λ, where g1 has λ‖x‖₁ in it, so that a large one keeps x at 0
+    constraint: bool = False  # whether g is the constraint ‖x‖₀ ≤ k itself, 0 or ∞
+    indicators: bool = False  # whether g lives on indicators beside x
 
     @abstractmethod
     def g1(self, x: Array) -> float:
@@ -64,6 +68,10 @@ class Penalty(ABC):
         """Whether the prox of g1 + I_C is closed-form."""
         return True
 
+    def with_lam(self, lam: float) -> Self:
+        """The same penalty with another λ, where it has one."""
+        raise NotImplementedError(f"{type(self).__name__} has no λ")
+
     def check_length(self, n: int) -> None:  # noqa: B027  # most penalties take any length
         """Refuse a number of variables this penalty cannot have."""
 
@@ -86,10 +94,6 @@ class L1Based(Penalty):
 
     def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
         return C.shrink(u, self.weight * t)
-
-    def enter(self, C: ConvexSet, x: Array) -> Array:
-        """The point of dom g1 ∩ C that a run started at x begins from."""
-        return C.project(x)
 
     def supports(self, C: ConvexSet) -> bool:
         return C.has_shrink

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array
+from ksparse.base.arrays import Array
 from ksparse.penalties.base import L1Based, check_weight
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, namespace, norm_inf
-from ksparse.checks import check_number
+from ksparse.base.arrays import Array, namespace, norm_inf
+from ksparse.base.checks import check_number
 from ksparse.penalties.base import Separable, check_weight, positive_part
 
 

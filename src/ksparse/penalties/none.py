@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ksparse.arrays import Array, namespace, zeros_like
-from ksparse.checks import check_integer
+from ksparse.base.arrays import Array, namespace, zeros_like
+from ksparse.base.checks import check_integer
 from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
 
@@ -59,6 +59,9 @@ class Whole(Penalty):
 class Cardinality(Penalty):
     """0 if ‖x‖₀ ≤ k and x ∈ C, ∞ otherwise: the constraint itself. Not a DC pair; its prox is the joint projection."""
 
+    constraint = True
+    k: int
+
     def __init__(self, k: int, C: ConvexSet) -> None:
         self.k, self.C = check_integer(k, "k", 1), C
 
@@ -78,6 +81,9 @@ class Cardinality(Penalty):
     def prox(self, u: Array, t: float) -> Array:
         return self.C.project_sparse(u, self.k)
 
+    def supports(self, C: ConvexSet) -> bool:
+        return self.C.has_joint
+
     def enter(self, C: ConvexSet, x: Array) -> Array:
         return self.C.project_sparse(x, self.k)
 
@@ -87,6 +93,9 @@ class Cardinality(Penalty):
 
 class BigM(NoPenalty):
     """The weight and cardinality of MIP-DCA, whose penalty ρ(1 − u)ᵀu lives on indicators beside x and is 0 on x itself."""
+
+    indicators = True
+    k: int
 
     def __init__(self, rho: float, k: int) -> None:
         self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)

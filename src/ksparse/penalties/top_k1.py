@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, keep, namespace, norm_1, norm_inf, top_k
-from ksparse.checks import check_integer
+from ksparse.base.arrays import Array, keep, namespace, norm_1, top_k
+from ksparse.base.checks import check_integer
 from ksparse.penalties.base import L1Based, check_weight
 from ksparse.sets.whole_space import soft_threshold
 
 
 class TopK1(L1Based):
     """ρ(‖x‖₁ − |||x|||_{k,1}), the second the sum of the k largest |xᵢ|: zero exactly on the k-sparse points."""
+
+    k: int
 
     def __init__(self, rho: float, k: int) -> None:
         self.lam, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
@@ -38,9 +40,6 @@ class TopK1(L1Based):
         # the cost of shrinking an entry grows with |uᵢ|, so the k largest are the ones to leave alone
         xp = namespace(u)
         return xp.where(self._largest(u), u, soft_threshold(u, self.rho * t))
-
-    def weight_max(self, gradient: Array) -> float:
-        return norm_inf(gradient)
 
     def __repr__(self) -> str:
         return f"TopK1({self.rho:g}, {self.k})"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ksparse.arrays import Array, keep, namespace, sqnorm, top_k
-from ksparse.checks import check_integer
+from ksparse.base.arrays import Array, keep, namespace, sqnorm, top_k
+from ksparse.base.checks import check_integer
 from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
 
@@ -15,6 +15,8 @@ class TopK2(Penalty):
 
     g1 = ρ‖x‖₂² is smooth, so it joins f, and what is left of g1 on a set C is its projection: the paper's main idea.
     """
+
+    k: int
 
     def __init__(self, rho: float, k: int) -> None:
         self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)

@@ -1,6 +1,7 @@
 """The sets C, one file each."""
 
-from ksparse.sets.base import ConvexSet, Linear, require_length, require_sparse_member
+from ksparse.linalg.constraints import Linear
+from ksparse.sets.base import ConvexSet, require_length, require_sparse_member
 from ksparse.sets.box import Box
 from ksparse.sets.budget_box import BudgetBox
 from ksparse.sets.custom import CustomSet

@@ -5,71 +5,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-import numpy as np
-
-from ksparse.arrays import Array, indices_of, like, map_arrays, namespace, to_float64, top_k
+from ksparse.base.arrays import Array, Vector, indices_of, like, map_arrays, namespace, top_k
 from ksparse.errors import InfeasibleError, MissingPieceError
+from ksparse.linalg.active_set import Solution
+from ksparse.linalg.bound import Noise
+from ksparse.linalg.constraints import Linear
 
-Vector = np.ndarray[Any, Any]
 FEASIBLE = 1e-9  # a violation up to this, relative to the size of x, is rounding
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A polyhedron spelled out: lower ≤ x ≤ upper, Gx ≤ h, Ex = f, all float64."""
-
-    lower: Vector
-    upper: Vector
-    G: Vector
-    h: Vector
-    E: Vector
-    f: Vector
-
-    @classmethod
-    def of(cls, n: int, lower: Any = -np.inf, upper: Any = np.inf, G: Any = None, h: Any = None, E: Any = None, f: Any = None) -> Linear:
-        """The polyhedron of the parts that are given."""
-
-        def rows(M: Any, v: Any) -> tuple[Vector, Vector]:
-            return (np.zeros((0, n)), np.zeros(0)) if M is None else (np.atleast_2d(M), np.atleast_1d(v))
-
-        return cls(np.broadcast_to(to_float64(lower), n), np.broadcast_to(to_float64(upper), n), *rows(G, h), *rows(E, f))
-
-    @property
-    def equations_only(self) -> bool:
-        """Whether there is no inequality and no bound."""
-        return not (self.h.size or np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
-
-    def on(self, support: Vector) -> Linear | None:
-        """The polyhedron on a support, the other variables fixed to 0; None where a bound forbids that."""
-        off = np.ones(self.lower.size, dtype=bool)
-        off[support] = False
-        if (self.lower[off] > 0).any() or (self.upper[off] < 0).any():
-            return None
-        return Linear(self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f)
-
-    def violation(self, x: Vector) -> float:
-        """The largest amount by which one constraint is broken."""
-        gaps = [self.lower - x, x - self.upper, self.G @ x - self.h, np.abs(self.E @ x - self.f)]
-        return max(float(gap.max(initial=0.0)) for gap in gaps)
-
-    def broken(self, x: Vector) -> float:
-        """By how much the worst constraint is broken, relative to its own terms; of a bound those are itself and the largest of x."""
-        size = np.abs(x)
-        worst, top = 0.0, float(size.max(initial=0.0))
-        for M, v, excess in (
-            (self.G, self.h, self.G @ x - self.h),
-            (self.E, self.f, np.abs(self.E @ x - self.f)),
-            (None, self.lower, self.lower - x),
-            (None, self.upper, x - self.upper),
-        ):
-            if (excess > 0).any():
-                terms = np.maximum(np.abs(v), top if M is None else np.abs(M) @ size)
-                worst = max(worst, float(np.max(excess[excess > 0] / terms[excess > 0])))
-        return worst
 
 
 class ConvexSet(ABC):
@@ -77,6 +23,7 @@ class ConvexSet(ABC):
 
     n: int | None = None
     size: float = 1.0  # of the numbers that define C, beside which a violation is small or not
+    whole_space: ClassVar[bool] = False  # whether C is no constraint
     has_shrink: ClassVar[bool] = False  # whether the prox of t‖·‖₁ + I_C is closed-form
     _data: ClassVar[tuple[str, ...]] = ()  # attributes that hold arrays
 
@@ -117,8 +64,33 @@ class ConvexSet(ABC):
         """The projection onto {‖x‖₀ ≤ k} ∩ C."""
         raise MissingPieceError(f"the projection onto the k-sparse points of {self} has no closed form")
 
-    def linear(self, n: int) -> Linear | None:
-        """The set as linear constraints, or None if it is not a polyhedron of few rows."""
+    def as_linear(self, n: int) -> Linear | None:
+        """The set as linear constraints, or None if it is not a polyhedron of few rows. Quadratics on it are then solved by that alone."""
+        return None
+
+    def as_norm_ball(self) -> tuple[int, float] | None:
+        """(p, r) where C is {x : ‖x‖_p ≤ r}, p = 1 or 2."""
+        return None
+
+    def minimize_quadratic(self, H: Vector, c: Vector, near: Vector) -> Solution | None:
+        """argmin ½xᵀHx + cᵀx over C, for sets that are not polyhedra; None where C cannot say. All in NumPy float64.
+
+        Of two equally good points (an eigenvector and its negative) the one on the side of `near`. Where H is not positive semidefinite a
+        stationary point will do.
+        """
+        return None
+
+    @property
+    def has_multipliers(self) -> bool:
+        """Whether, for H positive semidefinite, `minimize_quadratic` gives multipliers and `shortfall` what they prove."""
+        return False
+
+    def shortfall(self, H: Vector, c: Vector, found: Solution, noise: Noise) -> float:
+        """How far below its value at `found` a quadratic can fall over C, at most, with the rounding of that very claim; ∞: not known."""
+        return math.inf
+
+    def minimize_on_faces(self, H: Vector, c: Vector) -> Vector | None:
+        """The least value of a quadratic that is not convex, for sets that are not polyhedra, where n is small; None: not known."""
         return None
 
     def contains(self, x: Array) -> bool:

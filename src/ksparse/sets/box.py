@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.arrays import Array, is_array, keep, like, map_arrays, namespace, norm, to_float64, top_k
-from ksparse.checks import check_bound
+from ksparse.base.arrays import Array, Vector, is_array, keep, like, map_arrays, namespace, norm, to_float64, top_k
+from ksparse.base.checks import check_bound
 from ksparse.errors import InfeasibleError
-from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.linalg.constraints import Linear
+from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
 
 
@@ -102,7 +103,7 @@ class Box(ConvexSet):
         forced = (low > 0) | (high < 0)
         return keep(v, top_k(xp.where(forced, xp.full_like(u, float("inf")), saved), k))
 
-    def linear(self, n: int) -> Linear:
+    def as_linear(self, n: int) -> Linear:
         return Linear.of(n, *self.bounds(n))
 
     def __repr__(self) -> str:

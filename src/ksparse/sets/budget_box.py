@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.arrays import Array, map_arrays, namespace, to_float64
-from ksparse.checks import check_number
+from ksparse.base.arrays import Array, Vector, map_arrays, namespace, to_float64
+from ksparse.base.checks import check_number
 from ksparse.errors import InfeasibleError
-from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.linalg.constraints import Linear
+from ksparse.sets.base import ConvexSet
 from ksparse.sets.box import Box, forced_first
 from ksparse.sets.simplex import project_on_largest
 
@@ -103,7 +104,7 @@ class BudgetBox(ConvexSet):
     def project_sparse(self, u: Array, k: int) -> Array:
         return project_on_largest(self, u, k) if self.has_joint else super().project_sparse(u, k)
 
-    def linear(self, n: int) -> Linear:
+    def as_linear(self, n: int) -> Linear:
         low, high = self.box.bounds(n)
         return Linear.of(n, low, high, E=np.ones(n), f=self.total)
 

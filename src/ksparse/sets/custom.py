@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import minimize
 
-from ksparse.arrays import Array, dot, embed, epsilon, finite, like, map_arrays, norm, sqnorm, take, to_float64, zeros_like
-from ksparse.checks import check_callable, check_integer
+from ksparse.base.arrays import Array, Vector, dot, embed, epsilon, finite, like, map_arrays, norm, sqnorm, take, to_float64, zeros_like
+from ksparse.base.checks import check_callable, check_integer
 from ksparse.errors import InfeasibleError, UndecidedError
-from ksparse.sets.base import FEASIBLE, ConvexSet, Vector
+from ksparse.sets.base import FEASIBLE, ConvexSet
 
 DYKSTRA_ROUNDS = 10_000
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.arrays import Array, dot, embed, indices_of, like, namespace, norm, sqnorm, take, to_float64, to_numpy, top_k
-from ksparse.checks import check_number, check_vector
+from ksparse.base.arrays import Array, Vector, dot, embed, indices_of, like, namespace, norm, sqnorm, take, to_float64, to_numpy, top_k
+from ksparse.base.checks import check_number, check_vector
 from ksparse.errors import InfeasibleError
-from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.linalg.constraints import Linear
+from ksparse.sets.base import ConvexSet
 
 
 class Hyperplane(ConvexSet):
@@ -88,7 +89,7 @@ class Hyperplane(ConvexSet):
         support = np.sort(np.concatenate([order[: k - best], order[n - best :]]))
         return embed(self.restrict(support).project(take(u, support)), support, n)
 
-    def linear(self, n: int) -> Linear:
+    def as_linear(self, n: int) -> Linear:
         return Linear.of(n, E=np.ones(n) if self.a is None else to_float64(self.a), f=self.b)
 
     def __repr__(self) -> str:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, namespace, norm_1
-from ksparse.checks import check_number
-from ksparse.sets.base import ConvexSet, Vector
+import numpy as np
+
+from ksparse.base.arrays import Array, Vector, namespace, norm_1
+from ksparse.base.checks import check_number
+from ksparse.linalg.active_set import Solution
+from ksparse.linalg.constraints import Linear
+from ksparse.linalg.objective import Objective, convex
+from ksparse.linalg.qp import solve_qp
+from ksparse.sets.base import ConvexSet
 from ksparse.sets.simplex import project_simplex
 
 
@@ -25,6 +31,19 @@ class L1Ball(ConvexSet):
 
     def restrict(self, support: Vector) -> L1Ball:
         return self
+
+    def as_norm_ball(self) -> tuple[int, float]:
+        return 1, self.radius
+
+    def minimize_quadratic(self, H: Vector, c: Vector, near: Vector) -> Solution | None:
+        """x = p − q with p, q ≥ 0 and Σ(p + q) ≤ radius: a quadratic program of twice the size."""
+        if not convex(H):
+            return None
+        n = c.size
+        split = Objective(np.block([[H, -H], [-H, H]]), np.concatenate([c, -c]))
+        both = solve_qp(split, Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=self.radius)).x
+        x = both[:n] - both[n:]
+        return Solution.unpriced(x * min(1.0, self.radius / max(float(np.abs(x).sum()), 1e-300)))
 
     def __repr__(self) -> str:
         return f"L1Ball({self.radius:g})"

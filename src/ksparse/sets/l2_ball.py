@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, keep, namespace, norm, top_k
-from ksparse.checks import check_number
-from ksparse.sets.base import ConvexSet, Vector
+from dataclasses import replace
+
+import numpy as np
+
+from ksparse.base.arrays import Array, Vector, keep, namespace, norm, top_k
+from ksparse.base.checks import check_number
+from ksparse.linalg.active_set import Solution
+from ksparse.linalg.bound import Noise, rounding_of, shortfall
+from ksparse.linalg.constraints import Linear
+from ksparse.linalg.objective import Objective
+from ksparse.linalg.trust_region import minimize_on_ball
+from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
 
 
@@ -33,6 +42,26 @@ class L2Ball(ConvexSet):
 
     def project_sparse(self, u: Array, k: int) -> Array:
         return self.project(keep(u, top_k(namespace(u).abs(u), k)))
+
+    def as_norm_ball(self) -> tuple[int, float]:
+        return 2, self.radius
+
+    @property
+    def has_multipliers(self) -> bool:
+        """The ball has one."""
+        return True
+
+    def minimize_quadratic(self, H: Vector, c: Vector, near: Vector) -> Solution:
+        x = minimize_on_ball(H, c, self.radius, near)
+        shift = max(0.0, -float((H @ x + c) @ x) / max(float(x @ x), 1e-300))
+        return replace(Solution.unpriced(x), shift=shift, radius=self.radius)
+
+    def shortfall(self, H: Vector, c: Vector, found: Solution, noise: Noise) -> float:
+        """The bound of `linalg.bound` with ½·shift·(‖x‖² − r²) in the Lagrangian, every entry within what the ball and x span."""
+        x, k, radius = found.x, c.size, self.radius
+        felt = Objective(H + found.shift * np.eye(k), c)
+        unpaid = 0.5 * found.shift * (abs(radius**2 - float(x @ x)) + rounding_of(k) * radius**2)
+        return unpaid + shortfall(felt, Linear.of(k, -radius - np.abs(x), radius + np.abs(x)), x, np.zeros(0), np.zeros(0), noise)
 
     def __repr__(self) -> str:
         return f"L2Ball({self.radius:g})"

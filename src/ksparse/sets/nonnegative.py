@@ -7,9 +7,10 @@ from typing import Any, Self
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.arrays import Array, keep, namespace, norm, top_k
-from ksparse.checks import check_indices
-from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.base.arrays import Array, Vector, keep, namespace, norm, top_k
+from ksparse.base.checks import check_indices
+from ksparse.linalg.constraints import Linear
+from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
 
 
@@ -55,7 +56,7 @@ class Nonnegative(ConvexSet):
         v = self.project(u)  # keeping entry i saves vᵢ²
         return keep(v, top_k(namespace(v).abs(v), k))
 
-    def linear(self, n: int) -> Linear:
+    def as_linear(self, n: int) -> Linear:
         return Linear.of(n, lower=np.where(self._signed(np.zeros(n)), 0.0, -np.inf))
 
     def like(self, x: Array) -> Self:

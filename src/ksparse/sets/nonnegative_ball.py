@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, keep, namespace, norm, top_k
-from ksparse.checks import check_number
-from ksparse.sets.base import ConvexSet, Vector
+from itertools import combinations
+
+import numpy as np
+
+from ksparse.base.arrays import Array, Vector, keep, namespace, norm, top_k
+from ksparse.base.checks import check_number
+from ksparse.linalg.active_set import Solution
+from ksparse.linalg.trust_region import minimize_on_ball
+from ksparse.sets.base import ConvexSet
+
+FACES = 6  # variables up to which all choices of free ones are tried
+EXCHANGES = 200  # of free and fixed entries
 
 
 class NonnegativeBall(ConvexSet):
@@ -35,6 +44,42 @@ class NonnegativeBall(ConvexSet):
     def project_sparse(self, u: Array, k: int) -> Array:
         x = _positive(u)
         return self._into_ball(keep(x, top_k(x, k)))
+
+    def minimize_quadratic(self, H: Vector, c: Vector, near: Vector) -> Solution | None:
+        """The ball on the entries that are free, which are exchanged by the signs of x and of the gradient; None where that cycles.
+
+        A point that keeps its signs and pulls no entry up from 0 is optimal if H is positive semidefinite, and stationary if not.
+        """
+        free = near > 0 if (near > 0).any() else c < 0
+        for _ in range(EXCHANGES):
+            x = np.zeros_like(c)
+            if free.any():
+                x[free] = minimize_on_ball(H[np.ix_(free, free)], c[free], self.radius, near[free])
+            if x.min(initial=0.0) < 0:
+                free[np.argmin(x)] = False
+                continue
+            gradient = np.where(free, 0.0, H @ x + c)
+            size = max(float(np.abs(H @ x).max(initial=0.0)), float(np.abs(c).max(initial=0.0)))
+            if gradient.min(initial=0.0) >= -1e-12 * size:
+                return Solution.unpriced(x)
+            free[np.argmin(gradient)] = True
+        return None
+
+    def minimize_on_faces(self, H: Vector, c: Vector) -> Vector | None:
+        """The ball on every choice of free entries."""
+        if c.size > FACES:
+            return None
+        best = np.zeros_like(c)
+        for count in range(1, c.size + 1):
+            for chosen in combinations(range(c.size), count):
+                free = list(chosen)
+                found = minimize_on_ball(H[np.ix_(free, free)], c[free], self.radius, np.ones(count))
+                for part in (found, -found) if not c[free].any() else (found,):
+                    if part.min() >= 0:
+                        x = np.zeros_like(c)
+                        x[free] = part
+                        best = min(best, x, key=lambda x: float(0.5 * x @ H @ x + c @ x))
+        return best
 
     def __repr__(self) -> str:
         return f"NonnegativeBall({self.radius:g})"

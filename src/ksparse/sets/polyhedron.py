@@ -7,14 +7,15 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.arrays import Array, epsilon, indices_of, like, map_arrays, to_float64, top_k
-from ksparse.checks import as_array, check_bound, check_matrix, check_vector
+from ksparse.base.arrays import Array, Vector, epsilon, indices_of, like, map_arrays, to_float64, top_k
+from ksparse.base.checks import as_array, check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
-from ksparse.sets.active_set import Active
-from ksparse.sets.base import FEASIBLE, ConvexSet, Linear, Vector
-from ksparse.sets.integer import Fewest, fewest_nonzeros
-from ksparse.sets.qp import linear_program, project_polyhedron
-from ksparse.sets.scaling import unit_rows
+from ksparse.linalg.active_set import Active
+from ksparse.linalg.constraints import Linear
+from ksparse.linalg.integer import Fewest, fewest_nonzeros
+from ksparse.linalg.qp import linear_program, project_polyhedron
+from ksparse.linalg.scaling import unit_rows
+from ksparse.sets.base import FEASIBLE, ConvexSet
 
 
 class Polyhedron(ConvexSet):
@@ -141,7 +142,7 @@ class Polyhedron(ConvexSet):
             size, level = np.abs(vertex), max(float(np.abs(vertex).max(initial=0.0)), 1e-300)
         return vertex
 
-    def linear(self, n: int) -> Linear:
+    def as_linear(self, n: int) -> Linear:
         return self._linear
 
     def __repr__(self) -> str:

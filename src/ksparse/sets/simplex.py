@@ -5,9 +5,10 @@ from __future__ import annotations
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.arrays import Array, embed, indices_of, namespace, norm, take, top_k
-from ksparse.checks import check_number
-from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.base.arrays import Array, Vector, embed, indices_of, namespace, norm, take, top_k
+from ksparse.base.checks import check_number
+from ksparse.linalg.constraints import Linear
+from ksparse.sets.base import ConvexSet
 
 
 class Simplex(ConvexSet):
@@ -36,7 +37,7 @@ class Simplex(ConvexSet):
     def project_sparse(self, u: Array, k: int) -> Array:
         return project_on_largest(self, u, k)
 
-    def linear(self, n: int) -> Linear:
+    def as_linear(self, n: int) -> Linear:
         return Linear.of(n, lower=0.0, E=np.ones(n), f=self.total)
 
     def __repr__(self) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ksparse.arrays import Array, clip, keep, namespace, top_k
-from ksparse.sets.base import ConvexSet, Linear, Vector
+from ksparse.base.arrays import Array, Vector, clip, keep, namespace, top_k
+from ksparse.linalg.constraints import Linear
+from ksparse.sets.base import ConvexSet
 
 
 class WholeSpace(ConvexSet):
     """ℝⁿ: no constraint."""
 
-    has_shrink = True
+    whole_space = has_shrink = True
     has_joint = True
 
     def project(self, u: Array) -> Array:
@@ -27,7 +28,7 @@ class WholeSpace(ConvexSet):
     def project_sparse(self, u: Array, k: int) -> Array:
         return keep(u, top_k(namespace(u).abs(u), k))
 
-    def linear(self, n: int) -> Linear:
+    def as_linear(self, n: int) -> Linear:
         return Linear.of(n)
 
 

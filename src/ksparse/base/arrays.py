@@ -1,0 +1,181 @@
+"""The few array operations every room needs, written once for NumPy, PyTorch and any array-API namespace.
+
+Scalars are Python floats throughout: a NumPy scalar times a foreign array would silently leave its namespace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import array_api_compat as compat
+import array_api_compat.numpy as numpy_namespace
+import numpy as np
+import scipy.sparse
+
+Array = Any  # a dense array of some array-API namespace
+Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
+Matrix = Any  # an Array with two axes, a scipy.sparse matrix, or anything with .shape, @ and .T
+
+
+def namespace(x: Array) -> Any:
+    """The array-API namespace of x."""
+    return numpy_namespace if type(x) is np.ndarray else compat.array_namespace(x)  # the common case without a search
+
+
+def is_array(x: object) -> bool:
+    """Whether x is a dense array that we compute on as it is (NumPy, PyTorch, CuPy, JAX, array-api-strict)."""
+    return bool(compat.is_array_api_obj(x)) and not scipy.sparse.issparse(x)
+
+
+def like(value: Any, x: Array) -> Array:
+    """The array `value` in the namespace, dtype and device of x, copied only when one of them differs."""
+    if compat.is_numpy_array(x):
+        return np.asarray(to_numpy(value), dtype=x.dtype)
+    xp = namespace(x)
+    if not (is_array(value) and namespace(value) is xp):
+        value = xp.asarray(np.array(to_numpy(value)))  # a fresh copy: PyTorch refuses read-only memory
+    return compat.to_device(xp.astype(value, x.dtype, copy=False), compat.device(x))
+
+
+def to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """x as a NumPy array on the CPU, its dtype kept."""
+    if compat.is_torch_array(x):
+        return np.asarray(x.detach().cpu().numpy())
+    if compat.is_cupy_array(x):
+        return np.asarray(x.get())
+    if is_array(x) and not compat.is_numpy_array(x):
+        return np.asarray(np.from_dlpack(x))
+    return np.asarray(x)
+
+
+def to_float64(x: Any) -> Any:
+    """A vector or matrix as NumPy float64 (scipy.sparse stays sparse; operators pass through)."""
+    if scipy.sparse.issparse(x):
+        return x.astype(np.float64)
+    return np.asarray(to_numpy(x), dtype=np.float64) if is_array(x) else x
+
+
+def clip(x: Array, low: float, high: float) -> Array:
+    """x with its entries moved into [low, high]."""
+    if type(x) is not np.ndarray:
+        return namespace(x).clip(x, low, high)
+    y = np.maximum(x, low)
+    return np.minimum(y, high, out=y)
+
+
+def zeros_like(x: Array) -> Array:
+    """0 with the shape and kind of x."""
+    return namespace(x).zeros_like(x)
+
+
+def dot(x: Array, y: Array) -> float:
+    """⟨x, y⟩."""
+    if type(x) is np.ndarray:
+        return float(np.dot(x, y))
+    return float(namespace(x).sum(x * y))
+
+
+def sqnorm(x: Array) -> float:
+    """‖x‖²."""
+    return dot(x, x)
+
+
+def norm(x: Array) -> float:
+    """‖x‖₂, where its square over- or underflows by that of x scaled to size 1."""
+    with np.errstate(over="ignore"):
+        square = sqnorm(x)
+    if 1e-30 < square < 1e30:  # far from the ends of float32 too
+        return math.sqrt(square)
+    largest = norm_inf(x)
+    if largest == 0.0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(sqnorm(x / largest)))
+
+
+def norm_1(x: Array) -> float:
+    """‖x‖₁."""
+    xp = namespace(x)
+    return float(xp.sum(xp.abs(x)))
+
+
+def norm_inf(x: Array) -> float:
+    """max |xᵢ|, 0 for no entries, NaN if one is NaN."""
+    xp = namespace(x)
+    return float(xp.max(xp.abs(x))) if x.shape[0] else 0.0
+
+
+def finite(x: Array) -> bool:
+    """Whether no entry is NaN or infinite."""
+    xp = namespace(x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  # one entry that is not would spoil its sum
+    return bool(xp.all(xp.isfinite(sums))) or bool(xp.all(xp.isfinite(x)))  # the second where finite ones add up to more than there is
+
+
+def epsilon(x: Array) -> float:
+    """The rounding unit of x's dtype."""
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def top_k(size: Array, k: int) -> Array:
+    """The mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused."""
+    xp = namespace(size)
+    n = size.shape[0]
+    if bool(xp.any(xp.isnan(size))):
+        raise FloatingPointError("top-k of a vector with NaN")
+    if k >= n:
+        return xp.ones_like(size, dtype=xp.bool)
+    threshold = _kth_largest(size, k)
+    above = size > threshold
+    tied = size == threshold
+    seats = k - int(xp.sum(xp.astype(above, xp.int64)))
+    return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
+
+
+def _kth_largest(size: Array, k: int) -> float:
+    """The k-th largest value, 1 ≤ k ≤ n, in O(n) where the namespace has a selection routine."""
+    n = size.shape[0]
+    if compat.is_numpy_array(size):
+        return float(np.partition(size, n - k)[n - k])
+    if compat.is_torch_array(size):
+        return float(namespace(size).topk(size, k, sorted=True).values[-1])
+    return float(namespace(size).sort(size, descending=True)[k - 1])
+
+
+def keep(x: Array, mask: Array) -> Array:
+    """x where the mask holds, 0 elsewhere."""
+    xp = namespace(x)
+    return xp.where(mask, x, zeros_like(x))
+
+
+def indices_of(mask: Array) -> np.ndarray[Any, Any]:
+    """The indices where a mask holds, as sorted NumPy integers."""
+    return np.flatnonzero(to_numpy(mask))
+
+
+def take(x: Array, support: np.ndarray[Any, Any]) -> Array:
+    """x on a support, in the support's order."""
+    if compat.is_numpy_array(x):
+        return x[support]
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(support, device=compat.device(x)), axis=0)
+
+
+def embed(z: Array, support: np.ndarray[Any, Any], n: int) -> Array:
+    """The vector of length n that is z on the support and 0 elsewhere: the inverse of `take`."""
+    xp = namespace(z)
+    seat = np.full(n, support.size)
+    seat[support] = np.arange(support.size)
+    return take(xp.concat([z, xp.zeros(1, dtype=z.dtype, device=compat.device(z))]), seat)
+
+
+def map_arrays(piece: Any, names: tuple[str, ...], change: Callable[[Any], Any]) -> Any:
+    """A copy of a piece with `change` applied to the named attributes; the piece itself is untouched."""
+    copy = object.__new__(type(piece))
+    copy.__dict__.update(piece.__dict__)
+    for name in names:
+        if copy.__dict__.get(name) is not None:
+            copy.__dict__[name] = change(copy.__dict__[name])
+    return copy

@@ -1,0 +1,230 @@
+"""Bad input ends here: each check names the argument, what was given and what is needed."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
+
+from ksparse.base.arrays import Array, Matrix, finite, is_array, like, namespace, to_numpy
+
+LARGEST = 1e100  # of data that is squared, and its squares once more
+SMALLEST = 1e-120  # of the largest entry of such data: of smaller ones nothing is left
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
+) -> float:
+    """A finite real number in a range, as a Python float."""
+    scalar = isinstance(value, numbers.Real) or (is_array(value) and value.shape == () and not np.iscomplexobj(value))
+    if isinstance(value, bool) or not scalar:
+        raise TypeError(f"{name} must be a real number, got {_kind(value)}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    if number <= above or number < at_least or number >= below or number > at_most:
+        limits = [
+            f"> {above:g}" if above > -math.inf else "",
+            f">= {at_least:g}" if at_least > -math.inf else "",
+            f"< {below:g}" if below < math.inf else "",
+            f"<= {at_most:g}" if at_most < math.inf else "",
+        ]
+        raise ValueError(f"{name} must be {' and '.join(filter(None, limits))}, got {number:g}")
+    return number
+
+
+def check_integer(value: Any, name: str, low: int, high: int | None = None) -> int:
+    """An integer in low…high."""
+    allowed = f"an integer >= {low}" if high is None else f"an integer in {low}..{high}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be {allowed}, got {_kind(value)}")
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        raise ValueError(f"{name} must be {allowed}, got {number}")
+    return number
+
+
+def check_n_jobs(value: Any) -> int | None:
+    """How many threads or processes: None, or an integer other than 0, below it counted back from all cores."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"n_jobs must be None or an integer other than 0, got {_kind(value)}")
+    if value == 0:
+        raise ValueError("n_jobs must be None or an integer other than 0, got 0")
+    return int(value)
+
+
+def check_callable(value: Any, name: str) -> Callable[..., Any]:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, got {_kind(value)}")
+    return value  # type: ignore[no-any-return]
+
+
+def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) -> Array:
+    """A dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64, nothing is copied needlessly."""
+    if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
+        raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
+    array = _real(value if is_array(value) and not isinstance(value, np.ma.MaskedArray) else as_array(value, name), name)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} {'axis' if ndim == 1 else 'axes'}, got shape {tuple(array.shape)}")
+    if 0 in tuple(array.shape):
+        raise ValueError(f"{name} must not be empty, got shape {tuple(array.shape)}")
+    if not finite(array):
+        xp = namespace(array)
+        if bool(xp.any(xp.isnan(array))):
+            raise ValueError(f"{name} must not contain NaN")
+        if not allow_inf:
+            raise ValueError(f"{name} must be finite, but contains inf")
+    return array
+
+
+def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array | None = None, allow_inf: bool = False) -> Array:
+    """A vector of length n, moved to the namespace, dtype and device of `kind` where one is given."""
+    vector = check_array(value, name, 1, allow_inf=allow_inf)
+    if n is not None and vector.shape[0] != n:
+        raise ValueError(f"{name} must have length {n}, got {vector.shape[0]}")
+    return vector if kind is None else like(vector, kind)
+
+
+def check_bound(value: Any, name: str) -> Array | float:
+    """A bound: one number, or a vector with one number per variable; ±inf means none."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        if math.isnan(float(value)):
+            raise ValueError(f"{name} must not be NaN")
+        return float(value)
+    return check_vector(value, name, allow_inf=True)
+
+
+def check_indices(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """A list of distinct nonnegative indices, sorted."""
+    if not (is_array(value) or isinstance(value, Iterable)):
+        raise TypeError(f"{name} must be a list of integer indices, got {_kind(value)}")
+    given = as_array(value if is_array(value) else list(value), name)
+    if given.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be a list of integer indices, got dtype {given.dtype} and shape {given.shape}")
+    if given.min() < 0:
+        raise ValueError(f"{name} must be indices >= 0, got {given.min()}")
+    distinct = np.unique(given)
+    if distinct.size != given.size:
+        raise ValueError(f"{name} must not repeat an index")
+    return np.asarray(distinct, dtype=np.intp)
+
+
+def check_matrix(value: Any, name: str) -> Matrix:
+    """A nonempty real matrix: dense, scipy.sparse (kept as CSR or CSC), or any object with .shape, @ and .T."""
+    if scipy.sparse.issparse(value):
+        matrix = value if value.format in ("csr", "csc") else value.tocsr()
+        entries = _real(matrix.data, name)
+        if matrix.dtype != entries.dtype:
+            matrix = matrix.astype(entries.dtype)
+        _nonempty(matrix.shape, name)
+        if not np.isfinite(entries).all():
+            raise ValueError(f"{name} must be finite, but contains NaN or inf")
+        return matrix
+    if isinstance(value, LinearOperator) or _is_operator(value):
+        if getattr(value, "dtype", None) is not None:
+            _real_dtype(np.dtype(value.dtype), name)
+        _nonempty(tuple(value.shape), name)
+        return value
+    return check_array(value, name, 2)
+
+
+def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0, most: float = LARGEST) -> None:
+    """Refuse numbers of more than `most` in size, whose squares are near the end of all numbers, or all of less than `least`.
+
+    labels : the names of the columns, for the message. An operator does not show its numbers.
+    """
+    sparse = scipy.sparse.issparse(value)
+    entries = value.data if sparse else value
+    if not is_array(entries) or 0 in entries.shape:
+        return
+    xp = namespace(entries)
+    top = max(float(xp.max(entries)), -float(xp.min(entries)))
+    if top > most:
+        where = ""
+        if len(value.shape) == 2:
+            column = int(np.argmax(abs(value).max(axis=0).toarray())) if sparse else int(xp.argmax(xp.max(xp.abs(value), axis=0)))
+            where = f" in column {column if labels is None else repr(str(labels[column]))}"
+        raise ValueError(f"{name} must hold numbers of at most {most:g} in size, got {top:g}{where}: use other units")
+    if 0.0 < top < least:
+        raise ValueError(f"{name} must hold a number of at least {least:g} in size, the largest is {top:g}: use other units")
+
+
+def check_squares(value: Any, name: str) -> None:
+    """Refuse data whose squares overflow, or all vanish, in the precision that it has: no objective could be told from another."""
+    entries = value.data if scipy.sparse.issparse(value) else value
+    if is_array(entries):
+        most = 1e150 if float(namespace(entries).finfo(entries.dtype).eps) < 1e-10 else 1e15
+        check_size(value, name, least=1 / most, most=most)
+
+
+def check_adjoint(value: Any, name: str) -> None:
+    """Refuse an operator that has no products with its transpose, by one with 0."""
+    if is_array(value) or scipy.sparse.issparse(value):
+        return
+    m, n = value.shape
+    try:
+        product = value.T @ np.zeros(m)
+    except Exception as error:  # an operator raises what it likes
+        raise TypeError(
+            f"{name} must offer products with its transpose, {name}.T @ y: {type(value).__name__} raised "
+            f"{type(error).__name__}: {error}; a LinearOperator needs rmatvec"
+        ) from error
+    if tuple(np.shape(product)) != (n,):
+        raise ValueError(f"{name}.T @ y must have shape ({n},), got {tuple(np.shape(product))}")
+
+
+def _is_operator(value: Any) -> bool:
+    return not is_array(value) and not hasattr(value, "__array__") and hasattr(value, "__matmul__") and hasattr(value, "shape")
+
+
+def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """NumPy's array of it, whatever it holds; no mask, no ragged rows."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
+    try:
+        return to_numpy(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers whose rows have one length: {error}") from error
+
+
+def _nonempty(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"{name} must be a nonempty matrix, got shape {shape}")
+
+
+def _real(array: Array, name: str) -> Array:
+    """The array as float32 or float64: integers and booleans become float64, anything else is refused."""
+    xp = namespace(array)
+    if compat.is_numpy_array(array):
+        _real_dtype(array.dtype, name)
+    elif not (xp.isdtype(array.dtype, ("integral", "bool")) or array.dtype in (xp.float32, xp.float64)):
+        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {array.dtype}")
+    return array if xp.isdtype(array.dtype, "real floating") else xp.astype(array, xp.float64)
+
+
+def _real_dtype(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.kind not in "iub" and dtype not in (np.float32, np.float64):
+        advice = {"U": ": it holds text", "S": ": it holds text", "O": ": convert its entries to numbers first"}.get(dtype.kind, "")
+        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{advice}")
+
+
+def _kind(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

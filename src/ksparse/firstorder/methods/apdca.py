@@ -1,0 +1,84 @@
+"""APDCA: the accelerated proximal DC algorithm (paper, Algorithm APDCA)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from ksparse.base.arrays import dot, sqnorm
+from ksparse.base.checks import check_number
+from ksparse.firstorder.methods.base import Method
+from ksparse.firstorder.problem import Point, Problem, require_prox
+from ksparse.firstorder.steps import Backtracking, Memory, Step, StepRule, check_rule
+
+
+@dataclass(frozen=True, slots=True)
+class APDCAState:
+    """The listing's variables at step t."""
+
+    x_prev: Point  # x⁽ᵗ⁻¹⁾
+    x: Point  # x⁽ᵗ⁾
+    z: Point  # z⁽ᵗ⁾, the accelerated sequence
+    theta_prev: float  # θ⁽ᵗ⁻¹⁾
+    theta: float  # θ⁽ᵗ⁾
+    q: float  # q⁽ᵗ⁾, the total weight in c
+    c: float  # c⁽ᵗ⁾, the weighted mean of past F(x)
+    y_memory: Memory  # l_y, and where the rule needs it y⁽ᵗ⁻¹⁾
+    x_memory: Memory  # l_x, and y⁽ᵗ⁻¹⁾ too: the v-step measures curvature from y⁽ᵗ⁻¹⁾ to x⁽ᵗ⁾
+    l: float  # noqa: E741  # l of the step that gave x⁽ᵗ⁾
+    residual: float = math.inf
+
+    def advance(self, *, taken: Step, z_step: Step, l_x: float, F_x: float, eta: float) -> APDCAState:
+        """The next state, with its θ, q and c (eq. APDCAupdateT, and below eq. nmcriteria)."""
+        q = eta * self.q + 1.0
+        return APDCAState(
+            x_prev=self.x,
+            x=taken.z,
+            z=z_step.z,
+            theta_prev=self.theta,
+            theta=(math.sqrt(4.0 * self.theta**2 + 1.0) + 1.0) / 2.0,
+            q=q,
+            c=(eta * self.q * self.c + F_x) / q,
+            y_memory=z_step.memory,
+            x_memory=replace(z_step.memory, l=l_x),
+            l=taken.l,
+            residual=taken.residual,
+        )
+
+
+@dataclass(frozen=True)
+class APDCA(Method):
+    """PDCA with Nesterov's extrapolation, guarded by the nonmonotone test of Li and Lin."""
+
+    rule: StepRule = field(default_factory=Backtracking)
+    delta: float = 1e-5  # δ of the nonmonotone test
+    eta: float = 0.8  # η ∈ (0, 1]: weight of the past in c
+    adaptive: bool = False  # whether the momentum starts anew when it points uphill, as in pDCAₑ; the paper leaves it open
+    name: ClassVar[str] = "apdca"
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
+        check_number(self.delta, "delta", above=0)
+        check_number(self.eta, "eta", above=0, at_most=1)
+
+    def require(self, problem: Problem) -> None:
+        require_prox(problem, self.name)
+
+    def init(self, problem: Problem, x: Point) -> APDCAState:
+        memory = self.rule.start(problem, x)
+        return APDCAState(
+            x_prev=x, x=x, z=x, theta_prev=0.0, theta=1.0, q=1.0, c=problem.F(x), y_memory=memory, x_memory=memory, l=memory.l
+        )
+
+    def step(self, problem: Problem, s: APDCAState) -> APDCAState:
+        y = s.x + (s.theta_prev / s.theta) * (s.z - s.x) + ((s.theta_prev - 1.0) / s.theta) * (s.x - s.x_prev)  # eq. (APDCAtop)
+        z_step = self.rule.from_point(problem, y, s.y_memory)  # eq. (computez)
+        z, taken, l_x = z_step.z, z_step, s.x_memory.l
+        if not problem.F(z) + self.delta * sqnorm(z.x - y.x) <= s.c:  # eq. (nmcriteria)
+            v_step = self.rule.from_point(problem, s.x, s.x_memory)  # eq. (computev)
+            l_x = v_step.l
+            taken = min(z_step, v_step, key=lambda step: problem.F(step.z))  # eq. (APDCAbottom)
+        after = s.advance(taken=taken, z_step=z_step, l_x=l_x, F_x=problem.F(taken.z), eta=self.eta)
+        uphill = self.adaptive and dot(y.x - z.x, z.x - s.x.x) > 0
+        return replace(after, x_prev=after.x, z=after.x, theta_prev=0.0, theta=1.0) if uphill else after

@@ -1,0 +1,76 @@
+"""pDCAₑ: the proximal DC algorithm with extrapolation (paper, Algorithm pDCAe; Wen, Chen, Pong 2018).
+
+With g2 = 0 it is FISTA with restarts; with β = 0 it is PDCA with the fixed step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ksparse.base.arrays import dot
+from ksparse.base.checks import check_integer
+from ksparse.errors import MissingPieceError
+from ksparse.firstorder.methods.base import Method
+from ksparse.firstorder.problem import Point, Problem, require_prox
+from ksparse.firstorder.steps import FixedStep, Memory, StepRule, check_rule
+
+
+@dataclass(frozen=True, slots=True)
+class PDCAeState:
+    """The listing's variables at step t."""
+
+    x_prev: Point  # x⁽ᵗ⁻¹⁾
+    x: Point  # x⁽ᵗ⁾
+    theta_prev: float  # θ of FISTA at t − 1
+    theta: float  # θ of FISTA at t
+    t: int  # steps taken
+    beta: float  # β of the last step
+    memory: Memory  # l, and where the rule needs it y⁽ᵗ⁻¹⁾
+    residual: float = math.inf
+
+    @property
+    def l(self) -> float:  # noqa: E743
+        """l of the last step."""
+        return self.memory.l
+
+
+@dataclass(frozen=True)
+class PDCAe(Method):
+    """x⁽ᵗ⁺¹⁾ = prox_{g1/L}(y − (∇f(y) − s(x⁽ᵗ⁾))/L), y = x⁽ᵗ⁾ + β(x⁽ᵗ⁾ − x⁽ᵗ⁻¹⁾); f convex.
+
+    β = (θ⁽ᵗ⁻¹⁾ − 1)/θ⁽ᵗ⁾ as in FISTA, set back to 0 every `restart` steps and whenever ⟨y − x⁺, x⁺ − x⟩ > 0.
+    `extrapolate=False` keeps β = 0.
+    """
+
+    rule: StepRule = field(default_factory=FixedStep)
+    restart: int = 200
+    adaptive: bool = True
+    extrapolate: bool = True
+    name: ClassVar[str] = "pdcae"
+    stop: ClassVar[str] = "step"
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
+        check_integer(self.restart, "restart", 1)
+
+    def require(self, problem: Problem) -> None:
+        require_prox(problem, self.name)
+        if problem.loss.convex is False:
+            name = type(problem.loss).__name__
+            raise MissingPieceError(f"pdcae needs a convex loss; {name} is not convex here: use apdca")
+
+    def init(self, problem: Problem, x: Point) -> PDCAeState:
+        return PDCAeState(x, x, 1.0, 1.0, 0, 0.0, self.rule.start(problem, x))
+
+    def step(self, problem: Problem, s: PDCAeState) -> PDCAeState:
+        beta = (s.theta_prev - 1.0) / s.theta if self.extrapolate else 0.0
+        y = s.x + beta * (s.x - s.x_prev) if beta else s.x
+        step = self.rule.from_point(problem, y, s.memory, problem.subgradient_g2(s.x))
+        x = step.z
+        theta_prev, theta, t = s.theta, (1.0 + math.sqrt(1.0 + 4.0 * s.theta**2)) / 2.0, s.t + 1
+        against = self.adaptive and dot(y.x - x.x, x.x - s.x.x) > 0  # the momentum points uphill
+        if t % self.restart == 0 or against:
+            theta_prev = theta = 1.0
+        return PDCAeState(s.x, x, theta_prev, theta, t, beta, step.memory, step.residual)

@@ -1,0 +1,162 @@
+"""Step sizes: how far to go from a point. A step is z = prox_{g1/l}(y − (∇f(y) − s)/l), and a rule chooses l."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from ksparse.base.arrays import Array, dot, epsilon, norm, sqnorm
+from ksparse.base.checks import check_number
+from ksparse.errors import MissingPieceError
+from ksparse.firstorder.problem import Point, Problem
+
+SPAN = 1e30  # a line search may raise l by so much before it gives up
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a rule remembers of the last step: its l, and where it needs that the point it began at."""
+
+    point: Point | None
+    l: float  # noqa: E741
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a step led."""
+
+    z: Point  # the new point
+    memory: Memory  # for the next step
+    residual: float  # l‖z − y‖, relative: how far the base point was from stationary
+
+    @property
+    def l(self) -> float:  # noqa: E743
+        """The accepted 1/step."""
+        return self.memory.l
+
+
+class StepRule(Protocol):
+    """Chooses l for one step from a point."""
+
+    def start(self, problem: Problem, x: Point) -> Memory:
+        """The memory before the first step."""
+
+    def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
+        """The step from y; s is the subgradient of g2 to use, that at y where none is given."""
+
+
+def check_rule(rule: object, name: str = "rule") -> None:
+    """Refuse what is no step rule."""
+    if isinstance(rule, type) or not hasattr(rule, "from_point"):
+        raise TypeError(f"{name} must be a step rule such as FixedStep(L) or Backtracking(), got {rule!r}")
+
+
+def _prox_step(problem: Problem, y: Point, s: Array, l: float) -> Point:  # noqa: E741
+    return problem.point(problem.prox_g1(y.x - (problem.grad_f(y) - s) / l, l))
+
+
+def _finish(problem: Problem, y: Point, z: Point, memory: Memory) -> Step:
+    # l‖z − y‖ falls with l, so that a long step would look stationary: the curvature of the first step is the least yardstick
+    return Step(z, memory, problem.relative(max(memory.l, problem.yardstick) * norm(z.x - y.x), problem.grad_f(y)))
+
+
+@dataclass(frozen=True)
+class FixedStep:
+    """The step 1/L. Without `L` the Lipschitz constant of ∇f is computed (never too small)."""
+
+    L: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.L is not None:
+            check_number(self.L, "L", above=0)
+
+    def start(self, problem: Problem, x: Point) -> Memory:
+        L = problem.lipschitz() if self.L is None else self.L
+        if not math.isfinite(L):
+            name = type(problem.loss).__name__
+            raise MissingPieceError(f"FixedStep needs a Lipschitz constant of the gradient; {name} has none: use Backtracking()")
+        return Memory(None, max(L, 1e-300))  # a linear f has L = 0: any step will do
+
+    def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
+        s = problem.subgradient_g2(y) if s is None else s
+        z = _prox_step(problem, y, s, memory.l)
+        return _finish(problem, y, z, memory)  # nothing of y: vectors, where the data are a sparse matrix, are what memory goes to
+
+
+@dataclass(frozen=True)
+class Backtracking:
+    """Barzilai–Borwein start l = ⟨Δx, Δ∇f⟩/⟨Δx, Δx⟩, then l ← ηl until the step is good (paper, eqs. backtracking, BBrule).
+
+    Good is F(z) ≤ F(y) − (σl/2)‖z − y‖². The factor l is GIST's; the paper drops it, and with it the rule's indifference to the
+    units of φ. Where y lies outside C, F(y) = ∞ says nothing, and the descent lemma is asked for instead.
+    """
+
+    sigma: float = 1e-5  # σ ∈ (0, 1)
+    eta: float = 2.0  # η > 1
+    shrink: float = 16.0  # l falls by no more than this at once: each doubling back costs a product with the data
+    l_min: float = 1e-30  # in units of the curvature along the first direction
+    l_max: float = 1e30
+
+    def __post_init__(self) -> None:
+        check_number(self.sigma, "sigma", above=0, below=1)
+        check_number(self.eta, "eta", above=1)
+        check_number(self.shrink, "shrink", above=1)
+        check_number(self.l_min, "l_min", above=0)
+        check_number(self.l_max, "l_max", above=self.l_min)
+
+    def start(self, problem: Problem, x: Point) -> Memory:
+        """l from the curvature of f along the first direction, so that the first step fits the units of the data."""
+        pull = problem.grad_f(x) - problem.subgradient_g2(x)
+        size = norm(pull)
+        if size == 0 or not math.isfinite(size):
+            return Memory(None, 1.0)
+        curvature = abs(problem.curvature(x, problem.point(pull / size)))
+        problem.unit = curvature if curvature > 0 else size / max(norm(x.x), 1.0)
+        problem.yardstick = self._clip(problem, curvature)
+        return Memory(None, problem.yardstick)
+
+    def _clip(self, problem: Problem, l: float) -> float:  # noqa: E741
+        return min(max(l, self.l_min * problem.unit), self.l_max * problem.unit)
+
+    def _barzilai_borwein(self, problem: Problem, y: Point, memory: Memory) -> float:
+        if memory.point is None:
+            return memory.l
+        dx = y.x - memory.point.x
+        size = sqnorm(dx)
+        if size == 0:
+            return memory.l
+        curvature = dot(dx, problem.grad_f(y) - problem.grad_f(memory.point)) / size
+        # along a direction of no or negative curvature the last l is too careful: go twice as far
+        l = curvature if curvature > 0 else memory.l / 2.0  # noqa: E741
+        return self._clip(problem, max(l, memory.l / self.shrink))
+
+    def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
+        at_y = s is None  # pDCAₑ takes s elsewhere, where F(y) is no majorant's value
+        s = problem.subgradient_g2(y) if s is None else s
+        gradient = problem.grad_f(y)
+        compare_F = at_y and problem.in_domain(y)
+        l = first = self._barzilai_borwein(problem, y, memory)  # noqa: E741
+        for _ in range(math.ceil(math.log(SPAN) / math.log(self.eta))):
+            z = _prox_step(problem, y, s, l)
+            if self._good_F(problem, y, z, l) if compare_F else _below_majorant(problem, y, z, gradient, l):
+                break
+            l *= self.eta  # noqa: E741
+        else:  # not even the smallest step descends: y is stationary to rounding
+            z, l = (y, first) if compare_F else (z, l)  # noqa: E741
+        return _finish(problem, y, z, Memory(y, l))
+
+    def _good_F(self, problem: Problem, y: Point, z: Point, l: float) -> bool:  # noqa: E741
+        F_y = problem.F(y)
+        return problem.F(z) <= F_y - 0.5 * self.sigma * l * sqnorm(z.x - y.x) + _rounding(F_y, y)
+
+
+def _below_majorant(problem: Problem, y: Point, z: Point, gradient: Array, l: float) -> bool:  # noqa: E741
+    """The descent lemma: f(z) ≤ f(y) + ⟨∇f(y), z − y⟩ + (l/2)‖z − y‖²."""
+    d = z.x - y.x
+    f_y = problem.f(y)
+    return problem.f(z) <= f_y + dot(gradient, d) + 0.5 * l * sqnorm(d) + _rounding(f_y, y)
+
+
+def _rounding(value: float, y: Point) -> float:
+    return 8.0 * epsilon(y.x) * abs(value)

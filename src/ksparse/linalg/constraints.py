@@ -1,0 +1,64 @@
+"""A polyhedron spelled out: bounds, inequalities, equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ksparse.base.arrays import Vector, to_float64
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A polyhedron spelled out: lower ≤ x ≤ upper, Gx ≤ h, Ex = f, all float64."""
+
+    lower: Vector
+    upper: Vector
+    G: Vector
+    h: Vector
+    E: Vector
+    f: Vector
+
+    @classmethod
+    def of(cls, n: int, lower: Any = -np.inf, upper: Any = np.inf, G: Any = None, h: Any = None, E: Any = None, f: Any = None) -> Linear:
+        """The polyhedron of the parts that are given."""
+
+        def rows(M: Any, v: Any) -> tuple[Vector, Vector]:
+            return (np.zeros((0, n)), np.zeros(0)) if M is None else (np.atleast_2d(M), np.atleast_1d(v))
+
+        return cls(np.broadcast_to(to_float64(lower), n), np.broadcast_to(to_float64(upper), n), *rows(G, h), *rows(E, f))
+
+    @property
+    def equations_only(self) -> bool:
+        """Whether there is no inequality and no bound."""
+        return not (self.h.size or np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+
+    def on(self, support: Vector) -> Linear | None:
+        """The polyhedron on a support, the other variables fixed to 0; None where a bound forbids that."""
+        off = np.ones(self.lower.size, dtype=bool)
+        off[support] = False
+        if (self.lower[off] > 0).any() or (self.upper[off] < 0).any():
+            return None
+        return Linear(self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f)
+
+    def violation(self, x: Vector) -> float:
+        """The largest amount by which one constraint is broken."""
+        gaps = [self.lower - x, x - self.upper, self.G @ x - self.h, np.abs(self.E @ x - self.f)]
+        return max(float(gap.max(initial=0.0)) for gap in gaps)
+
+    def broken(self, x: Vector) -> float:
+        """By how much the worst constraint is broken, relative to its own terms; of a bound those are itself and the largest of x."""
+        size = np.abs(x)
+        worst, top = 0.0, float(size.max(initial=0.0))
+        for M, v, excess in (
+            (self.G, self.h, self.G @ x - self.h),
+            (self.E, self.f, np.abs(self.E @ x - self.f)),
+            (None, self.lower, self.lower - x),
+            (None, self.upper, x - self.upper),
+        ):
+            if (excess > 0).any():
+                terms = np.maximum(np.abs(v), top if M is None else np.abs(M) @ size)
+                worst = max(worst, float(np.max(excess[excess > 0] / terms[excess > 0])))
+        return worst

@@ -1,0 +1,76 @@
+"""The fewest nonzeros in a polyhedron, by mixed-integer programming (HiGHS): whether a k-sparse point exists, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import diags_array, eye_array, hstack
+
+from ksparse.base.arrays import Vector
+from ksparse.base.deadline import time_left
+from ksparse.linalg.constraints import Linear
+from ksparse.linalg.scaling import unit_constraints
+
+SECONDS = 5.0  # for one such question
+FAR = 1e3  # times the size of the right-hand sides: a guess at how far an unbounded variable goes
+
+
+@dataclass(frozen=True)
+class Fewest:
+    """A support on which the polyhedron has a point, and whether there is provably none of fewer variables."""
+
+    support: Vector
+    proved: bool
+    in_time: bool  # whether the search for it came to its end
+
+
+def fewest_nonzeros(linear: Linear, *, floor: float = 0.0, forced: Vector | None = None, preferred: Vector | None = None) -> Fewest | None:
+    """The fewest variables that a point needs; None if time left it undecided.
+
+    `forced` variables count whether they are 0 or not; with a floor each counted variable is at least so large (for x ≥ 0). Of equally
+    few the support with the larger `preferred` entries. Unbounded variables are given far bounds, which prove nothing.
+    """
+    n, seconds = linear.lower.size, min(SECONDS, time_left())
+    if seconds <= 0:
+        return None
+    low, high = _tightened(linear)
+    rows = unit_constraints(linear, lambda M: np.hstack([M, np.zeros_like(M)]))
+    sides = [side for side in (rows["b_ub"], rows["b_eq"], low, high) if side is not None]
+    scale = max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides) or 1.0
+    bounded = bool(np.isfinite(low).all() and np.isfinite(high).all())
+    low, high = np.maximum(low / scale, -FAR), np.minimum(high / scale, FAR)  # HiGHS has absolute tolerances
+    least, eye = np.where(low >= 0, np.maximum(low, floor / scale), low), eye_array(n)
+    constraints = [
+        LinearConstraint(hstack([eye, -diags_array(high)], format="csc"), -np.inf, 0.0),  # x ≤ high·u
+        LinearConstraint(hstack([eye, -diags_array(least)], format="csc"), 0.0, np.inf),  # x ≥ least·u
+    ]
+    if rows["A_ub"] is not None and rows["b_ub"] is not None:
+        constraints.append(LinearConstraint(rows["A_ub"], -np.inf, rows["b_ub"] / scale))
+    if rows["A_eq"] is not None and rows["b_eq"] is not None:
+        constraints.append(LinearConstraint(rows["A_eq"], rows["b_eq"] / scale, rows["b_eq"] / scale))
+    dislike = np.zeros(n) if preferred is None else 1.0 - preferred / max(float(preferred.max(initial=0.0)), 1e-300)
+    needed = np.zeros(n)
+    needed[forced if forced is not None else []] = 1.0
+    found = milp(
+        np.concatenate([np.zeros(n), 1.0 + 0.5 * dislike / n]),
+        constraints=constraints,
+        integrality=np.repeat([0, 1], n),
+        bounds=Bounds(np.concatenate([np.minimum(low, 0.0), needed]), np.concatenate([np.maximum(high, 0.0), np.ones(n)])),
+        options={"time_limit": seconds},
+    )
+    if found.x is None:
+        return None
+    return Fewest(np.flatnonzero(found.x[n:] > 0.5), proved=bounded and found.status == 0, in_time=found.status == 0)
+
+
+def _tightened(linear: Linear) -> tuple[Vector, Vector]:
+    """Bounds, made finite where an equation of nonnegative terms caps a nonnegative variable (a budget does)."""
+    low, high = linear.lower.copy(), linear.upper.copy()
+    if (low >= 0).all():
+        for row, right in zip(linear.E, linear.f, strict=True):
+            if (row >= 0).all() and right >= 0:
+                seen = row > 0
+                high[seen] = np.minimum(high[seen], right / row[seen])
+    return low, high

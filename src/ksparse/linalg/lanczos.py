@@ -1,0 +1,103 @@
+"""The ends of the spectrum of a symmetric operator, by Lanczos' three-term recurrence: three vectors, one product a step.
+
+Nothing is made orthogonal again: what rounding then brings are copies of eigenvalues that are found already, and they do not move the
+ends. So there is no basis to keep (ARPACK's takes 20 vectors, twice: more than a matrix with a few nonzeros a row), no restart, and fewer
+products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from ksparse.base.arrays import Array, Vector, epsilon, like, norm, to_numpy
+from ksparse.base.deadline import OutOfTimeError, time_left
+
+SMALL = 32  # up to this size the whole matrix is as cheap
+EVERY = 4  # steps between two looks at the Ritz values
+LIMIT = 1_000  # steps; by then θ is within (log n / steps)² of the end, whatever the spectrum (Kuczyński and Woźniakowski 1992)
+TOL = 1e-6  # of the residual, relative to θ
+MARGIN = 1e-4  # relative safety on top of θ and its residual
+
+Apply = Callable[[Array], Array]
+
+
+class End(NamedTuple):
+    """One end of the spectrum as seen so far: an eigenvalue lies within `residual` of the Ritz value θ."""
+
+    theta: float
+    residual: float
+
+
+def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
+    """A bound on |λ|_max of the symmetric n × n operator v ↦ apply(v), not below it; 0 for the operator 0, ∞ where products overflow.
+
+    Lanczos gives θ ≤ |λ|_max; its residual and a relative margin are added.
+    """
+    noise = 200 * epsilon(kind)  # products in float32 are themselves off by some roundings
+    bound = 0.0
+    for ends in _ends(apply, n, kind):
+        best = max(ends, key=lambda end: abs(end.theta))
+        bound = max(abs(end.theta) + end.residual for end in ends)
+        if bound <= (1.0 + max(TOL, noise)) * abs(best.theta):
+            break
+    return bound * (1.0 + max(MARGIN, noise))
+
+
+def has_negative_eigenvalue(apply: Apply, n: int, kind: Array, size: float) -> bool:
+    """Whether a symmetric operator of norm at most `size` has an eigenvalue that is negative beyond rounding, as far as Lanczos sees."""
+    for low, _ in _ends(apply, n, kind):
+        if low.theta < -TOL * size:
+            return True  # no Ritz value lies outside the spectrum
+        if low.residual <= TOL * size:
+            break
+    return False
+
+
+def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
+    """The lower and the upper end, better and better."""
+
+    def image(v: Vector) -> Vector:
+        return to_numpy(apply(like(v, kind))).astype(np.float64)  # a copy: the operator may have handed back v itself
+
+    if n <= SMALL:
+        units: Vector = np.eye(n)
+        matrix = np.array([image(e) for e in units])
+        values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+        yield End(float(values[0]), 0.0), End(float(values[-1]), 0.0)
+        return
+    v: Vector = np.random.default_rng(0).standard_normal(n)  # random: orthogonal to the eigenvector with probability 0
+    v /= norm(v)
+    before: Vector = np.zeros(n)
+    beta = 0.0
+    diagonal: list[float] = []
+    beside: list[float] = []
+    for step in range(1, LIMIT + 1):
+        if time_left() <= 0:
+            raise OutOfTimeError
+        w = image(v)
+        w -= beta * before
+        diagonal.append(float(v @ w))
+        w -= diagonal[-1] * v
+        beta = norm(w)
+        if not math.isfinite(beta):  # products overflow: no finite number bounds this operator
+            yield End(-math.inf, 0.0), End(math.inf, 0.0)
+            return
+        stuck = beta <= 1e-14 * max(map(abs, diagonal))  # the whole space that v and its images span has been seen
+        if step % EVERY == 0 or stuck:
+            yield _end(diagonal, beside, beta, 0), _end(diagonal, beside, beta, step - 1)
+        if stuck:
+            return
+        beside.append(beta)
+        before, v = v, w / beta
+
+
+def _end(diagonal: list[float], beside: list[float], beta: float, i: int) -> End:
+    """The i-th Ritz value: of the tridiagonal matrix so far; the residual of its vector is β times the last entry of the small one."""
+    scale = max(map(abs, (*diagonal, *beside))) or 1.0  # LAPACK squares the entries
+    values, vectors = eigh_tridiagonal(np.array(diagonal) / scale, np.array(beside) / scale, select="i", select_range=(i, i))
+    return End(scale * float(values[0]), beta * abs(float(vectors[-1, 0])))

@@ -1,0 +1,130 @@
+"""A quadratic ½xᵀHx − rᵀx + constant for the search over supports: H by its columns, those seen remembered, and what rounding left of it.
+
+For a quadratic φ the model is φ itself, one for the whole search. For other smooth losses it is the second-order model, taken anew at each
+polished point.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from ksparse.base.arrays import Matrix, Vector, to_float64
+from ksparse.linalg.bound import Noise, rounding_of
+from ksparse.linalg.curvature import Curvature, Gram, Symmetric, cancelled
+
+MEMORY = 2**28  # bytes of remembered columns
+AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
+
+
+class QuadraticModel:
+    """½xᵀHx − rᵀx + constant.
+
+    `sign` is +1 where H is positive semidefinite by its form (a Gram matrix; no eigenvalue was computed), −1 where −H is so, else 0.
+    """
+
+    def __init__(self, H: Curvature, r: Vector, constant: float = 0.0, *, sign: int = 0, noise: Noise | None = None) -> None:
+        self.H, self.r, self.constant, self.sign = H, r, constant, sign
+        self.n, self.diagonal = r.size, H.diagonal()
+        self.noise = Noise(convex=sign > 0) if noise is None else noise
+        self._rows: Vector = np.empty((0, self.n))  # H[:, j] as rows, for the j seen so far
+        self._place = np.full(self.n, -1)  # where column j is remembered
+        self._used = 0
+        self._lock = threading.Lock()  # restarts may run in threads
+
+    @classmethod
+    def of_squares(cls, A: Matrix, b: Any, weight: Any = None, ridge: Any = None) -> QuadraticModel:
+        """½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ²."""
+        A, b = to_float64(A), to_float64(b)
+        w, ridge = (None if part is None else to_float64(part) for part in (weight, ridge))
+        weighted = b if w is None else w * b
+        constant = 0.5 * float(b @ weighted)
+        rounding = rounding_of(A.shape[0])  # of AᵀDA and AᵀDb, beside the lengths of what is multiplied
+        noise = Noise(rounding, rounding * math.sqrt(2.0 * constant), convex=True)
+        return cls(Gram(A, w, ridge), np.asarray(A.T @ weighted), constant, sign=1, noise=noise)
+
+    @classmethod
+    def of_factor(cls, Z: Matrix, a: float, c: Any = None) -> QuadraticModel:
+        """(a/2)‖Zx‖² + cᵀx."""
+        Z = to_float64(Z)
+        noise = Noise(rounding_of(Z.shape[0]) * (1.0 + 2.0 * cancelled(Z)), convex=a > 0)
+        return cls(Gram(Z, a=a), _negated(c, Z.shape[1]), sign=1 if a > 0 else -1, noise=noise)
+
+    @classmethod
+    def of_matrix(cls, M: Matrix, a: float = 1.0, c: Any = None, *, sign: int = 0) -> QuadraticModel:
+        """(a/2)·xᵀMx + cᵀx, M symmetric."""
+        return cls(Symmetric(to_float64(M), a), _negated(c, M.shape[1]), sign=sign)
+
+    @classmethod
+    def at(cls, H: Curvature, x: Vector, Hx: Vector, value: float, gradient: Vector) -> QuadraticModel:
+        """The second-order model of a function at x, from its curvature, value and gradient there."""
+        return cls(H, Hx - gradient, value - float(gradient @ x) + 0.5 * float(x @ Hx))
+
+    @property
+    def finite(self) -> bool:
+        """Whether nothing in it overflows."""
+        return bool(np.isfinite(self.diagonal).all() and np.isfinite(self.r).all())
+
+    def rows(self, support: Vector) -> Vector:
+        """H[support, :]: remembered columns, the missing ones by one pass over the data."""
+        with self._lock:
+            places = self._places(support)  # first: it may grow the store
+            return np.asarray(self._rows[places])
+
+    def block(self, support: Vector) -> Vector:
+        """H[support, support]."""
+        with self._lock:
+            places = self._places(support)
+            return np.asarray(self._rows[np.ix_(places, support)])
+
+    def knows(self, i: int) -> bool:
+        """Whether column i is remembered."""
+        return bool(self._place[i] >= 0)
+
+    @property
+    def known(self) -> Vector:
+        """Which columns are remembered."""
+        return np.asarray(self._place >= 0)
+
+    @property
+    def ahead(self) -> int:
+        """How many columns to fetch where one is missing."""
+        return max(1, min(AHEAD, MEMORY // (32 * self.n)))
+
+    def row(self, i: int) -> Vector:
+        """H[i, :], not to be changed."""
+        with self._lock:
+            place = self._place[i]
+            return np.asarray(self._rows[place if place >= 0 else self._places(np.array([i]))[0]])
+
+    def fetch(self, support: Vector) -> None:
+        """Remember columns, the missing ones by one pass over the data."""
+        with self._lock:
+            self._places(support)
+
+    def _places(self, support: Vector) -> Vector:
+        missing = support[self._place[support] < 0]
+        if missing.size:
+            self._remember(missing, support)
+        return np.asarray(self._place[support])
+
+    def _remember(self, missing: Vector, support: Vector) -> None:
+        if (self._used + missing.size) * self.n * 8 > MEMORY and self._used:
+            self._place[:] = -1  # forget all but the present support
+            self._used = 0
+            missing = support
+        needed = self._used + missing.size
+        if needed > self._rows.shape[0]:
+            grown = np.empty((max(needed, min(2 * self._rows.shape[0], MEMORY // (8 * self.n))), self.n))
+            grown[: self._used] = self._rows[: self._used]
+            self._rows = grown
+        self._rows[self._used : needed] = self.H.rows(missing)
+        self._place[missing] = np.arange(self._used, needed)
+        self._used = needed
+
+
+def _negated(c: Any, n: int) -> Vector:
+    return np.zeros(n) if c is None else -to_float64(c)

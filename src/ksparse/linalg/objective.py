@@ -1,0 +1,125 @@
+"""What a small quadratic program minimises, and its minimum under equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.linalg.scaling import unit_scales
+
+DEPENDENT = 1e-4  # the sine of a column's angle to those before it, below which H = AᵀA is too coarse
+
+
+@dataclass(frozen=True)
+class Objective:
+    """½xᵀHx + cᵀx, H positive semidefinite.
+
+    Where φ is a sum of squares ½‖Rx − q‖² its root R comes along: H = RᵀR has the square of R's condition, and near-dependent columns lose
+    twice as many digits by it.
+    """
+
+    H: Vector
+    c: Vector
+    R: Vector | None = None
+    q: Vector | None = None
+    rest: float = 0.0  # φ = ½‖Rx − q‖² + ½·rest²
+
+    @classmethod
+    def of_squares(cls, R: Vector, q: Vector, rest: float) -> Self:
+        """½‖Rx − q‖² + ½·rest², less what x does not change."""
+        return cls(R.T @ R, -(R.T @ q), R, q, rest)
+
+    def gradient(self, x: Vector) -> Vector:
+        """Hx + c."""
+        if self.R is None or self.q is None:
+            return np.asarray(self.H @ x + self.c)
+        return np.asarray(self.R.T @ (self.R @ x - self.q))
+
+    def value(self, x: Vector) -> float:
+        """½xᵀHx + cᵀx."""
+        return float(0.5 * x @ self.H @ x + self.c @ x)
+
+    def terms(self, x: Vector) -> float:
+        """The size of what is added up in `value`, its rounding unit."""
+        size = np.abs(x)
+        return float(size @ np.abs(self.H) @ size + np.abs(self.c) @ size)
+
+    def scaled(self, unit: Vector) -> Objective:
+        """The same in the variables unit·x."""
+        R = None if self.R is None else self.R / unit
+        return Objective(self.H / unit / unit[:, None], self.c / unit, R, self.q)
+
+    def times(self, factor: float) -> Objective:
+        """`factor` > 0 times as much, in variables that are `factor`⁻¹ times as large: H stays, c shrinks."""
+        return Objective(self.H, self.c * factor, self.R, None if self.q is None else self.q * factor)
+
+    def on(self, free: Vector, fixed: Vector) -> Objective:
+        """As a function of the free variables, the others fixed to their entries in `fixed`."""
+        c = self.c[free] + self.H[np.ix_(free, ~free)] @ fixed[~free]
+        if self.R is None or self.q is None:
+            return Objective(self.H[np.ix_(free, free)], c)
+        return Objective(self.H[np.ix_(free, free)], c, self.R[:, free], self.q - self.R[:, ~free] @ fixed[~free])
+
+    def minimum_under(self, M: Vector, right: Vector) -> tuple[Vector, Vector]:
+        """The least-squares solution x, λ of Hx + c + Mᵀλ = 0, Mx = right; from the root, where there is one, without forming H."""
+        n, r = self.c.size, right.size
+        if self.R is None or self.q is None:
+            K = np.block([[self.H, M.T], [M, np.zeros((r, r))]])
+            solution = solve_symmetric(K, np.concatenate([-self.c, right]))
+            return solution[:n], solution[n:]
+        x, along = np.zeros(n), np.eye(n)
+        if r:
+            x, along = least_squares(M, right), null_space(M)
+        if along.shape[1]:
+            x = x + along @ least_squares(self.R @ along, self.q - self.R @ x)
+        return x, least_squares(M.T, -self.gradient(x)) if r else np.zeros(0)
+
+
+def least_squares(M: Vector, d: Vector) -> Vector:
+    """The shortest x of least ‖Mx − d‖, in columns of length 1, once refined."""
+    size = np.sqrt(np.einsum("ij,ij->j", M, M))
+    size[size == 0] = 1.0
+    unit = M / size
+    x = np.linalg.lstsq(unit, d, rcond=None)[0]
+    return np.asarray((x + np.linalg.lstsq(unit, d - unit @ x, rcond=None)[0]) / size)
+
+
+def null_space(M: Vector) -> Vector:
+    """An orthonormal basis of the solutions of Mx = 0, for rows of size 1."""
+    _, sizes, rows = np.linalg.svd(M)
+    rank = int((sizes > 1e-12 * sizes.max(initial=0.0)).sum())
+    return np.asarray(rows[rank:].T)
+
+
+def solve_symmetric(K: Vector, d: Vector) -> Vector:
+    """K⁻¹d with one step of refinement; the least-squares answer where K is singular.
+
+    NumPy's linear algebra, here and in the search: where SciPy brings a BLAS of its own, the threads of the two wait for each other.
+    """
+    if not d.size:
+        return d
+    try:
+        u = np.linalg.solve(K, d)
+        if float(np.abs(u).max()) * float(np.abs(K).max()) < 1e13 * max(float(np.abs(d).max()), 1e-300):
+            return np.asarray(u + np.linalg.solve(K, d - K @ u))
+    except np.linalg.LinAlgError:
+        pass
+    return np.asarray(np.linalg.lstsq(K, d, rcond=1e-13)[0])
+
+
+def convex(H: Vector) -> bool:
+    """Whether H is positive semidefinite, up to rounding."""
+    values = np.linalg.eigvalsh(H / (float(np.abs(H).max(initial=0.0)) or 1.0))  # squares may overflow
+    return bool(values[0] >= -1e-10 * float(np.abs(values).max()))
+
+
+def well_conditioned(H: Vector) -> bool:
+    """Whether no variable is nearly a combination of those before it, in variables of unit curvature."""
+    unit = unit_scales(np.diag(H))
+    try:
+        return bool(np.linalg.cholesky(H / unit / unit[:, None]).diagonal().min() > DEPENDENT)
+    except np.linalg.LinAlgError:
+        return False

@@ -1,0 +1,237 @@
+"""Linear models with at most k coefficients: columns centred and scaled for the search, intercept apart, all undone in the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ksparse.base.arrays import Vector
+from ksparse.base.checks import check_bound, check_indices, check_integer, check_matrix, check_number, check_vector
+from ksparse.errors import InfeasibleError, MissingPieceError
+from ksparse.linalg.matrix import kind_of
+from ksparse.linalg.standardize import Centred
+from ksparse.losses import DataFit, Huber, LeastSquares, Logistic, Poisson
+from ksparse.models.scaling import divided, largest, power_of_two, root_mean_square, scaled, shares
+from ksparse.result import Result
+from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
+from ksparse.solve.minimize import minimize
+from ksparse.solve.path import k_path
+
+HUBER = 1.345  # δ in robust standard deviations: 95 % efficient where the noise is Gaussian
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """coef·x + intercept, and the search that found it (in scaled variables)."""
+
+    coef: Vector
+    intercept: float
+    result: Result
+
+
+def _huber(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Huber:
+    return Huber(A, b, huber_delta(b, sample_weight), sample_weight, ridge)
+
+
+def huber_delta(y: Any, weight: Any = None) -> float:
+    """δ for a target: HUBER robust standard deviations of it; weights count like repeated rows."""
+    y = np.asarray(y, dtype=float)
+    w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    y, w = y[w > 0], w[w > 0]
+    if not y.size:
+        return HUBER
+    spread = _median(np.abs(y - _median(y, w)), w) * 1.4826
+    return HUBER * (spread or float(np.sqrt(np.average((y - np.average(y, weights=w)) ** 2, weights=w))) or 1.0)
+
+
+def _median(values: Vector, weight: Vector) -> float:
+    """The median of values that count as often as their weights say."""
+    order = np.argsort(values, kind="stable")
+    heap, half = np.cumsum(weight[order]), 0.5 * float(weight.sum())
+    last = len(values) - 1
+    low = int(np.searchsorted(heap, half * (1 - 1e-12)))
+    high = int(np.searchsorted(heap, half * (1 + 1e-12), side="right"))
+    return 0.5 * float(values[order[min(low, last)]] + values[order[min(high, last)]])
+
+
+LOSSES: dict[str, Callable[[Any, Any, Any, Any], DataFit]] = {
+    "squared": LeastSquares,
+    "logistic": Logistic,
+    "huber": _huber,
+    "poisson": Poisson,
+}
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """A linear model as a k-sparse problem: A = (X − mean)/size, with a last column of ones where the intercept is a variable."""
+
+    loss: DataFit
+    C: ConvexSet
+    n: int  # features
+    free: bool  # whether the intercept is the last variable: always in, never bounded, not counted
+    mean: Vector  # taken off the columns
+    size: Vector  # what they were divided by
+    level: float  # taken off the target
+    unit: float  # what the target was divided by, and so the coefficients
+    both: float  # what X and the target were divided by besides, which leaves the coefficients as they are
+    intercept: bool
+    low: Vector  # bounds of the coefficients, exact
+    high: Vector
+    forced_in: Vector
+    forced_out: Vector
+
+    def minimize(self, k: int, **options: Any) -> LinearFit:
+        """The best model with at most k features."""
+        self._require_seats(check_integer(k, "k", 1, self.n))
+        return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._seats(options)))
+
+    def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
+        """The best models for several k, ascending."""
+        sizes = [check_integer(k, "ks", 1, self.n) + self.free for k in ks]
+        self._require_seats(min(sizes) - self.free)
+        return [self.undone(result) for result in k_path(self.loss, sizes, self.C, **self._seats(options)).results]
+
+    def _require_seats(self, k: int) -> None:
+        if self.forced_in.size > k:
+            raise InfeasibleError(f"{self.forced_in.size} features are forced in, more than k = {k}")
+
+    def _seats(self, options: dict[str, Any]) -> dict[str, Any]:
+        """forced_in and forced_out among the options, where there are any: the paper's methods do not know them."""
+        inside = np.append(self.forced_in, self.n) if self.free else self.forced_in
+        return options | ({"forced_in": inside} if inside.size else {}) | ({"forced_out": self.forced_out} if self.forced_out.size else {})
+
+    def undone(self, result: Result) -> LinearFit:
+        """The answer in the units of the data."""
+        z = np.asarray(result.x, dtype=float)
+        coef = np.clip(
+            self.unit * z[: self.n] / self.size, self.low, self.high
+        )  # a bound times a factor over the factor may miss it by a rounding
+        coef = np.where(z[: self.n] == 0, 0.0, coef)
+        shift = self.level + (self.unit * self.both * float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
+        return LinearFit(coef, shift if self.intercept else 0.0, result)
+
+
+def linear_problem(
+    X: Any,
+    y: Any,
+    *,
+    loss: str = "squared",
+    C: ConvexSet | None = None,
+    lower: Any = -np.inf,
+    upper: Any = np.inf,
+    fit_intercept: bool = True,
+    standardize: bool = True,
+    alpha: float = 0.0,
+    sample_weight: Any = None,
+    forced_in: Any = (),
+    forced_out: Any = (),
+    free_intercept: bool = True,
+) -> LinearProblem:
+    """The k-sparse problem of a linear model of y by the columns of X.
+
+    loss : "squared", "logistic" (two classes, 0 and 1), "huber" or "poisson" (counts, log link).
+    C : a set for the coefficients, in the units of X. lower, upper : bounds, one number or one per column; they hold exactly.
+    standardize : scale the columns for the search (with a C that is more than bounds they stay as they are). Where the loss has a
+        minimum on a support, scaling does not change it, only which supports are tried.
+    free_intercept : whether the intercept may be a variable that is always in, which only the method "auto" can keep.
+    alpha : ridge per unit of weight: ½ alpha Σ wᵢ ‖z‖² is added, z the coefficients of the scaled columns, without the intercept.
+    """
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    X = check_matrix(X, "X")
+    m, n = (int(side) for side in X.shape)
+    y = check_vector(y, "y", m, kind=kind_of(X))
+    weight = None if sample_weight is None else np.asarray(check_vector(sample_weight, "sample_weight", m), dtype=float)
+    low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
+    centre = fit_intercept and not scipy.sparse.issparse(X)
+    A, mean, size = scaled(X, weight, centre=centre, how="none" if rest is not None else "columns" if standardize else "all")
+    own = (
+        fit_intercept and loss == "squared" and (centre or not free_intercept)
+    )  # the best intercept is the mean, whatever the coefficients
+    if fit_intercept and not own and not free_intercept:
+        raise MissingPieceError(f"only method='auto' keeps an intercept apart with the {loss} loss: use it, or fit_intercept=False")
+    if own and not centre:  # centred as an operator, which leaves it sparse
+        mean = np.asarray(X.T @ shares(m, weight)).ravel()
+        A = Centred(X, mean, 1.0 / size)
+    level = float(np.average(np.asarray(y, dtype=float), weights=weight)) if own else 0.0
+    target = np.asarray(y, dtype=float) - level
+    unit, both = _units(A, target, weight, loss, rest)
+    A = A if both == 1.0 else divided(A, both)
+    free = fit_intercept and not own
+    if free:
+        ones = np.ones((m, 1))
+        A = scipy.sparse.hstack([A, ones], format="csc") if scipy.sparse.issparse(A) else np.hstack([A, ones])
+    whole = _bounds_set(low * size / unit, high * size / unit, free) if rest is None else _beside_intercept(rest, n, free, loss)
+    target = target / unit / both
+    shrunk = 1.0 if standardize and rest is None else float(size[0]) * both  # z is then the coefficients of the columns as they were
+    ridge: Any = check_number(alpha, "alpha", at_least=0) * (m if weight is None else float(weight.sum())) / shrunk / shrunk
+    if ridge and free:
+        ridge = np.append(np.full(n, ridge), 0.0)
+    return LinearProblem(
+        LOSSES[loss](A, target, weight, ridge), whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
+        check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
+    )  # fmt: skip
+
+
+def _units(A: Any, target: Vector, weight: Vector | None, loss: str, rest: ConvexSet | None) -> tuple[float, float]:
+    """What y is divided by, so that the loss is neither tiny nor huge, and what X and y are, where a C fixes the coefficients' units."""
+    if loss not in ("squared", "huber"):
+        return 1.0, 1.0
+    if rest is None:
+        return float(root_mean_square(target[:, None], shares(len(target), weight))[0]) or 1.0, 1.0
+    return 1.0, power_of_two(max(largest(A), float(np.abs(target).max())))
+
+
+def _bound(value: Any, name: str, n: int) -> Vector:
+    bound = check_bound(value, name)
+    if isinstance(bound, float):
+        return np.full(n, bound)
+    return np.asarray(check_vector(bound, name, n, allow_inf=True), dtype=float)
+
+
+def _split(C: ConvexSet | None, low: Vector, high: Vector, n: int) -> tuple[Vector, Vector, ConvexSet | None]:
+    """The bounds, and what of C is more than bounds; with such a C there may be no others."""
+    rest = None
+    if C is not None and not C.whole_space:
+        require_length(C, n)
+        linear = C.for_length(n).as_linear(n)
+        if linear is not None and linear.f.size == linear.h.size == 0:
+            low, high = np.maximum(low, linear.lower), np.minimum(high, linear.upper)
+        elif np.isfinite(low).any() or np.isfinite(high).any():
+            raise ValueError(f"bounds cannot be combined with C = {C}: put them into it, as a Polyhedron")
+        else:
+            rest = C
+    if (low > high).any():
+        j = int(np.argmax(low > high))
+        raise ValueError(f"lower must not exceed upper, got {low[j]:g} > {high[j]:g} at index {j}")
+    return low, high, rest
+
+
+def _bounds_set(low: Vector, high: Vector, free: bool) -> ConvexSet:
+    if free:
+        low, high = np.append(low, -np.inf), np.append(high, np.inf)
+    if np.isneginf(low).all() and np.isposinf(high).all():
+        return WholeSpace()
+    if np.isposinf(high).all() and np.isin(low, (0.0, -np.inf)).all():
+        return Nonnegative(np.flatnonzero(low == 0.0))
+    return Box(low, high)
+
+
+def _beside_intercept(C: ConvexSet, n: int, free: bool, loss: str) -> ConvexSet:
+    """C for the coefficients, with a free variable for the intercept where it is one."""
+    if not free:
+        return C
+    linear = C.for_length(n).as_linear(n)
+    if linear is None:
+        raise MissingPieceError(
+            f"C = {C} cannot stand beside an intercept with the {loss} loss: use fit_intercept=False, or a polyhedral C"
+        )
+    return Polyhedron(
+        np.hstack([linear.G, np.zeros((linear.h.size, 1))]), linear.h, np.hstack([linear.E, np.zeros((linear.f.size, 1))]), linear.f,
+        lower=np.append(linear.lower, -np.inf), upper=np.append(linear.upper, np.inf),
+    )  # fmt: skip

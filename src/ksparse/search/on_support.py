@@ -1,0 +1,88 @@
+"""The best point on one support, where it takes more than a quadratic program: above a floor, on the sphere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksparse.base.arrays import Vector, norm
+from ksparse.errors import InfeasibleError, UndecidedError
+from ksparse.linalg.active_set import Active, Solution
+from ksparse.linalg.bound import Noise, shortfall
+from ksparse.linalg.constraints import Linear
+from ksparse.linalg.objective import Objective
+from ksparse.linalg.qp import solve_qp
+
+POWER_STEPS = 40
+BRANCHES = 200  # choices of signs that are tried above a floor
+_START = np.random.default_rng(0).standard_normal(1024)
+
+
+@dataclass(frozen=True)
+class Floored:
+    """The best point above a floor, the polyhedron of the signs it has, and a value that none with other signs falls below."""
+
+    found: Solution
+    linear: Linear
+    others: float
+
+
+def above_floor(objective: Objective, linear: Linear, floor: float, guess: Active | None, noise: Noise | None = None) -> Floored:
+    """The minimum with every variable at least `floor` in size; `others` is −∞ unless asked for by the `noise` that it takes to prove it.
+
+    A variable with room on both sides of 0 may take either: branch and bound on those that the minimum without their floor leaves short.
+    """
+    lower = np.where(linear.lower >= 0, np.maximum(linear.lower, floor), linear.lower)
+    upper = np.where((linear.upper <= 0) & (linear.lower < 0), np.minimum(linear.upper, -floor), linear.upper)
+    best: Floored | None = None
+    value_of_best, others, undecided = np.inf, np.inf, False
+    stack = [Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)]
+    for _ in range(BRANCHES):
+        node = stack.pop() if stack else None
+        if node is None:
+            break
+        if (node.lower > node.upper).any():
+            continue
+        try:
+            found = solve_qp(objective, node, guess)
+        except InfeasibleError as error:
+            undecided |= isinstance(error, UndecidedError)
+            continue
+        value = objective.value(found.x)
+        short = np.flatnonzero((np.abs(found.x) < floor) & (node.lower < 0) & (node.upper > 0))
+        if value < value_of_best and short.size:
+            i = int(short[np.argmax(floor - np.abs(found.x[short]))])
+            sides = [_bounded(node, i, node.lower[i], -floor), _bounded(node, i, floor, node.upper[i])]
+            stack += sides if found.x[i] >= 0 else sides[::-1]  # the nearer side first, from the end
+            continue
+        if noise is not None:
+            others = min(others, value - shortfall(objective, node, found.x, found.equation_price, found.row_price, noise))
+        if value < value_of_best:
+            best, value_of_best = Floored(found, node, -np.inf), value
+    undecided |= bool(stack)
+    if best is None:
+        raise UndecidedError("no choice of signs could be settled") if undecided else InfeasibleError("no point is that large throughout")
+    return Floored(best.found, best.linear, -np.inf if undecided or noise is None else others)
+
+
+def _bounded(linear: Linear, i: int, low: float, high: float) -> Linear:
+    """The polyhedron with other bounds on one variable."""
+    lower, upper = linear.lower.copy(), linear.upper.copy()
+    lower[i], upper[i] = low, high
+    return Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)
+
+
+def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vector]:
+    """λ_max and its eigenvector of a positive semidefinite matrix: by power iteration from a near one, where that settles soon."""
+    if start is not None and start.any():
+        x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # not blind to any direction
+        x /= norm(x)
+        for _ in range(POWER_STEPS):
+            y = block @ x
+            value = float(x @ y)
+            if float(np.abs(y - value * x).max()) <= 1e-12 * abs(value):
+                return value, x
+            x = y / max(norm(y), 1e-300)
+    values, vectors = np.linalg.eigh(block)
+    return float(values[-1]), np.asarray(vectors[:, -1])

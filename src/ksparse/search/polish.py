@@ -1,0 +1,173 @@
+"""Polishing: the best point over C on a given support, to a relative KKT residual of 1e-8."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksparse.base.arrays import Vector, norm
+from ksparse.base.deadline import OutOfTimeError
+from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.firstorder.drive import Run, Stopping, drive
+from ksparse.firstorder.methods import APDCA, PDCA, Method, PDCAe
+from ksparse.firstorder.problem import Point, Problem, Products
+from ksparse.firstorder.steps import FixedStep
+from ksparse.linalg.objective import Objective, well_conditioned
+from ksparse.losses import Loss
+from ksparse.penalties import NoPenalty
+from ksparse.result import Status
+from ksparse.search.quadratic import minimize_quadratic
+from ksparse.sets import ConvexSet
+
+KKT = 1e-8  # the relative residual that is promised
+NEWTON_STEPS = 100
+STEPS = 20_000  # of the first-order methods, for an answer
+
+
+@dataclass(frozen=True)
+class Polished:
+    """The best point found on a support."""
+
+    z: Vector  # its entries on the support, float64
+    value: float  # φ there
+    residual: float  # relative KKT residual there
+    products: Products  # what it cost
+
+
+def polish(
+    loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf, steps: int = STEPS, target: float = KKT
+) -> Polished:
+    """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
+
+    `UnboundedError` where φ falls without end there. `steps` and `target` bound the first-order methods, where they are needed.
+    """
+    return polish_problem(restricted_problem(loss, C, support), start, deadline, steps, target)
+
+
+def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf, steps: int = STEPS, target: float = KKT) -> Polished:
+    """min φ over C for a small problem in NumPy float64."""
+    x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
+    if problem.loss.has_hessian:
+        x = _newton(problem, x, deadline)
+    l = curvature_bound(problem, x)  # noqa: E741
+    target = max(target, promised(problem.loss))
+    if problem.residual(x, l) > target:
+        x = _first_order(problem, x, deadline, steps, target)
+    return Polished(x.x, problem.F(x), problem.residual(x, l), problem.products)
+
+
+def promised(loss: Loss) -> float:
+    """The residual that can be promised: 1e-8, more where the loss itself is computed in single precision."""
+    return max(KKT, 1e2 * loss.rounding)
+
+
+def restricted_problem(loss: Loss, C: ConvexSet, support: Vector) -> Problem:
+    """min φ over C on the support, in NumPy float64."""
+    return Problem(loss.restrict(support).as_float64(), NoPenalty(), C.restrict(support), support.size)
+
+
+def curvature_bound(problem: Problem, x: Point) -> float:
+    """A curvature of the size of ∇²φ at x, to measure residuals with."""
+    L = _lipschitz(problem)
+    if not np.isfinite(L):  # the largest along a few directions: the gradient alone is noise at an optimum
+        directions = (x.gradient, x.x, np.random.default_rng(0).standard_normal(problem.n))
+        units = [d / norm(d) for d in directions if norm(d) > 0]
+        L = max(abs(problem.curvature(x, problem.point(unit))) for unit in units)
+    return problem.at_least(L, x)
+
+
+def _lipschitz(problem: Problem) -> float:
+    try:
+        return problem.loss.lipschitz()
+    except OutOfTimeError:
+        return math.inf
+
+
+def _newton(problem: Problem, x: Point, deadline: float) -> Point:
+    """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic."""
+    for _ in range(NEWTON_STEPS):
+        if time.perf_counter() >= deadline:
+            return x
+        g, model = x.gradient, _model(problem, x)
+        if model is None:
+            return x
+        try:
+            w = minimize_quadratic(model, problem.C, x.x)
+        except InfeasibleError:
+            return x
+        except UnboundedError:  # of the model; of φ itself, if that is quadratic
+            if problem.loss.is_quadratic:
+                raise
+            return x
+        if w is None or not np.isfinite(w).all():
+            return x
+        d = problem.point(w) - x
+        slope = float(g @ d.x)
+        t, better = 1.0, None
+        while t > 1e-10:
+            trial = problem.point(w) if t == 1.0 else x + t * d
+            if problem.F(trial) <= problem.F(x) + 1e-4 * t * slope + 4e-16 * abs(problem.F(x)):
+                better = trial
+                break
+            t /= 2.0
+        if better is None:
+            return x
+        done = abs(slope) <= 1e-18 * max(abs(problem.F(x)), 1e-300) or float(np.abs(t * d.x).max()) <= 1e-15 * float(
+            np.abs(w).max(initial=1e-300)
+        )
+        x = better
+        if done:
+            break
+    return x
+
+
+def _model(problem: Problem, x: Point) -> Objective | None:
+    """The second-order model of φ at x, from the data where H is too coarse; None where it overflows."""
+    try:
+        H = problem.loss.hessian_at(x.x, x.image)
+    except ValueError:  # differences may leave the domain of a user's function
+        return None
+    if not np.isfinite(H).all():
+        return None
+    root = None if well_conditioned(H) else problem.loss.root()
+    return Objective(H, x.gradient - H @ x.x) if root is None else Objective.of_squares(*root)
+
+
+def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
+    """Our own methods, for sets and losses without a direct solve.
+
+    A line search compares values of F, which tell points apart to the square root of rounding only. So backtracking brings x
+    near, and the fixed step, which compares nothing, brings it home.
+    """
+    monotone = problem.loss.convex is False
+    near = _run(PDCA() if monotone else APDCA(), problem, x.x, steps // 4, deadline, target)
+    if near is None:
+        return x
+    if near.status is Status.UNBOUNDED:
+        raise UnboundedError("φ falls without end on this support")
+    L = _lipschitz(problem)
+    if not np.isfinite(L):
+        L = 2.0 / float(near.trace.step[-10:].min())
+    best, slack = min(x, problem.point(near.x), key=problem.F), 1e-13 * abs(problem.F(x))
+    if near.status is Status.SETTLED and near.trace.residual[-1] <= target / 10:
+        return problem.point(near.last) if problem.F(problem.point(near.last)) <= problem.F(best) + slack else best
+    for _ in range(8):  # an estimated L may be too small: then F rises, and L is raised
+        rule = FixedStep(max(L, 1e-300))
+        home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, steps, deadline, target)
+        if home is not None and problem.F(problem.point(home.last)) <= problem.F(best) + slack:
+            return problem.point(home.last)
+        L *= 4.0
+    return best
+
+
+def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float, target: float) -> Run | None:
+    """A run to a tenth of the target; None if the user's function refused a point on the way."""
+    left = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
+    stopping = Stopping(tol=0.0, tol_residual=target / 10, max_iter=steps, max_time=left, rule="step")
+    try:
+        return drive(method, problem, x, stopping, catch_interrupt=False)
+    except ValueError:  # NaN from a step too far
+        return None

@@ -1,0 +1,34 @@
+"""A search over supports while it lasts: the best so far, and a row for each start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ksparse.search.search import Found
+from ksparse.search.task import Candidate
+
+
+@dataclass
+class Progress:
+    """The best so far and how it came about."""
+
+    best: Candidate | None = None
+    proved: bool = False
+    swaps: int = 0
+    searches: int = 0
+    iterations: int = 0
+    products: int = 0
+    rows: list[dict[str, Any]] = field(default_factory=list)  # one per start
+
+    def take(self, name: str, found: Found, elapsed: float) -> None:
+        """Note where a search ended, and keep it if it is better."""
+        self.searches += 1
+        self.swaps += found.swaps
+        if self.best is not None and np.array_equal(found.best.support, self.best.support):
+            self.proved |= found.proved  # the same answer, if not to the last digit
+        elif self.best is None or found.best.value < self.best.value:
+            self.best, self.proved = found.best, found.proved
+        self.rows.append({"start": name, "fun": found.best.value, "swaps": found.swaps, "proved": found.proved, "elapsed": elapsed})

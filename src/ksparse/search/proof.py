@@ -1,0 +1,164 @@
+"""Whether no add, drop or swap improves a support: proved with the rounding of the proof's own arithmetic, or not claimed.
+
+The gains are those of `gains`, and with inequalities bounds on them (see `search`). Here each number they are made of has an error bound:
+for approximate solutions û of Ku = d and ŵ of Kw = b with residuals ρ and e, the true s_i = r_i − b_iᵀK⁻¹d differs from the computed one by
+w_iᵀρ, h_i by w_iᵀe_i, and so on: the residuals are computed, and the rounding of K's entries and of the sums is added to them. A move whose
+gain, with its error, does not exceed what may be left unclaimed is settled; the others are solved exactly, and theirs must be bounded too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.linalg.bound import rounding_of
+from ksparse.linalg.model import QuadraticModel
+from ksparse.linalg.scaling import unit_rows, unit_scales
+from ksparse.search.task import Candidate, Task, claimable, tolerance
+
+CHUNK = 2**20  # entries of the table of swaps at a time
+SINGULAR = 1e12  # the largest entry of K⁻¹ that a factorisation is made for
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What came of it: proved, a better candidate met on the way, or neither."""
+
+    proved: bool
+    better: Candidate | None = None
+
+
+def prove(task: Task, model: QuadraticModel, at: Candidate, budget: int) -> Proof:
+    """Whether no support one add, drop or swap away is better, with at most `budget` exact solves."""
+    target = at.value - claimable(task, at.value)
+    if not task.certifying or task.lower_bound(at.support) < target:
+        return Proof(False)
+    moves = _in_doubt(task, model, at, budget)
+    if moves is None:
+        return Proof(False)
+    for j, i in moves:
+        if task.expired:
+            return Proof(False)
+        kept = at.support if j < 0 else np.delete(at.support, j)
+        support = kept if i < 0 else np.append(kept, i)
+        if task.lower_bound(support) >= target:
+            continue
+        tried = task.evaluate(support, at)
+        better = tried is not None and tried.value < at.value - tolerance(task, at.value)
+        return Proof(False, tried if better else None)
+    return Proof(True)
+
+
+Moves = list[tuple[int, int]]  # the place of the member that leaves, the outsider that comes; −1 for none
+
+
+def _in_doubt(task: Task, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
+    """The moves whose gain is not bounded by what may be left unclaimed; None where they are more than `most`."""
+    outsiders, movable = task.outsiders(at), ~np.isin(at.support, task.forced)
+    free = at.support.size < task.k
+    factor = _Factor.of(task, model, at)
+    # without a floor a member that leaves takes nothing but its own 0 along
+    moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if task.floor else []
+    if factor is None:  # nothing to reckon with: every move is looked at
+        if (movable.sum() + free) * outsiders.size > most:
+            return None
+        return moves + [(int(j), int(i)) for j in ([-1] if free else []) + list(np.flatnonzero(movable)) for i in outsiders]
+    least = claimable(task, at.value) - factor.slack
+    if free:
+        moves += [(-1, int(i)) for i in outsiders[~(factor.add_gains(task, outsiders) <= least)]]
+    for chunk in np.array_split(outsiders, max(1, at.support.size * outsiders.size // CHUNK)):
+        open_ = movable[:, None] & ~(factor.swap_gains(task, chunk) <= least)
+        if len(moves) + int(open_.sum()) > most:
+            return None
+        moves += [(int(j), int(chunk[i])) for j, i in np.argwhere(open_)]
+    return moves
+
+
+class _Factor:
+    """K⁻¹ and what follows from it, each with its error, in variables scaled to a unit diagonal of H."""
+
+    @classmethod
+    def of(cls, task: Task, model: QuadraticModel, at: Candidate) -> _Factor | None:
+        """None where the members are dependent, or nearly so."""
+        try:
+            factor = cls(task, model, at)
+        except np.linalg.LinAlgError:
+            return None
+        return factor if np.isfinite(factor.slack) else None
+
+    def __init__(self, task: Task, model: QuadraticModel, at: Candidate) -> None:
+        S, k, shift = at.support, at.support.size, at.shift
+        self.unit = unit = unit_scales(model.diagonal + shift)
+        r, held = _priced(task, model, at)
+        r = r / unit
+        E, f = np.zeros((0, task.n)), np.zeros(0)
+        if task.linear is not None:
+            E, f, _ = unit_rows(task.linear.E / unit, task.linear.f)
+        rows = model.rows(S) / unit / unit[S][:, None]
+        rows[np.arange(k), S] += shift / unit[S] ** 2
+        B = np.vstack([rows, E])
+        K = np.block([[rows[:, S], E[:, S].T], [E[:, S], np.zeros((f.size, f.size))]])
+        d = np.concatenate([r[S], f])
+        inverse = np.linalg.inv(K)
+        if not float(np.abs(inverse).max(initial=0.0)) < SINGULAR:
+            raise np.linalg.LinAlgError
+        entries, pull = rounding_of(len(K)) + model.noise.entries, model.noise.pull
+        u, W, V = inverse @ d, inverse @ B, inverse
+        u, W = u + inverse @ (d - K @ u), W + inverse @ (B - K @ W)
+        size_u, size_w, size_v = np.abs(u).sum(), np.abs(W).sum(axis=0), np.abs(V).sum(axis=0)[:k]
+        off_u = float(np.abs(d - K @ u).max(initial=0.0)) + entries * (size_u + float(np.abs(d).max(initial=0.0))) + pull
+        off_w = np.abs(B - K @ W).max(axis=0, initial=0.0) + entries * (size_w + 1.0)
+        off_v = np.abs(np.eye(len(K)) - K @ V).max(axis=0, initial=0.0)[:k] + entries * (size_v + 1.0)
+        self.x, self.kappa, self.W = u[:k], np.diag(V)[:k], W[:k]
+        self.s, self.h = r - u @ B, (model.diagonal + shift) / unit**2 - np.einsum("ij,ij->j", B, W)
+        self.off_s, self.off_h = size_w * off_u + entries * (size_u + np.abs(r)) + pull, size_w * off_w + entries * (size_w + 1.0)
+        self.off_kappa, self.off_x, self.size_v, self.off_w = size_v * off_v, size_v * off_u, size_v, off_w
+        self.own = at.bound_price * at.x
+        value = -0.5 * float(d @ u) + held + float(self.own.sum())
+        blur = size_u * off_u + entries * (abs(value) + abs(held) + float(np.abs(self.own).sum()) + abs(model.constant))
+        self.slack = max(0.0, at.value + at.rounding - value) + blur  # by how much the prices fall short of at's value
+
+    def add_gains(self, task: Task, outsiders: Vector) -> Vector:
+        """By how much each outsider would lower the bound, at most."""
+        s, off = np.abs(self.s[outsiders]), self.off_s[outsiders]
+        h = self.h[outsiders] - self.off_h[outsiders]
+        gains = np.where(h > 0, (s + off) ** 2 / (2.0 * np.where(h > 0, h, 1.0)), np.inf)
+        return np.asarray(np.where(_wrong_way(task, outsiders, self.s[outsiders], off), 0.0, gains))
+
+    def swap_gains(self, task: Task, outsiders: Vector) -> Vector:
+        """By how much each exchange of a member (row) for an outsider (column) would lower it, at most: numerator up, denominator down."""
+        s, off_s, h, off_h = self.s[outsiders], self.off_s[outsiders], np.maximum(self.h[outsiders], 0.0), self.off_h[outsiders]
+        x, off_x, kappa, off_kappa = (part[:, None] for part in (self.x, self.off_x, self.kappa, self.off_kappa))
+        W, off_w = self.W[:, outsiders], np.outer(self.size_v, self.off_w[outsiders])
+        top = (np.abs(s) + off_s) ** 2 * (np.maximum(kappa, 0.0) + off_kappa)
+        top += 2.0 * (s * W * x + off_s * np.abs(W * x) + (np.abs(s) + off_s) * (off_w * (np.abs(x) + off_x) + np.abs(W) * off_x))
+        top -= np.maximum(np.abs(x) - off_x, 0.0) ** 2 * np.maximum(h - off_h, 0.0)
+        bottom = 2.0 * (np.maximum(h - off_h, 0.0) * np.maximum(kappa - off_kappa, 0.0) + np.maximum(np.abs(W) - off_w, 0.0) ** 2)
+        gains = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.inf)
+        gains = np.where(top <= 0, 0.0, gains)  # it gains nothing
+        pull = kappa * s + W * x
+        blur = off_kappa * np.abs(s) + (np.abs(kappa) + off_kappa) * off_s + off_w * np.abs(x) + (np.abs(W) + off_w) * off_x
+        gains = np.where(_wrong_way(task, outsiders, pull, blur), 0.0, gains)
+        return np.asarray(gains + self.own[:, None])
+
+
+def _wrong_way(task: Task, outsiders: Vector, pull: Vector, blur: Vector) -> Vector:
+    """Where a newcomer would certainly get the sign its bounds forbid: it stays at 0 and gains nothing."""
+    if task.linear is None:
+        return np.zeros(np.shape(pull), dtype=bool)
+    up, down = task.linear.lower[outsiders] >= 0, task.linear.upper[outsiders] <= 0
+    return np.asarray((up & (pull + blur <= 0)) | (down & (pull - blur >= 0)))
+
+
+def _priced(task: Task, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
+    """r with the prices of rows and bounds in it, of the right sign each, and what the prices pay whatever the support."""
+    r = model.r.copy()
+    if task.linear is None:
+        return r, model.constant - 0.5 * at.shift * at.radius**2
+    price = np.maximum(at.row_price, 0.0)
+    if price.size:
+        r -= task.linear.G.T @ price
+    r[at.support] += at.bound_price
+    return r, model.constant - float(price @ task.linear.h)

@@ -1,0 +1,1 @@
+"""The front doors, and the judge of what they give."""

@@ -1,0 +1,185 @@
+"""The judge: every value of a Result is recomputed from x and the raw data, and success follows from those values alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ksparse.base.arrays import Array, embed, epsilon, finite, indices_of, like, take, to_float64
+from ksparse.base.deadline import OutOfTimeError
+from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.firstorder.drive import Run
+from ksparse.firstorder.methods import Method
+from ksparse.firstorder.problem import Problem, Products
+from ksparse.losses import Loss
+from ksparse.result import Result, Status, Trace
+from ksparse.search.progress import Progress
+from ksparse.search.task import Task, claimable
+from ksparse.sets import ConvexSet
+from ksparse.solve.request import Call
+from ksparse.solve.rounding import Rounded, cut_to_sparse
+
+STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary
+ACCEPTED = 1e-2  # one above this is no success, however little F changed
+SINGLE = 1e-5  # of φ: what an answer in single precision may lose by its own rounding
+
+
+def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, before: tuple[int, int]) -> Result:
+    """The result of a penalised run."""
+    judge = Problem(problem.loss, problem.penalty, problem.C, problem.n, problem.products)
+    point = judge.point(run.x)
+    residual = method.residual(judge, point)
+    status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
+    return _result(
+        run.x, judge.F(point), problem.C, None, residual, status, ACCEPTED,
+        nit=run.nit, evaluations=_evaluations(problem.loss, before, problem.products),
+        elapsed=elapsed, method=method.name, rho=None, trace=run.trace,
+    )  # fmt: skip
+
+
+def judge_sparse(call: Call, rho: float | None, run: Run, name: str, rounded: Callable[[], Rounded], products: Products) -> Result:
+    """The result of a run on the k-sparse problem: its x made k-sparse by `rounded`, and judged."""
+    C, k = call.C, call.k
+    x, status, residual, itself, accepted = run.x, run.status, math.inf, False, ACCEPTED
+    try:
+        if status is Status.UNBOUNDED:
+            raise UnboundedError(status.message)
+        found = rounded()
+        x = like(embed(found.polished.z, found.support, int(x.shape[0])), call.loss.kind)
+        residual, itself = found.polished.residual, found.itself
+        products = _sum(products, found.polished.products)
+        accepted = STATIONARY if found.solved and epsilon(x) < 1e-10 else ACCEPTED
+    except UnboundedError:  # nothing to re-solve: φ has no minimum on the support
+        status, x = Status.UNBOUNDED, cut_to_sparse(C, x, k)
+    except KeyboardInterrupt:
+        status, x = Status.INTERRUPTED, cut_to_sparse(C, x, k)
+    if status is Status.SETTLED and residual <= STATIONARY:
+        status = Status.STATIONARY
+    return _result(
+        x, value_of(call.loss, x), C, k, residual, status, accepted,
+        nit=run.nit, evaluations=_evaluations(call.loss, call.before, products), elapsed=call.elapsed,
+        method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
+    )  # fmt: skip
+
+
+def judge_auto(call: Call, task: Task, progress: Progress, status: Status, kind: Array) -> Result:
+    """The result of a search over supports: its best candidate re-solved on the raw data, and judged."""
+    best = progress.best
+    assert best is not None
+    z, residual, products = best.x, math.inf, Products(forward=progress.products)
+    try:
+        polished = task.polish_candidate(best)
+        z, residual, products = polished.z, polished.residual, _sum(products, polished.products)
+    except (UnboundedError, InfeasibleError, KeyboardInterrupt) as error:
+        if status is not Status.UNBOUNDED:
+            status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
+    except OutOfTimeError:  # the candidate is as good as it is
+        status = Status.TIME_LIMIT if status.good else status
+    x = like(embed(z, best.support, task.n), kind)
+    fun = value_of(call.loss, x)
+    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(task, best.value, x):
+        status = Status.STATIONARY  # what was proved was proved of a value that x does not have
+    accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
+    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and not (residual <= accepted and call.C.contains(x)):
+        status = Status.STATIONARY  # proved of a point, but not of the one that polishing left
+    if status is Status.STATIONARY and residual > STATIONARY:
+        status = Status.SETTLED
+    return _result(
+        x, fun, call.C, task.k, residual, status, accepted,
+        nit=progress.iterations, evaluations=_evaluations(call.loss, call.before, products), elapsed=call.elapsed, method="auto", rho=None,
+        trace=_auto_trace(progress),
+        swaps=progress.swaps, proved=progress.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=progress.rows,
+    )  # fmt: skip
+
+
+def value_of(loss: Loss, x: Array) -> float:
+    """φ(x) from the raw data; of data in single precision summed in double, on x's support."""
+    support = indices_of(x != 0)
+    if not support.size or epsilon(x) < 1e-10:
+        return loss.value(x)
+    return loss.restrict(support).as_float64().value(to_float64(take(x, support)))
+
+
+def _owed(task: Task, value: float, x: Array) -> float:
+    """By how much φ(x) may exceed what was proved: as little as is claimed, or what rounding x to its own precision costs."""
+    if epsilon(x) < 1e-10:
+        return claimable(task, value)
+    return SINGLE * (abs(value) + (0.0 if task.model is None else abs(task.model.constant)))
+
+
+def best_of(results: list[Result], elapsed: float) -> Result:
+    """The best answer of several weights, with a row for each; a limit or a stop of the last one is that of all.
+
+    Successes come first, and among them those whose method ended k-sparse by itself, as the paper chooses the weight.
+    """
+    ends = [0.0, *(r.elapsed for r in results)]  # each knows the seconds since the call
+    outcomes = [
+        {
+            "rho": r.rho,
+            "fun": r.fun,
+            "nonzeros": int(r.support.size),
+            "k_sparse": r.outcomes[0]["k_sparse"],
+            "maxcv": r.maxcv,
+            "status": r.status,
+            "nit": r.nit,
+            "elapsed": end - begin,
+        }
+        for r, begin, end in zip(results, ends, ends[1:], strict=False)
+    ]
+    best, last = min(results, key=lambda r: (not r.success, not r.outcomes[0]["k_sparse"], r.fun)), results[-1].status
+    fields: dict[str, Any] = {**best.__dict__, "elapsed": elapsed, "outcomes": outcomes}
+    fields |= {name: sum(getattr(r, name) for r in results) for name in ("nfev", "njev")}
+    if last.early:
+        fields |= {"status": last, "message": last.message, "success": False}
+    return Result(**fields)
+
+
+def _result(
+    x: Array, fun: float, C: ConvexSet, k: int | None, residual: float, status: Status, accepted: float,
+    *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, **more: Any,
+) -> Result:  # fmt: skip
+    support = indices_of(x != 0)
+    feasible = C.contains(x) and (k is None or support.size <= k)
+    sound = math.isfinite(fun) and finite(x) and residual <= accepted
+    if status.good and not (math.isfinite(fun) and finite(x)):
+        status = Status.NUMERICAL_TROUBLE
+    return Result(
+        x=x,
+        fun=fun,
+        success=bool(status.good and feasible and sound),
+        status=status,
+        message=status.message,
+        nit=nit,
+        nfev=evaluations[0],
+        njev=evaluations[1],
+        maxcv=C.violation(x),
+        support=support,
+        k=k,
+        elapsed=elapsed,
+        method=method,
+        rho=rho,
+        residual=residual,
+        trace=trace,
+        **more,
+    )
+
+
+def _evaluations(loss: Loss, before: tuple[int, int], products: Products) -> tuple[int, int]:
+    """Evaluations of φ and ∇φ: the loss's own count, where it keeps one."""
+    after = loss.evaluations
+    return (products.values, products.gradients) if after is None else (after[0] - before[0], after[1] - before[1])
+
+
+def _sum(a: Products, b: Products) -> Products:
+    return Products(a.forward + b.forward, a.adjoint + b.adjoint, a.values + b.values, a.gradients + b.gradients)
+
+
+def _auto_trace(progress: Progress) -> Trace:
+    """One entry per start: the best value after it."""
+    values = np.minimum.accumulate([row["fun"] for row in progress.rows]) if progress.rows else np.zeros(0)
+    unknown = np.full(len(values), np.nan)
+    elapsed = np.array([row["elapsed"] for row in progress.rows])
+    return Trace(values, unknown, unknown, elapsed, np.zeros(len(values), dtype=np.int64))

@@ -1,0 +1,189 @@
+"""The two front doors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ksparse.base.arrays import Array, namespace
+from ksparse.base.checks import check_integer, check_vector
+from ksparse.base.deadline import until
+from ksparse.firstorder.continuation import continued
+from ksparse.firstorder.drive import Stopping, drive
+from ksparse.firstorder.methods import Method
+from ksparse.firstorder.problem import Problem
+from ksparse.firstorder.steps import StepRule
+from ksparse.losses import Loss
+from ksparse.penalties import NoPenalty, Penalty
+from ksparse.result import Result
+from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
+from ksparse.solve.auto import fitting_threads, make_plan, make_task, solve_auto
+from ksparse.solve.judge import judge_penalized
+from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_papers
+from ksparse.solve.request import Call
+
+
+def minimize_penalized(
+    loss: Loss,
+    penalty: Penalty,
+    *,
+    C: ConvexSet | None = None,
+    method: str | Method = "apdca",
+    step: str | StepRule = "backtracking",
+    continuation: bool = False,
+    x0: Any = None,
+    tol: float = 1e-5,
+    tol_residual: float = 0.0,
+    stop: str | None = None,
+    patience: int | None = None,
+    max_iter: int = 10_000,
+    max_time: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    verbose: int = 0,
+) -> Result:
+    """A stationary point of F = φ + g over C, by one of the paper's first-order methods.
+
+    loss, penalty, C : φ, the DC penalty g, and a set (default: the whole space).
+    method : "pdca", "apdca", "pdcae", "gist", "nmapg", or a method object with its own parameters.
+    step : "backtracking", "fixed" (1/L), or a step rule; pdcae always steps 1/L.
+    continuation : solve for larger λ first, each a fourth of the last, from one answer to the next: far fewer steps where λ is small. For
+        penalties with λ‖x‖₁ in them (all but TopK2). The trace is that of the last λ.
+    x0 : the start, moved into C; default 0, or 1/n in every entry where 0 is stationary for φ.
+    tol, stop : stop when F changes by less than tol relative to itself (stop="objective"), or x by less than
+        tol·max(1, ‖x‖) (stop="step"); default: the rule the paper uses with the method.
+    patience : how many such small changes in a row it takes; default 2 for pdca and gist, whose Barzilai–Borwein steps may
+        stand still once by accident, 1 for the others.
+    tol_residual : also stop at this relative stationarity residual; 0 for never.
+    max_iter, max_time, callback, verbose : limits (seconds), scipy-style callback, progress table.
+    """
+    started = time.perf_counter()
+    if not isinstance(penalty, Penalty):
+        raise TypeError(f"penalty must be a ksparse penalty, got {type(penalty).__name__}")
+    loss, C, start = _prepare(loss, C, x0)
+    chosen = resolve_method(method, step)
+    stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
+    problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
+    before = loss.evaluations or (0, 0)
+    _try_out(loss, problem.C, problem.n, start)
+    begin = _first_point(problem) if start is None else start
+    with until(np.inf if max_time is None else started + max_time):
+        if continuation:
+            run = continued(chosen, problem, begin, stopping, callback, verbose)
+        else:
+            run = drive(chosen, problem, begin, stopping, callback=callback, verbose=verbose)
+    return judge_penalized(problem, run, chosen, time.perf_counter() - started, before)
+
+
+def _first_point(problem: Problem) -> Array:
+    """0, or 1/n in every entry where 0 is not in C or already stationary for φ."""
+    zero = problem.zeros()
+    if problem.C.contains(zero) and bool(namespace(zero).any(problem.point(zero).gradient != 0)):
+        return zero
+    return zero + 1.0 / problem.n
+
+
+def minimize(
+    loss: Loss,
+    k: int,
+    C: ConvexSet | None = None,
+    *,
+    method: str | Method = "auto",
+    rho: str | float | Sequence[float] = "auto",
+    step: str | StepRule = "backtracking",
+    continuation: bool = False,
+    x0: Any = None,
+    forced_in: Any = (),
+    forced_out: Any = (),
+    min_nonzero: float = 0.0,
+    n_restarts: int | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+    tol: float = 1e-5,
+    max_iter: int = 10_000,
+    max_time: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    verbose: int = 0,
+) -> Result:
+    """The best k-sparse point of C that we can find: min φ(x) s.t. ‖x‖₀ ≤ k, x ∈ C.
+
+    loss, k, C : φ, the number of nonzeros allowed, and a set (default: the whole space).
+    method : "auto", our best: starts of several kinds, each improved by exchanging variables until none helps. Or one of the
+        paper's methods: "apdca", "pdca", "pdcae", "gist", "nmapg" on φ + ρ(‖x‖² − |||x|||²_{k,2}), rounded and re-solved on the
+        support; "iht" on the constraint itself; "l1pdca", "l1dca" on φ + ρ(‖x‖₁ − |||x|||_{k,1}) and "mipdca" on relaxed indicators,
+        taken as they are where k-sparse (the last two need ksparse[baselines]); or a method object.
+    rho : for the paper's methods the penalty weight, a sequence of weights, or "auto" for the paper's grid 10⁻⁴…10⁴; of several the
+        best answer is returned. For method="auto" the weights of its penalised starts; "auto" takes them from the data.
+    continuation : for the paper's methods: start each weight where the one before ended, instead of at x0.
+    x0 : a start. "auto" always searches from its support too, so the answer is never worse than a feasible k-sparse x0. The paper's
+        methods start there, moved into C; default 1/n in every entry.
+    forced_in, forced_out, min_nonzero : for "auto": variables that keep a seat or get none, and the least size of a nonzero.
+    n_restarts, n_jobs, random_state : for "auto": perturbed restarts after the starts, threads to run them in, their seed. The same seed
+        gives the same answer, whatever n_jobs; None is a seed like any other.
+    step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
+    """
+    call = make_call(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
+    # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
+    with until(call.deadline), fitting_threads(call.loss), np.errstate(over="ignore", invalid="ignore"):
+        if isinstance(method, str) and method == "auto":
+            resolve_rule(step)  # not used, but not wrong either
+            task = make_task(call, forced_in, forced_out, min_nonzero)
+            return solve_auto(call, task, make_plan(n_restarts, n_jobs, random_state, rho))
+        _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
+        return solve_papers(call, resolve_method(method, step), rho, continuation)
+
+
+def make_call(
+    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Any = None, verbose: int = 0, name: str = "k"
+) -> Call:
+    """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros."""
+    started = time.perf_counter()
+    loss, C, start = _prepare(loss, C, x0)
+    n = _length(loss, C, start)
+    k = check_integer(k, name, 1, n)
+    C = C.for_length(n)
+    with until(np.inf if stopping.max_time is None else started + stopping.max_time):
+        require_sparse_member(C, n, k)
+    before, interrupted = loss.evaluations or (0, 0), False
+    try:
+        _try_out(loss, C, n, start)
+    except KeyboardInterrupt:  # of the user's own functions, which may take their time
+        interrupted = True
+    return Call(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before)
+
+
+def _try_out(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:
+    """Let the pieces that are functions of the user's show once that they are what they say, at a point of C."""
+    problem = Problem(loss, NoPenalty(), C, n)
+    C.try_out(problem.zeros())
+    loss.try_out(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
+
+
+def _refuse_for_papers_methods(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None and (np.size(value) > 0 if np.ndim(value) else value != 0):
+            raise ValueError(f"{name} needs method='auto'; the paper's methods do not know it")
+
+
+def _prepare(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
+    """The pieces checked, and x0 as a vector of the loss's kind."""
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss must be a ksparse loss, got {type(loss).__name__}")
+    C = WholeSpace() if C is None else C
+    if not isinstance(C, ConvexSet):
+        raise TypeError(f"C must be a ksparse set, got {type(C).__name__}")
+    n = loss.n or C.n
+    if x0 is None:
+        return loss if n is None else loss.for_vectors_like(np.zeros(n)), C, None
+    start = check_vector(x0, "x0", n, kind=loss.given_kind) + 0.0  # a copy: the answer never shares memory with x0
+    return loss.for_vectors_like(start), C, start
+
+
+def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:
+    n = loss.n or C.n or (None if start is None else start.shape[0])
+    if n is None:
+        raise ValueError("the number of variables is not known: give x0, or n to the loss")
+    require_length(C, int(n))
+    return int(n)

@@ -1,0 +1,265 @@
+"""All k along one path: each k starts from its neighbours, shrunk from the one above and grown from the one below."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.base.checks import check_integer
+from ksparse.base.deadline import OutOfTimeError, until
+from ksparse.base.report import Lines, logger
+from ksparse.base.threads import one_thread
+from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.firstorder.drive import Stopping
+from ksparse.firstorder.problem import Problem
+from ksparse.losses import Loss
+from ksparse.penalties import NoPenalty
+from ksparse.result import Result, Status
+from ksparse.search.exchange import descend_alone
+from ksparse.search.oscillate import shrunk
+from ksparse.search.progress import Progress
+from ksparse.search.search import settle
+from ksparse.search.task import Candidate, Task
+from ksparse.sets import ConvexSet
+from ksparse.solve.auto import Plan, conclude, fitting_threads, local_search, make_plan, make_task, search_supports, some_point, try_all
+from ksparse.solve.judge import judge_auto
+from ksparse.solve.minimize import make_call
+from ksparse.solve.request import Call
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROUNDS = 3  # down and up at most
+
+
+@dataclass(frozen=True)
+class KPath:
+    """The answers for every k asked for, ascending; the objective never rises with k."""
+
+    results: list[Result]
+
+    @property
+    def ks(self) -> Vector:
+        """The numbers of nonzeros allowed."""
+        return np.array([result.k for result in self.results])
+
+    @property
+    def objective(self) -> Vector:
+        """φ at each answer."""
+        return np.array([result.fun for result in self.results])
+
+    @property
+    def x(self) -> Vector:
+        """The answers, one per row."""
+        return np.array([np.asarray(result.x) for result in self.results])
+
+    @property
+    def supports(self) -> list[Vector]:
+        """The nonzeros of each answer."""
+        return [result.support for result in self.results]
+
+    @property
+    def entered(self) -> list[Vector]:
+        """The variables that are in an answer and were not in the one before."""
+        return [np.setdiff1d(now, before) for before, now in self._pairs()]
+
+    @property
+    def left(self) -> list[Vector]:
+        """The variables that were in the answer before and are not in this one."""
+        return [np.setdiff1d(before, now) for before, now in self._pairs()]
+
+    def _pairs(self) -> list[tuple[Vector, Vector]]:
+        supports = self.supports
+        return list(zip([np.zeros(0, dtype=np.intp), *supports], supports, strict=False))
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, k: int) -> Result:
+        """The answer for at most k nonzeros."""
+        for result in self.results:
+            if result.k == k:
+                return result
+        raise KeyError(f"k = {k} is not on the path, which has {', '.join(map(str, self.ks))}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per k."""
+        import pandas as pd
+
+        columns = {"k": self.ks, "objective": self.objective, "nonzeros": [s.size for s in self.supports]}
+        columns |= {"status": [r.status.name for r in self.results], "entered": self.entered, "left": self.left}
+        return pd.DataFrame(columns)
+
+
+def k_path(
+    loss: Loss,
+    ks: Iterable[int],
+    C: ConvexSet | None = None,
+    *,
+    x0: Any = None,
+    forced_in: Any = (),
+    forced_out: Any = (),
+    min_nonzero: float = 0.0,
+    n_restarts: int | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.Generator | None = None,
+    tol: float = 1e-5,
+    max_iter: int = 10_000,
+    max_time: float | None = None,
+    verbose: int = 0,
+) -> KPath:
+    """The best point of C with at most k nonzeros, for every k of `ks`.
+
+    The largest k, and a few below, each half of the last, are solved as `minimize` does. Then every k is searched from the answer above,
+    less its least useful members, and from the answer below, which has seats to fill. An answer below is also one for k, so the objective
+    never rises with k. The other arguments are those of `minimize`; max_time is for the whole path.
+    """
+    sizes = _sizes(ks)
+    stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
+    call = make_call(loss, sizes[0], C, x0, stopping, name="ks")  # which asks whether C has a point for the least k
+    top = replace(call, k=check_integer(sizes[-1], "ks", 1, call.n))
+    task = make_task(call, forced_in, forced_out, min_nonzero)
+    walk = _Walk(top, task, sizes, make_plan(n_restarts, n_jobs, random_state, "auto"))
+    with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
+        walk.go()
+        results = walk.judged()
+        if verbose:
+            for result in results:
+                logger.info("%s", f"k = {result.k:>5} {result.fun:>16.9e} {result.message}")
+    return KPath(results)
+
+
+def _landmarks(sizes: list[int]) -> list[int]:
+    """The largest k, the largest that is at most half of it, and so on."""
+    found = [sizes[-1]]
+    while found[-1] > sizes[0]:
+        found.append(max((k for k in sizes if 2 * k <= found[-1]), default=sizes[0]))
+    return found
+
+
+def _sizes(ks: Iterable[int]) -> list[int]:
+    if not isinstance(ks, Iterable) or isinstance(ks, str):
+        raise TypeError(f"ks must hold the numbers of nonzeros to solve for, such as range(1, 11), got {ks!r}")
+    sizes = sorted({check_integer(k, "ks", 1) for k in ks})
+    if not sizes:
+        raise ValueError("ks must hold at least one k, got none")
+    return sizes
+
+
+class _Walk:
+    """The path while it is made: the best candidate for every k, all with one memory of supports."""
+
+    def __init__(self, call: Call, task: Task, sizes: list[int], plan: Plan) -> None:
+        self.call, self.sizes, self.plan = call, sizes, plan
+        self.tasks = {k: task.with_k(k) for k in sizes}
+        self.progress = {k: Progress() for k in sizes}
+        self.spent = dict.fromkeys(sizes, 0.0)
+        self.begun: dict[tuple[int, str], Candidate] = {}  # whose answer each k was last searched from
+        self.status = dict.fromkeys(sizes, Status.STATIONARY)
+        self.kind = Problem(call.loss, NoPenalty(), call.C, call.n).zeros()
+
+    def go(self) -> None:
+        """Some k as `minimize` does them; then down by shrinking and up by growing, while that helps."""
+        try:
+            for k in _landmarks(self.sizes):
+                self._full(k)
+            for _ in range(ROUNDS):
+                before = self._values()
+                for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
+                    self._down(k, above)
+                for below, k in pairwise(self.sizes):
+                    self._search(k, "grown", below, self._best)
+                if self._values() == before:
+                    break
+            self._prove()
+        except KeyboardInterrupt:
+            self.status = dict.fromkeys(self.sizes, Status.INTERRUPTED)
+        except OutOfTimeError:
+            self.status = dict.fromkeys(self.sizes, Status.TIME_LIMIT)
+        for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):  # where a limit or an interrupt left a gap
+            if self.progress[k].best is None:
+                best = self.progress[above].best
+                self.progress[k].best = None if best is None else some_point(self.tasks[k], best.full(self.call.n))
+
+    def _prove(self) -> None:
+        """Where the walk only descended, a look at all exchanges of each answer."""
+        for k in self.sizes:
+            task, progress = self.tasks[k], self.progress[k]
+            if progress.best is None or progress.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
+                continue
+            self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
+            if task.certifying and not task.expired:
+                began = time.perf_counter()
+                try:
+                    progress.take("all exchanges", settle(task, progress.best), self.call.elapsed)
+                except UnboundedError:
+                    self.status[k] = Status.UNBOUNDED
+                self.spent[k] += time.perf_counter() - began
+
+    def _best(self, k: int) -> Candidate | None:
+        return self.progress[k].best
+
+    def _values(self) -> list[float]:
+        return [np.inf if progress.best is None else progress.best.value for progress in self.progress.values()]
+
+    def _full(self, k: int) -> None:
+        """One k with all its starts."""
+        began = time.perf_counter()
+        call = replace(self.call, k=k)
+        self.progress[k] = Progress()
+        self.status[k] = search_supports(call, self.tasks[k], self.plan, self.kind, self.progress[k], lambda progress: None)
+        self.spent[k] += time.perf_counter() - began
+        if self.status[k] is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    def _down(self, k: int, above: int) -> None:
+        """One k from the one above; where nothing of that fits, with all starts."""
+        self._search(k, "shrunk", above, lambda above: shrunk(self._best(above), self.tasks[k]))
+        if self.progress[k].best is None:
+            self._full(k)
+
+    def _search(self, k: int, name: str, neighbour: int, start: Callable[[int], Candidate | None]) -> None:
+        """A local search for one k from its neighbour's answer, unless it has begun there before."""
+        began, task, progress, best = time.perf_counter(), self.tasks[k], self.progress[k], self._best(neighbour)
+        if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED) or (best is not None and self.begun.get((k, name)) is best):
+            return
+        if best is not None:
+            self.begun[k, name] = best
+        try:
+            if progress.best is None and try_all(task, progress, began):
+                self.status[k] = Status.OPTIMAL if progress.proved else Status.STATIONARY
+            else:
+                candidate = start(neighbour)
+                if candidate is not None:
+                    improve = descend_alone if task.exchangeable else local_search
+                    with one_thread():
+                        progress.take(name, improve(task, candidate), self.call.elapsed)
+        except UnboundedError:
+            self.status[k] = Status.UNBOUNDED
+        self.spent[k] += time.perf_counter() - began
+
+    def judged(self) -> list[Result]:
+        """Every answer re-solved on the raw data; one that came out above its neighbour below by a rounding takes its place."""
+        results: list[Result] = []
+        below: Candidate | None = None
+        for k in self.sizes:
+            task, progress = self.tasks[k], self.progress[k]
+            if progress.best is None:
+                raise InfeasibleError(f"no point of C = {self.call.C} with at most k = {k} nonzeros was found that meets every constraint")
+            began = time.perf_counter()
+            status = conclude(task, progress, self.status[k])
+            call = replace(self.call, k=k, started=began - self.spent[k])
+            result = judge_auto(call, task, progress, status, self.kind)
+            if results and result.fun > results[-1].fun:  # what was proved of this support's neighbours is not of the other's
+                kept = Status.STATIONARY if status is Status.SWAP_OPTIMAL else status
+                result = judge_auto(call, task, replace(progress, best=below, proved=status is Status.OPTIMAL), kept, self.kind)
+            else:
+                below = progress.best
+            results.append(result)
+        return results

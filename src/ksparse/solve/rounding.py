@@ -1,0 +1,68 @@
+"""Rounding (paper, Sec. 6.2): keep the k largest entries, re-solve the k-variable problem over C, the rest fixed to 0."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ksparse.base.arrays import Array, Vector, embed, namespace, take, to_float64
+from ksparse.errors import InfeasibleError
+from ksparse.losses import Loss
+from ksparse.search.polish import Polished, polish, restricted_problem
+from ksparse.sets import ConvexSet
+
+DUST = 1e-5  # relative to the largest entry
+
+
+def cut_to_sparse(C: ConvexSet, x: Array, k: int) -> Array:
+    """A k-sparse point of C near x: the k largest entries, projected onto C on their support."""
+    support = C.seats(namespace(x).abs(x), k)
+    return embed(C.restrict(support).like(x).project(take(x, support)), support, int(x.shape[0]))
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A k-sparse point of C, by its support."""
+
+    support: Vector
+    polished: Polished
+    itself: bool = True  # whether the method's own answer counts as k-sparse, in the choice of the weight
+    solved: bool = True  # whether φ was minimised anew on the support
+
+
+def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float = math.inf) -> Rounded:
+    """The support that a nearly k-sparse x is rounded to, and the best point on it.
+
+    The support is the k largest entries, except where C has no point on them: bounds that exclude 0 and budgets come first.
+    """
+    support = C.seats(namespace(x).abs(x), k)
+    return Rounded(support, polish(loss, C, support, to_float64(take(x, support)), deadline))
+
+
+def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float = math.inf) -> Rounded:
+    """x as it is, its dust swept, where at most k entries are more than dust; else rounded like any other.
+
+    The methods with an exact penalty end at k-sparse points, but an interior-point solver leaves 1e-7 where 0 is meant.
+    """
+    size = np.abs(to_float64(x))
+    support = np.flatnonzero(size > DUST * size.max(initial=0.0))
+    if support.size and support.size <= k:
+        try:
+            problem = restricted_problem(loss, C, support)
+        except InfeasibleError:
+            return _rounded(loss, C, x, k, deadline)
+        point = problem.point(problem.C.project(to_float64(x)[support]))
+        return Rounded(support, Polished(point.x, problem.F(point), problem.residual(point), problem.products), itself=True, solved=False)
+    return _rounded(loss, C, x, k, deadline)
+
+
+def _rounded(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float) -> Rounded:
+    """x rounded; or 0, where C has it and all of x is dust beside what the re-solve finds: a support of noise is no answer."""
+    found = replace(round_to_sparse(loss, C, x, k, deadline), itself=False)
+    largest, zero = float(np.abs(to_float64(x)).max(initial=0.0)), 0.0 * x
+    if largest > DUST * np.abs(found.polished.z).max(initial=0.0) or not C.contains(zero):
+        return found
+    at_zero = Polished(np.zeros(0), loss.value(zero), 0.0, found.polished.products)
+    return Rounded(np.zeros(0, dtype=np.intp), at_zero, itself=False, solved=False)

@@ -1,1 +1,0 @@
-"""What happens on and around a support: rounding to it, polishing on it."""

@@ -1,0 +1,183 @@
+"""Portfolios obey, with groups, trading costs and an index to track."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+import ksparse as ks
+from conftest import data_file
+from ksparse.estimators import (
+    SparsePortfolio,
+)
+from ksparse.models.portfolio import portfolio
+from ksparse.models.trading import exact
+
+
+@pytest.fixture
+def returns(rng):
+    return rng.standard_normal((250, 12)) * rng.uniform(0.005, 0.02, 12) + rng.uniform(-0.0005, 0.0015, 12)
+
+
+def test_a_portfolio_is_the_library_beneath(returns):
+    model = SparsePortfolio(4, risk_aversion=5.0, max_weight=0.5, min_weight=0.1).fit(returns)
+    twin = ks.minimize(ks.MeanVariance.from_returns(returns, 5.0), 4, ks.BudgetBox(1, 0, 0.5), min_nonzero=0.1)
+    np.testing.assert_allclose(model.weights_, twin.x, atol=1e-9)
+    assert model.weights_[model.weights_ != 0].min() >= 0.1
+    np.testing.assert_allclose(model.predict(returns), returns @ model.weights_)
+    assert model.mean_return_ == pytest.approx(model.predict(returns).mean())
+    assert model.variance_ == pytest.approx(model.predict(returns).var(ddof=1))
+    assert model.score(returns) == pytest.approx(model.mean_return_ / np.sqrt(model.variance_))
+
+
+def test_group_caps_hold(returns):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    names = [f"A{i}" for i in range(12)]
+    table = pd.DataFrame(returns, columns=names)
+    free = SparsePortfolio(5).fit(table).weights_
+    top = names[int(np.argmax(free))]
+    groups = {"hot": [top, "A0"], "rest": [name for name in names if name not in (top, "A0")]}
+    capped = SparsePortfolio(5, groups=groups, group_caps={"hot": 0.1}).fit(table)
+    assert capped.weights_[[names.index(name) for name in groups["hot"]]].sum() <= 0.1 + 1e-12
+    labels = ["a"] * 6 + ["b"] * 6
+    both = SparsePortfolio(5, groups=labels, group_caps=0.5).fit(returns).weights_
+    assert both[:6].sum() == pytest.approx(0.5, abs=1e-9)
+    with pytest.raises(ValueError, match="group_caps names 'cold', which is not among the groups"):
+        SparsePortfolio(groups=groups, group_caps={"cold": 0.5}).fit(table)
+    with pytest.raises(ValueError, match="groups and group_caps need each other"):
+        SparsePortfolio(groups=labels).fit(returns)
+
+
+def _traded_on(S, V, r, cost, held, low):
+    """The least value on a support: x = held + buy − sell, by sequential quadratic programming."""
+    x = lambda z: held[S] + z[:3] - z[3:]  # noqa: E731
+    outside = cost * np.abs(np.delete(held, S)).sum()
+    found = minimize(
+        lambda z: 1e4 * (10 * x(z) @ V[np.ix_(S, S)] @ x(z) - r[S] @ x(z) + cost * z.sum() + outside),
+        np.full(6, 0.1), bounds=[(0, 2)] * 6, method="SLSQP", options={"maxiter": 500, "ftol": 1e-14},
+        constraints=[
+            {"type": "eq", "fun": lambda z: x(z).sum() - 1},
+            {"type": "ineq", "fun": lambda z: x(z) - low},
+            {"type": "ineq", "fun": lambda z: 0.8 - x(z)},
+        ],
+    )  # fmt: skip
+    return found.fun / 1e4 if found.success else np.inf
+
+
+@pytest.mark.parametrize("long_only", [True, False])
+def test_trading_costs_against_enumeration(returns, long_only):
+    """αxᵀVx − rᵀx + c Σ|x − held| on every support of three of six assets, by a long subgradient-free search."""
+    X = returns[:, :6]
+    held = np.array([0.5, 0.5, 0, 0, 0, 0])
+    V, r, cost = np.cov(X.T), X.mean(axis=0), 2e-4
+    model = SparsePortfolio(3, risk_aversion=10.0, long_only=long_only, max_weight=0.8, previous_weights=held, turnover_cost=cost).fit(X)
+
+    def value(x):
+        return 10 * x @ V @ x - r @ x + cost * np.abs(x - held).sum()
+
+    best = min(_traded_on(list(support), V, r, cost, held, 0.0 if long_only else -0.8) for support in combinations(range(6), 3))
+    assert value(model.weights_) <= best + 1e-8
+    assert model.result_.fun == pytest.approx(value(model.weights_), abs=1e-12)
+    assert model.weights_.sum() == pytest.approx(1, abs=1e-12)
+    assert model.turnover_ == pytest.approx(np.abs(model.weights_ - held).sum())
+    dear = SparsePortfolio(3, previous_weights=held, turnover_cost=1.0).fit(X)
+    np.testing.assert_allclose(dear.weights_, held, atol=1e-12)  # too dear to trade at all
+
+
+def test_trading_costs_on_many_small_problems():
+    """Every support of k assets valued exactly, with caps, floors and short positions."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n, k, long_only = 5, 1 + seed % 3, bool(seed % 2)
+        X = 0.01 * rng.standard_normal((60, n))
+        held = (rng.dirichlet(np.ones(n)).round(2) * (rng.random(n) < 0.7)).round(2)
+        options = {"long_only": long_only, "max_weight": None if long_only else 1.0, "previous_weights": held, "turnover_cost": 5e-3}
+        model = SparsePortfolio(k, **options).fit(X)
+        V, r = np.cov(X.T), X.mean(axis=0)
+        wanted = portfolio(V, r, long_only=long_only, max_weight=options["max_weight"], held=held, cost=5e-3)
+        values = [exact(wanted, np.array(support), 0.0) for support in combinations(range(n), k)]
+        best = min(wanted.value(x) for x in values if x is not None)
+        assert wanted.value(model.weights_) <= best + 1e-12
+        assert model.result_.status is ks.Status.OPTIMAL
+    many = 0.01 * np.random.default_rng(0).standard_normal((100, 40)) + 0.0005
+    capped = SparsePortfolio(
+        5, groups=[i % 4 for i in range(40)], group_caps=0.5, previous_weights=np.full(40, 0.025), turnover_cost=1e-3, min_weight=0.05
+    ).fit(many)
+    assert capped.result_.status is ks.Status.STATIONARY  # found, not proved
+    assert max(capped.weights_[np.arange(40) % 4 == g].sum() for g in range(4)) <= 0.5 + 1e-12
+    assert capped.weights_[capped.weights_ != 0].min() >= 0.05
+
+
+def test_weights_and_groups_by_name_are_aligned_by_name(returns):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    names = [f"A{i}" for i in range(12)]
+    table = pd.DataFrame(returns, columns=names)
+    before = pd.Series([0.5, 0.3, 0.2], index=["A7", "A3", "A0"])
+    model = SparsePortfolio(3, previous_weights=before, turnover_cost=1.0).fit(table)
+    assert {name: weight for name, weight in zip(names, model.weights_, strict=True) if weight} == pytest.approx(before.to_dict())
+    labels = pd.Series(["x"] * 6 + ["y"] * 6, index=names[::-1])
+    capped = SparsePortfolio(4, groups=labels, group_caps={"x": 0.1}).fit(table)
+    assert capped.weights_[6:].sum() <= 0.1 + 1e-12  # the last six names carry x
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"turnover_cost": 0.1}, ValueError, "turnover_cost needs previous_weights"),
+        ({"max_weight": 0.4, "min_weight": 0.5}, ks.InfeasibleError, "min_weight 0.5 is above max_weight 0.4"),
+        ({"max_weight": 0.9, "min_weight": 0.7, "k": 3}, ks.InfeasibleError, "each at least 0.7 in size"),
+        ({"groups": ["a"] * 12, "group_caps": 0.5}, ks.InfeasibleError, "no weights meet the budget, the bounds, the target return"),
+        ({"groups": ["a"] * 12, "group_caps": [0.5]}, TypeError, "group_caps must be one number or a mapping"),
+        ({"previous_weights": [0.5, 0.5]}, ValueError, "previous_weights must hold one finite weight per asset, 12"),
+    ],
+)
+def test_portfolios_that_cannot_be_are_named(returns, options, error, words):
+    with pytest.raises(error, match=words):
+        SparsePortfolio(**options).fit(returns)
+
+
+def test_riskless_assets_without_bounds_are_no_portfolio(returns):
+    returns = returns.copy()
+    returns[:, 0], returns[:, 1] = 1e-4, 2e-4
+    with pytest.raises(ValueError, match="some portfolio has no risk and as much return as one likes"):
+        SparsePortfolio(3, long_only=False).fit(returns)
+
+
+def test_an_index_is_tracked():
+    data = np.load(data_file("orlib_indtrack1_hangseng_n31.npz"))
+    prices, index = data["prices"].astype(float), data["index"].astype(float)
+    X, y = prices[1:] / prices[:-1] - 1, index[1:] / index[:-1] - 1
+    model = SparsePortfolio(8, max_weight=0.4).fit(X, y)
+    assert np.count_nonzero(model.weights_) <= 8
+    assert model.weights_.sum() == pytest.approx(1, abs=1e-12)
+    distance = np.sqrt(np.mean((X @ model.weights_ - y) ** 2))
+    assert model.score(X, y) == pytest.approx(-distance)
+    assert distance < 0.5 * np.std(y)
+    with pytest.raises(ValueError, match="target_return has no meaning when an index is tracked"):
+        SparsePortfolio(target_return=0.1).fit(X, y)
+
+
+def test_a_set_of_ones_own(returns):
+    C = ks.Polyhedron(np.vstack([np.r_[np.ones(3), np.zeros(9)]]), [0.25], np.ones((1, 12)), [1.0], lower=0.0)
+    model = SparsePortfolio(4, C=C).fit(returns)
+    assert model.weights_[:3].sum() <= 0.25 + 1e-12
+    with pytest.raises(ValueError, match="max_weight cannot be combined with C"):
+        SparsePortfolio(4, C=C, max_weight=0.3).fit(returns)
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(2, 15), k=st.integers(1, 8), most=st.sampled_from([None, 0.5, 0.9]))
+def test_portfolios_obey_exactly(seed, n, k, most):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, n)) * 0.02 + rng.uniform(-0.001, 0.002, n)
+    if most is not None and min(k, n) * most < 1:
+        with pytest.raises(ks.InfeasibleError):
+            SparsePortfolio(k, max_weight=most).fit(X)
+        return
+    w = SparsePortfolio(k, max_weight=most).fit(X).weights_
+    assert abs(w.sum() - 1) <= 1e-12
+    assert np.count_nonzero(w) <= k
+    assert w.min() >= 0
+    assert w.max() <= (most or 1.0 + 1e-12)

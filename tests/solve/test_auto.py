@@ -1,0 +1,154 @@
+"""method="auto": the global optimum where it can be known, and the published figures on real data."""
+
+import numpy as np
+import pytest
+
+import catalogue
+import ksparse as ks
+from conftest import data_file
+from enumeration import enumerated
+from ksparse import Status
+from ksparse.datasets import pit_props, table5
+from ksparse.search import starts
+
+PIT_PROPS = [1.0000, 1.9540, 2.4753, 2.9375, 3.4062, 3.7710, 3.9962, 4.0686, 4.1386, 4.1726, 4.2083, 4.2182, 4.2186]
+
+
+@pytest.mark.parametrize("enumerate_small", [True, False])
+def test_pit_props_for_every_k(enumerate_small, monkeypatch):
+    if not enumerate_small:  # the search must find them too
+        monkeypatch.setattr(starts, "ENUMERABLE", {"cheap": 0, "dear": 0})
+    R, _ = pit_props()
+    for k in range(1, 14):
+        result = ks.minimize(ks.PrincipalComponent(R), k, ks.L2Ball())
+        assert result.fun == pytest.approx(-PIT_PROPS[k - 1], abs=6e-5)  # the table has four digits
+        assert result.support.size <= k
+        if enumerate_small:
+            assert result.status is Status.OPTIMAL
+
+
+def test_pit_props_match_the_enumerated_optima_to_six_digits():
+    data = np.load(data_file("pitprops_jeffers1967.npz"))
+    for k, best in enumerate(data["opt_eig"], start=1):
+        assert ks.minimize(ks.PrincipalComponent(data["R"]), k, ks.L2Ball()).fun == pytest.approx(-best, abs=1e-6)
+
+
+LOSSES = [
+    "LeastSquares",
+    "LeastSquares weighted",
+    "Quadratic",
+    "MeanVariance",
+    "Logistic",
+    "Huber",
+    "Poisson",
+    "PrincipalComponent",
+    "Custom",
+]
+PAIRS = [
+    (loss, C)
+    for loss in LOSSES
+    for C in catalogue.SETS
+    if not (loss == "PrincipalComponent" and C not in ("L2Ball", "Box", "Simplex", "BudgetBox", "L1Ball"))
+]
+
+
+@pytest.mark.slow
+def test_the_search_finds_the_global_optimum_of_small_problems(monkeypatch):
+    """200 random problems over every pair that makes sense, without the short cut of trying every support."""
+    monkeypatch.setattr(starts, "ENUMERABLE", {"cheap": 0, "dear": 0})
+    hits = total = 0
+    misses = []
+    for case in range(200):
+        loss_name, set_name = PAIRS[case % len(PAIRS)]
+        rng = np.random.default_rng(case)
+        n, k = catalogue.N, int(rng.integers(1, 4))
+        loss = {**catalogue.LOSSES, **catalogue.FREE_LOSSES}[loss_name](rng, lambda A: A)
+        C = catalogue.SETS[set_name](n)
+        if not C.has_sparse_member(n, k):
+            continue
+        best = enumerated(loss, C, n, k)
+        if best == np.inf:
+            continue
+        result = ks.minimize(loss, k, C)
+        total += 1
+        assert result.support.size <= k
+        assert C.violation(result.x) <= 1e-9
+        assert result.fun == loss.value(result.x)
+        hit = result.fun <= best + 1e-6 * max(1.0, abs(best))
+        hits += hit
+        if not hit:
+            misses.append((case, loss_name, set_name, k, result.fun, best))
+    assert total >= 180
+    assert hits >= 0.95 * total, misses
+
+
+@pytest.mark.parametrize("set_name", ["WholeSpace", "Nonnegative some", "Simplex", "Hyperplane", "Box", "L2Ball", "BudgetBox"])
+def test_larger_problems_against_enumeration(set_name, monkeypatch):
+    monkeypatch.setattr(starts, "ENUMERABLE", {"cheap": 0, "dear": 0})
+    hits = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((16, 12)) @ (np.eye(12) + 0.7)
+        loss = ks.LeastSquares(A, rng.standard_normal(16))
+        C = catalogue.SETS[set_name](12)
+        hits += ks.minimize(loss, 4, C).fun <= enumerated(loss, C, 12, 4) + 1e-9
+    assert hits == 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("set_name", ["WholeSpace", "Nonnegative", "Hyperplane", "L2Ball"])
+def test_never_worse_than_the_papers_methods(set_name, seed):
+    rng = np.random.default_rng(seed)
+    loss = ks.LeastSquares(rng.standard_normal((30, 60)), rng.standard_normal(30))
+    C = catalogue.SETS[set_name](60)
+    auto = ks.minimize(loss, 6, C).fun
+    methods = ["pdca", "apdca", "iht"] + (["gist", "nmapg", "l1pdca"] if set_name == "WholeSpace" else [])
+    for method in methods:
+        assert auto <= ks.minimize(loss, 6, C, method=method).fun + 1e-12
+
+
+@pytest.mark.parametrize(("i", "most"), [(1, 0.1611), (2, 0.1766), (3, 0.1646), (5, 0.1660)])
+def test_table_5(i, most):
+    data = table5(i, seed=0)
+    result = ks.minimize(ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative))
+    x = result.x
+    assert result.fun <= most
+    assert 0.5 * np.sum((data.A @ x - data.b) ** 2) == pytest.approx(result.fun)
+    assert np.count_nonzero(x) <= data.k
+    assert (x[data.nonnegative] >= 0).all()
+    assert result.status is Status.SWAP_OPTIMAL
+
+
+def test_colon():
+    X = np.load(data_file("colon_alon1999.npz"))["X"]
+    result = ks.minimize(ks.PrincipalComponent.from_data(X), 100, ks.L2Ball())
+    assert result.fun <= -84.46
+    assert result.support.size <= 100
+    x = result.x
+    assert -x @ np.corrcoef(X.T) @ x == pytest.approx(result.fun)
+    assert np.linalg.norm(x) <= 1 + 1e-12
+
+
+def test_tokyo():
+    returns = np.load(data_file("tokyo_daily_returns_2148x1338.npz"))["returns"].astype(float)
+    loss = ks.MeanVariance(np.cov(returns.T), returns.mean(axis=0), 10)
+    assert ks.minimize(loss, 10, ks.Hyperplane()).fun <= -4.56e-4
+    result = ks.minimize(loss, 10, ks.Hyperplane(), n_restarts=16)
+    assert result.fun <= -4.739e-4
+    assert abs(result.x.sum() - 1) <= 1e-14
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("K", [5, 10])
+def test_published_cardinality_constrained_portfolios(K):
+    data = np.load(data_file("orlib_port1_n31.npz"))
+    mu, V = data["mu"], data["corr"] * np.outer(data["sd"], data["sd"])
+    for i in np.linspace(0, 499, 50).astype(int):
+        target = data["cc_rho"][i]
+        C = ks.Polyhedron(None, None, np.vstack([np.ones(31), mu]), [1.0, target], lower=0.0)
+        x = ks.minimize(ks.Quadratic(2 * V), K, C, min_nonzero=0.01).x
+        assert x @ V @ x <= data[f"cc_K{K}_var"][i] * 1.0005
+        assert abs(x.sum() - 1) <= 1e-9
+        assert abs(mu @ x - target) <= 1e-9
+        assert np.count_nonzero(x) <= K
+        assert x[x != 0].min() >= 0.01 - 1e-12

@@ -1,0 +1,244 @@
+"""What makes runs fast must not change their answers: one pass for two products, continuation, restarts, threads."""
+
+import multiprocessing
+import sys
+import threading
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import ksparse as ks
+from ksparse.base.checks import check_array
+from ksparse.base.threads import all_threads, available_threads, in_threads, one_thread
+from ksparse.datasets import table2
+from ksparse.errors import MissingPieceError
+from ksparse.linalg import one_pass
+from ksparse.solve import auto
+
+# --- one pass over A ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def one_pass_everywhere(monkeypatch):
+    pytest.importorskip("numba", reason="numba is not installed")
+    monkeypatch.setattr(one_pass, "LARGE", 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (17, 5), (64, 200)])
+def test_both_products_of_one_pass_are_the_two_products(one_pass_everywhere, rng, shape, dtype):
+    A, x, w = (rng.standard_normal(size).astype(dtype) for size in (shape, shape[1], shape[0]))
+    for weight in (None, np.abs(w)):
+        y = A @ x
+        g = A.T @ (y if weight is None else weight * y)
+        found = one_pass.both_products(A, weight, x)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, np.concatenate([y, g]), rtol=0, atol=200 * np.finfo(dtype).eps * max(1, np.abs(g).max()))
+
+
+@pytest.mark.parametrize("method", ["pdca", "apdca", "pdcae", "gist", "nmapg"])
+@pytest.mark.parametrize("step", ["fixed", "backtracking"])
+def test_a_run_in_one_pass_is_the_run_in_two(one_pass_everywhere, rng, monkeypatch, method, step):
+    A, b, w = rng.standard_normal((40, 60)), rng.standard_normal(40), rng.uniform(0.5, 2, 40)
+    options = {"method": method, "step": step, "max_iter": 25, "tol": 0.0}
+    for extra in ({}, {"sample_weight": w, "ridge": 0.1}):
+        fast = ks.LeastSquares(A, b, **extra)
+        assert fast.one_pass
+        fused = ks.minimize_penalized(fast, ks.MCP(1.0, 2.0), **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(one_pass, "LARGE", 2**60)
+            slow = ks.LeastSquares(A, b, **extra)
+            assert not slow.one_pass
+            plain = ks.minimize_penalized(slow, ks.MCP(1.0, 2.0), **options)
+        np.testing.assert_allclose(fused.x, plain.x, atol=1e-9)
+        np.testing.assert_allclose(fused.trace.F, plain.trace.F, rtol=1e-9)
+        assert fused.fun == pytest.approx(plain.fun, rel=1e-10)
+        assert fused.trace.products[-1] < 0.7 * plain.trace.products[-1]  # one pass a step, not two
+
+
+def test_one_pass_leaves_the_other_matrices_alone(one_pass_everywhere, rng):
+    import scipy.sparse
+
+    A = rng.standard_normal((20, 30))
+    assert one_pass.applies(A)
+    for other in (np.asfortranarray(A), A[:, ::2], scipy.sparse.csr_matrix(A), A.astype(np.float16)):
+        assert not one_pass.applies(other)
+
+
+def test_one_pass_serves_auto_restriction_and_float64(one_pass_everywhere, rng):
+    A = rng.standard_normal((60, 40)).astype(np.float32)
+    loss = ks.LeastSquares(A, A[:, 3] - 2 * A[:, 8])
+    loss.gradient(np.zeros(40, dtype=np.float32))
+    result = ks.minimize(loss, 2)
+    np.testing.assert_array_equal(result.support, [3, 8])
+    cut = loss.restrict(np.array([3, 8])).as_float64()
+    np.testing.assert_allclose(cut.gradient(np.array([1.0, -2.0])), 0, atol=1e-4)
+
+
+# --- continuation and restarts --------------------------------------------------------------------------------------------
+
+PENALTIES = [
+    ks.L1(0.5),
+    ks.L1MinusL2(0.5),
+    ks.MCP(0.5, 3.0),
+    ks.SCAD(0.5, 3.7),
+    ks.CappedL1(0.5, 1.0),
+    ks.LogSum(0.5, 1.0),
+    ks.TopK1(0.5, 4),
+]
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: type(penalty).__name__)
+def test_continuation_ends_at_a_stationary_point_of_the_problem_asked_for(penalty, rng):
+    A, b = rng.standard_normal((60, 30)), rng.standard_normal(60)
+    loss = ks.LeastSquares(A, b)
+    result = ks.minimize_penalized(loss, penalty, continuation=True, tol=0.0, stop="step", tol_residual=1e-9)
+    assert result.status is ks.Status.STATIONARY
+    assert result.fun == pytest.approx(loss.value(result.x) + penalty.value(result.x))
+    if isinstance(penalty, ks.L1):  # convex: one answer
+        assert result.fun == pytest.approx(ks.minimize_penalized(loss, penalty, tol=0.0, stop="step", tol_residual=1e-9).fun)
+
+
+def test_continuation_takes_fewer_products_on_table_2():
+    data = table2(1)
+    loss, penalty = ks.LeastSquares(data.A, data.b), ks.L1MinusL2(5e-4)
+    ours = ks.minimize_penalized(loss, penalty, continuation=True, tol=1e-6)
+    fixed = ks.minimize_penalized(loss, penalty, method="apdca", step="fixed")
+    assert ours.fun <= 1.0005 * 0.029620772  # what pDCAe ends at after 1001 steps
+    assert ours.trace.products[-1] <= 0.5 * fixed.trace.products[-1]
+    assert (np.diff(ours.trace.elapsed) >= 0).all()
+
+
+def test_continuation_counts_and_limits_are_those_of_all_weights_together(rng):
+    A, b = rng.standard_normal((40, 60)), rng.standard_normal(40)
+    loss, seen = ks.LeastSquares(A, b), []
+    whole = ks.minimize_penalized(loss, ks.MCP(0.01, 3.0), continuation=True, callback=lambda intermediate_result: seen.append(1))
+    assert whole.nit == len(seen) > len(whole.trace)
+    short = ks.minimize_penalized(loss, ks.MCP(0.01, 3.0), continuation=True, max_iter=whole.nit // 2)
+    assert short.nit == whole.nit // 2
+    assert short.status is ks.Status.ITERATION_LIMIT
+    assert short.fun == pytest.approx(loss.value(short.x) + ks.MCP(0.01, 3.0).value(short.x))
+    none = ks.minimize_penalized(loss, ks.MCP(0.01, 3.0), continuation=True, max_time=0.0)
+    assert none.status is ks.Status.TIME_LIMIT
+
+
+def test_continuation_stops_with_the_callback_and_at_large_weights_changes_nothing(rng):
+    A, b = rng.standard_normal((40, 60)), rng.standard_normal(40)
+    loss = ks.LeastSquares(A, b)
+
+    def stop(intermediate_result):
+        raise StopIteration
+
+    assert ks.minimize_penalized(loss, ks.L1(0.01), continuation=True, callback=stop).status is ks.Status.CALLBACK_STOP
+    large = ks.L1(0.9 * float(np.abs(A.T @ b).max()))
+    plain, continued = ks.minimize_penalized(loss, large), ks.minimize_penalized(loss, large, continuation=True)
+    np.testing.assert_array_equal(plain.x, continued.x)
+
+
+def test_continuation_needs_a_weight_that_holds_x_at_zero(rng):
+    with pytest.raises(MissingPieceError, match=r"continuation needs a penalty with λ‖x‖₁ in it.*TopK2 has none"):
+        ks.minimize_penalized(ks.LeastSquares(rng.standard_normal((5, 4)), np.ones(5)), ks.TopK2(1.0, 2), continuation=True)
+
+
+def test_apdca_restarts_its_momentum_where_it_points_uphill():
+    data = table2(1)
+    loss, penalty = ks.LeastSquares(data.A, data.b), ks.L1MinusL2(5e-4)
+    ends = {
+        adaptive: ks.minimize_penalized(loss, penalty, method=ks.APDCA(ks.FixedStep(), adaptive=adaptive)) for adaptive in (False, True)
+    }
+    assert ends[True].fun < 0.98 * ends[False].fun  # without, it stops at a flat spot of an oscillation
+    assert ends[True].fun <= 1.0005 * 0.029620772
+
+
+# --- threads ---------------------------------------------------------------------------------------------------------------
+
+
+def blas_counts():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_threads_are_limited_within_and_restored_after():
+    before = blas_counts()
+    with one_thread():
+        assert set(blas_counts()) == {1}
+        with all_threads():
+            assert blas_counts() == before
+        assert set(blas_counts()) == {1}
+        assert available_threads() == max(before)
+        with one_thread():
+            assert available_threads() == max(before)
+        assert set(blas_counts()) == {1}
+    assert blas_counts() == before
+    with pytest.raises(RuntimeError, match="inside"), one_thread():
+        raise RuntimeError("inside")
+    assert blas_counts() == before
+
+
+def test_small_data_are_searched_on_one_thread_and_large_ones_are_not(rng, monkeypatch):
+    loss, seen = ks.LeastSquares(rng.standard_normal((40, 60)), rng.standard_normal(40)), []
+    monkeypatch.setattr(
+        sys.modules["ksparse.solve.minimize"], "make_task", lambda *given: seen.append(blas_counts()) or auto.make_task(*given)
+    )
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_counts()
+        small = ks.minimize(loss, 5)
+        monkeypatch.setattr(auto, "SMALL", 0)
+        large = ks.minimize(loss, 5)
+        assert blas_counts() == before
+    assert set(seen[0]) == {1}
+    assert seen[1] == before
+    np.testing.assert_array_equal(small.support, large.support)
+
+
+def test_work_is_shared_out_whole(monkeypatch):
+    for threads in (1, 2, 3, 8):
+        monkeypatch.setattr("ksparse.base.threads.available_threads", lambda threads=threads: threads)
+        assert sum(in_threads(lambda rows: sum(range(rows.start, rows.stop)), 5)) == 10
+
+
+def test_a_matrix_is_finite_or_not_whatever_its_sums(rng):
+    A = rng.standard_normal((6, 4))
+    A[2, 1] = 1.7e308
+    A[2, 2] = 1.7e308  # finite, though their sum is not
+    assert check_array(A, "A", 2) is A
+    for bad in (np.inf, -np.inf, np.nan):
+        B = A.copy()
+        B[2, 1] = bad
+        with pytest.raises(ValueError, match="A must"):
+            check_array(B, "A", 2)
+
+
+def test_other_threads_leave_the_limit_alone():
+    before, done = blas_counts(), []
+
+    def other():
+        with one_thread(), all_threads():
+            done.append(available_threads())
+
+    for limit in (one_thread, nullcontext):
+        with limit():
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join(10)
+        assert blas_counts() == before
+    assert done == [max(before)] * 2
+
+
+def _sum_in_a_child(queue):
+    queue.put(sum(in_threads(lambda rows: sum(range(rows.start, rows.stop)), 5)))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
+def test_threads_work_in_a_forked_child(monkeypatch):
+    monkeypatch.setattr("ksparse.base.threads.available_threads", lambda: 2)
+    assert sum(in_threads(lambda rows: rows.stop - rows.start, 5)) == 5  # the parent's pool exists
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_sum_in_a_child, args=(queue,))
+    child.start()
+    assert queue.get(timeout=20) == 10
+    child.join(10)
