@@ -11,6 +11,10 @@ class UndecidedError(InfeasibleError):
     """No point was found, and no proof that there is none: the arithmetic does not tell."""
 
 
+class NotFiniteError(ValueError):
+    """A function of the user's gave NaN or ∞ where a number was needed."""
+
+
 class UnboundedError(ArithmeticError):
     """φ falls without end over C, found where a small problem was to be solved exactly."""
 

@@ -46,7 +46,10 @@ class Problem:
     @property
     def may_refuse(self):
         """Whether a MissingPieceError is a fair answer: a method that needs what a loss or set does not have."""
-        return self.case.method != "auto" or (self.floor > 0 and not (self.case.loss in QUADRATIC and self.case.set in POLYHEDRA))
+        if self.case.method != "auto":
+            return True
+        rounded = self.case.layout in ("float32", "csr32")  # a covariance that is all rounding is not convex
+        return self.floor > 0 and (rounded or not (self.case.loss in QUADRATIC and self.case.set in POLYHEDRA))
 
     def twin(self, k=None):
         return Twin(self.phi, self.region, k or self.case.k, self.forced_in, self.forced_out, self.floor)

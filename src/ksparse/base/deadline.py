@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+GRACE = 0.1  # seconds after the deadline that may go into a first feasible point, without which there is nothing to return
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 

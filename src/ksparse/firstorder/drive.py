@@ -16,6 +16,7 @@ from ksparse.base.callback import Tell, as_scipy_callback
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.threads import one_thread
+from ksparse.errors import NotFiniteError
 from ksparse.firstorder.methods.base import Method, State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.report import Report
@@ -120,7 +121,9 @@ def drive(
             if not catch_interrupt or loop.best is None:
                 raise
             status = Status.INTERRUPTED
-        except FloatingPointError:  # top-k met NaN
+        except (FloatingPointError, NotFiniteError):  # top-k met NaN, or the user's function gave it
+            if loop.best is None:
+                raise
             status = Status.NUMERICAL_TROUBLE
         except OutOfTimeError:  # before the first step
             status = Status.TIME_LIMIT

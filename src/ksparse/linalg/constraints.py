@@ -43,6 +43,10 @@ class Linear:
             return None
         return Linear(self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f)
 
+    def without(self, shut: Vector) -> Linear:
+        """The polyhedron with some variables (a mask) fixed to 0."""
+        return Linear(np.where(shut, 0.0, self.lower), np.where(shut, 0.0, self.upper), self.G, self.h, self.E, self.f)
+
     def violation(self, x: Vector) -> float:
         """The largest amount by which one constraint is broken."""
         gaps = [self.lower - x, x - self.upper, self.G @ x - self.h, np.abs(self.E @ x - self.f)]

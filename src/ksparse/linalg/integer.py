@@ -9,7 +9,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import diags_array, eye_array, hstack
 
 from ksparse.base.arrays import Vector
-from ksparse.base.deadline import time_left
+from ksparse.base.deadline import GRACE, time_left
+from ksparse.base.silence import silenced
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.scaling import unit_constraints
 
@@ -32,9 +33,7 @@ def fewest_nonzeros(linear: Linear, *, floor: float = 0.0, forced: Vector | None
     `forced` variables count whether they are 0 or not; with a floor each counted variable is at least so large (for x ≥ 0). Of equally
     few the support with the larger `preferred` entries. Unbounded variables are given far bounds, which prove nothing.
     """
-    n, seconds = linear.lower.size, min(SECONDS, time_left())
-    if seconds <= 0:
-        return None
+    n, seconds = linear.lower.size, min(SECONDS, max(GRACE, time_left()))
     low, high = _tightened(linear)
     rows = unit_constraints(linear, lambda M: np.hstack([M, np.zeros_like(M)]))
     sides = [side for side in (rows["b_ub"], rows["b_eq"], low, high) if side is not None]
@@ -53,13 +52,14 @@ def fewest_nonzeros(linear: Linear, *, floor: float = 0.0, forced: Vector | None
     dislike = np.zeros(n) if preferred is None else 1.0 - preferred / max(float(preferred.max(initial=0.0)), 1e-300)
     needed = np.zeros(n)
     needed[forced if forced is not None else []] = 1.0
-    found = milp(
-        np.concatenate([np.zeros(n), 1.0 + 0.5 * dislike / n]),
-        constraints=constraints,
-        integrality=np.repeat([0, 1], n),
-        bounds=Bounds(np.concatenate([np.minimum(low, 0.0), needed]), np.concatenate([np.maximum(high, 0.0), np.ones(n)])),
-        options={"time_limit": seconds},
-    )
+    with silenced():
+        found = milp(
+            np.concatenate([np.zeros(n), 1.0 + 0.5 * dislike / n]),
+            constraints=constraints,
+            integrality=np.repeat([0, 1], n),
+            bounds=Bounds(np.concatenate([np.minimum(low, 0.0), needed]), np.concatenate([np.maximum(high, 0.0), np.ones(n)])),
+            options={"time_limit": seconds},
+        )
     if found.x is None:
         return None
     return Fewest(np.flatnonzero(found.x[n:] > 0.5), proved=bounded and found.status == 0, in_time=found.status == 0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ksparse.base.arrays import Array, dot, epsilon, finite, is_array, like, norm, to_float64
 from ksparse.base.checks import check_callable, check_integer, check_number
+from ksparse.errors import NotFiniteError
 from ksparse.losses.base import Loss, Restricted
 
 TRIALS = 3  # directions that a gradient is checked along
@@ -103,7 +104,7 @@ class Custom(Loss):
         if tuple(gradient.shape) != tuple(x.shape):
             raise ValueError(f"gradient(x) must have shape {tuple(x.shape)}, got {tuple(gradient.shape)}")
         if not finite(gradient) and finite(x):
-            raise ValueError("gradient(x) returned NaN or inf at a finite x")
+            raise NotFiniteError("gradient(x) returned NaN or inf at a finite x")
         return like(gradient, x) + 0.0  # a copy: the user's function may fill the same memory again
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:

@@ -116,6 +116,10 @@ class Separable(L1Based):
     """A penalty that is a sum over the entries, given by one function of |xᵢ| each for g, g2 and g2′."""
 
     @abstractmethod
+    def g_of(self, size: Array) -> Array:
+        """g of one entry, as a function of s = |xᵢ| ≥ 0: not the difference of its parts, which are large where s is."""
+
+    @abstractmethod
     def g2_of(self, size: Array) -> Array:
         """g2 of one entry, as a function of s = |xᵢ| ≥ 0."""
 
@@ -131,6 +135,10 @@ class Separable(L1Based):
         xp = namespace(x)
         return float(xp.sum(self.g2_of(xp.abs(x))))
 
+    def value(self, x: Array) -> float:
+        xp = namespace(x)
+        return float(xp.sum(self.g_of(xp.abs(x))))
+
     def subgradient_g2(self, x: Array) -> Array:
         xp = namespace(x)
         return xp.sign(x) * self.slope_of(xp.abs(x))
@@ -141,7 +149,7 @@ class Separable(L1Based):
         size = xp.abs(u)
         best, best_cost = zeros_like(u), 0.5 * size * size
         for s in self.candidates(size, t):
-            cost = t * (self.weight * s - self.g2_of(s)) + 0.5 * (s - size) ** 2
+            cost = t * self.g_of(s) + 0.5 * (s - size) ** 2
             best = xp.where(cost < best_cost, s, best)
             best_cost = xp.where(cost < best_cost, cost, best_cost)
         return xp.sign(u) * best

@@ -13,6 +13,9 @@ class CappedL1(Separable):
     def __init__(self, lam: float, theta: float) -> None:
         self.lam, self.theta = check_weight(lam), check_number(theta, "theta", above=0)
 
+    def g_of(self, size: Array) -> Array:
+        return self.lam * namespace(size).clip(size, 0.0, self.theta)
+
     def g2_of(self, size: Array) -> Array:
         return self.lam * positive_part(size - self.theta)
 

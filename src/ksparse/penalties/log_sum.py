@@ -21,6 +21,9 @@ class LogSum(Separable):
     def weight(self) -> float:
         return self.lam / self.theta
 
+    def g_of(self, size: Array) -> Array:
+        return self.lam * namespace(size).log1p(size / self.theta)
+
     def g2_of(self, size: Array) -> Array:
         ratio = size / self.theta
         return self.lam * (ratio - namespace(size).log1p(ratio))

@@ -16,6 +16,10 @@ class MCP(Separable):
     def __init__(self, lam: float, theta: float) -> None:
         self.lam, self.theta = check_weight(lam), check_number(theta, "theta", above=0)
 
+    def g_of(self, size: Array) -> Array:
+        c = namespace(size).clip(size, 0.0, self.theta * self.lam)
+        return self.lam * c - c * c / (2.0 * self.theta)
+
     def g2_of(self, size: Array) -> Array:
         xp = namespace(size)
         c = xp.clip(size, 0.0, self.theta * self.lam)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksparse.base.arrays import Array, namespace
 from ksparse.base.checks import check_number
-from ksparse.penalties.base import Separable, check_weight
+from ksparse.penalties.base import Separable, check_weight, positive_part
 
 
 class SCAD(Separable):
@@ -15,6 +15,10 @@ class SCAD(Separable):
 
     def __init__(self, lam: float, theta: float) -> None:
         self.lam, self.theta = check_weight(lam), check_number(theta, "theta", above=2)
+
+    def g_of(self, size: Array) -> Array:
+        c = namespace(size).clip(size, 0.0, self.theta * self.lam)
+        return self.lam * c - positive_part(c - self.lam) ** 2 / (2.0 * (self.theta - 1.0))
 
     def g2_of(self, size: Array) -> Array:
         # with c = clip(s, λ, θλ): the middle branch at c plus the slope λ beyond is all three branches at once

@@ -132,7 +132,7 @@ def _greedy(task: Task) -> Iterator[Start]:
             yield Start("greedy", support)
             return
     if task.linear is not None:  # the question whether such a point exists at all
-        fewest = fewest_nonzeros(task.linear, floor=task.floor, forced=task.forced, preferred=score)
+        fewest = fewest_nonzeros(task.linear.without(~task.allowed), floor=task.floor, forced=task.forced, preferred=score)
         if fewest is not None and fewest.support.size <= task.k:
             yield Start("fewest", fewest.support)
 

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
+from ksparse.base.deadline import GRACE
+from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError, UndecidedError
 from ksparse.firstorder.problem import Problem, Products
 from ksparse.linalg.active_set import Active, Solution
 from ksparse.linalg.bound import EPS, rounding_of, shortfall
@@ -111,6 +112,11 @@ class Task:
         return time.perf_counter() >= self.deadline
 
     @property
+    def overdue(self) -> bool:
+        """Whether the time is up so long ago that not even a first feasible point is looked for."""
+        return time.perf_counter() >= self.deadline + GRACE
+
+    @property
     def component(self) -> bool:
         """Whether this is a sparse principal component: −xᵀVx on a ball."""
         if self.floor or self.radius is None or self.model is None:
@@ -194,9 +200,9 @@ class Task:
                 if support.size <= self.k:
                     raise
                 return None
-            except InfeasibleError as error:
+            except (InfeasibleError, NotFiniteError) as error:
                 self._seen[key] = None
-                if isinstance(error, UndecidedError):
+                if isinstance(error, UndecidedError | NotFiniteError):
                     self._doubtful.add(key)
         return self._seen[key]
 

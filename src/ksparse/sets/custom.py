@@ -137,7 +137,7 @@ class _OnSupport(ConvexSet):
             return -0.5 * sqnorm(z - base) - float(prices @ outside), -outside
 
         if not off.size:
-            return self.whole.project(u)
+            return take(self.whole.project(base), self.support)  # whose order need not be that of the variables
         start = self._prices if self._prices is not None else np.zeros(off.size)
         found = minimize(
             dual, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "maxfun": 1000, "gtol": 1e-13 * size, "ftol": 0.0}

@@ -194,8 +194,9 @@ def search_supports(call: Call, task: Task, plan: Plan, kind: Array, progress: P
         status = Status.TIME_LIMIT
         progress.best = progress.best or some_point(task, begin)
     if progress.best is None:
+        in_time = " in the time given" if task.expired else ""
         raise InfeasibleError(
-            f"no point of C = {call.C} with at most k = {task.k} nonzeros{_sized(task)} was found that meets every constraint"
+            f"no point of C = {call.C} with at most k = {task.k} nonzeros{_sized(task)} was found{in_time} that meets every constraint"
         )
     return conclude(task, progress, status)
 
@@ -267,6 +268,7 @@ def some_point(task: Task, begin: Array) -> Candidate | None:
     support = seats(task, to_float64(begin))
     if support is None:
         return None
+    support = np.sort(support)
     x = task.C.restrict(support).project(to_float64(begin)[support])
     full = np.zeros(task.n)
     full[support] = x
@@ -284,7 +286,7 @@ def try_all(task: Task, progress: Progress, started: float) -> bool:
         if candidate is not None and (progress.best is None or candidate.value < progress.best.value):
             progress.best = candidate
         bound = min(bound, task.lower_bound(support))
-        if task.expired:
+        if task.expired and (progress.best is not None or task.overdue):
             return False
     if progress.best is None:
         if bound < np.inf:

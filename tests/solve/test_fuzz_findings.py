@@ -1,0 +1,60 @@
+"""What the fuzzer found in 5,000 problems of one run, each in a few lines."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+
+
+def test_every_variable_forced_out():
+    with pytest.raises(ks.InfeasibleError, match="no point"):
+        ks.minimize(ks.LeastSquares(np.ones((4, 1)), np.ones(4)), 1, ks.Simplex(), forced_out=[0])
+
+
+def test_without_enumeration_too(monkeypatch):
+    monkeypatch.setattr("ksparse.search.starts.ENUMERABLE", {"cheap": 0, "dear": 0})
+    test_every_variable_forced_out()
+
+
+def test_no_time_at_all_on_a_custom_set(rng):
+    low, high = np.array([0.0, -0.6, -0.2, 0.0, -1.0]), np.array([4e-4, 0.08, 0.5, 0.9, 1.0])
+    C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n=5)
+    found = ks.minimize(ks.Quadratic(np.eye(5), rng.standard_normal(5)), 5, C, forced_in=[2, 4], max_time=0.0)
+    assert found.maxcv <= 1e-12
+
+
+def test_a_first_point_above_a_floor_is_worth_a_moment():
+    Q = np.array([[1.1, 0.38, 1.1], [0.38, 0.49, 0.38], [1.1, 0.38, 1.1]])
+    rows = np.array([[-0.65, 0.0, 0.19], [-0.16, 0.0, -0.38], [-0.71, -0.14, 1.64]])
+    C = ks.Polyhedron(rows, np.array([-0.128, 0.258, -0.432]), lower=np.array([-0.5, -1.72, -1.17]), upper=0.5)
+    found = ks.minimize(ks.Quadratic(Q, [1.3, 0.53, -0.3]), 2, C, max_time=0.0, min_nonzero=0.4)
+    assert found.support.size <= 2
+    assert np.abs(found.x[found.support]).min() >= 0.4 - 1e-9
+    assert found.maxcv <= 1e-9
+
+
+def test_a_function_that_overflows_on_few_variables():
+    c = np.array([0.72, 0.03, -0.39, -0.06, -1.26])
+    loss = ks.Custom(lambda x: float(np.cosh(x - c).sum()), lambda x: np.sinh(x - c), n=5, convex=True)
+    with np.errstate(over="ignore"):
+        found = ks.minimize(loss, 5, ks.Simplex(1000.0))
+    assert found.fun == pytest.approx(np.cosh((1000 - c.sum()) / 5) * 5, rel=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [ks.MCP(1e-3, 3.7), ks.SCAD(1e-3, 3.7), ks.CappedL1(1e-3, 2.0), ks.LogSum(1e-3, 2.0)])
+def test_flat_penalties_of_large_entries_do_not_cancel(penalty):
+    ends = [penalty.value(np.array([size, -size])) for size in (1e3, 1e20, 1e100)]
+    assert 0 < ends[0] <= ends[1] <= ends[2] < 1.0
+
+
+def test_nothing_is_printed_past_python(tmp_path):
+    code = (
+        "import os\nfrom ksparse.base.silence import silenced\n"
+        "print('before')\nwith silenced():\n    with silenced():\n        os.write(1, b'noise')\n    os.write(1, b'noise')\nprint('after')"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert ran.stdout.split() == ["before", "after"]
