@@ -8,6 +8,7 @@ from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.steps import Backtracking, FixedStep
 from ksparse.firstorder.weight import weight_max
+from ksparse.linalg.model import QuadraticModel
 from ksparse.losses import (
     Custom,
     Huber,
@@ -21,6 +22,7 @@ from ksparse.losses import (
 )
 from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, TopK1, TopK2
 from ksparse.result import Result, Status, Trace
+from ksparse.search.settings import SearchSettings
 from ksparse.sets import (
     Box,
     BudgetBox,
@@ -95,7 +97,9 @@ __all__ = [
     "Polyhedron",
     "PrincipalComponent",
     "Quadratic",
+    "QuadraticModel",
     "Result",
+    "SearchSettings",
     "Simplex",
     "Status",
     "TopK1",

@@ -15,10 +15,12 @@ from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective
 from ksparse.linalg.qp import solve_qp
 from ksparse.linalg.trust_region import minimize_on_ball
-from ksparse.search.component import prove_component, search_component
-from ksparse.search.gains import add_gains, drop_losses, factor, swap_gains
-from ksparse.search.search import settle
-from ksparse.search.task import Task
+from ksparse.search.explore import local_search, settle
+from ksparse.search.gains import factor
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
+from ksparse.search.proof import prove
+from ksparse.search.strategy import choose_strategy
 
 NONE = np.zeros(0, dtype=np.intp)
 
@@ -46,14 +48,14 @@ def test_gains_are_what_resolving_gives(seed, n, equations):
     found = factor(H[support], support, E, f, r, np.diag(H))
     here = best_value(H, r, E, f, support)
     assert found.value == pytest.approx(here, rel=1e-6, abs=1e-9)
-    adds = add_gains(found)
+    adds = found.adds()
     for i in outsiders:
         assert adds[i] == pytest.approx(here - best_value(H, r, E, f, [*support, i]), rel=1e-5, abs=1e-8)
     if k > equations:
-        drops = drop_losses(found)
+        drops = found.drops()
         for j in range(k):
             assert drops[j] == pytest.approx(best_value(H, r, E, f, np.delete(support, j)) - here, rel=1e-5, abs=1e-8)
-    swaps = swap_gains(found, outsiders)
+    swaps = found.swaps(outsiders)[0]
     for j, i in itertools.product(range(k), range(outsiders.size)):
         after = best_value(H, r, E, f, [*np.delete(support, j), outsiders[i]])
         assert swaps[j, i] == pytest.approx(here - after, rel=1e-4, abs=1e-7)
@@ -64,12 +66,12 @@ def test_gains_without_new_information_are_nothing_and_warn_of_nothing():
     H, r = A.T @ A, A.T @ np.array([1.0, 2, 0, 1])
     support = np.array([0])
     found = factor(H[support], support, np.zeros((0, 4)), np.zeros(0), r, np.diag(H))
-    adds = add_gains(found)
+    adds = found.adds()
     assert adds[2] > 0
     assert (adds[[0, 1, 3]] == 0).all()
-    assert not np.isnan(swap_gains(found, np.array([1, 2, 3]))).any()
+    assert not np.isnan(found.swaps(np.array([1, 2, 3]))[0]).any()
     flat = factor(np.zeros((1, 2)), np.array([0]), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
-    assert add_gains(flat)[1] == np.inf  # no curvature and a pull: nothing holds it
+    assert flat.adds()[1] == np.inf  # no curvature and a pull: nothing holds it
 
 
 @pytest.mark.parametrize("kind", MATRIX_KINDS)
@@ -155,13 +157,13 @@ def test_the_ball_problem_is_solved_globally(seed, n):
     assert value <= (0.5 * np.sum(points @ H * points, axis=1) + points @ c).min() + 1e-9
 
 
-def one_exchange_away(task, best):
+def one_exchange_away(problem, best):
     """The best value over every support one add, drop or swap away, by brute force."""
-    out = np.setdiff1d(np.flatnonzero(task.allowed), best.support)
+    out = np.setdiff1d(np.flatnonzero(problem.pieces.allowed), best.support)
     supports = [np.append(np.delete(best.support, j), i) for j in range(best.support.size) for i in out]
-    supports += [np.append(best.support, i) for i in out] if best.support.size < task.k else []
-    supports += [np.delete(best.support, j) for j in range(best.support.size)] if task.floor else []
-    values = [task.evaluate(s) for s in supports]
+    supports += [np.append(best.support, i) for i in out] if best.support.size < problem.k else []
+    supports += [np.delete(best.support, j) for j in range(best.support.size)] if problem.pieces.floor else []
+    values = [problem.evaluate(s) for s in supports]
     return min((v.value for v in values if v is not None), default=np.inf)
 
 
@@ -178,25 +180,25 @@ def test_a_proof_of_swap_optimality_is_one(name, floor):
         A = rng.standard_normal((20, 14))
         loss = ks.LeastSquares(A, rng.standard_normal(20))
         C = catalogue.SETS[name](14)
-        task = Task(loss, C, 14, 4, forced_in=NONE, forced_out=NONE, floor=floor)
-        start = next((c for c in (task.evaluate(np.sort(rng.choice(14, 4, replace=False))) for _ in range(50)) if c is not None), None)
+        problem = SupportProblem(Pieces.of(loss, C, 14, forced_in=NONE, forced_out=NONE, floor=floor), 4)
+        start = next((c for c in (problem.evaluate(np.sort(rng.choice(14, 4, replace=False))) for _ in range(50)) if c is not None), None)
         if start is None:
             continue
-        found = settle(task, start)
+        found = settle(problem, start)
         assert found.best.value <= start.value
         if found.proved:
             proofs += 1
-            assert one_exchange_away(task, found.best) >= found.best.value - 1e-7 * max(1.0, abs(found.best.value))
-    assert proofs >= 8 or not task.certifying  # a floor on either side of 0 is a guess, and proves nothing
+            assert one_exchange_away(problem, found.best) >= found.best.value - 1e-7 * max(1.0, abs(found.best.value))
+    assert proofs >= 8 or not problem.pieces.certifying  # a floor on either side of 0 is a guess, and proves nothing
 
 
 def test_a_proof_for_components_is_one(rng):
     for _ in range(10):
         X = rng.standard_normal((12, 15))
-        task = Task(ks.PrincipalComponent.from_data(X), ks.L2Ball(), 15, 4, forced_in=NONE, forced_out=NONE)
-        found = search_component(task, task.evaluate(np.sort(rng.choice(15, 4, replace=False))))
-        if prove_component(task, found.best):
-            assert one_exchange_away(task, found.best) >= found.best.value * (1 + 1e-9)
+        problem = SupportProblem(Pieces.of(ks.PrincipalComponent.from_data(X), ks.L2Ball(), 15, forced_in=NONE, forced_out=NONE), 4)
+        found = local_search(problem, choose_strategy(problem), problem.evaluate(np.sort(rng.choice(15, 4, replace=False))))
+        if prove(problem, found.best).proved:
+            assert one_exchange_away(problem, found.best) >= found.best.value * (1 + 1e-9)
 
 
 def test_ways_out_of_a_swap_optimal_support_are_found():

@@ -9,18 +9,17 @@ from conftest import data_file
 from enumeration import enumerated
 from ksparse import Status
 from ksparse.datasets import pit_props, table5
-from ksparse.search import starts
 
+SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # not by trying every support
 PIT_PROPS = [1.0000, 1.9540, 2.4753, 2.9375, 3.4062, 3.7710, 3.9962, 4.0686, 4.1386, 4.1726, 4.2083, 4.2182, 4.2186]
 
 
 @pytest.mark.parametrize("enumerate_small", [True, False])
-def test_pit_props_for_every_k(enumerate_small, monkeypatch):
-    if not enumerate_small:  # the search must find them too
-        monkeypatch.setattr(starts, "ENUMERABLE", {"cheap": 0, "dear": 0})
+def test_pit_props_for_every_k(enumerate_small):
+    settings = None if enumerate_small else SEARCHED  # the search must find them too
     R, _ = pit_props()
     for k in range(1, 14):
-        result = ks.minimize(ks.PrincipalComponent(R), k, ks.L2Ball())
+        result = ks.minimize(ks.PrincipalComponent(R), k, ks.L2Ball(), settings=settings)
         assert result.fun == pytest.approx(-PIT_PROPS[k - 1], abs=6e-5)  # the table has four digits
         assert result.support.size <= k
         if enumerate_small:
@@ -53,9 +52,8 @@ PAIRS = [
 
 
 @pytest.mark.slow
-def test_the_search_finds_the_global_optimum_of_small_problems(monkeypatch):
+def test_the_search_finds_the_global_optimum_of_small_problems():
     """200 random problems over every pair that makes sense, without the short cut of trying every support."""
-    monkeypatch.setattr(starts, "ENUMERABLE", {"cheap": 0, "dear": 0})
     hits = total = 0
     misses = []
     for case in range(200):
@@ -69,7 +67,7 @@ def test_the_search_finds_the_global_optimum_of_small_problems(monkeypatch):
         best = enumerated(loss, C, n, k)
         if best == np.inf:
             continue
-        result = ks.minimize(loss, k, C)
+        result = ks.minimize(loss, k, C, settings=SEARCHED)
         total += 1
         assert result.support.size <= k
         assert C.violation(result.x) <= 1e-9
@@ -83,15 +81,14 @@ def test_the_search_finds_the_global_optimum_of_small_problems(monkeypatch):
 
 
 @pytest.mark.parametrize("set_name", ["WholeSpace", "Nonnegative some", "Simplex", "Hyperplane", "Box", "L2Ball", "BudgetBox"])
-def test_larger_problems_against_enumeration(set_name, monkeypatch):
-    monkeypatch.setattr(starts, "ENUMERABLE", {"cheap": 0, "dear": 0})
+def test_larger_problems_against_enumeration(set_name):
     hits = 0
     for seed in range(4):
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((16, 12)) @ (np.eye(12) + 0.7)
         loss = ks.LeastSquares(A, rng.standard_normal(16))
         C = catalogue.SETS[set_name](12)
-        hits += ks.minimize(loss, 4, C).fun <= enumerated(loss, C, 12, 4) + 1e-9
+        hits += ks.minimize(loss, 4, C, settings=SEARCHED).fun <= enumerated(loss, C, 12, 4) + 1e-9
     assert hits == 4
 
 

@@ -10,14 +10,11 @@ import pytest
 import ksparse as ks
 
 
-def test_every_variable_forced_out():
+@pytest.mark.parametrize("enumerated", [0, 10])
+def test_every_variable_forced_out(enumerated):
+    settings = ks.SearchSettings(enumerated=enumerated)
     with pytest.raises(ks.InfeasibleError, match="no point"):
-        ks.minimize(ks.LeastSquares(np.ones((4, 1)), np.ones(4)), 1, ks.Simplex(), forced_out=[0])
-
-
-def test_without_enumeration_too(monkeypatch):
-    monkeypatch.setattr("ksparse.search.starts.ENUMERABLE", {"cheap": 0, "dear": 0})
-    test_every_variable_forced_out()
+        ks.minimize(ks.LeastSquares(np.ones((4, 1)), np.ones(4)), 1, ks.Simplex(), forced_out=[0], settings=settings)
 
 
 def test_no_time_at_all_on_a_custom_set(rng):

@@ -15,7 +15,8 @@ from ksparse.base.threads import all_threads, available_threads, in_threads, one
 from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
 from ksparse.linalg import one_pass
-from ksparse.solve import auto
+from ksparse.solve import by_search
+from ksparse.solve.request import support_problem
 
 # --- one pass over A ------------------------------------------------------------------------------------------------------
 
@@ -179,12 +180,12 @@ def test_threads_are_limited_within_and_restored_after():
 def test_small_data_are_searched_on_one_thread_and_large_ones_are_not(rng, monkeypatch):
     loss, seen = ks.LeastSquares(rng.standard_normal((40, 60)), rng.standard_normal(40)), []
     monkeypatch.setattr(
-        sys.modules["ksparse.solve.minimize"], "make_task", lambda *given: seen.append(blas_counts()) or auto.make_task(*given)
+        sys.modules["ksparse.solve.minimize"], "support_problem", lambda *given: seen.append(blas_counts()) or support_problem(*given)
     )
     with threadpool_limits(2, user_api="blas"):
         before = blas_counts()
         small = ks.minimize(loss, 5)
-        monkeypatch.setattr(auto, "SMALL", 0)
+        monkeypatch.setattr(by_search, "SMALL", 0)
         large = ks.minimize(loss, 5)
         assert blas_counts() == before
     assert set(seen[0]) == {1}

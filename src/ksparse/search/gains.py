@@ -1,14 +1,15 @@
 """What dropping, adding and swapping variables does to the best value on a support: all of it from one factorisation.
 
 For ½xᵀHx − rᵀx under Ex = f on the support S write K = [H_SS E_Sᵀ; E_S 0], d = [r_S; f], u = K⁻¹d, so the best value is
-q(S) = −½dᵀu. For members j let κ_j = (K⁻¹)_jj, for any i let b_i = [H_Si; E_i], w_i = K⁻¹b_i, h_i = H_ii − b_iᵀw_i, s_i = r_i − b_iᵀu. Then
+q(S) = −½dᵀu. For j in S let κ_j = (K⁻¹)_jj, for any i let b_i = [H_Si; E_i], w_i = K⁻¹b_i, h_i = H_ii − b_iᵀw_i, s_i = r_i − b_iᵀu. Then
 
     drop j         raises q by  u_j²/(2κ_j)
     add i          lowers q by  s_i²/(2h_i)
-    swap j for i   lowers q by  (s_i²κ_j + 2 s_i w_ij u_j − u_j²h_i) / (2(h_iκ_j + w_ij²))
+    swap j for i   lowers q by  ½((s_i + vy)²/(h_i + v²) − y²)   with v = w_ij/√κ_j, y = u_j/√κ_j
 
-The last is add after drop, with κ_j multiplied out: it holds for κ_j = 0 too, where j alone meets an equation and cannot go
-without a successor.
+The last is add after drop, and s_i + vy has the entering variable's sign. Where κ_j = 0 the variable j alone meets an equation and cannot
+go without a successor: the limit is (2 s_i w_ij u_j − u_j²h_i)/(2w_ij²). By the Cauchy–Schwarz inequality no swap gains more than its
+entering variable would alone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,44 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.linalg.scaling import unit_rows, unit_scales
 
+FLAT = 1e-12  # h + v², of at most 1 in variables of unit curvature, below which a variable adds nothing new
+
+
+def add_gains(s: Vector, h: Vector, least: Vector | float) -> Vector:
+    """By how much each variable would lower q; `least` is the h that is rounding: 0 there."""
+    gains = s * s
+    with np.errstate(over="ignore"):
+        gains /= np.maximum(h, least)
+    gains *= 0.5
+    gains[h <= least] = 0.0
+    return np.asarray(gains)
+
+
+def drop_losses(x: Vector, kappa: Vector, needed: Vector) -> Vector:
+    """By how much q would rise without each variable; ∞ where it is needed."""
+    return np.asarray(np.where(needed, np.inf, x**2 / (2.0 * np.where(needed, 1.0, kappa))))
+
+
+def swap_gains(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, least: Vector | float, needed: Vector) -> tuple[Vector, Vector]:
+    """By how much each swap of a variable of the support (row) for another (column) would lower q, and s + vy of each.
+
+    Rows of `needed` variables are −∞. W is scaled in place.
+    """
+    root = np.sqrt(np.where(needed, 1.0, kappa))
+    y = x / root
+    W /= root[:, None]
+    pull: Vector = W * y[:, None]
+    pull += s
+    gains: Vector = pull * pull
+    W *= W
+    W += h
+    gains /= np.maximum(W, least, out=W)
+    gains -= (y * y)[:, None]
+    gains *= 0.5
+    if needed.any():
+        gains[needed] = -np.inf
+    return gains, pull
+
 
 @dataclass(frozen=True)
 class Factor:
@@ -28,11 +67,11 @@ class Factor:
     inverse: Vector  # K⁻¹
     u: Vector  # [x_S; multipliers]
     W: Vector  # K⁻¹[H_S·; E], one column per variable
-    h: Vector  # h_i for every variable, 0 where i lies in the span of the members
+    h: Vector  # h_i for every variable, 0 where i lies in the span of the support
     s: Vector  # s_i for every variable, 0 where it is rounding
     value: float  # q(S), without the model's constant
     k: int
-    singular: bool  # whether the members are dependent: then the gains rank, but prove nothing
+    singular: bool  # whether the variables are dependent: then the gains rank, but prove nothing
 
     @property
     def x(self) -> Vector:
@@ -41,8 +80,40 @@ class Factor:
 
     @property
     def kappa(self) -> Vector:
-        """κ_j of the members."""
+        """κ_j of the support."""
         return np.diag(self.inverse)[: self.k]
+
+    @property
+    def needed(self) -> Vector:
+        """Which variables of the support an equation needs."""
+        return np.asarray(self.kappa <= max(1e-12, 1e-14 * np.abs(self.kappa).max(initial=0.0)))
+
+    def adds(self) -> Vector:
+        """The gain of each variable: ∞ where there is a pull and nothing would hold it."""
+        gains = add_gains(self.s, self.h, 1e-300)
+        gains[(self.h <= 0) & (self.s != 0)] = np.inf
+        return gains
+
+    def drops(self) -> Vector:
+        """The loss of each variable of the support."""
+        return drop_losses(self.x, self.kappa, self.needed)
+
+    def swaps(self, entering: Vector) -> tuple[Vector, Vector]:
+        """The gain of each swap, and a number of the sign that the entering variable would have."""
+        W, s, h, needed = self.W[: self.k, entering], self.s[entering], self.h[entering], self.needed
+        alone, flat = np.flatnonzero(needed), W * W + np.outer(self.kappa, h) <= FLAT
+        succeeded = W[alone]
+        with np.errstate(over="ignore"):
+            gains, pull = swap_gains(self.x, self.kappa, W.copy(), s, h, 1e-300, needed)
+        if alone.size:
+            safe = np.where(succeeded == 0, 1.0, succeeded)
+            x = self.x[alone][:, None]
+            gains[alone] = (x * s) / safe - 0.5 * x * x * h / (safe * safe)
+            pull[alone] = safe * x
+        if flat.any():  # dependent without j: nothing to gain, or nothing to hold it
+            top = np.outer(self.kappa, s * s) + 2.0 * self.x[:, None] * W * s - np.outer(self.x**2, h)
+            gains[flat] = np.where(top[flat] > 0, np.inf, -np.inf)
+        return gains, pull
 
 
 def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0) -> Factor:
@@ -82,38 +153,3 @@ def _inverse(K: Vector) -> tuple[Vector, bool]:
     except np.linalg.LinAlgError:
         pass
     return np.asarray(np.linalg.pinv(K, rcond=1e-11, hermitian=True)), True
-
-
-def add_gains(factor: Factor) -> Vector:
-    """By how much each variable would lower q as a new member: 0 where it adds nothing new, ∞ where nothing would hold it."""
-    useful = factor.h > 0
-    gains = np.where(factor.s != 0, np.inf, 0.0)
-    gains[useful] = factor.s[useful] ** 2 / (2.0 * factor.h[useful])
-    return gains
-
-
-def drop_losses(factor: Factor) -> Vector:
-    """By how much q would rise without each member; ∞ where an equation needs it."""
-    kappa = factor.kappa
-    needed = kappa <= 1e-14 * np.abs(kappa).max(initial=0.0)
-    return np.where(needed, np.inf, factor.x**2 / (2.0 * np.where(needed, 1.0, kappa)))
-
-
-def swap_gains(factor: Factor, outsiders: Vector) -> Vector:
-    """By how much each exchange of a member (row) for an outsider (column) would lower q; −∞ where the exchange is not possible."""
-    W = factor.W[: factor.k, outsiders]
-    h, s = factor.h[outsiders], factor.s[outsiders]
-    kappa, x = factor.kappa, factor.x
-    # few passes over the table, each in place: the outer products come as one product of rank two
-    gains = np.column_stack([kappa, -x * x]) @ np.vstack([s * s, h])
-    denominator = np.outer(2.0 * kappa, h)
-    gains += (2.0 * x)[:, None] * W * s
-    W *= W  # a copy, by its indices
-    W *= 2.0
-    denominator += W
-    impossible = denominator <= 1e-12
-    if impossible.any():  # dependent without j: nothing to gain, or nothing to hold it
-        gains[impossible] = np.where(gains[impossible] > 0, np.inf, -np.inf)
-        denominator[impossible] = 1.0
-    gains /= denominator
-    return np.asarray(gains)

@@ -16,7 +16,10 @@ from ksparse.base.arrays import Vector
 from ksparse.linalg.bound import rounding_of
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.scaling import unit_rows, unit_scales
-from ksparse.search.task import Candidate, Task, claimable, tolerance
+from ksparse.search.candidate import Candidate
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
+from ksparse.search.spectral_proof import prove_spectral
 
 CHUNK = 2**20  # entries of the table of swaps at a time
 SINGULAR = 1e12  # the largest entry of K⁻¹ that a factorisation is made for
@@ -30,46 +33,51 @@ class Proof:
     better: Candidate | None = None
 
 
-def prove(task: Task, model: QuadraticModel, at: Candidate, budget: int) -> Proof:
-    """Whether no support one add, drop or swap away is better, with at most `budget` exact solves."""
-    target = at.value - claimable(task, at.value)
-    if not task.certifying or task.lower_bound(at.support) < target:
+def prove(problem: SupportProblem, at: Candidate) -> Proof:
+    """Whether no support one add, drop or swap away is better, with a limited number of exact solves."""
+    pieces = problem.pieces
+    if pieces.spectral:
+        return Proof(prove_spectral(problem, at))
+    target = at.value - pieces.claimable(at.value)
+    if not pieces.certifying or problem.lower_bound(at.support) < target:
         return Proof(False)
-    moves = _in_doubt(task, model, at, budget)
+    assert pieces.model is not None
+    moves = _in_doubt(problem, pieces.model, at, pieces.settings.proved)
     if moves is None:
         return Proof(False)
     for j, i in moves:
-        if task.expired:
+        if problem.expired:
             return Proof(False)
         kept = at.support if j < 0 else np.delete(at.support, j)
         support = kept if i < 0 else np.append(kept, i)
-        if task.lower_bound(support) >= target:
+        if problem.lower_bound(support) >= target:
             continue
-        tried = task.evaluate(support, at)
-        better = tried is not None and tried.value < at.value - tolerance(task, at.value)
+        tried = problem.evaluate(support, at)
+        better = tried is not None and tried.value < at.value - pieces.tolerance(at.value)
         return Proof(False, tried if better else None)
     return Proof(True)
 
 
-Moves = list[tuple[int, int]]  # the place of the member that leaves, the outsider that comes; −1 for none
+Moves = list[tuple[int, int]]  # the place of the variable that leaves, the one that enters; −1 for none
 
 
-def _in_doubt(task: Task, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
+def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
     """The moves whose gain is not bounded by what may be left unclaimed; None where they are more than `most`."""
-    outsiders, movable = task.outsiders(at), ~np.isin(at.support, task.forced)
-    free = at.support.size < task.k
-    factor = _Factor.of(task, model, at)
-    # without a floor a member that leaves takes nothing but its own 0 along
-    moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if task.floor else []
+    pieces = problem.pieces
+    inactive, movable = problem.inactive(at), ~np.isin(at.support, pieces.forced)
+    free = at.support.size < problem.k
+    factor = _Factor.of(pieces, model, at)
+    # without a floor a variable that leaves takes nothing but its own 0 along
+    moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floor else []
     if factor is None:  # nothing to reckon with: every move is looked at
-        if (movable.sum() + free) * outsiders.size > most:
+        if (movable.sum() + free) * inactive.size > most:
             return None
-        return moves + [(int(j), int(i)) for j in ([-1] if free else []) + list(np.flatnonzero(movable)) for i in outsiders]
-    least = claimable(task, at.value) - factor.slack
+        return moves + [(int(j), int(i)) for j in ([-1] if free else []) + list(np.flatnonzero(movable)) for i in inactive]
+    least = pieces.claimable(at.value) - factor.slack
     if free:
-        moves += [(-1, int(i)) for i in outsiders[~(factor.add_gains(task, outsiders) <= least)]]
-    for chunk in np.array_split(outsiders, max(1, at.support.size * outsiders.size // CHUNK)):
-        open_ = movable[:, None] & ~(factor.swap_gains(task, chunk) <= least)
+        moves += [(-1, int(i)) for i in inactive[~(factor.add_gains(pieces, inactive) <= least)]]
+    for chunk in np.array_split(inactive, max(1, at.support.size * inactive.size // CHUNK)):
+        open_ = movable[:, None] & ~(factor.swap_gains(pieces, chunk) <= least)
         if len(moves) + int(open_.sum()) > most:
             return None
         moves += [(int(j), int(chunk[i])) for j, i in np.argwhere(open_)]
@@ -80,22 +88,22 @@ class _Factor:
     """K⁻¹ and what follows from it, each with its error, in variables scaled to a unit diagonal of H."""
 
     @classmethod
-    def of(cls, task: Task, model: QuadraticModel, at: Candidate) -> _Factor | None:
-        """None where the members are dependent, or nearly so."""
+    def of(cls, pieces: Pieces, model: QuadraticModel, at: Candidate) -> _Factor | None:
+        """None where the variables are dependent, or nearly so."""
         try:
-            factor = cls(task, model, at)
+            factor = cls(pieces, model, at)
         except np.linalg.LinAlgError:
             return None
         return factor if np.isfinite(factor.slack) else None
 
-    def __init__(self, task: Task, model: QuadraticModel, at: Candidate) -> None:
+    def __init__(self, pieces: Pieces, model: QuadraticModel, at: Candidate) -> None:
         S, k, shift = at.support, at.support.size, at.shift
         self.unit = unit = unit_scales(model.diagonal + shift)
-        r, held = _priced(task, model, at)
+        r, held = _priced(pieces, model, at)
         r = r / unit
-        E, f = np.zeros((0, task.n)), np.zeros(0)
-        if task.linear is not None:
-            E, f, _ = unit_rows(task.linear.E / unit, task.linear.f)
+        E, f = np.zeros((0, pieces.n)), np.zeros(0)
+        if pieces.linear is not None:
+            E, f, _ = unit_rows(pieces.linear.E / unit, pieces.linear.f)
         rows = model.rows(S) / unit / unit[S][:, None]
         rows[np.arange(k), S] += shift / unit[S] ** 2
         B = np.vstack([rows, E])
@@ -118,20 +126,20 @@ class _Factor:
         self.own = at.bound_price * at.x
         value = -0.5 * float(d @ u) + held + float(self.own.sum())
         blur = size_u * off_u + entries * (abs(value) + abs(held) + float(np.abs(self.own).sum()) + abs(model.constant))
-        self.slack = max(0.0, at.value + at.rounding - value) + blur  # by how much the prices fall short of at's value
+        self.slack = max(0.0, at.value + at.rounding - value) + blur  # by how much the multipliers fall short of at's value
 
-    def add_gains(self, task: Task, outsiders: Vector) -> Vector:
-        """By how much each outsider would lower the bound, at most."""
-        s, off = np.abs(self.s[outsiders]), self.off_s[outsiders]
-        h = self.h[outsiders] - self.off_h[outsiders]
+    def add_gains(self, pieces: Pieces, entering: Vector) -> Vector:
+        """By how much each variable would lower the bound, at most."""
+        s, off = np.abs(self.s[entering]), self.off_s[entering]
+        h = self.h[entering] - self.off_h[entering]
         gains = np.where(h > 0, (s + off) ** 2 / (2.0 * np.where(h > 0, h, 1.0)), np.inf)
-        return np.asarray(np.where(_wrong_way(task, outsiders, self.s[outsiders], off), 0.0, gains))
+        return np.asarray(np.where(_wrong_way(pieces, entering, self.s[entering], off), 0.0, gains))
 
-    def swap_gains(self, task: Task, outsiders: Vector) -> Vector:
-        """By how much each exchange of a member (row) for an outsider (column) would lower it, at most: numerator up, denominator down."""
-        s, off_s, h, off_h = self.s[outsiders], self.off_s[outsiders], np.maximum(self.h[outsiders], 0.0), self.off_h[outsiders]
+    def swap_gains(self, pieces: Pieces, entering: Vector) -> Vector:
+        """By how much each swap of a variable (row) for another (column) would lower it, at most: numerator up, denominator down."""
+        s, off_s, h, off_h = self.s[entering], self.off_s[entering], np.maximum(self.h[entering], 0.0), self.off_h[entering]
         x, off_x, kappa, off_kappa = (part[:, None] for part in (self.x, self.off_x, self.kappa, self.off_kappa))
-        W, off_w = self.W[:, outsiders], np.outer(self.size_v, self.off_w[outsiders])
+        W, off_w = self.W[:, entering], np.outer(self.size_v, self.off_w[entering])
         top = (np.abs(s) + off_s) ** 2 * (np.maximum(kappa, 0.0) + off_kappa)
         top += 2.0 * (s * W * x + off_s * np.abs(W * x) + (np.abs(s) + off_s) * (off_w * (np.abs(x) + off_x) + np.abs(W) * off_x))
         top -= np.maximum(np.abs(x) - off_x, 0.0) ** 2 * np.maximum(h - off_h, 0.0)
@@ -140,25 +148,25 @@ class _Factor:
         gains = np.where(top <= 0, 0.0, gains)  # it gains nothing
         pull = kappa * s + W * x
         blur = off_kappa * np.abs(s) + (np.abs(kappa) + off_kappa) * off_s + off_w * np.abs(x) + (np.abs(W) + off_w) * off_x
-        gains = np.where(_wrong_way(task, outsiders, pull, blur), 0.0, gains)
+        gains = np.where(_wrong_way(pieces, entering, pull, blur), 0.0, gains)
         return np.asarray(gains + self.own[:, None])
 
 
-def _wrong_way(task: Task, outsiders: Vector, pull: Vector, blur: Vector) -> Vector:
-    """Where a newcomer would certainly get the sign its bounds forbid: it stays at 0 and gains nothing."""
-    if task.linear is None:
+def _wrong_way(pieces: Pieces, entering: Vector, pull: Vector, blur: Vector) -> Vector:
+    """Where an entering variable would certainly get the sign its bounds forbid: it stays at 0 and gains nothing."""
+    if pieces.linear is None:
         return np.zeros(np.shape(pull), dtype=bool)
-    up, down = task.linear.lower[outsiders] >= 0, task.linear.upper[outsiders] <= 0
+    up, down = pieces.linear.lower[entering] >= 0, pieces.linear.upper[entering] <= 0
     return np.asarray((up & (pull + blur <= 0)) | (down & (pull - blur >= 0)))
 
 
-def _priced(task: Task, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
-    """r with the prices of rows and bounds in it, of the right sign each, and what the prices pay whatever the support."""
+def _priced(pieces: Pieces, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
+    """r with the multipliers of rows and bounds in it, of the right sign each, and what they pay whatever the support."""
     r = model.r.copy()
-    if task.linear is None:
+    if pieces.linear is None:
         return r, model.constant - 0.5 * at.shift * at.radius**2
     price = np.maximum(at.row_price, 0.0)
     if price.size:
-        r -= task.linear.G.T @ price
+        r -= pieces.linear.G.T @ price
     r[at.support] += at.bound_price
-    return r, model.constant - float(price @ task.linear.h)
+    return r, model.constant - float(price @ pieces.linear.h)

@@ -19,13 +19,10 @@ from ksparse.firstorder.steps import Backtracking
 from ksparse.linalg.integer import fewest_nonzeros
 from ksparse.losses import Loss
 from ksparse.penalties import Cardinality, TopK2
-from ksparse.search.component import random_components
-from ksparse.search.task import Candidate, Task
+from ksparse.search.candidate import Candidate
+from ksparse.search.power import random_components
+from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
-
-RHO_FACTORS = (10.0, 1.0, 0.1, 0.01)  # penalty weights tried, relative to the curvature of φ along one variable
-COMPONENTS = 32  # random starts of the truncated power iteration at a time
-ENUMERABLE = {"cheap": 2_000, "dear": 60}  # so many supports are simply all tried
 
 
 @dataclass(frozen=True)
@@ -33,155 +30,163 @@ class Start:
     """A support to begin from, and what it cost."""
 
     name: str
-    support: Vector  # its members, the most promising first
+    support: Vector  # the most promising variables first
     iterations: int = 0
     products: int = 0
     point: Vector | None = None  # values to begin from, where there are any
 
 
-def seats(task: Task, size: Vector) -> Vector | None:
-    """At most k indices that C and the forced lists allow, those with large entries of `size` first; None if none are found."""
-    ranked = np.where(task.allowed, np.abs(size), 0.0)
-    ranked[task.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
-    room = task.k
+def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
+    """At most k variables that C and the forced lists allow, those with large entries of `size` first; None if none are found."""
+    pieces = problem.pieces
+    ranked = np.where(pieces.allowed, np.abs(size), 0.0)
+    ranked[pieces.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
+    room = problem.k
     while True:
         try:
-            chosen = task.C.seats(ranked, room)
+            chosen = pieces.C.sparse_support(ranked, room)
         except InfeasibleError:
             return None
-        chosen = np.union1d(chosen[task.allowed[chosen]], task.forced).astype(np.intp)
-        if chosen.size <= task.k:
+        chosen = np.union1d(chosen[pieces.allowed[chosen]], pieces.forced).astype(np.intp)
+        if chosen.size <= problem.k:
             return chosen[np.argsort(-ranked[chosen], kind="stable")]
-        room -= chosen.size - task.k  # the forced ones need seats that C's own choice took
+        room -= chosen.size - problem.k  # the forced ones need places that C's own choice took
         if room < 1:
             return None
 
 
-def feasible_candidate(task: Task, start: Start) -> Candidate | None:
-    """The start's support evaluated; with a floor, where k seats are more than fit, as many of its best members as do."""
-    rows = np.zeros(0 if task.linear is None else task.linear.h.size)
-    hint = None if start.point is None else Candidate(start.support, start.point[start.support], np.inf, np.zeros(start.support.size), rows)
-    candidate = task.evaluate(start.support, hint)
-    members = start.support
-    while candidate is None and task.floor and members.size > max(1, task.forced.size):
-        members = members[:-1]
-        candidate = task.evaluate(members)
+def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | None:
+    """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
+    pieces, support = problem.pieces, start.support
+    rows = 0 if pieces.linear is None else pieces.linear.h.size
+    hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, rows)
+    candidate = problem.evaluate(support, hint)
+    while candidate is None and pieces.floor and support.size > max(1, pieces.forced.size):
+        support = support[:-1]
+        candidate = problem.evaluate(support)
     return candidate
 
 
-def all_supports(task: Task) -> Iterator[Vector] | None:
+def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
-    free = np.setdiff1d(np.flatnonzero(task.allowed), task.forced)
-    room = min(task.k - task.forced.size, free.size)
-    sizes = range(room + 1) if task.floor else (room,)
+    pieces, settings = problem.pieces, problem.pieces.settings
+    free = np.setdiff1d(np.flatnonzero(pieces.allowed), pieces.forced)
+    room = min(problem.k - pieces.forced.size, free.size)
+    sizes = range(room + 1) if pieces.floor else (room,)
     count = sum(comb(free.size, size) for size in sizes)
-    if count > ENUMERABLE["cheap" if task.exact else "dear"]:
+    if count > (settings.enumerated if pieces.direct else settings.enumerated_dear):
         return None
-    return (
-        np.union1d(task.forced, free[list(chosen)]).astype(np.intp) for size in sizes for chosen in combinations(range(free.size), size)
-    )
+    choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
+    return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
 
 
-def cheap_starts(task: Task, x0: Array | None, rng: np.random.Generator) -> Iterator[Start]:
+def cheap_starts(problem: SupportProblem, x0: Array | None, rng: np.random.Generator) -> Iterator[Start]:
     """Where to begin without a first-order method: the user's point, and the smallest support (for a component: random ones)."""
+    pieces = problem.pieces
     if x0 is not None:
         given = to_float64(x0)
         support = np.flatnonzero(given)
-        if support.size <= task.k and task.allowed[support].all() and np.isin(task.forced, support).all():
+        if support.size <= problem.k and pieces.allowed[support].all() and np.isin(pieces.forced, support).all():
             yield Start("x0", support, point=given)
         else:
-            yield from _as_start("x0", task, given)
-    if task.component:
-        for support in random_components(task, COMPONENTS, rng)[:2]:
+            yield from _as_start("x0", problem, given)
+    if pieces.spectral:
+        for support in random_components(problem, pieces.settings.powers, rng)[:2]:
             yield Start("power iteration", support)
     else:
-        yield from _greedy(task)
+        yield from _greedy(problem)
 
 
 def first_order_starts(
-    task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None
+    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None
 ) -> Iterator[Start]:
     """Where hard thresholding and APDCA end.
 
     `loss` and `begin` are in the user's own arrays; `weights` are those of the penalised starts, None for a choice by the data.
     """
     if C.has_joint:
-        yield from _hard_thresholding(task, loss, C, begin, stopping)
-    yield from _penalised(task, loss, C, begin, stopping, weights)
+        yield from _hard_thresholding(problem, loss, C, begin, stopping)
+    yield from _penalised(problem, loss, C, begin, stopping, weights)
 
 
-def _as_start(name: str, task: Task, size: Vector, iterations: int = 0, products: int = 0) -> Iterator[Start]:
-    support = seats(task, size)
+def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int = 0, products: int = 0) -> Iterator[Start]:
+    support = feasible_support(problem, size)
     if support is not None:
         yield Start(name, support, iterations, products)
 
 
-def _greedy(task: Task) -> Iterator[Start]:
-    """The smallest support C has a point on; the search fills the other seats one by one."""
-    if task.evaluate(task.forced) is not None:
-        yield Start("greedy", task.forced)
+def _greedy(problem: SupportProblem) -> Iterator[Start]:
+    """The smallest support C has a point on; the search fills the rest one by one."""
+    pieces = problem.pieces
+    if problem.evaluate(pieces.forced) is not None:
+        yield Start("greedy", pieces.forced)
         return
-    score = np.ones(task.n)
-    if task.model is not None:
-        score = -(0.5 * task.model.diagonal - np.abs(task.model.r))
+    score = np.ones(problem.n)
+    if pieces.model is not None:
+        score = -(0.5 * pieces.model.diagonal - np.abs(pieces.model.r))
         score = score - score.min() + 1e-3 * max(float(np.ptp(score)), 1e-300)
-    sizes = range(max(1, task.forced.size), task.k + 1)
-    for size in sizes if task.floor else (s for s in sizes if s <= 4 or s == task.k or s & (s - 1) == 0):
-        support = seats(task.with_k(size), score)
-        if support is not None and task.evaluate(support) is not None:
+    sizes = range(max(1, pieces.forced.size), problem.k + 1)
+    for size in sizes if pieces.floor else (s for s in sizes if s <= 4 or s == problem.k or s & (s - 1) == 0):
+        support = feasible_support(problem.with_k(size), score)
+        if support is not None and problem.evaluate(support) is not None:
             yield Start("greedy", support)
             return
-    if task.linear is not None:  # the question whether such a point exists at all
-        fewest = fewest_nonzeros(task.linear.without(~task.allowed), floor=task.floor, forced=task.forced, preferred=score)
-        if fewest is not None and fewest.support.size <= task.k:
+    if pieces.linear is not None:  # the question whether such a point exists at all
+        possible = pieces.linear.without(~pieces.allowed)
+        fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score)
+        if fewest is not None and fewest.support.size <= problem.k:
             yield Start("fewest", fewest.support)
 
 
-def _hard_thresholding(task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping) -> Iterator[Start]:
-    problem = Problem(loss, Cardinality(task.k, C), n=task.n)
-    for name, x in (("iht from 0", problem.zeros()), ("iht", begin)):
-        run = drive(IHT(), problem, x, _left(task, stopping), catch_interrupt=False)
-        yield from _as_start(name, task, to_float64(run.x), run.nit, problem.products.total)
+def _hard_thresholding(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping) -> Iterator[Start]:
+    constrained = Problem(loss, Cardinality(problem.k, C), n=problem.n)
+    for name, x in (("iht from 0", constrained.zeros()), ("iht", begin)):
+        run = drive(IHT(), constrained, x, _left(problem, stopping), catch_interrupt=False)
+        yield from _as_start(name, problem, to_float64(run.x), run.nit, constrained.products.total)
 
 
-def _penalised(task: Task, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None) -> Iterator[Start]:
+def _penalised(
+    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None
+) -> Iterator[Start]:
     """APDCA along falling weights, each from the last one's answer: every weight lands on another support."""
     x = begin
     if weights is None:
-        unit = typical_curvature(task, loss, C, begin)
-        weights = [factor * unit for factor in RHO_FACTORS]
+        unit = typical_curvature(problem, loss, C, begin)
+        weights = [factor * unit for factor in problem.pieces.settings.weights]
     for weight in sorted(weights, reverse=True):
-        problem = Problem(loss, TopK2(weight, task.k), C, task.n)
-        run = drive(APDCA(), problem, x, _left(task, stopping), catch_interrupt=False)
+        penalised = Problem(loss, TopK2(weight, problem.k), C, problem.n)
+        run = drive(APDCA(), penalised, x, _left(problem, stopping), catch_interrupt=False)
         x = run.x
-        yield from _as_start(f"apdca, rho = {weight:.3g}", task, to_float64(x), run.nit, problem.products.total)
+        yield from _as_start(f"apdca, rho = {weight:.3g}", problem, to_float64(x), run.nit, penalised.products.total)
 
 
-def _left(task: Task, stopping: Stopping) -> Stopping:
+def _left(problem: SupportProblem, stopping: Stopping) -> Stopping:
     """The stopping rule with the time that is left."""
-    return replace(stopping, max_time=None if np.isinf(task.deadline) else max(0.0, task.deadline - time.perf_counter()))
+    deadline = problem.pieces.deadline
+    return replace(stopping, max_time=None if np.isinf(deadline) else max(0.0, deadline - time.perf_counter()))
 
 
-def typical_curvature(task: Task, loss: Loss, C: ConvexSet, begin: Array) -> float:
+def typical_curvature(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array) -> float:
     """The curvature of φ along a typical variable: the unit of the penalty weight."""
-    unit = 0.0
-    if task.model is not None and task.allowed.any():
-        unit = float(np.median(np.abs(task.model.diagonal[task.allowed])))
+    pieces, unit = problem.pieces, 0.0
+    if pieces.model is not None and pieces.allowed.any():
+        unit = float(np.median(np.abs(pieces.model.diagonal[pieces.allowed])))
     if unit <= 0.0:
-        problem = Problem(loss, TopK2(1e-300, task.k), C, task.n)
-        unit = Backtracking().start(problem, problem.point(problem.C.project(begin))).l
+        penalised = Problem(loss, TopK2(1e-300, problem.k), C, problem.n)
+        unit = Backtracking().start(penalised, penalised.point(penalised.C.project(begin))).l
     return min(max(unit, 1e-290), 1e290)
 
 
-def kicked(task: Task, support: Vector, rng: np.random.Generator) -> Vector:
-    """A support to restart from: some members, at least two where there are as many, replaced by random outsiders.
+def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Vector:
+    """A support to restart from: some variables, at least two where there are as many, replaced by random others.
 
     For a component that is a fresh batch of power iterations, which repair a support faster than swaps do.
     """
-    if task.component:
-        return random_components(task, COMPONENTS, rng)[0]
-    movable = np.setdiff1d(support, task.forced)
-    outside = np.setdiff1d(np.flatnonzero(task.allowed), support)
+    pieces = problem.pieces
+    if pieces.spectral:
+        return random_components(problem, pieces.settings.powers, rng)[0]
+    movable = np.setdiff1d(support, pieces.forced)
+    outside = np.setdiff1d(np.flatnonzero(pieces.allowed), support)
     count = min(max(2, int(np.ceil(rng.uniform(0.1, 0.5) * movable.size))), movable.size, outside.size)
     leaving = rng.choice(movable, count, replace=False)
     return np.union1d(np.setdiff1d(support, leaving), rng.choice(outside, count, replace=False))

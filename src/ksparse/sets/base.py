@@ -47,7 +47,7 @@ class ConvexSet(ABC):
         """Whether C is not known to lack a point with at most k nonzeros."""
         return self.why_no_sparse_member(n, k) is None
 
-    def seats(self, size: Array, k: int) -> Vector:
+    def sparse_support(self, size: Array, k: int) -> Vector:
         """A support of at most k indices that C allows, the largest entries of `size` preferred."""
         return indices_of(top_k(size, k))
 

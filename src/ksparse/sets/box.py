@@ -88,9 +88,9 @@ class Box(ConvexSet):
         forced = self.forced(n).size
         return f"the bounds of {forced} variables exclude 0" if forced > k else None
 
-    def seats(self, size: Array, k: int) -> Vector:
+    def sparse_support(self, size: Array, k: int) -> Vector:
         size = np.abs(to_float64(size))
-        return super().seats(forced_first(size, self.forced(size.size)), k)
+        return super().sparse_support(forced_first(size, self.forced(size.size)), k)
 
     def shrink(self, u: Array, t: float) -> Array:
         return self.clip(soft_threshold(u, t))

@@ -72,7 +72,7 @@ class BudgetBox(ConvexSet):
             return f"{k} variables within their lower bounds sum to at least {least:g}, more than the total {self.total:g}"
         return None
 
-    def seats(self, size: Array, k: int) -> Vector:
+    def sparse_support(self, size: Array, k: int) -> Vector:
         """The k largest, forced ones first.
 
         While their bounds miss the total, the one that reaches least gives its seat to the outsider that reaches furthest.

@@ -71,12 +71,12 @@ class CustomSet(ConvexSet):
             raise ValueError("CustomSet needs n to be restricted to a support: pass CustomSet(project, violation, n=...)")
         return _OnSupport(self, np.asarray(support), self.n)
 
-    def seats(self, size: Array, k: int) -> Vector:
+    def sparse_support(self, size: Array, k: int) -> Vector:
         """The k largest if C has a point there; else the largest entries of C's point nearest to 0, which C seems to need, first."""
-        chosen = super().seats(size, k)
+        chosen = super().sparse_support(size, k)
         nearest = np.abs(to_float64(self.project(zeros_like(size))))
         needed = np.where(nearest > 1e-12, nearest + float(np.abs(to_float64(size)).max()) + 1.0, np.abs(to_float64(size)))
-        for support in (chosen, super().seats(needed, k)):
+        for support in (chosen, super().sparse_support(needed, k)):
             try:
                 self.restrict(support).project(take(size, support))
             except InfeasibleError:

@@ -57,9 +57,9 @@ class Hyperplane(ConvexSet):
             raise InfeasibleError(f"Hyperplane has no point on this support: a is 0 there but b = {self.b:g}")
         return Hyperplane(to_float64(self.a)[support], self.b)
 
-    def seats(self, size: Array, k: int) -> Vector:
+    def sparse_support(self, size: Array, k: int) -> Vector:
         if self.a is None or self.b == 0:
-            return super().seats(size, k)
+            return super().sparse_support(size, k)
         chosen = indices_of(top_k(size, k))
         a = np.abs(to_float64(self.a))
         if not a[chosen].any():  # the equation needs one variable that it sees

@@ -96,7 +96,7 @@ class Polyhedron(ConvexSet):
         proved = fewest is not None and fewest.proved and fewest.support.size > k
         return f"every point has at least {self._least} nonzeros (mixed-integer proof)" if proved else None
 
-    def seats(self, size: Array, k: int) -> Vector:
+    def sparse_support(self, size: Array, k: int) -> Vector:
         """The k largest if C has a point there; else the support of a sparse vertex that favours large entries."""
         size = np.abs(to_float64(size))
         forced = (self._linear.lower > 0) | (self._linear.upper < 0)

@@ -16,10 +16,11 @@ from ksparse.firstorder.methods import Method
 from ksparse.firstorder.problem import Problem, Products
 from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
-from ksparse.search.progress import Progress
-from ksparse.search.task import Task, claimable
+from ksparse.search.incumbent import Incumbent
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
-from ksparse.solve.request import Call
+from ksparse.solve.request import Request
 from ksparse.solve.rounding import Rounded, cut_to_sparse
 
 STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary
@@ -40,15 +41,15 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, 
     )  # fmt: skip
 
 
-def judge_sparse(call: Call, rho: float | None, run: Run, name: str, rounded: Callable[[], Rounded], products: Products) -> Result:
+def judge_sparse(request: Request, rho: float | None, run: Run, name: str, rounded: Callable[[], Rounded], products: Products) -> Result:
     """The result of a run on the k-sparse problem: its x made k-sparse by `rounded`, and judged."""
-    C, k = call.C, call.k
+    C, k = request.C, request.k
     x, status, residual, itself, accepted = run.x, run.status, math.inf, False, ACCEPTED
     try:
         if status is Status.UNBOUNDED:
             raise UnboundedError(status.message)
         found = rounded()
-        x = like(embed(found.polished.z, found.support, int(x.shape[0])), call.loss.kind)
+        x = like(embed(found.polished.z, found.support, int(x.shape[0])), request.loss.kind)
         residual, itself = found.polished.residual, found.itself
         products = _sum(products, found.polished.products)
         accepted = STATIONARY if found.solved and epsilon(x) < 1e-10 else ACCEPTED
@@ -59,39 +60,39 @@ def judge_sparse(call: Call, rho: float | None, run: Run, name: str, rounded: Ca
     if status is Status.SETTLED and residual <= STATIONARY:
         status = Status.STATIONARY
     return _result(
-        x, value_of(call.loss, x), C, k, residual, status, accepted,
-        nit=run.nit, evaluations=_evaluations(call.loss, call.before, products), elapsed=call.elapsed,
+        x, value_of(request.loss, x), C, k, residual, status, accepted,
+        nit=run.nit, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
         method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
     )  # fmt: skip
 
 
-def judge_auto(call: Call, task: Task, progress: Progress, status: Status, kind: Array) -> Result:
+def judge_search(request: Request, problem: SupportProblem, incumbent: Incumbent, status: Status) -> Result:
     """The result of a search over supports: its best candidate re-solved on the raw data, and judged."""
-    best = progress.best
+    best = incumbent.best
     assert best is not None
-    z, residual, products = best.x, math.inf, Products(forward=progress.products)
+    z, residual, products = best.x, math.inf, Products(forward=incumbent.products)
     try:
-        polished = task.polish_candidate(best)
+        polished = problem.polish(best)
         z, residual, products = polished.z, polished.residual, _sum(products, polished.products)
     except (UnboundedError, InfeasibleError, KeyboardInterrupt) as error:
         if status is not Status.UNBOUNDED:
             status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
     except OutOfTimeError:  # the candidate is as good as it is
         status = Status.TIME_LIMIT if status.good else status
-    x = like(embed(z, best.support, task.n), kind)
-    fun = value_of(call.loss, x)
-    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(task, best.value, x):
+    x = like(embed(z, best.support, problem.n), request.loss.kind)
+    fun = value_of(request.loss, x)
+    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(problem.pieces, best.value, x):
         status = Status.STATIONARY  # what was proved was proved of a value that x does not have
     accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
-    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and not (residual <= accepted and call.C.contains(x)):
+    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and not (residual <= accepted and request.C.contains(x)):
         status = Status.STATIONARY  # proved of a point, but not of the one that polishing left
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
     return _result(
-        x, fun, call.C, task.k, residual, status, accepted,
-        nit=progress.iterations, evaluations=_evaluations(call.loss, call.before, products), elapsed=call.elapsed, method="auto", rho=None,
-        trace=_auto_trace(progress),
-        swaps=progress.swaps, proved=progress.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=progress.rows,
+        x, fun, request.C, problem.k, residual, status, accepted,
+        nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
+        method="auto", rho=None, trace=_search_trace(incumbent),
+        swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
     )  # fmt: skip
 
 
@@ -103,11 +104,11 @@ def value_of(loss: Loss, x: Array) -> float:
     return loss.restrict(support).as_float64().value(to_float64(take(x, support)))
 
 
-def _owed(task: Task, value: float, x: Array) -> float:
+def _owed(pieces: Pieces, value: float, x: Array) -> float:
     """By how much φ(x) may exceed what was proved: as little as is claimed, or what rounding x to its own precision costs."""
     if epsilon(x) < 1e-10:
-        return claimable(task, value)
-    return SINGLE * (abs(value) + (0.0 if task.model is None else abs(task.model.constant)))
+        return pieces.claimable(value)
+    return SINGLE * (abs(value) + (0.0 if pieces.model is None else abs(pieces.model.constant)))
 
 
 def best_of(results: list[Result], elapsed: float) -> Result:
@@ -177,9 +178,9 @@ def _sum(a: Products, b: Products) -> Products:
     return Products(a.forward + b.forward, a.adjoint + b.adjoint, a.values + b.values, a.gradients + b.gradients)
 
 
-def _auto_trace(progress: Progress) -> Trace:
+def _search_trace(incumbent: Incumbent) -> Trace:
     """One entry per start: the best value after it."""
-    values = np.minimum.accumulate([row["fun"] for row in progress.rows]) if progress.rows else np.zeros(0)
+    values = np.minimum.accumulate([row["fun"] for row in incumbent.rows]) if incumbent.rows else np.zeros(0)
     unknown = np.full(len(values), np.nan)
-    elapsed = np.array([row["elapsed"] for row in progress.rows])
+    elapsed = np.array([row["elapsed"] for row in incumbent.rows])
     return Trace(values, unknown, unknown, elapsed, np.zeros(len(values), dtype=np.int64))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Array, namespace
-from ksparse.base.checks import check_integer, check_vector
 from ksparse.base.deadline import until
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.drive import Stopping, drive
@@ -17,13 +16,14 @@ from ksparse.firstorder.methods import Method
 from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import StepRule
 from ksparse.losses import Loss
-from ksparse.penalties import NoPenalty, Penalty
+from ksparse.penalties import Penalty
 from ksparse.result import Result
-from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
-from ksparse.solve.auto import fitting_threads, make_plan, make_task, solve_auto
+from ksparse.search.settings import SearchSettings
+from ksparse.sets import ConvexSet
+from ksparse.solve.by_search import fitting_threads, make_plan, solve_by_search
 from ksparse.solve.judge import judge_penalized
-from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_papers
-from ksparse.solve.request import Call
+from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_on_grid
+from ksparse.solve.request import check_pieces, check_request, support_problem, try_out
 
 
 def minimize_penalized(
@@ -62,14 +62,14 @@ def minimize_penalized(
     started = time.perf_counter()
     if not isinstance(penalty, Penalty):
         raise TypeError(f"penalty must be a ksparse penalty, got {type(penalty).__name__}")
-    loss, C, start = _prepare(loss, C, x0)
+    loss, C, start = check_pieces(loss, C, x0)
     chosen = resolve_method(method, step)
     stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
     before = loss.evaluations or (0, 0)
-    _try_out(loss, problem.C, problem.n, start)
+    try_out(loss, problem.C, problem.n, start)
     begin = _first_point(problem) if start is None else start
-    with until(np.inf if max_time is None else started + max_time):
+    with until(np.inf if max_time is None else started + max_time), fitting_threads(loss):
         if continuation:
             run = continued(chosen, problem, begin, stopping, callback, verbose)
         else:
@@ -101,6 +101,7 @@ def minimize(
     n_restarts: int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
+    settings: SearchSettings | None = None,
     tol: float = 1e-5,
     max_iter: int = 10_000,
     max_time: float | None = None,
@@ -119,71 +120,26 @@ def minimize(
     continuation : for the paper's methods: start each weight where the one before ended, instead of at x0.
     x0 : a start. "auto" always searches from its support too, so the answer is never worse than a feasible k-sparse x0. The paper's
         methods start there, moved into C; default 1/n in every entry.
-    forced_in, forced_out, min_nonzero : for "auto": variables that keep a seat or get none, and the least size of a nonzero.
+    forced_in, forced_out, min_nonzero : for "auto": variables that are always or never in the support, and the least size of a nonzero.
     n_restarts, n_jobs, random_state : for "auto": perturbed restarts after the starts, threads to run them in, their seed. The same seed
         gives the same answer, whatever n_jobs; None is a seed like any other.
+    settings : for "auto": the numbers that steer its search, where its defaults will not do.
     step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
     """
-    call = make_call(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
+    request = check_request(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
-    with until(call.deadline), fitting_threads(call.loss), np.errstate(over="ignore", invalid="ignore"):
+    with until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, str) and method == "auto":
             resolve_rule(step)  # not used, but not wrong either
-            task = make_task(call, forced_in, forced_out, min_nonzero)
-            return solve_auto(call, task, make_plan(n_restarts, n_jobs, random_state, rho))
-        _refuse_for_papers_methods(forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts)
-        return solve_papers(call, resolve_method(method, step), rho, continuation)
-
-
-def make_call(
-    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Any = None, verbose: int = 0, name: str = "k"
-) -> Call:
-    """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros."""
-    started = time.perf_counter()
-    loss, C, start = _prepare(loss, C, x0)
-    n = _length(loss, C, start)
-    k = check_integer(k, name, 1, n)
-    C = C.for_length(n)
-    with until(np.inf if stopping.max_time is None else started + stopping.max_time):
-        require_sparse_member(C, n, k)
-    before, interrupted = loss.evaluations or (0, 0), False
-    try:
-        _try_out(loss, C, n, start)
-    except KeyboardInterrupt:  # of the user's own functions, which may take their time
-        interrupted = True
-    return Call(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before)
-
-
-def _try_out(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:
-    """Let the pieces that are functions of the user's show once that they are what they say, at a point of C."""
-    problem = Problem(loss, NoPenalty(), C, n)
-    C.try_out(problem.zeros())
-    loss.try_out(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
+            problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
+            return solve_by_search(request, problem, make_plan(n_restarts, n_jobs, random_state, rho))
+        _refuse_for_papers_methods(
+            forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts, settings=settings
+        )
+        return solve_on_grid(request, resolve_method(method, step), rho, continuation)
 
 
 def _refuse_for_papers_methods(**given: Any) -> None:
     for name, value in given.items():
         if value is not None and (np.size(value) > 0 if np.ndim(value) else value != 0):
             raise ValueError(f"{name} needs method='auto'; the paper's methods do not know it")
-
-
-def _prepare(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
-    """The pieces checked, and x0 as a vector of the loss's kind."""
-    if not isinstance(loss, Loss):
-        raise TypeError(f"loss must be a ksparse loss, got {type(loss).__name__}")
-    C = WholeSpace() if C is None else C
-    if not isinstance(C, ConvexSet):
-        raise TypeError(f"C must be a ksparse set, got {type(C).__name__}")
-    n = loss.n or C.n
-    if x0 is None:
-        return loss if n is None else loss.for_vectors_like(np.zeros(n)), C, None
-    start = check_vector(x0, "x0", n, kind=loss.given_kind) + 0.0  # a copy: the answer never shares memory with x0
-    return loss.for_vectors_like(start), C, start
-
-
-def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:
-    n = loss.n or C.n or (None if start is None else start.shape[0])
-    if n is None:
-        raise ValueError("the number of variables is not known: give x0, or n to the loss")
-    require_length(C, int(n))
-    return int(n)

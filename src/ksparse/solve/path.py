@@ -11,26 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.callback import as_scipy_callback
 from ksparse.base.checks import check_integer
 from ksparse.base.deadline import OutOfTimeError, until
 from ksparse.base.report import Lines, logger
 from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.drive import Stopping
-from ksparse.firstorder.problem import Problem
 from ksparse.losses import Loss
-from ksparse.penalties import NoPenalty
 from ksparse.result import Result, Status
-from ksparse.search.exchange import descend_alone
-from ksparse.search.oscillate import shrunk
-from ksparse.search.progress import Progress
-from ksparse.search.search import settle
-from ksparse.search.task import Candidate, Task
+from ksparse.search.candidate import Candidate, Found
+from ksparse.search.explore import Plan, asked, conclude, local_search, settle, some_point, try_all
+from ksparse.search.incumbent import Incumbent
+from ksparse.search.problem import SupportProblem
+from ksparse.search.settings import SearchSettings
+from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.sets import ConvexSet
-from ksparse.solve.auto import Plan, conclude, fitting_threads, local_search, make_plan, make_task, search_supports, some_point, try_all
-from ksparse.solve.judge import judge_auto
-from ksparse.solve.minimize import make_call
-from ksparse.solve.request import Call
+from ksparse.solve.by_search import exploration, fitting_threads, make_plan
+from ksparse.solve.judge import judge_search
+from ksparse.solve.request import Request, check_request, support_problem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,6 +111,8 @@ def k_path(
     tol: float = 1e-5,
     max_iter: int = 10_000,
     max_time: float | None = None,
+    settings: SearchSettings | None = None,
+    callback: Callable[..., Any] | None = None,
     verbose: int = 0,
 ) -> KPath:
     """The best point of C with at most k nonzeros, for every k of `ks`.
@@ -122,10 +123,10 @@ def k_path(
     """
     sizes = _sizes(ks)
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
-    call = make_call(loss, sizes[0], C, x0, stopping, name="ks")  # which asks whether C has a point for the least k
-    top = replace(call, k=check_integer(sizes[-1], "ks", 1, call.n))
-    task = make_task(call, forced_in, forced_out, min_nonzero)
-    walk = _Walk(top, task, sizes, make_plan(n_restarts, n_jobs, random_state, "auto"))
+    request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, name="ks")  # asks whether C has a point for the least k
+    top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n))
+    problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
+    walk = _Walk(top, problem, sizes, make_plan(n_restarts, n_jobs, random_state, "auto"))
     with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
         walk.go()
         results = walk.judged()
@@ -155,18 +156,20 @@ def _sizes(ks: Iterable[int]) -> list[int]:
 class _Walk:
     """The path while it is made: the best candidate for every k, all with one memory of supports."""
 
-    def __init__(self, call: Call, task: Task, sizes: list[int], plan: Plan) -> None:
-        self.call, self.sizes, self.plan = call, sizes, plan
-        self.tasks = {k: task.with_k(k) for k in sizes}
-        self.progress = {k: Progress() for k in sizes}
+    def __init__(self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan) -> None:
+        self.request, self.sizes, self.plan = request, sizes, plan
+        self.problems = {k: problem.with_k(k) for k in sizes}
+        self.incumbents = {k: Incumbent() for k in sizes}
         self.spent = dict.fromkeys(sizes, 0.0)
         self.begun: dict[tuple[int, str], Candidate] = {}  # whose answer each k was last searched from
         self.status = dict.fromkeys(sizes, Status.STATIONARY)
-        self.kind = Problem(call.loss, NoPenalty(), call.C, call.n).zeros()
+        self.tell = as_scipy_callback(request.callback)
 
     def go(self) -> None:
-        """Some k as `minimize` does them; then down by shrinking and up by growing, while that helps."""
+        """Some k as `minimize` does them; then down by reducing and up by growing, while that helps."""
         try:
+            if self.request.interrupted:
+                raise KeyboardInterrupt
             for k in _landmarks(self.sizes):
                 self._full(k)
             for _ in range(ROUNDS):
@@ -178,68 +181,93 @@ class _Walk:
                 if self._values() == before:
                     break
             self._prove()
+        except StopIteration:
+            self._end(Status.CALLBACK_STOP)
         except KeyboardInterrupt:
-            self.status = dict.fromkeys(self.sizes, Status.INTERRUPTED)
+            self._end(Status.INTERRUPTED)
         except OutOfTimeError:
-            self.status = dict.fromkeys(self.sizes, Status.TIME_LIMIT)
+            self._end(Status.TIME_LIMIT)
         for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):  # where a limit or an interrupt left a gap
-            if self.progress[k].best is None:
-                best = self.progress[above].best
-                self.progress[k].best = None if best is None else some_point(self.tasks[k], best.full(self.call.n))
+            if self.incumbents[k].best is None:
+                best = self.incumbents[above].best
+                begin = self.request.beginning if best is None else best.full(self.request.n)
+                self.incumbents[k].best = some_point(self.problems[k], begin)
+
+    def _end(self, status: Status) -> None:
+        """All were stopped; what was proved before is proved."""
+        self.status = {k: was if was is Status.OPTIMAL else status for k, was in self.status.items()}
+        top = self.incumbents[self.sizes[-1]]
+        top.best = top.best or some_point(self.problems[self.sizes[-1]], self.request.beginning)
 
     def _prove(self) -> None:
         """Where the walk only descended, a look at all exchanges of each answer."""
         for k in self.sizes:
-            task, progress = self.tasks[k], self.progress[k]
-            if progress.best is None or progress.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
+            problem, incumbent = self.problems[k], self.incumbents[k]
+            if incumbent.best is None or incumbent.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
                 continue
             self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
-            if task.certifying and not task.expired:
+            if not problem.expired and (problem.pieces.certifying or problem.pieces.spectral):
                 began = time.perf_counter()
                 try:
-                    progress.take("all exchanges", settle(task, progress.best), self.call.elapsed)
+                    self._take(k, "all exchanges", settle(problem, incumbent.best))
                 except UnboundedError:
                     self.status[k] = Status.UNBOUNDED
                 self.spent[k] += time.perf_counter() - began
 
+    def _take(self, k: int, name: str, found: Found) -> None:
+        """Note where a search for one k ended, and tell the callback."""
+        incumbent = self.incumbents[k]
+        incumbent.take(name, found, self.request.elapsed)
+        best = incumbent.best
+        assert best is not None
+        searches = sum(other.searches for other in self.incumbents.values())
+        self.tell(lambda: best.full(self.request.n), best.value, searches, np.nan, self.request.elapsed)
+
     def _best(self, k: int) -> Candidate | None:
-        return self.progress[k].best
+        return self.incumbents[k].best
 
     def _values(self) -> list[float]:
-        return [np.inf if progress.best is None else progress.best.value for progress in self.progress.values()]
+        return [np.inf if incumbent.best is None else incumbent.best.value for incumbent in self.incumbents.values()]
 
     def _full(self, k: int) -> None:
         """One k with all its starts."""
         began = time.perf_counter()
-        call = replace(self.call, k=k)
-        self.progress[k] = Progress()
-        self.status[k] = search_supports(call, self.tasks[k], self.plan, self.kind, self.progress[k], lambda progress: None)
+        request = replace(self.request, k=k)
+        search = exploration(request, self.problems[k], self.plan, self._told)
+        self.incumbents[k] = search.incumbent
+        self.status[k] = search.run()
         self.spent[k] += time.perf_counter() - began
         if self.status[k] is Status.INTERRUPTED:
             raise KeyboardInterrupt
+        if self.status[k] is Status.CALLBACK_STOP:
+            raise StopIteration
+
+    def _told(self, incumbent: Incumbent) -> None:
+        best = incumbent.best
+        assert best is not None
+        self.tell(lambda: best.full(self.request.n), best.value, incumbent.searches, np.nan, self.request.elapsed)
 
     def _down(self, k: int, above: int) -> None:
         """One k from the one above; where nothing of that fits, with all starts."""
-        self._search(k, "shrunk", above, lambda above: shrunk(self._best(above), self.tasks[k]))
-        if self.progress[k].best is None:
+        self._search(k, "reduced", above, lambda above: reduced(self._best(above), self.problems[k]))
+        if self.incumbents[k].best is None:
             self._full(k)
 
     def _search(self, k: int, name: str, neighbour: int, start: Callable[[int], Candidate | None]) -> None:
         """A local search for one k from its neighbour's answer, unless it has begun there before."""
-        began, task, progress, best = time.perf_counter(), self.tasks[k], self.progress[k], self._best(neighbour)
+        began, problem, incumbent, best = time.perf_counter(), self.problems[k], self.incumbents[k], self._best(neighbour)
         if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED) or (best is not None and self.begun.get((k, name)) is best):
             return
         if best is not None:
             self.begun[k, name] = best
         try:
-            if progress.best is None and try_all(task, progress, began):
-                self.status[k] = Status.OPTIMAL if progress.proved else Status.STATIONARY
+            if incumbent.best is None and try_all(problem, incumbent, began):
+                self.status[k] = Status.OPTIMAL if incumbent.proved else Status.STATIONARY
             else:
                 candidate = start(neighbour)
                 if candidate is not None:
-                    improve = descend_alone if task.exchangeable else local_search
                     with one_thread():
-                        progress.take(name, improve(task, candidate), self.call.elapsed)
+                        self._take(k, name, local_search(problem, choose_strategy(problem), candidate))
         except UnboundedError:
             self.status[k] = Status.UNBOUNDED
         self.spent[k] += time.perf_counter() - began
@@ -249,17 +277,27 @@ class _Walk:
         results: list[Result] = []
         below: Candidate | None = None
         for k in self.sizes:
-            task, progress = self.tasks[k], self.progress[k]
-            if progress.best is None:
-                raise InfeasibleError(f"no point of C = {self.call.C} with at most k = {k} nonzeros was found that meets every constraint")
+            problem, incumbent = self.problems[k], self.incumbents[k]
+            if incumbent.best is None:
+                raise InfeasibleError(f"no point of C = {self.request.C} {asked(problem)} was found that meets every constraint")
             began = time.perf_counter()
-            status = conclude(task, progress, self.status[k])
-            call = replace(self.call, k=k, started=began - self.spent[k])
-            result = judge_auto(call, task, progress, status, self.kind)
+            status = conclude(problem, incumbent, self.status[k])
+            request = replace(self.request, k=k, started=began - self.spent[k])
+            result = judge_search(request, problem, incumbent, status)
             if results and result.fun > results[-1].fun:  # what was proved of this support's neighbours is not of the other's
                 kept = Status.STATIONARY if status is Status.SWAP_OPTIMAL else status
-                result = judge_auto(call, task, replace(progress, best=below, proved=status is Status.OPTIMAL), kept, self.kind)
+                result = judge_search(request, problem, replace(incumbent, best=below, proved=status is Status.OPTIMAL), kept)
             else:
-                below = progress.best
+                below = incumbent.best
             results.append(result)
         return results
+
+
+def reduced(at: Candidate | None, problem: SupportProblem) -> Candidate | None:
+    """A candidate without what costs least, until k variables are left; None where C has no point then."""
+    if at is None or at.support.size <= problem.k:
+        return at
+    search = without_updates(problem).search(problem)
+    search.hood.stand_at(at)
+    search.reduce(problem.k)
+    return search.hood.mark() if search.size <= problem.k else None

@@ -15,7 +15,7 @@ from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking, FixedStep, StepRule, check_rule
 from ksparse.result import Result
 from ksparse.solve.judge import best_of, judge_sparse
-from ksparse.solve.request import Call
+from ksparse.solve.request import Request
 from ksparse.solve.rounding import round_to_sparse, take_as_sparse
 
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
@@ -33,28 +33,28 @@ METHODS: dict[str, Callable[[StepRule], Method]] = {
 }
 
 
-def solve_papers(call: Call, method: Method, rho: str | float | Sequence[float], continuation: bool) -> Result:
+def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[float], continuation: bool) -> Result:
     """The best of the rounded answers over the weights; with continuation each run starts where the last one ended."""
     weights: Sequence[float | None] = resolve_weights(rho) if method.weighted else [None]
     rounding = take_as_sparse if method.exact else round_to_sparse
     results: list[Result] = []
-    begin = call.x0
+    begin = request.x0
     for weight in weights:
-        call = replace(call, before=call.loss.evaluations or (0, 0)) if results else call
-        problem = Problem(call.loss, method.penalty(call.k, weight or 1.0, call.C), call.C, call.n)
-        begin = problem.zeros() + 1.0 / call.n if begin is None else begin
+        request = replace(request, before=request.loss.evaluations or (0, 0)) if results else request
+        problem = Problem(request.loss, method.penalty(request.k, weight or 1.0, request.C), request.C, request.n)
+        begin = problem.zeros() + 1.0 / request.n if begin is None else begin
         try:
-            if call.interrupted:
+            if request.interrupted:
                 raise KeyboardInterrupt
-            run = drive(method, problem, begin, call.stopping_now(), callback=call.callback, verbose=call.verbose)
+            run = drive(method, problem, begin, request.stopping_now(), callback=request.callback, verbose=request.verbose)
         except KeyboardInterrupt:  # before there was a point
             run = not_begun(problem, begin)
-        rounded = partial(rounding, call.loss, call.C, run.x, call.k, call.deadline)
-        results.append(judge_sparse(call, weight, run, method.name, rounded, problem.products))
+        rounded = partial(rounding, request.loss, request.C, run.x, request.k, request.deadline)
+        results.append(judge_sparse(request, weight, run, method.name, rounded, problem.products))
         if results[-1].status.early:
             break
-        begin = run.x if continuation else call.x0
-    return best_of(results, call.elapsed)
+        begin = run.x if continuation else request.x0
+    return best_of(results, request.elapsed)
 
 
 def resolve_rule(step: str | StepRule) -> StepRule:

@@ -1,4 +1,4 @@
-"""What every way of solving the k-sparse problem is told: the pieces, and how the user wants it run."""
+"""What every way of solving the k-sparse problem is told: the pieces, checked, and how the user wants it run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Array
+from ksparse.base.checks import check_indices, check_integer, check_number, check_vector
+from ksparse.base.deadline import OutOfTimeError, until
+from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.drive import Stopping
+from ksparse.firstorder.problem import Problem
 from ksparse.losses import Loss
-from ksparse.sets import ConvexSet
+from ksparse.penalties import NoPenalty
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
+from ksparse.search.settings import SearchSettings
+from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 
 
 @dataclass(frozen=True)
-class Call:
+class Request:
     """min φ(x) s.t. ‖x‖₀ ≤ k, x ∈ C, checked, and the manners of the run."""
 
     loss: Loss
@@ -41,8 +49,103 @@ class Call:
         """When the time is up."""
         return np.inf if self.stopping.max_time is None else self.started + self.stopping.max_time
 
+    @property
+    def kind(self) -> Array:
+        """0 in the namespace, dtype and device of x."""
+        return Problem(self.loss, NoPenalty(), self.C, self.n).zeros()
+
+    @property
+    def beginning(self) -> Array:
+        """The user's start, or 1/n in every entry."""
+        return self.kind + 1.0 / self.n if self.x0 is None else self.x0
+
     def stopping_now(self) -> Stopping:
         """The stopping rule with the time that is left."""
         if self.stopping.max_time is None:
             return self.stopping
         return replace(self.stopping, max_time=max(0.0, self.deadline - time.perf_counter()))
+
+
+def check_request(
+    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Any = None, verbose: int = 0, name: str = "k"
+) -> Request:
+    """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros."""
+    started = time.perf_counter()
+    loss, C, start = check_pieces(loss, C, x0)
+    n = _length(loss, C, start)
+    k = check_integer(k, name, 1, n)
+    C = C.for_length(n)
+    with until(np.inf if stopping.max_time is None else started + stopping.max_time):
+        require_sparse_member(C, n, k)
+    before, interrupted = loss.evaluations or (0, 0), False
+    try:
+        try_out(loss, C, n, start)
+    except KeyboardInterrupt:  # of the user's own functions, which may take their time
+        interrupted = True
+    return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before)
+
+
+def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
+    """The pieces checked, and x0 as a vector of the loss's kind."""
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss must be a ksparse loss, got {type(loss).__name__}")
+    C = WholeSpace() if C is None else C
+    if not isinstance(C, ConvexSet):
+        raise TypeError(f"C must be a ksparse set, got {type(C).__name__}")
+    n = loss.n or C.n
+    if x0 is None:
+        return loss if n is None else loss.for_vectors_like(np.zeros(n)), C, None
+    start = check_vector(x0, "x0", n, kind=loss.given_kind) + 0.0  # a copy: the answer never shares memory with x0
+    return loss.for_vectors_like(start), C, start
+
+
+def try_out(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:
+    """Let the pieces that are functions of the user's show once that they are what they say, at a point of C."""
+    problem = Problem(loss, NoPenalty(), C, n)
+    C.try_out(problem.zeros())
+    loss.try_out(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
+
+
+def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:
+    n = loss.n or C.n or (None if start is None else start.shape[0])
+    if n is None:
+        raise ValueError("the number of variables is not known: give x0, or n to the loss")
+    require_length(C, int(n))
+    return int(n)
+
+
+def support_problem(
+    request: Request, forced_in: Any, forced_out: Any, min_nonzero: float, settings: SearchSettings | None = None
+) -> SupportProblem:
+    """The problem that is searched, after a look at whether it can be met."""
+    n, k = request.n, request.k
+    if settings is not None and not isinstance(settings, SearchSettings):
+        raise TypeError(f"settings must be a ksparse.SearchSettings, got {type(settings).__name__}")
+    inside, outside = check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out")
+    for indices, name in ((inside, "forced_in"), (outside, "forced_out")):
+        if indices.size and indices[-1] >= n:
+            raise ValueError(f"{name} must be below the number of variables {n}, got {indices[-1]}")
+    both = np.intersect1d(inside, outside)
+    if both.size:
+        raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
+    floor = check_number(min_nonzero, "min_nonzero", at_least=0)
+    pieces = Pieces.of(
+        request.loss, request.C, n, forced_in=inside, forced_out=outside, floor=floor, deadline=request.deadline, settings=settings
+    )
+    if floor and not _knows_floors(pieces):
+        raise MissingPieceError(
+            f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(request.loss).__name__} on {request.C}"
+        )
+    if pieces.forced.size > k:
+        raise InfeasibleError(f"{pieces.forced.size} variables are forced in, more than k = {k}")
+    clash = np.intersect1d(pieces.forced, outside)
+    if clash.size:
+        raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds exclude 0")
+    return SupportProblem(pieces, k)
+
+
+def _knows_floors(pieces: Pieces) -> bool:
+    try:
+        return pieces.linear is not None and pieces.model is not None and pieces.convex
+    except OutOfTimeError:  # then no more than a point is asked for
+        return True

@@ -18,7 +18,7 @@ DUST = 1e-5  # relative to the largest entry
 
 def cut_to_sparse(C: ConvexSet, x: Array, k: int) -> Array:
     """A k-sparse point of C near x: the k largest entries, projected onto C on their support."""
-    support = C.seats(namespace(x).abs(x), k)
+    support = C.sparse_support(namespace(x).abs(x), k)
     return embed(C.restrict(support).like(x).project(take(x, support)), support, int(x.shape[0]))
 
 
@@ -37,7 +37,7 @@ def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float 
 
     The support is the k largest entries, except where C has no point on them: bounds that exclude 0 and budgets come first.
     """
-    support = C.seats(namespace(x).abs(x), k)
+    support = C.sparse_support(namespace(x).abs(x), k)
     return Rounded(support, polish(loss, C, support, to_float64(take(x, support)), deadline))
 
 

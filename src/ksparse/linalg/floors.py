@@ -1,4 +1,4 @@
-"""The best point on one support, where it takes more than a quadratic program: above a floor, on the sphere."""
+"""A convex quadratic where every variable is at least so far from 0."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, norm
 from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.linalg.active_set import Active, Solution
 from ksparse.linalg.bound import Noise, shortfall
@@ -14,9 +13,7 @@ from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective
 from ksparse.linalg.qp import solve_qp
 
-POWER_STEPS = 40
-BRANCHES = 200  # choices of signs that are tried above a floor
-_START = np.random.default_rng(0).standard_normal(1024)
+BRANCHES = 200  # choices of signs that are tried
 
 
 @dataclass(frozen=True)
@@ -71,18 +68,3 @@ def _bounded(linear: Linear, i: int, low: float, high: float) -> Linear:
     lower, upper = linear.lower.copy(), linear.upper.copy()
     lower[i], upper[i] = low, high
     return Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)
-
-
-def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vector]:
-    """λ_max and its eigenvector of a positive semidefinite matrix: by power iteration from a near one, where that settles soon."""
-    if start is not None and start.any():
-        x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # not blind to any direction
-        x /= norm(x)
-        for _ in range(POWER_STEPS):
-            y = block @ x
-            value = float(x @ y)
-            if float(np.abs(y - value * x).max()) <= 1e-12 * abs(value):
-                return value, x
-            x = y / max(norm(y), 1e-300)
-    values, vectors = np.linalg.eigh(block)
-    return float(values[-1]), np.asarray(vectors[:, -1])

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.search.search import Found
-from ksparse.search.task import Candidate
+from ksparse.search.candidate import Candidate, Found
 
 
 @dataclass
-class Progress:
+class Incumbent:
     """The best so far and how it came about."""
 
     best: Candidate | None = None

@@ -1,4 +1,4 @@
-"""The basis that is kept up to date, against its slow twin, and the search on it."""
+"""The factorisation that is kept up to date, against its slow twin; the local search, and what follows it."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 import ksparse as ks
 from ksparse.datasets import table5
-from ksparse.search import floating
-from ksparse.search.basis import Basis
-from ksparse.search.exchange import DependentError, Exchange, descend
-from ksparse.search.floating import explore
-from ksparse.search.gains import add_gains, drop_losses, factor, swap_gains
-from ksparse.search.search import search
-from ksparse.search.task import Task
-from ksparse.solve import auto
+from ksparse.search.candidate import Candidate
+from ksparse.search.gains import factor
+from ksparse.search.local import descended
+from ksparse.search.neighbourhoods import Priced, Updated
+from ksparse.search.neighbourhoods.base import DependentError, Move
+from ksparse.search.perturb import explore
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
+from ksparse.search.strategy import choose_strategy, without_updates
 
 NONE = np.zeros(0, dtype=np.intp)
 SETS = {
@@ -26,17 +27,26 @@ SETS = {
 }
 
 
-def a_task(rng, C, n=18, k=6, units=False, **options):
+def problem_of(loss, C, n, k, **options):
+    return SupportProblem(Pieces.of(loss, C, n, **({"forced_in": NONE, "forced_out": NONE} | options)), k)
+
+
+def a_problem(rng, C, n=18, k=6, units=False, **options):
     A, b = rng.standard_normal((30, n)), rng.standard_normal(30)
     if units:
         A = A * 10.0 ** rng.uniform(-3, 3, n)
-    return Task(ks.LeastSquares(A, b), C, n, k, **({"forced_in": NONE, "forced_out": NONE} | options))
+    return problem_of(ks.LeastSquares(A, b), C, n, k, **options)
 
 
-def twin(task, basis):
-    """The factorisation from scratch on the basis's members, in the same order."""
-    E, f = task.linear.E, task.linear.f
-    return factor(task.model.rows(basis.members), basis.members, E, f, task.model.r, task.model.diagonal)
+def at(problem, support):
+    """A candidate to stand at, whatever C says of it."""
+    return Candidate.unpriced(np.asarray(support), np.zeros(len(support)), np.inf)
+
+
+def twin(problem, basis):
+    """The factorisation from scratch on the basis's support, in the same order."""
+    model, linear = problem.pieces.model, problem.pieces.linear
+    return factor(model.rows(basis.support), basis.support, linear.E, linear.f, model.r, model.diagonal)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -44,143 +54,159 @@ def twin(task, basis):
 @settings(max_examples=25, deadline=None)
 def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(name, seed, units):
     rng = np.random.default_rng(seed)
-    task = a_task(rng, SETS[name](18), units=units)
-    basis = Basis(task, task.model, 12)
+    problem = a_problem(rng, SETS[name](18), units=units)
+    hood = Updated(problem, 12)
+    basis = hood.basis
     assert basis.stand_on(np.sort(rng.choice(18, 4, replace=False)))
     for _ in range(12):
-        outside = np.setdiff1d(np.arange(18), basis.members)
+        outside = np.setdiff1d(np.arange(18), basis.support)
         move = rng.uniform()
         if basis.size < 4 or (basis.size < 10 and move < 0.35):
             basis.add(int(rng.choice(outside)))
         elif move < 0.7:
             basis.drop(int(rng.integers(basis.size)))
         else:
-            basis.exchange(int(rng.integers(basis.size)), int(rng.choice(outside)))
-    slow = twin(task, basis)
-    unit = np.sqrt(task.model.diagonal)
-    outside = np.setdiff1d(np.arange(18), basis.members)
-    np.testing.assert_allclose(basis.x * unit[basis.members], slow.x, rtol=1e-5, atol=1e-8 * np.abs(slow.x).max())
+            basis.swap(int(rng.integers(basis.size)), int(rng.choice(outside)))
+    slow = twin(problem, basis)
+    unit = np.sqrt(problem.pieces.model.diagonal)
+    outside = np.setdiff1d(np.arange(18), basis.support)
+    np.testing.assert_allclose(basis.x * unit[basis.support], slow.x, rtol=1e-5, atol=1e-8 * np.abs(slow.x).max())
     np.testing.assert_allclose((basis.h / unit**2)[outside], slow.h[outside], rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose((basis.s / unit)[outside], slow.s[outside], rtol=1e-5, atol=1e-8 * np.abs(task.model.r / unit).max())
-    assert basis.value == pytest.approx(slow.value, rel=1e-8, abs=1e-10 * task.model.constant)
-    if not basis.signed:
-        np.testing.assert_allclose(basis.add_gains()[outside], add_gains(slow)[outside], rtol=1e-4, atol=1e-9)
-        np.testing.assert_allclose(basis.drop_losses(), drop_losses(slow), rtol=1e-4, atol=1e-9)
-        np.testing.assert_allclose(basis.swap_gains(outside), swap_gains(slow, outside), rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(
+        (basis.s / unit)[outside], slow.s[outside], rtol=1e-5, atol=1e-8 * np.abs(problem.pieces.model.r / unit).max()
+    )
+    assert basis.value == pytest.approx(slow.value, rel=1e-8, abs=1e-10 * problem.pieces.model.constant)
+    if not hood.signed:
+        np.testing.assert_allclose(hood._add_gains()[outside], slow.adds()[outside], rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(hood._drop_losses(), slow.drops(), rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(hood._swap_gains(outside), slow.swaps(outside)[0], rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_no_exchange_gains_more_than_its_newcomer_alone(name, rng):
     """The bound that lets the search look at few outsiders."""
     for _ in range(20):
-        task = a_task(rng, SETS[name](18))
-        basis = Basis(task, task.model, 8)
+        problem = a_problem(rng, SETS[name](18))
+        hood = Updated(problem, 8)
+        basis = hood.basis
         assert basis.stand_on(np.sort(rng.choice(18, 6, replace=False)))
-        basis.sign[:], basis.signed = 0.0, False
-        outside = np.setdiff1d(np.arange(18), basis.members)
-        assert (basis.swap_gains(outside) <= basis.add_gains()[outside] * (1 + 1e-9) + 1e-12).all()
+        hood.signed = False
+        outside = np.setdiff1d(np.arange(18), basis.support)
+        assert (hood._swap_gains(outside) <= hood._add_gains()[outside] * (1 + 1e-9) + 1e-12).all()
 
 
 def test_the_best_swap_is_the_best_of_the_whole_table(rng):
     for _ in range(20):
-        task = a_task(rng, ks.WholeSpace(), n=150, k=6)
-        basis = Basis(task, task.model, 8)
+        problem = a_problem(rng, ks.WholeSpace(), n=150, k=6)
+        hood = Updated(problem, 8)
+        basis = hood.basis
         assert basis.stand_on(np.sort(rng.choice(150, 6, replace=False)))
-        outside = np.setdiff1d(np.arange(150), basis.members)
-        table = basis.swap_gains(outside)
+        outside = np.setdiff1d(np.arange(150), basis.support)
+        table = hood._swap_gains(outside)
         j, i = divmod(int(table.argmax()), outside.size)
-        assert basis.best_swap(1e-12, set(), 1_000) == (j, outside[i])
-        assert basis.best_swap(float(table.max()) * 1.01, set(), 1_000) is None
+        assert next(hood.moves(1e-12, True)) == Move((basis.support[j],), (outside[i],))
+        assert next(hood.moves(float(table.max()) * 1.01, True), None) is None
 
 
 def test_a_snapshot_brings_everything_back(rng):
-    task = a_task(rng, ks.Simplex())
-    basis = Basis(task, task.model, 10)
+    problem = a_problem(rng, ks.Simplex())
+    basis = Updated(problem, 10).basis
     basis.stand_on(np.array([1, 4, 7, 9]))
     saved = basis.snapshot()
-    before = (basis.members.copy(), basis.x.copy(), basis.s.copy(), basis.h.copy(), basis.value, basis.key)
+    before = (basis.support.copy(), basis.x.copy(), basis.s.copy(), basis.h.copy(), basis.value, basis.key)
     for i in (0, 2, 12):
         basis.add(i)
     basis.drop(0)
     basis.drop(1)
-    basis.exchange(0, 15)
+    basis.swap(0, 15)
     assert basis.key != before[-1]
     basis.restore(saved)
-    for was, now in zip(before, (basis.members, basis.x, basis.s, basis.h, basis.value, basis.key), strict=True):
+    for was, now in zip(before, (basis.support, basis.x, basis.s, basis.h, basis.value, basis.key), strict=True):
         np.testing.assert_array_equal(was, now)
     basis.add(3)  # and it is fit for use
-    assert basis.value == pytest.approx(twin(task, basis).value, rel=1e-9)
+    assert basis.value == pytest.approx(twin(problem, basis).value, rel=1e-9)
 
 
 def test_a_support_has_one_key_however_it_was_reached(rng):
-    task = a_task(rng, ks.WholeSpace())
-    one, other = Basis(task, task.model, 10), Basis(task, task.model, 10)
+    problem = a_problem(rng, ks.WholeSpace())
+    one, other = (Updated(problem, 10).basis for _ in range(2))
     one.stand_on(np.array([2, 5, 11]))
     other.stand_on(np.array([5, 7]))
     other.add(2)
     other.add(3)
-    other.exchange(int(np.flatnonzero(other.members == 7)[0]), 11)
+    other.swap(int(np.flatnonzero(other.support == 7)[0]), 11)
     assert one.key != other.key
-    other.drop(int(np.flatnonzero(other.members == 3)[0]))
+    other.drop(int(np.flatnonzero(other.support == 3)[0]))
     assert one.key == other.key
 
 
 def test_a_search_does_not_go_the_same_way_twice(rng):
-    task = a_task(rng, ks.WholeSpace(), n=60, k=6)
-    exchange = Exchange(task)
-    exchange.begin(NONE)
-    assert exchange.descend()
-    end, changes = exchange.basis.snapshot(), exchange.changes
-    assert not exchange.descend()  # it stands where a descent has been
-    exchange.begin(NONE)
-    assert not exchange.descend()  # by greedy steps that are free, to the first support it exchanged from
-    assert exchange.changes <= changes + 6
-    exchange.basis.restore(end)
-    exchange.let_go(0)
-    assert exchange.fill(6, fresh=True)  # the first time
-    exchange.basis.restore(end)
-    exchange.let_go(0)
-    assert not exchange.fill(6, fresh=True)
-    assert exchange.basis.size < 6 or exchange.changes - changes <= 14
+    problem = a_problem(rng, ks.WholeSpace(), n=60, k=6)
+    search = choose_strategy(problem).search(problem)
+    search.hood.stand_at(at(problem, NONE))
+    assert search.descend()
+    end, changes = search.hood.mark(), search.changes
+    assert not search.descend()  # it stands where a descent has been
+    search.hood.stand_at(at(problem, NONE))
+    assert not search.descend()  # by greedy steps that are free, to the first support it swapped from
+    assert search.changes <= changes + 6
+    for fresh in (True, False):  # the first time, and never again
+        search.hood.back_to(end)
+        search.hood.apply(next(search.hood.drops()))
+        assert search.fill(6, fresh=True) is fresh
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_move_taken_back_leaves_everything_as_it_was(name, rng):
+    problem = a_problem(rng, SETS[name](18))
+    start = next(c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None)
+    for hood in (Updated(problem, 9), Priced(problem)):
+        hood.stand_at(start)
+        for move in list(hood.moves(0.0, True))[:5]:
+            before = np.sort(hood.support).tolist(), hood.value, hood.key
+            undo = hood.apply(move)
+            if undo is not None:
+                undo()
+            assert (np.sort(hood.support).tolist(), hood.key) == (before[0], before[2])
+            assert hood.value == pytest.approx(before[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_descent_ends_where_the_slow_search_finds_nothing(name, seed):
     rng = np.random.default_rng(seed)
-    task = a_task(rng, SETS[name](18))
-    start = next(c for c in (task.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None)
-    found = descend(task, start)
+    problem = a_problem(rng, SETS[name](18))
+    start = next(c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None)
+    found = descended(choose_strategy(problem).search(problem), start)
     assert found.value <= start.value
     assert found.support.size <= 6
-    assert task.C.contains(found.full(18))
-    slow = search(task, found)
-    assert slow.best.value >= found.value * (1 - 1e-9) if not SETS[name](18).as_linear(18).equations_only else slow.swaps == 0
+    assert problem.pieces.C.contains(found.full(18))
+    slow = descended(without_updates(problem).search(problem), found)
+    assert slow.value >= found.value * (1 - 1e-9)
 
 
 def test_the_search_ends_early_where_nothing_is_in_doubt(rng):
     A = rng.standard_normal((200, 60))
     b = A[:, :5] @ np.full(5, 3.0) + 0.1 * rng.standard_normal(200)
-    task = Task(ks.LeastSquares(A, b), ks.WholeSpace(), 60, 5, forced_in=NONE, forced_out=NONE)
-    rows = list(explore(task, task.evaluate(NONE), np.random.default_rng(0)))
+    problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 60, 5)
+    search = choose_strategy(problem).search(problem)
+    rows = list(explore(search, problem.evaluate(NONE), np.random.default_rng(0)))
     assert [name for name, _ in rows] == ["descent"]
     np.testing.assert_array_equal(rows[0][1].best.support, np.arange(5))
-    exchange = Exchange(task)
-    exchange.begin(np.arange(5))
-    assert exchange.clear
-    exchange.begin(np.array([0, 1, 2, 3, 40]))
-    assert not exchange.clear
+    search.hood.stand_at(at(problem, np.arange(5)))
+    assert search.clear
+    search.hood.stand_at(at(problem, np.array([0, 1, 2, 3, 40])))
+    assert not search.clear
 
 
-def test_explore_only_ever_gets_better_and_stays_within_its_effort(monkeypatch):
+def test_explore_only_ever_gets_better_and_stays_within_its_effort():
     data = table5(1, seed=1)
-    task = Task(ks.LeastSquares(data.A, data.b), ks.Nonnegative(data.nonnegative), 640, data.k, forced_in=NONE, forced_out=NONE)
-    made = []
-    monkeypatch.setattr(floating, "Exchange", lambda task, plain=Exchange: made.append(plain(task)) or made[-1])
-    values = [found.best.value for _, found in explore(task, task.evaluate(NONE), np.random.default_rng(0))]
+    problem = problem_of(ks.LeastSquares(data.A, data.b), ks.Nonnegative(data.nonnegative), 640, data.k)
+    search = choose_strategy(problem).search(problem)
+    values = [found.best.value for _, found in explore(search, problem.evaluate(NONE), np.random.default_rng(0))]
     assert len(values) > 1
     assert values == sorted(values, reverse=True)
-    assert made[0].changes <= made[0].effort + 20 * task.k
+    assert search.changes <= search.effort + 20 * problem.k
 
 
 @pytest.mark.parametrize("seed", [1, 16, 20, 32, 39, 92, 149, 187])
@@ -210,20 +236,21 @@ def test_the_answer_is_what_the_search_said_where_columns_are_nearly_copies(seed
 
 def test_members_are_not_taken_twice(rng):
     A = rng.standard_normal((5, 30))
-    task = Task(ks.LeastSquares(A, rng.standard_normal(5)), ks.WholeSpace(), 30, 10, forced_in=NONE, forced_out=NONE)
-    basis = Basis(task, task.model, 12)
+    problem = problem_of(ks.LeastSquares(A, rng.standard_normal(5)), ks.WholeSpace(), 30, 10)
+    hood = Updated(problem, 12)
+    basis = hood.basis
     basis.stand_on(np.arange(5))
     basis.h[:5], basis.s[:5] = 1e-3, 1.0  # as rounding may leave them
-    assert (basis.add_gains()[:5] == 0.0).all()
-    assert basis.best_swap(0.0, set(), 30) is None or basis.best_swap(0.0, set(), 30)[1] >= 5
+    assert (hood._add_gains()[:5] == 0.0).all()
+    assert all(move.entering[0] >= 5 for move in hood.moves(0.0, True))
 
 
 def test_dependent_members_are_left_to_the_slow_search(rng):
-    A = rng.standard_normal((5, 20))  # five rows: eight members are dependent
+    A = rng.standard_normal((5, 20))  # five rows: eight variables are dependent
     b = rng.standard_normal(5)
-    task = Task(ks.LeastSquares(A, b), ks.WholeSpace(), 20, 8, forced_in=NONE, forced_out=NONE)
+    problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 20, 8)
     with pytest.raises(DependentError):
-        Exchange(task).begin(np.arange(8))
+        choose_strategy(problem).search(problem).hood.stand_at(at(problem, np.arange(8)))
     result = ks.minimize(ks.LeastSquares(A, b), 8)
     assert result.success
     assert result.fun <= 1e-20
@@ -261,7 +288,7 @@ def test_the_answer_does_not_depend_on_threads_or_earlier_calls(rng):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("C", [ks.WholeSpace(), ks.Nonnegative(), ks.Simplex()], ids=lambda C: type(C).__name__)
 @pytest.mark.parametrize("kind", ["logistic", "huber", "poisson"])
-def test_large_smooth_losses_are_searched_by_models_with_answers_as_good(kind, C, seed, monkeypatch):
+def test_large_smooth_losses_are_searched_by_models_with_answers_as_good(kind, C, seed):
     rng = np.random.default_rng(seed)
     A = 0.4 * rng.standard_normal((150, 40))
     z = 2.0 * A[:, :4].sum(axis=1)
@@ -271,8 +298,7 @@ def test_large_smooth_losses_are_searched_by_models_with_answers_as_good(kind, C
         "poisson": lambda: ks.Poisson(A, rng.poisson(np.exp(z)).astype(float)),
     }[kind]()
     plain = ks.minimize(loss, 5, C)
-    monkeypatch.setattr(auto, "LARGE", 0)
-    fast = ks.minimize(loss, 5, C)
+    fast = ks.minimize(loss, 5, C, settings=ks.SearchSettings(large=0))
     assert any(row["start"] == "models" for row in fast.outcomes)
     assert not any("apdca" in row["start"] for row in fast.outcomes)
     assert fast.success

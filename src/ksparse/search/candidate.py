@@ -1,0 +1,68 @@
+"""A support with the best point on it, and where a search ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.linalg.active_set import Active, Solution
+from ksparse.linalg.constraints import Linear
+
+NONE = np.zeros(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A support, the best point on it, and the multipliers that certify it."""
+
+    support: Vector  # sorted indices
+    x: Vector  # entries on the support
+    value: float  # φ there
+    bound_price: Vector  # multipliers of the bounds on the support, 0 where there are none
+    row_price: Vector  # of the rows of G
+    equation_price: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows of E
+    shift: float = 0.0  # of the ball: H + shift·I is what is felt
+    radius: float = 0.0  # of that ball
+    at_lower: Vector = field(default_factory=lambda: NONE)  # variables at their lower bound
+    at_upper: Vector = field(default_factory=lambda: NONE)
+    rounding: float = 0.0  # of the value
+
+    @classmethod
+    def unpriced(cls, support: Vector, x: Vector, value: float, rows: int = 0) -> Candidate:
+        """A point of which nothing more is known."""
+        return cls(support, x, value, np.zeros(support.size), np.zeros(rows))
+
+    @classmethod
+    def of(cls, support: Vector, found: Solution, value: float, rounding: float, forced: Vector) -> Candidate:
+        """What was found on a support, without the variables at 0: they are free again, unless forced in."""
+        keep = (found.x != 0) | np.isin(support, forced)
+        at_bound = (found.active.at_lower & (found.bound_price > 0)) | (found.active.at_upper & (found.bound_price < 0))
+        return cls(
+            support[keep], found.x[keep], value, np.where(at_bound, found.bound_price, 0.0)[keep], found.row_price, found.equation_price,
+            found.shift, found.radius, support[found.active.at_lower & keep], support[found.active.at_upper & keep], rounding,
+        )  # fmt: skip
+
+    def full(self, n: int) -> Vector:
+        """The point as a vector of length n."""
+        x = np.zeros(n)
+        x[self.support] = self.x
+        return x
+
+    def active_on(self, support: Vector, linear: Linear) -> Active:
+        """The constraints that are active here, where another support has them: a warm start."""
+        return Active(
+            np.isin(support, self.at_lower) & np.isfinite(linear.lower),
+            np.isin(support, self.at_upper) & np.isfinite(linear.upper),
+            self.row_price > 0,
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a search ended."""
+
+    best: Candidate
+    swaps: int = 0  # moves made
+    proved: bool = False  # whether no add, drop or swap improves, by proof

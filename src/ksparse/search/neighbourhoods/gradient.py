@@ -1,0 +1,48 @@
+"""Losses that have no model to rank by: custom functions, and nonconvex ones off the ball. A guess, from the gradient.
+
+Entering variables are ranked by the size of their gradient (less what the equations of C explain), leaving ones by the size of their
+entry; the most promising pairs are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.search.neighbourhoods.base import Move
+from ksparse.search.neighbourhoods.solved import Solved
+
+LEAVING, ENTERING = 4, 6  # how many of each are paired
+
+
+class Gradient(Solved):
+    """Moves ranked by slopes and sizes."""
+
+    def add_ranks(self) -> Vector:
+        pieces = self.problem.pieces
+        pull = np.where(pieces.allowed, np.abs(self._reduced_gradient()), 0.0)
+        pull[self.at.support] = 0.0
+        return pull
+
+    def drop_ranks(self) -> Vector:
+        return np.where(self.movable, np.abs(self.at.x), np.inf)
+
+    def moves(self, least: float, full: bool) -> Iterator[Move]:
+        ranks = self.add_ranks()
+        inactive = self.problem.inactive(self.at)
+        entering = inactive[np.argsort(-ranks[inactive], kind="stable")][:ENTERING]
+        leaving = [move.leaving for move, _ in zip(self.drops(), range(LEAVING), strict=False)]
+        pairs = sorted((a + b, a, b) for a in range(len(leaving)) for b in range(entering.size))
+        yield from (Move(leaving[a], (int(entering[b]),)) for _, a, b in pairs)
+
+    def _reduced_gradient(self) -> Vector:
+        """∇φ less the part that the equations of C, priced on the support, account for."""
+        pieces, at = self.problem.pieces, self.at
+        gradient = np.asarray(pieces.loss.gradient(at.full(pieces.n)))
+        if pieces.linear is None or not pieces.linear.f.size or not at.support.size:
+            return gradient
+        E = pieces.linear.E
+        price = np.linalg.lstsq(E[:, at.support].T, gradient[at.support], rcond=None)[0]
+        return np.asarray(gradient - E.T @ price)

@@ -1,0 +1,117 @@
+"""Convex losses with a second-order model: gains from one factorisation, with the multipliers of the current optimum in it.
+
+Under equations alone these are the gains themselves. With inequalities the model carries the multipliers, and by weak duality its gains
+bound the true ones from above. Of losses that are not quadratic, whose model is theirs only near the point, they are a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.linalg.model import QuadraticModel
+from ksparse.search.candidate import Candidate
+from ksparse.search.gains import Factor, factor
+from ksparse.search.neighbourhoods.base import Move, Trust
+from ksparse.search.neighbourhoods.solved import Solved, falling
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
+
+
+def priced_factor(pieces: Pieces, model: QuadraticModel, at: Candidate) -> tuple[Factor, Vector]:
+    """The factorisation with the multipliers in r, and the constant that each variable's own bound contributes."""
+    r, own = model.r.copy(), np.zeros(at.support.size)
+    E, f = np.zeros((0, pieces.n)), np.zeros(0)
+    if pieces.linear is not None:
+        E, f = pieces.linear.E, pieces.linear.f
+        if pieces.linear.h.size:
+            r -= pieces.linear.G.T @ at.row_price
+        r[at.support] += at.bound_price
+        own = at.bound_price * at.x  # a multiplier is paid only at the bound, where x is the bound
+    return factor(model.rows(at.support), at.support, E, f, r, model.diagonal, at.shift), own
+
+
+class Priced(Solved):
+    """Moves ranked by their gain on the model, and solved exactly."""
+
+    def __init__(self, problem: SupportProblem) -> None:
+        super().__init__(problem)
+        self.trust = Trust.UPPER_BOUND if problem.pieces.certifying else Trust.GUESS
+        self._known: tuple[Candidate, Factor, Vector] | None = None
+
+    def _factor(self) -> tuple[Factor, Vector] | None:
+        """At where it stands, made once; None where there is no model."""
+        if self._known is None or self._known[0] is not self.at:
+            pieces = self.problem.pieces
+            model = pieces.model_at(self.at.full(pieces.n))
+            if model is None:
+                return None
+            self._known = (self.at, *priced_factor(pieces, model, self.at))
+        return self._known[1:]
+
+    def add_ranks(self) -> Vector:
+        pieces, found = self.problem.pieces, self._factor()
+        if found is None:
+            return np.zeros(pieces.n)
+        gains = np.where(pieces.allowed, found[0].adds(), 0.0)
+        gains[self.at.support] = 0.0
+        if pieces.linear is not None:  # one that the model would give the sign its bounds forbid stays at 0 and gains nothing
+            s = found[0].s
+            gains[((pieces.linear.lower >= 0) & (s <= 0)) | ((pieces.linear.upper <= 0) & (s >= 0))] = 0.0
+        return gains
+
+    def drop_ranks(self) -> Vector:
+        found = self._factor()
+        if found is None:
+            return np.where(self.movable, np.abs(self.at.x), np.inf)
+        return np.where(self.movable, found[0].drops() - found[1], np.inf)
+
+    def moves(self, least: float, full: bool) -> Iterator[Move]:
+        found, pieces, support = self._factor(), self.problem.pieces, self.at.support
+        entering = self.problem.inactive(self.at)
+        if found is None or not (support.size and entering.size):
+            return
+        swaps = self._swap_ranks(*found, entering)
+        yield from _several(swaps, support, entering, least, most=max(1, support.size // 8))
+        drops = -self.drop_ranks() if pieces.floor and support.size > 1 else np.full(support.size, -np.inf)
+        adds = np.full(entering.size, -np.inf) if full else self.add_ranks()[entering]
+        for place in falling(np.concatenate([adds, drops, swaps.ravel()]), least):
+            if place < adds.size:
+                yield Move((), (int(entering[place]),))
+            elif place < adds.size + drops.size:
+                yield Move((int(support[place - adds.size]),), ())
+            else:
+                j, i = divmod(place - adds.size - drops.size, entering.size)
+                yield Move((int(support[j]),), (int(entering[i]),))
+
+    def _swap_ranks(self, found: Factor, own: Vector, entering: Vector) -> Vector:
+        """The table of swaps; −∞ for forced variables, and for entering ones that would get the wrong sign."""
+        table, pull = found.swaps(entering)
+        table += own[:, None]
+        table[~self.movable] = -np.inf
+        linear = self.problem.pieces.linear
+        if linear is not None:
+            up, down = linear.lower[entering] >= 0, linear.upper[entering] <= 0
+            table[(up & (pull <= 0)) | (down & ~up & (pull >= 0))] = -np.inf
+        return table
+
+
+def _several(table: Vector, support: Vector, entering: Vector, least: float, most: int) -> Iterator[Move]:
+    """The best swap and further ones of at least half its gain that share no variable with those before, as one move."""
+    best = float(table.max(initial=-np.inf))
+    if not best > least or most < 2:
+        return
+    rows, columns = np.nonzero(table >= max(0.5 * best, least))
+    leaving: list[int] = []
+    coming: list[int] = []
+    for at in np.argsort(-table[rows, columns], kind="stable"):
+        j, i = int(support[rows[at]]), int(entering[columns[at]])
+        if j not in leaving and i not in coming:
+            leaving.append(j)
+            coming.append(i)
+            if len(leaving) == most:
+                break
+    if len(leaving) > 1:
+        yield Move(tuple(leaving), tuple(coming), needed=0.999 * best if np.isfinite(best) else 0.0)

@@ -1,0 +1,127 @@
+"""What a search tries where a descent has ended: ways by other cardinalities, and kicks, on any neighbourhood.
+
+A way down lets the variables that cost least leave, one by one, and looks after each whether another than the last to leave gains most
+now. If so it fills up from there; if not the way back is the way it came. A way up is the same with more variables than k. A kick lets some
+variables leave at random, which may not come back until their places are taken. The search ends when kick after kick leads to known
+supports, or after a fixed number of changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ksparse.search.candidate import Candidate, Found
+from ksparse.search.local import LocalSearch, descended, solved
+from ksparse.search.neighbourhoods.base import DependentError
+
+
+def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
+    """Better and better answers: a descent from the start, then ways out of each local optimum.
+
+    `DependentError` where no support on the way can be trusted, after what was found without.
+    """
+    best = descended(search, start)
+    yield "descent", Found(best, search.swaps)
+    if best is start or not np.array_equal(np.sort(search.hood.support), best.support):  # in vain, or a variable came out as 0
+        search.hood.stand_at(best)
+    search.swaps = 0
+    for name in _improvements(search, rng):
+        better, swaps, search.swaps = solved(search, best), search.swaps, 0
+        if better is not best:
+            best = better
+            yield name, Found(best, swaps)
+
+
+def _improvements(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
+    """Leave the search at a better and better place: by way of other k while that helps, then by kicks, each followed by the same."""
+    if search.clear:
+        return
+    yield from _by_other_k(search)
+    best, value, returns = search.hood.mark(), search.hood.value, 0
+    while returns < search.problem.pieces.settings.returns and not search.spent:
+        returns += 1
+        search.hood.back_to(best)
+        if not _kicked(search, rng):
+            continue
+        returns = 0
+        for _ in _by_other_k(search):
+            pass
+        if search.hood.value < value - search.tiny:
+            best, value = search.hood.mark(), search.hood.value
+            yield "kick"
+    search.hood.back_to(best)
+
+
+def _by_other_k(search: LocalSearch) -> Iterator[str]:
+    """By way of fewer and of more variables, again and again while that helps; the search ends at the best place seen."""
+    best = search.hood.mark()
+    while True:
+        for way, name in ((_down, "-"), (_up, "+")):
+            search.hood.back_to(best)
+            try:
+                steps = way(search, search.hood.value)
+            except DependentError:
+                search.penalty += search.k
+                continue
+            if steps is not None:
+                best = search.hood.mark()
+                yield f"by k {name} {steps}"
+                break
+        else:
+            search.hood.back_to(best)
+            return
+
+
+def _down(search: LocalSearch, best: float) -> int | None:
+    """Fewer and fewer variables, and from there up again, until a better place is found: how many fewer it took; None where none is."""
+    hood = search.hood
+    for fewer in range(1, search.depth + 1):
+        if search.spent or search.size <= 1:
+            return None
+        leaving = next((move for move in hood.drops() if hood.apply(move) is not None), None)
+        if leaving is None:
+            return None
+        known = search.visited("fill")
+        entering = next(hood.adds(search.tiny, 1), None)
+        if known or entering is None or entering.entering == leaving.leaving:
+            continue
+        if search.attempt(lambda: search.fill(search.k, fresh=True) and search.descend(), best):
+            return fewer
+    return None
+
+
+def _up(search: LocalSearch, best: float) -> int | None:
+    """The same by more and more variables."""
+    hood = search.hood
+    for more in range(1, search.depth + 1):
+        if search.spent or search.size >= hood.room:
+            return None
+        entering = next((move for move in hood.adds(search.tiny, 1) if hood.apply(move) is not None), None)
+        if entering is None or search.size <= search.k:  # it pushed others out
+            return None
+        known = search.visited("reduce")
+        leaving = next(hood.drops(), None)
+        if known or leaving is None or leaving.leaving == entering.entering:
+            continue
+        if search.attempt(lambda: search.reduce(search.k) and search.descend(), best):
+            return more
+    return None
+
+
+def _kicked(search: LocalSearch, rng: np.random.Generator) -> bool:
+    """Some variables, at least two where there are as many, leave, and stay out until their places are taken; False: that is in vain."""
+    hood, kick = search.hood, search.problem.pieces.settings.kick
+    movable = np.array([move.leaving[0] for move in hood.drops()], dtype=np.intp)
+    movable = hood.support[np.isin(hood.support, movable)]
+    count = min(max(2, int(np.ceil(rng.uniform(*kick) * search.size))), movable.size)
+    leaving = rng.choice(movable, count, replace=False)
+    try:
+        if not hood.kick(leaving, rng):
+            return False
+        search.fill(search.k, leaving)
+        return search.descend()
+    except DependentError:
+        search.penalty += search.k
+        return False

@@ -1,0 +1,161 @@
+"""What does not change in a search: φ and C, what was asked of supports, and what the pieces can do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.base.deadline import GRACE
+from ksparse.errors import InfeasibleError
+from ksparse.linalg.constraints import Linear
+from ksparse.linalg.model import QuadraticModel
+from ksparse.losses import Loss
+from ksparse.search.settings import SearchSettings
+from ksparse.sets import ConvexSet
+
+PROOF = 1e-8  # relative to the value: what is proved is proved to this
+NEGLIGIBLE = 1e-13  # relative to φ(0): a perfect fit leaves as much in rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """φ over C, some variables forced in or out, nonzeros at least `floor` in size."""
+
+    loss: Loss  # on NumPy float64 data
+    C: ConvexSet
+    n: int
+    forced: Vector  # always in the support
+    allowed: Vector  # which variables may be
+    floor: float
+    deadline: float
+    settings: SearchSettings
+    linear: Linear | None  # C, where it is a polyhedron
+    quadratic: Callable[[], QuadraticModel | None]
+
+    @classmethod
+    def of(
+        cls,
+        loss: Loss,
+        C: ConvexSet,
+        n: int,
+        *,
+        forced_in: Vector,
+        forced_out: Vector,
+        floor: float = 0.0,
+        deadline: float = np.inf,
+        settings: SearchSettings | None = None,
+    ) -> Pieces:
+        """The pieces of a request."""
+        whole, loss = C.as_linear(n), loss.as_float64()
+        needed = np.zeros(0, dtype=np.intp) if whole is None else np.flatnonzero((whole.lower > 0) | (whole.upper < 0))
+        allowed = np.ones(n, dtype=bool)
+        allowed[forced_out] = False
+        C = C.without(np.asarray(forced_out, dtype=np.intp))
+        return cls(
+            loss, C, n, np.union1d(forced_in, needed).astype(np.intp), allowed, floor, deadline, settings or SearchSettings(),
+            C.as_linear(n), loss.quadratic,
+        )  # fmt: skip
+
+    @cached_property
+    def model(self) -> QuadraticModel | None:
+        """φ as a quadratic model, where it is one."""
+        return self.quadratic()
+
+    def with_model(self, model: QuadraticModel) -> Pieces:
+        """The same with a quadratic model in place of φ."""
+        return replace(self, quadratic=lambda: model)
+
+    @cached_property
+    def convex(self) -> bool:
+        """Whether φ is not known to be anything else."""
+        return self.loss.convex is not False
+
+    @cached_property
+    def radius(self) -> float | None:
+        """Of C, where it is a Euclidean ball."""
+        ball = self.C.as_norm_ball()
+        return ball[1] if ball is not None and ball[0] == 2 else None
+
+    @cached_property
+    def spectral(self) -> bool:
+        """Whether this is a sparse principal component: −xᵀVx on a ball."""
+        if self.floor or self.radius is None or self.model is None:
+            return False
+        return self.model.sign < 0 and not self.model.r.any()
+
+    @cached_property
+    def priced(self) -> bool:
+        """Whether the best point on a support has multipliers: C is a polyhedron, or gives them, itself or cut to a support."""
+        if self.linear is not None or self.C.has_multipliers:
+            return True
+        try:
+            return self.C.restrict(np.arange(min(2, self.n))).has_multipliers
+        except (InfeasibleError, ValueError):
+            return False
+
+    @cached_property
+    def direct(self) -> bool:
+        """Whether the best value on a support is computed directly, and can be proved."""
+        return self.spectral or (self.convex and self.model is not None and self.priced)
+
+    @cached_property
+    def certifying(self) -> bool:
+        """Whether gains bound the true ones from above too, so that none above 0 proves swap-optimality."""
+        if not self.direct or self.spectral or not self.loss.certain:
+            return False
+        if self.linear is None or not self.floor:
+            return True
+        return not (self.allowed & (self.linear.lower < 0) & (self.linear.upper > 0)).any()  # the other side of 0 has other multipliers
+
+    @cached_property
+    def equations_only(self) -> bool:
+        """Whether the gains of moves are the gains themselves: a convex quadratic under equations alone."""
+        return bool(self.convex and self.model is not None and self.linear is not None and self.linear.equations_only and not self.floor)
+
+    @cached_property
+    def signs_only(self) -> bool:
+        """Whether a factorisation can be kept up to date: a convex quadratic under equations and signs, forced variables free of sign."""
+        if not self.convex or self.model is None or self.linear is None or self.floor or self.linear.h.size:
+            return False
+        lower, upper = self.linear.lower, self.linear.upper
+        signs = np.isin(lower, (-np.inf, 0.0)).all() and np.isin(upper, (np.inf, 0.0)).all()
+        return bool(signs and np.isinf(lower[self.forced]).all() and np.isinf(upper[self.forced]).all())
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return time.perf_counter() >= self.deadline
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the time is up so long ago that not even a first feasible point is looked for."""
+        return time.perf_counter() >= self.deadline + GRACE
+
+    def model_at(self, x: Vector) -> QuadraticModel | None:
+        """The second-order model at x, φ itself if it is quadratic; None if the loss has none, or is not convex, or it overflows there."""
+        if self.model is not None:
+            return self.model if self.convex else None
+        model = self.loss.model_at(x) if self.convex else None
+        return model if model is not None and model.finite else None
+
+    @cached_property
+    def modelled(self) -> bool:
+        """Whether second-order models can be had."""
+        return not self.loss.opaque and self.model_at(np.zeros(self.n)) is not None
+
+    def claimable(self, value: float) -> float:
+        """How much better than a value another may be where it is still called optimal."""
+        return PROOF * abs(value) + NEGLIGIBLE * self._constant
+
+    def tolerance(self, value: float) -> float:
+        """A gain below this is rounding."""
+        return 1e-10 * max(abs(value), 1e-3 * self._constant, 1e-300)
+
+    @property
+    def _constant(self) -> float:
+        return 0.0 if self.model is None else abs(self.model.constant)

@@ -1,0 +1,156 @@
+"""What is searched: the best value over C on a support, for every support one may ask about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError, UndecidedError
+from ksparse.firstorder.problem import Problem, Products
+from ksparse.linalg.model import MEMORY, QuadraticModel
+from ksparse.search.candidate import NONE, Candidate
+from ksparse.search.evaluators.base import Evaluator
+from ksparse.search.evaluators.exact import Exact
+from ksparse.search.evaluators.polished import Polished
+from ksparse.search.evaluators.spectral import Spectral
+from ksparse.search.pieces import Pieces
+from ksparse.search.polish import Polished as PolishedPoint
+from ksparse.search.polish import polish_problem, restricted_problem
+from ksparse.sets import Polyhedron
+
+
+@dataclass
+class Memory:
+    """Supports that were asked about."""
+
+    seen: dict[bytes, Candidate | None] = field(default_factory=dict)
+    doubtful: set[bytes] = field(default_factory=set)  # those without a candidate that may have one all the same
+
+    def copy(self) -> Memory:
+        """The same, to go on by itself."""
+        return Memory(dict(self.seen), set(self.doubtful))
+
+
+@dataclass(frozen=True, eq=False)
+class SupportProblem:
+    """min φ over C with at most k nonzeros."""
+
+    pieces: Pieces
+    k: int
+    memory: Memory = field(default_factory=Memory)
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """Who answers for a support."""
+        pieces = self.pieces
+        if pieces.spectral:
+            assert pieces.model is not None
+            assert pieces.radius is not None
+            return Spectral(pieces.model, pieces.radius)
+        if pieces.direct:
+            assert pieces.model is not None
+            return Exact(pieces, pieces.model)
+        return Polished(pieces)
+
+    @property
+    def n(self) -> int:
+        """The number of variables."""
+        return self.pieces.n
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return self.pieces.expired
+
+    @property
+    def most(self) -> int:
+        """How many variables a support can have."""
+        return min(self.k, int(self.pieces.allowed.sum()))
+
+    @property
+    def rows_in_memory(self) -> int:
+        """How many rows of H a search may hold at once: up to twice k, so that it can go by way of more variables."""
+        return int(min(2 * self.k, self.pieces.allowed.sum(), max(0, MEMORY // (8 * self.n))))
+
+    @property
+    def updatable(self) -> bool:
+        """Whether a factorisation can be kept up to date, and held."""
+        return self.pieces.signs_only and self.rows_in_memory >= self.most
+
+    def inactive(self, at: Candidate) -> Vector:
+        """The variables that are allowed but not in the support."""
+        free = self.pieces.allowed.copy()
+        free[at.support] = False
+        return np.flatnonzero(free)
+
+    def evaluate(self, support: Vector, hint: Candidate | None = None) -> Candidate | None:
+        """The best point on a support, or None if C has none there, or none that arithmetic can find. Asked twice, computed once.
+
+        `UnboundedError` where φ falls without end there, and so over C with at most k nonzeros; of larger supports that says nothing.
+        """
+        support, seen = np.sort(support), self.memory.seen
+        key = support.tobytes()
+        if key not in seen:
+            try:
+                seen[key] = self.evaluator.solve(support, hint) if support.size else self._at_zero()
+            except UnboundedError:
+                if support.size <= self.k:
+                    raise
+                return None
+            except (InfeasibleError, NotFiniteError) as error:
+                seen[key] = None
+                if isinstance(error, UndecidedError | NotFiniteError):
+                    self.memory.doubtful.add(key)
+        return seen[key]
+
+    def _at_zero(self) -> Candidate | None:
+        """x = 0, the only point on the empty support."""
+        zero, pieces = np.zeros(self.n), self.pieces
+        if not pieces.C.contains(zero):
+            return None
+        value = pieces.loss.value(zero) if pieces.model is None else pieces.model.constant
+        return Candidate.unpriced(NONE, np.zeros(0), value, 0 if pieces.linear is None else pieces.linear.h.size)
+
+    def lower_bound(self, support: Vector) -> float:
+        """What φ over C on a support is proved not to fall below: −∞ where nothing is proved, ∞ where C has no point there."""
+        support = np.sort(support)
+        found = self.evaluate(support)
+        if found is None:
+            return -np.inf if support.tobytes() in self.memory.doubtful else np.inf
+        if not support.size:
+            return found.value - found.rounding if self.evaluator.direct else -np.inf
+        bound = self.evaluator.lower_bound(support, found)
+        if bound >= found.value - self.pieces.claimable(found.value) or not isinstance(self.evaluator, Exact):
+            return bound
+        distinct = self.evaluator.distinct(support)
+        return bound if distinct.size == support.size else max(bound, self.lower_bound(distinct))
+
+    def polish(self, candidate: Candidate) -> PolishedPoint:
+        """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
+        if not candidate.support.size:
+            return PolishedPoint(candidate.x, candidate.value, 0.0, Products())
+        pieces = self.pieces
+        problem = restricted_problem(pieces.loss, pieces.C, candidate.support)
+        if pieces.floor:
+            whole = None if pieces.linear is None else pieces.linear.on(candidate.support)
+            assert whole is not None
+            low = np.where(candidate.x > 0, np.maximum(whole.lower, pieces.floor), whole.lower)
+            high = np.where(candidate.x < 0, np.minimum(whole.upper, -pieces.floor), whole.upper)
+            floored = Polyhedron(whole.G, whole.h, whole.E, whole.f, low, high)
+            problem = Problem(problem.loss, problem.penalty, floored, problem.n)
+        return polish_problem(problem, candidate.x, pieces.deadline)
+
+    def with_k(self, k: int) -> SupportProblem:
+        """The same with another cardinality, and the same memory: the best point on a support does not depend on k."""
+        return replace(self, k=k)
+
+    def with_model(self, model: QuadraticModel) -> SupportProblem:
+        """The problem of a quadratic model in place of φ; what was seen of φ is not known of it."""
+        return SupportProblem(self.pieces.with_model(model), self.k)
+
+    def with_own_memory(self) -> SupportProblem:
+        """The same with a copy of what it has seen: searches beside each other then do not depend on each other's order."""
+        return replace(self, memory=self.memory.copy())

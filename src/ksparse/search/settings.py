@@ -1,0 +1,51 @@
+"""The numbers that steer a search over supports, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from ksparse.base.checks import check_integer, check_number
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How far a search goes. The defaults were chosen by the benchmark that each line names; the others show when one is wrong.
+
+    Work is counted in changes of a support, so that the same settings give the same answer on every machine.
+    """
+
+    enumerated: int = 2_000  # supports that are all tried, and so proved, where the best value on one is a direct solve (tests/fuzz)
+    enumerated_dear: int = 60  # the same where it takes a first-order method
+    effort: int = (
+        1_500  # changes of a support in one search on a factorisation that is updated (table5.py: four times as many halve the rest)
+    )
+    effort_solved: int = 600  # the same where every change is a quadratic program (portfolios.py)
+    effort_smooth: int = 500  # the same where it is Newton's method (logistic.py)
+    effort_dear: int = 60  # the same where it is a first-order method
+    depth: float = 0.25  # ways by other k go this part of k far (table5.py)
+    kick: tuple[float, float] = (0.25, 0.5)  # of the support leaves in a kick (table5.py)
+    returns: int = 8  # kicks in a row that led to known supports, after which the best is believed (table5.py)
+    clear: float = 10.0  # where each variable of the support is worth so much more than any other, it is not in doubt (best_subset.py)
+    entering: int = 64  # variables looked at for a swap on an updated factorisation; the proof looks at all (table5.py)
+    tried: int = 64  # moves that are solved in turn for one that improves, where the ranking bounds their gains
+    guessed: int = 12  # the same where the ranking is a guess
+    proved: int = 3_000  # moves that are solved one by one in a proof
+    proved_spectral: int = 2_000  # eigenvalue problems in a proof
+    restarts: int = 4  # from kicked supports, where no kicks belong to the search itself
+    models: int = 25  # second-order models that are taken anew, one after the other
+    large: int = 2**19  # entries of the data from which losses that are not quadratic are searched by models alone (logistic.py)
+    powers: int = 32  # random starts of truncated power iterations at a time (sparse_pca.py)
+    weights: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01)  # of penalised starts, relative to the curvature of φ along one variable
+    start_tol: float = 1e-4  # relative change of F at which a first-order start has done its part
+    start_steps: int = 300  # of a first-order start
+    value_steps: int = 400  # of a first-order method, for a value to compare
+    value_residual: float = 1e-6  # the residual that such a value is computed to
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            for number in value if isinstance(value, tuple) else (value,):
+                if field.type == "int":
+                    check_integer(number, f"settings.{field.name}", 0)
+                else:
+                    check_number(number, f"settings.{field.name}", at_least=0)

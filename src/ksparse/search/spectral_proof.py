@@ -1,0 +1,60 @@
+"""Whether no exchange improves a sparse principal component.
+
+After dropping j and taking i the variance is at most the largest eigenvalue of [[λ_max(S∖j), ‖V_{i,S∖j}‖], [·, V_ii]]; where that is not
+above the present value for any pair, or every other pair has been tried, the support is swap-optimal, proved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.linalg.bound import EPS
+from ksparse.linalg.eigenvectors import leading_eigenvector
+from ksparse.search.candidate import Candidate
+from ksparse.search.neighbourhoods.rayleigh import larger_eigenvalue
+from ksparse.search.problem import SupportProblem
+
+
+def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
+    """Whether no exchange can improve: by the bound from above, and by trying those it does not exclude."""
+    pieces = problem.pieces
+    assert pieces.model is not None
+    if at.support.size < problem.most:
+        return False
+    if not at.x.any():
+        return not ((-0.5 * pieces.model.diagonal)[pieces.allowed] > 0).any()
+    target = at.value - pieces.claimable(at.value)
+    if problem.lower_bound(at.support) < target:
+        return False
+    inactive = problem.inactive(at)
+    V, diagonal = -0.5 * pieces.model.rows(at.support), -0.5 * pieces.model.diagonal[inactive]
+    scale = float(np.abs(V).max())  # squares may overflow
+    squares = (V[:, inactive] / scale) ** 2
+    all_squares = squares.sum(axis=0)
+    present, blur = -target / float(at.x @ at.x), at.support.size * (8.0 * EPS + pieces.model.noise.entries) * scale
+    spent = 0
+    for j in np.flatnonzero(~np.isin(at.support, pieces.forced)):
+        others = np.delete(np.arange(at.support.size), j)
+        without = _not_above(V[np.ix_(others, at.support[others])], at.x[others], blur) if others.size else 0.0
+        coupling = scale * np.sqrt(np.maximum(all_squares - squares[j], 0.0)) + blur
+        bound = larger_eigenvalue(np.full(inactive.size, without), coupling, diagonal) + blur
+        for i in np.flatnonzero(~(bound <= present)):
+            spent += 1
+            if (
+                spent > pieces.settings.proved_spectral
+                or problem.expired
+                or problem.lower_bound(np.append(at.support[others], inactive[i])) < target
+            ):
+                return False
+    return True
+
+
+def _not_above(V: Vector, near: Vector, blur: float) -> float:
+    """A number that λ_max(V) is not above, close to it: power iteration guesses it, a Cholesky factorisation of its distance proves it."""
+    guess = leading_eigenvector(V, near)[0] * (1.0 + 1e-12) + blur
+    try:
+        np.linalg.cholesky(guess * np.eye(len(V)) - V)
+    except np.linalg.LinAlgError:
+        return float(np.linalg.eigvalsh(V)[-1]) + blur
+    return guess + blur

@@ -1,0 +1,72 @@
+"""How a problem is searched: chosen once, from what its pieces can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.search.local import LocalSearch
+from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayleigh, Updated
+from ksparse.search.problem import SupportProblem
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Which parts of the search a problem gets."""
+
+    name: str  # for `verbose`
+    neighbourhood: str | None  # "updated", "priced", "rayleigh", "gradient"; None where columns are too dear to rank moves
+    effort: int  # changes of a support in one search
+    perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
+    first_order: bool = True  # whether first-order starts come too, where something else has begun the search
+    by_models: bool = False  # whether second-order models choose what is solved
+    restarts: int = 0  # from kicked supports, unless told otherwise
+
+    def search(self, problem: SupportProblem) -> LocalSearch:
+        """A local search of this kind."""
+        assert self.neighbourhood is not None
+        return LocalSearch(problem, _stand(self.neighbourhood, problem), self.effort)
+
+
+def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
+    if name == "updated":
+        depth = max(3, int(problem.pieces.settings.depth * problem.k))
+        return Updated(problem, min(problem.rows_in_memory, problem.k + depth))
+    kinds: dict[str, Callable[[SupportProblem], Neighbourhood]] = {"priced": Priced, "rayleigh": Rayleigh, "gradient": Gradient}
+    return kinds[name](problem)
+
+
+def choose_strategy(problem: SupportProblem) -> Strategy:
+    """The best that the pieces allow."""
+    pieces, settings, k = problem.pieces, problem.pieces.settings, problem.k
+    if pieces.loss.opaque:
+        return Strategy("first-order starts, the data hide their columns", None, 0, perturbs=False)
+    if pieces.spectral:
+        return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.effort, perturbs=False, first_order=False)
+    if problem.updatable:  # where k is small all is seen sooner
+        effort = min(settings.effort, 700 + k**2 // 8, 40 * max(5, k))
+        return Strategy("exact gains on an updated factorisation", "updated", effort, first_order=False)
+    return without_updates(problem)
+
+
+def without_updates(problem: SupportProblem) -> Strategy:
+    """The best where a factorisation cannot be updated, or cannot be trusted."""
+    pieces, settings = problem.pieces, problem.pieces.settings
+    if not pieces.modelled:
+        return Strategy("gradients", "gradient", settings.effort_dear, restarts=settings.restarts)
+    effort = settings.effort_solved if pieces.direct else settings.effort_smooth
+    if (pieces.loss.entries or 0) >= settings.large and modelled(problem, np.zeros(problem.n)) is not None:
+        return Strategy("second-order models", "priced", effort, first_order=False, by_models=True)
+    kind = "gains bounded by multipliers" if pieces.certifying else "gains on second-order models"
+    return Strategy(kind, "priced", effort)
+
+
+def modelled(problem: SupportProblem, x: Vector) -> SupportProblem | None:
+    """The problem with the second-order model at x in place of its loss; None where that is no easier."""
+    pieces = problem.pieces
+    model = None if pieces.model is not None else pieces.model_at(x)
+    twin = None if model is None else problem.with_model(model)
+    return twin if twin is not None and twin.updatable else None

@@ -1,0 +1,108 @@
+"""method="auto": the search over supports, told to the callback and the table as it goes, and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ksparse.base.callback import as_scipy_callback
+from ksparse.base.checks import check_integer, check_n_jobs
+from ksparse.base.report import Lines, logger
+from ksparse.base.threads import one_thread
+from ksparse.losses import Loss
+from ksparse.result import Result, Status
+from ksparse.search.explore import Exploration, Plan, some_point
+from ksparse.search.incumbent import Incumbent
+from ksparse.search.problem import SupportProblem
+from ksparse.search.strategy import choose_strategy
+from ksparse.solve.judge import judge_search
+from ksparse.solve.penalty_grid import resolve_weights
+from ksparse.solve.request import Request
+
+SMALL = 2**22  # entries of the data below which all is done on one thread
+
+
+def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
+    """One thread within, where no product with the data is worth a second; its waiting in a loop would slow the first down."""
+    return nullcontext() if loss.entries is None or loss.entries >= SMALL else one_thread()
+
+
+def make_plan(n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
+    """The plan that the arguments describe."""
+    return Plan(
+        restarts=None if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
+        n_jobs=check_n_jobs(n_jobs),
+        seed=_seed(random_state),
+        weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
+    )
+
+
+def _seed(random_state: int | np.random.Generator | None) -> int:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return check_integer(random_state, "random_state", 0)
+
+
+def exploration(request: Request, problem: SupportProblem, plan: Plan, tell: Callable[[Incumbent], None]) -> Exploration:
+    """The search that a request asks for."""
+    settings, stopping = problem.pieces.settings, request.stopping
+    rough = replace(stopping, tol=max(stopping.tol, settings.start_tol), max_iter=min(stopping.max_iter, settings.start_steps))
+    return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, tell)
+
+
+def solve_by_search(request: Request, problem: SupportProblem, plan: Plan) -> Result:
+    """The best k-sparse point that the search finds."""
+    report = Report(request.verbose, request.callback)
+    search = exploration(request, problem, plan, lambda incumbent: report.tell(incumbent, problem.n))
+    try:
+        if request.interrupted:
+            raise KeyboardInterrupt
+        with report:
+            report.banner(request, problem)
+            status = search.run()
+            result = judge_search(request, problem, search.incumbent, status)
+            report.footer(result)
+        return result
+    except KeyboardInterrupt:  # outside of what takes one itself: before the search began, or after it ended
+        search.incumbent.best = search.incumbent.best or some_point(problem, request.beginning)
+        if search.incumbent.best is None:
+            raise
+        return judge_search(request, problem, search.incumbent, Status.INTERRUPTED)
+
+
+class Report(Lines):
+    """Prints the starts of a search and tells the callback; silent for verbose = 0."""
+
+    def __init__(self, verbose: int, callback: Callable[..., Any] | None) -> None:
+        super().__init__(verbose)
+        self._callback = as_scipy_callback(callback)
+
+    def banner(self, request: Request, problem: SupportProblem) -> None:
+        """What is solved and how, and the head of the table."""
+        if self.verbose:
+            name, n = type(request.loss).__name__, request.n
+            logger.info("ksparse auto: %s over %s, at most %d of %d variables", name, request.C, request.k, n)
+            logger.info("search: %s", choose_strategy(problem).name)
+            logger.info("%s", f"{'start':<28} {'found':>16} {'best':>16} {'swaps':>6} {'proved':>7} {'time':>8}")
+
+    def tell(self, incumbent: Incumbent, n: int) -> None:
+        """One start, to the table and to the callback."""
+        row, best = incumbent.rows[-1], incumbent.best
+        assert best is not None
+        if self.verbose:
+            proved = "yes" if row["proved"] else "no"
+            logger.info(
+                "%s", f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6} {proved:>7} {row['elapsed']:>7.2f}s"
+            )
+        self._callback(lambda: best.full(n), best.value, incumbent.searches, np.nan, row["elapsed"])
+
+    def footer(self, result: Result) -> None:
+        """How it ended."""
+        if self.verbose:
+            logger.info("%s", f"{result.message}: {result.fun:.9e} with {result.support.size} nonzeros, {result.elapsed:.2f} s")
