@@ -163,18 +163,18 @@ def test_joint_projection_is_refused_where_it_is_not_exact():
         ks.Hyperplane([1.0, 2, 3]).project_sparse(np.ones(3), 2)
 
 
-def test_seats_prefer_large_entries_but_never_where_c_has_no_point():
+def test_sparse_supports_prefer_large_entries_but_never_where_c_has_no_point():
     size = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
-    np.testing.assert_array_equal(ks.WholeSpace().seats(size, 2), [0, 1])
-    np.testing.assert_array_equal(ks.Box([-1, -1, -1, -1, 0.5], 1.0).seats(size, 2), [0, 4])
-    np.testing.assert_array_equal(ks.BudgetBox(1.0, 0.0, [0.2, 0.2, 0.2, 0.2, 0.9]).seats(size, 2), [0, 4])
-    np.testing.assert_array_equal(ks.BudgetBox(4.5, 0.0, [0.5, 2, 3]).seats(np.array([3.0, 2, 1]), 2), [1, 2])
-    np.testing.assert_array_equal(ks.BudgetBox(-1.0, [-0.2, -0.2, -0.2, -0.2, -0.9], 0.0).seats(size, 2), [0, 4])
-    np.testing.assert_array_equal(ks.Hyperplane([0.0, 0, 0, 0, 2], 1.0).seats(size, 2), [0, 4])
+    np.testing.assert_array_equal(ks.WholeSpace().sparse_support(size, 2), [0, 1])
+    np.testing.assert_array_equal(ks.Box([-1, -1, -1, -1, 0.5], 1.0).sparse_support(size, 2), [0, 4])
+    np.testing.assert_array_equal(ks.BudgetBox(1.0, 0.0, [0.2, 0.2, 0.2, 0.2, 0.9]).sparse_support(size, 2), [0, 4])
+    np.testing.assert_array_equal(ks.BudgetBox(4.5, 0.0, [0.5, 2, 3]).sparse_support(np.array([3.0, 2, 1]), 2), [1, 2])
+    np.testing.assert_array_equal(ks.BudgetBox(-1.0, [-0.2, -0.2, -0.2, -0.2, -0.9], 0.0).sparse_support(size, 2), [0, 4])
+    np.testing.assert_array_equal(ks.Hyperplane([0.0, 0, 0, 0, 2], 1.0).sparse_support(size, 2), [0, 4])
     target = ks.Polyhedron(None, None, [[1, 1, 1, 1, 1], [0, 0, 0, 0, 1]], [1.0, 0.5], lower=0.0)
-    np.testing.assert_array_equal(target.seats(size, 2), [0, 4])
+    np.testing.assert_array_equal(target.sparse_support(size, 2), [0, 4])
     with pytest.raises(ks.InfeasibleError, match="k = 1"):
-        target.seats(size, 1)
+        target.sparse_support(size, 1)
 
 
 @pytest.mark.parametrize(

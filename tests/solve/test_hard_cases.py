@@ -66,7 +66,7 @@ def test_budget_seats_reach_the_total_whenever_some_support_does(rng):
         high = rng.uniform(0, 3, n).round(2)
         total = float(rng.uniform(0, np.sort(high)[-k:].sum()))
         C = ks.BudgetBox(total, 0.0, high)
-        assert high[C.seats(rng.uniform(0, 1, n), k)].sum() >= total - 1e-9
+        assert high[C.sparse_support(rng.uniform(0, 1, n), k)].sum() >= total - 1e-9
 
 
 def test_an_interrupt_anywhere_returns_a_feasible_sparse_point(rng):

@@ -6,7 +6,8 @@ Scalars are Python floats throughout: a NumPy scalar times a foreign array would
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from copy import copy
+from functools import cache, cached_property
 from typing import Any
 
 import array_api_compat as compat
@@ -53,7 +54,7 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
 def to_float64(x: Any) -> Any:
     """A vector or matrix as NumPy float64 (scipy.sparse stays sparse; operators pass through)."""
     if scipy.sparse.issparse(x):
-        return x.astype(np.float64)
+        return x.astype(np.float64, copy=False)
     return np.asarray(to_numpy(x), dtype=np.float64) if is_array(x) else x
 
 
@@ -171,11 +172,17 @@ def embed(z: Array, support: np.ndarray[Any, Any], n: int) -> Array:
     return take(xp.concat([z, xp.zeros(1, dtype=z.dtype, device=compat.device(z))]), seat)
 
 
-def map_arrays(piece: Any, names: tuple[str, ...], change: Callable[[Any], Any]) -> Any:
-    """A copy of a piece with `change` applied to the named attributes; the piece itself is untouched."""
-    copy = object.__new__(type(piece))
-    copy.__dict__.update(piece.__dict__)
-    for name in names:
-        if copy.__dict__.get(name) is not None:
-            copy.__dict__[name] = change(copy.__dict__[name])
-    return copy
+def replaced(piece: Any, **changes: Any) -> Any:
+    """A copy of a piece with other attributes; the piece is untouched, and what was computed from the old ones is forgotten."""
+    twin = copy(piece)
+    for name in _computed(type(piece)):  # type: ignore[arg-type]  # a class has a hash
+        twin.__dict__.pop(name, None)
+    for name, value in changes.items():
+        setattr(twin, name, value)
+    return twin
+
+
+@cache
+def _computed(kind: type) -> tuple[str, ...]:
+    """The attributes that are computed when they are first asked for."""
+    return tuple(name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, cached_property))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, embed, map_arrays, take, to_float64
+from ksparse.base.arrays import Array, Vector, embed, replaced, take, to_float64
 from ksparse.base.checks import check_vector
 from ksparse.linalg.curvature import opaque
 from ksparse.linalg.matrix import Root, Squares, triangle
@@ -34,8 +35,8 @@ class Loss(ABC):
     defined_everywhere: bool = True  # whether φ exists outside C too
     rounding: float = 2.3e-16  # of a value or gradient, where it is coarser than that of x
     curvature_gradients: int = 0  # gradients that one curvature costs
-    has_hessian: bool = True
-    is_quadratic: bool = False
+    has_hessian: bool = False  # whether `hessian_at` is there
+    is_quadratic: bool = False  # whether `quadratic()` is φ itself
     certain: bool = True  # whether what `convex` says is sure
     least: float = -math.inf  # what φ is known not to fall below, on any set
     entries: int | None = None  # of the data, which a product reads; None where there are none that we know of
@@ -63,9 +64,11 @@ class Loss(ABC):
     def lipschitz(self) -> float:
         """A Lipschitz constant of ∇φ, never below the least one; inf where there is none."""
 
-    @abstractmethod
     def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
-        """φ as a function of the variables on the support, the others fixed to 0."""
+        """φ as a function of the variables on the support, the others fixed to 0; by default that is just done."""
+        if self.n is None:
+            raise ValueError(f"{type(self).__name__} needs n to be restricted to a support")
+        return Restricted(self, support, self.n)
 
     def squares(self) -> Squares | None:
         """The data of φ, where it is a weighted sum of squares: from them nearly dependent variables are told apart, from H not."""
@@ -123,8 +126,10 @@ class Loss(ABC):
 
     def as_float64(self) -> Self:
         """The same loss on NumPy float64 data, for the small exact solves."""
-        copy: Self = map_arrays(self, self._data, to_float64)
-        return copy
+        held = {name: value for name in self._data if (value := getattr(self, name)) is not None}
+        changed = {name: to_float64(value) for name, value in held.items()}
+        twin: Self = self if all(changed[name] is held[name] for name in held) else replaced(self, **changed)
+        return twin
 
 
 class Restricted(Loss):
@@ -136,8 +141,9 @@ class Restricted(Loss):
         self.convex, self.kind = inner.convex, inner.kind
         self.forward_cost, self.adjoint_cost = inner.forward_cost, inner.adjoint_cost
         self.curvature_gradients = inner.curvature_gradients
-        self.defined_everywhere, self.rounding = inner.defined_everywhere, inner.rounding
-        self.has_hessian = self.n <= DIFFERENCES
+        self.defined_everywhere, self.rounding, self.least = inner.defined_everywhere, inner.rounding, inner.least
+        self.is_quadratic = inner.is_quadratic
+        self.has_hessian = inner.is_quadratic or self.n <= DIFFERENCES
 
     def _embed(self, z: Array) -> Array:
         return embed(z, self.support, self.full)
@@ -154,8 +160,14 @@ class Restricted(Loss):
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
         return self.inner.curvature_at(self._embed(x), image, self._embed(d), image_d)
 
+    @cached_property
+    def _model(self) -> QuadraticModel | None:
+        return self.inner.quadratic() if self.is_quadratic else None
+
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
-        """∇²φ(x) by central differences of the gradient: 2n gradients."""
+        """∇²φ(x): a block of the inner loss's own, where it is quadratic; else by central differences of the gradient, 2n gradients."""
+        if self._model is not None:
+            return self._model.block(self.support)
         h = self.rounding ** (1 / 3) * max(1.0, float(np.abs(x).max(initial=0.0)))
         slopes = [(self.gradient(x + h * e) - self.gradient(x - h * e)) / (2.0 * h) for e in np.eye(x.size)]
         H = np.array(slopes)

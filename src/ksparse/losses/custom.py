@@ -10,10 +10,10 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, dot, epsilon, finite, is_array, like, norm, to_float64
+from ksparse.base.arrays import Array, dot, epsilon, finite, is_array, like, norm, replaced, to_float64
 from ksparse.base.checks import check_callable, check_integer, check_number
 from ksparse.errors import NotFiniteError
-from ksparse.losses.base import Loss, Restricted
+from ksparse.losses.base import Loss
 
 TRIALS = 3  # directions that a gradient is checked along
 
@@ -32,7 +32,6 @@ class Custom(Loss):
     Without `n` the number of variables is that of the set or of x0; without `lipschitz` steps must be found by backtracking.
     """
 
-    has_hessian = False
     forward_cost = adjoint_cost = 0  # there is no data we know of
     curvature_gradients = 2
     defined_everywhere = False
@@ -121,31 +120,21 @@ class Custom(Loss):
     def lipschitz(self) -> float:
         return self._lipschitz
 
-    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
-        if self.n is None:
-            raise ValueError("Custom needs n to be restricted to a support: pass Custom(value, gradient, n=...)")
-        return Restricted(self, support, self.n)
-
     @property
     def given_kind(self) -> None:
         """The user's functions take what they are given."""
 
     def for_vectors_like(self, x: Array) -> Custom:
         """The same φ on vectors of the length, namespace, dtype and device of x."""
-        copy = Custom.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        copy.n = int(x.shape[0])
-        copy.kind = x[:0]
-        copy.rounding = epsilon(x)
-        return copy
+        twin: Custom = replaced(self, n=int(x.shape[0]), kind=x[:0], rounding=epsilon(x))
+        return twin
 
     def as_float64(self) -> Custom:
         """The same φ of NumPy float64 vectors; the user's functions still see the kind of array they were written for."""
         kind, value, gradient = self.kind, self._value, self._gradient
         if compat.is_numpy_array(kind) and kind.dtype == np.float64:
             return self
-        copy = self.for_vectors_like(np.zeros(self.n or 0))
-        copy.rounding = epsilon(kind)
-        copy._value = lambda x: value(like(x, kind))
-        copy._gradient = lambda x: to_float64(gradient(like(x, kind)))
-        return copy
+        plain = self.for_vectors_like(np.zeros(self.n or 0))
+        theirs = {"_value": lambda x: value(like(x, kind)), "_gradient": lambda x: to_float64(gradient(like(x, kind)))}
+        twin: Custom = replaced(plain, rounding=epsilon(kind), **theirs)
+        return twin

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.arrays import Array, Matrix, Vector, map_arrays, namespace, sqnorm, take
+from ksparse.base.arrays import Array, Matrix, Vector, namespace, replaced, sqnorm, take
 from ksparse.base.checks import as_array, check_adjoint, check_matrix, check_number, check_squares, check_vector
 from ksparse.linalg import one_pass
 from ksparse.linalg.curvature import Gram, opaque
@@ -26,6 +26,7 @@ class DataFit(Loss):
     """
 
     convex = True
+    has_hessian = True
     least = 0.0  # each h is above 0, but for counts
     steepest: ClassVar[float] = 1.0  # sup h″
     target: ClassVar[str] = "b"  # what the constructor calls its data
@@ -128,10 +129,9 @@ class DataFit(Loss):
         return self.steepest * self._gram_norm + (0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge)))
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
-        cut: Self = map_arrays(self, ("A",), lambda A: columns(A, np.asarray(support)))
-        cut.ridge = None if self.ridge is None else take(self.ridge, np.asarray(support))
-        cut.n = int(np.asarray(support).size)
-        cut.__dict__.pop("_gram_norm", None)
+        support = np.asarray(support)
+        ridge = None if self.ridge is None else take(self.ridge, support)
+        cut: Self = replaced(self, A=columns(self.A, support), ridge=ridge, n=int(support.size))
         return cut
 
 
@@ -201,13 +201,3 @@ class LeastSquares(DataFit):
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         return self.quadratic()
-
-    def restrict(self, support: np.ndarray[Any, Any]) -> Self:
-        cut = super().restrict(support)
-        cut.__dict__.pop("_pull", None)
-        return cut
-
-    def as_float64(self) -> Self:
-        twin = super().as_float64()
-        twin.__dict__.pop("_pull", None)
-        return twin

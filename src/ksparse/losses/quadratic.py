@@ -12,7 +12,7 @@ import array_api_compat as compat
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.arrays import Array, Matrix, dot, epsilon, is_array, like, map_arrays, namespace, sqnorm, take, to_numpy
+from ksparse.base.arrays import Array, Matrix, dot, epsilon, is_array, like, namespace, replaced, sqnorm, take, to_numpy
 from ksparse.base.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
 from ksparse.linalg.lanczos import has_negative_eigenvalue, largest_eigenvalue
 from ksparse.linalg.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
@@ -26,7 +26,7 @@ CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whethe
 class QuadraticForm(Loss):
     """a·xᵀHx + cᵀx, the common part of the quadratic losses."""
 
-    is_quadratic = True
+    has_hessian = is_quadratic = True
     sign: ClassVar[int] = 0  # of the curvature, where a matrix that is no factor has one by its meaning
     _data = ("kind", "matrix", "c")
 
@@ -115,11 +115,8 @@ class QuadraticForm(Loss):
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)
-        cut: Self = map_arrays(self, ("matrix",), lambda M: _cut(M, support, both=not self.factored))
-        cut.c = None if self.c is None else take(self.c, support)
-        cut.n = int(support.size)
-        for cached in ("_spectral_norm", "convex"):
-            cut.__dict__.pop(cached, None)
+        matrix, c = _cut(self.matrix, support, both=not self.factored), None if self.c is None else take(self.c, support)
+        cut: Self = replaced(self, matrix=matrix, c=c, n=int(support.size))
         return cut
 
 

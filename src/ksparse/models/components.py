@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ksparse.linalg.standardize import standardize
 from ksparse.losses import PrincipalComponent
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
+from ksparse.solve.judge import interrupted, restated
 from ksparse.solve.minimize import minimize
 
 Matrix = np.ndarray[Any, Any]
@@ -75,11 +76,11 @@ def sparse_components(
         except KeyboardInterrupt:
             if not results:
                 raise
-            results[-1] = replace(results[-1], status=Status.INTERRUPTED, message=Status.INTERRUPTED.message, success=False)
+            results[-1] = interrupted(results[-1])
         if not results[-1].status.good:
             break
     loadings = np.array([result.x for result in results])
-    results = [replace(result, fun=unit**2 * result.fun) for result in results]
+    results = [restated(result, unit**2 * result.fun, lambda value: unit**2 * value) for result in results]
     return Components(loadings, unit**2 * adjusted_variance(Z, loadings), unit**2 * float(np.sum(np.square(Z))), results)
 
 
@@ -194,11 +195,10 @@ class _Lifted:
             return self.projected.best(k, C, deadline, options)
         start = self.projected.best(k, C, deadline, quiet)
         if start.status is Status.INTERRUPTED:
-            return replace(start, fun=-self.variance(start.x))
+            return restated(start, -self.variance(start.x), lambda value: value)
         factor, lift = self.factor()
         found = minimize(PrincipalComponent.from_factor(factor), k, C, max_time=_left(deadline), **({"x0": start.x} | options))
-        rows = [row | {"fun": row["fun"] + lift} for row in found.outcomes]
-        return replace(found, fun=-self.variance(found.x), trace=replace(found.trace, F=found.trace.F + lift), outcomes=rows)
+        return restated(found, -self.variance(found.x), lambda value: value + lift)
 
     def factor(self) -> tuple[Any, float]:
         """F with FᵀF = V − Σ λᵢvᵢvᵢᵀ + σI, and σ."""

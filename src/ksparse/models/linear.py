@@ -87,20 +87,20 @@ class LinearProblem:
 
     def minimize(self, k: int, **options: Any) -> LinearFit:
         """The best model with at most k features."""
-        self._require_seats(check_integer(k, "k", 1, self.n))
-        return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._seats(options)))
+        self._require_room(check_integer(k, "k", 1, self.n))
+        return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._forced(options)))
 
     def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
         """The best models for several k, ascending."""
         sizes = [check_integer(k, "ks", 1, self.n) + self.free for k in ks]
-        self._require_seats(min(sizes) - self.free)
-        return [self.undone(result) for result in k_path(self.loss, sizes, self.C, **self._seats(options)).results]
+        self._require_room(min(sizes) - self.free)
+        return [self.undone(result) for result in k_path(self.loss, sizes, self.C, **self._forced(options)).results]
 
-    def _require_seats(self, k: int) -> None:
+    def _require_room(self, k: int) -> None:
         if self.forced_in.size > k:
             raise InfeasibleError(f"{self.forced_in.size} features are forced in, more than k = {k}")
 
-    def _seats(self, options: dict[str, Any]) -> dict[str, Any]:
+    def _forced(self, options: dict[str, Any]) -> dict[str, Any]:
         """forced_in and forced_out among the options, where there are any: the paper's methods do not know them."""
         inside = np.append(self.forced_in, self.n) if self.free else self.forced_in
         return options | ({"forced_in": inside} if inside.size else {}) | ({"forced_out": self.forced_out} if self.forced_out.size else {})

@@ -15,6 +15,7 @@ from ksparse.losses import Loss, MeanVariance
 from ksparse.models.trading import with_trading
 from ksparse.result import Result, Status
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Polyhedron, Simplex
+from ksparse.solve.judge import restated
 from ksparse.solve.minimize import minimize
 
 RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
@@ -159,8 +160,7 @@ def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: Co
         )
     x = np.asarray(found.x, dtype=float)
     fun = wanted.value(x) if C is None else wanted.loss.value(x)
-    rows = [row | {"fun": np.ldexp(row["fun"], power)} if "fun" in row else row for row in found.outcomes]
-    return replace(found, fun=fun, trace=replace(found.trace, F=np.ldexp(found.trace.F, power)), outcomes=rows)
+    return restated(found, fun, lambda value: np.ldexp(value, power))
 
 
 def _largest_return(r: Vector, most: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from ksparse.linalg.objective import Objective
 from ksparse.linalg.qp import solve_qp
 from ksparse.losses import MeanVariance
 from ksparse.result import Result, Status
+from ksparse.solve.judge import rejudged
 from ksparse.solve.minimize import minimize
 
 if TYPE_CHECKING:
@@ -52,13 +52,9 @@ def with_trading(wanted: Portfolio, k: int, floor: float, options: dict[str, Any
         _exchange(wanted, k, floor, values)
     status = found.status
     if status.good:
-        tried_all = few and not values.late and (not floor or wanted.lower == 0.0)  # a floor on both sides of 0: which, is a guess
-        status = Status.OPTIMAL if tried_all else Status.TIME_LIMIT if values.late else Status.STATIONARY
+        status = Status.TIME_LIMIT if values.late else Status.STATIONARY  # every support may have been tried: but no bound was proved
     x = np.asarray(found.x, dtype=float) if values.best is None else values.best
-    return replace(
-        found, x=x, fun=wanted.value(x), support=np.flatnonzero(x), maxcv=wanted.C.violation(x), status=status, message=status.message,
-        proved=status is Status.OPTIMAL, success=found.success and status.good, elapsed=time.perf_counter() - began,
-    )  # fmt: skip
+    return rejudged(found, x, wanted.value(x), wanted.C, status, time.perf_counter() - began)
 
 
 class _Values:

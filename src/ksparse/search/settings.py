@@ -20,7 +20,7 @@ class SearchSettings:
         1_500  # changes of a support in one search on a factorisation that is updated (table5.py: four times as many halve the rest)
     )
     effort_solved: int = 600  # the same where every change is a quadratic program (portfolios.py)
-    effort_smooth: int = 500  # the same where it is Newton's method (logistic.py)
+    effort_smooth: int = 300  # the same where it is Newton's method (logistic.py)
     effort_dear: int = 60  # the same where it is a first-order method
     depth: float = 0.25  # ways by other k go this part of k far (table5.py)
     kick: tuple[float, float] = (0.25, 0.5)  # of the support leaves in a kick (table5.py)

@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
-from ksparse.base.arrays import Array, Vector, indices_of, like, map_arrays, namespace, top_k
+from ksparse.base.arrays import Array, Vector, indices_of, like, namespace, replaced, top_k
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.bound import Noise
@@ -101,7 +101,9 @@ class ConvexSet(ABC):
 
     def like(self, x: Array) -> Self:
         """The same set with its arrays in the namespace, dtype and device of x."""
-        moved: Self = map_arrays(self, self._data, lambda value: value if isinstance(value, float) else like(value, x))
+        held = {name: getattr(self, name) for name in self._data}
+        arrays = {name: like(value, x) for name, value in held.items() if value is not None and not isinstance(value, float)}
+        moved: Self = replaced(self, **arrays)
         return moved
 
     def try_out(self, zero: Array) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, is_array, keep, like, map_arrays, namespace, norm, to_float64, top_k
+from ksparse.base.arrays import Array, Vector, is_array, keep, like, namespace, norm, replaced, to_float64, top_k
 from ksparse.base.checks import check_bound
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
@@ -80,8 +80,7 @@ class Box(ConvexSet):
         return Box(low, high)
 
     def for_length(self, n: int) -> Self:
-        told: Self = map_arrays(self, (), lambda value: value)
-        told.n = n
+        told: Self = replaced(self, n=n)
         return told
 
     def why_no_sparse_member(self, n: int, k: int) -> str | None:

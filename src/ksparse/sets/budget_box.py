@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, map_arrays, namespace, to_float64
+from ksparse.base.arrays import Array, Vector, namespace, replaced, to_float64
 from ksparse.base.checks import check_number
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
@@ -109,7 +109,7 @@ class BudgetBox(ConvexSet):
         return Linear.of(n, low, high, E=np.ones(n), f=self.total)
 
     def like(self, x: Array) -> Self:
-        moved: Self = map_arrays(self, ("box",), lambda box: box.like(x))
+        moved: Self = replaced(self, box=self.box.like(x))
         return moved
 
     def without(self, indices: Vector) -> BudgetBox:
@@ -120,8 +120,7 @@ class BudgetBox(ConvexSet):
 
     def for_length(self, n: int) -> Self:
         self._require_reach(n)
-        told: Self = map_arrays(self, ("box",), lambda box: box.for_length(n))
-        told.n = n
+        told: Self = replaced(self, box=self.box.for_length(n), n=n)
         return told
 
     def __repr__(self) -> str:

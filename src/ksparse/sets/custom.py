@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import minimize
 
-from ksparse.base.arrays import Array, Vector, dot, embed, epsilon, finite, like, map_arrays, norm, sqnorm, take, to_float64, zeros_like
+from ksparse.base.arrays import Array, Vector, dot, embed, epsilon, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
 from ksparse.base.checks import check_callable, check_integer
 from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet
@@ -109,8 +109,7 @@ class CustomSet(ConvexSet):
                     raise ValueError("project must be the projection onto a convex set: of two points it gave ones that no such set has")
 
     def for_length(self, n: int) -> Self:
-        told: Self = map_arrays(self, (), lambda value: value)
-        told.n = n
+        told: Self = replaced(self, n=n)
         return told
 
 

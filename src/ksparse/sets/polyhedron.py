@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.arrays import Array, Vector, epsilon, indices_of, like, map_arrays, to_float64, top_k
+from ksparse.base.arrays import Array, Vector, epsilon, indices_of, like, replaced, to_float64, top_k
 from ksparse.base.checks import as_array, check_bound, check_matrix, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.active_set import Active
@@ -58,8 +58,7 @@ class Polyhedron(ConvexSet):
         return moved
 
     def for_length(self, n: int) -> Self:
-        told: Self = map_arrays(self, (), lambda value: value)
-        told._least, told._too_long = 0, False
+        told: Self = replaced(self, _least=0, _too_long=False)
         return told
 
     def violation(self, x: Array) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,27 @@ def best_of(results: list[Result], elapsed: float) -> Result:
     if last.early:
         fields |= {"status": last, "message": last.message, "success": False}
     return Result(**fields)
+
+
+def restated(found: Result, fun: float, units: Callable[[Any], Any]) -> Result:
+    """The same answer to the same problem in other units: φ there, and `units` for every other value of φ on the way."""
+    rows = [row | {"fun": units(row["fun"])} if "fun" in row else row for row in found.outcomes]
+    return replace(found, fun=fun, trace=replace(found.trace, F=units(found.trace.F)), outcomes=rows)
+
+
+def rejudged(found: Result, x: Array, fun: float, C: ConvexSet, status: Status, elapsed: float) -> Result:
+    """Another point in the place of the one that was found: all that is said is said of it, and nothing is proved."""
+    return _result(
+        x, fun, C, found.k, found.residual, status, math.inf,
+        nit=found.nit, evaluations=(found.nfev, found.njev), elapsed=elapsed, method=found.method, rho=found.rho, trace=found.trace,
+        swaps=found.swaps, outcomes=found.outcomes,
+    )  # fmt: skip
+
+
+def interrupted(found: Result) -> Result:
+    """An answer that was to be followed by others, which an interrupt cut off."""
+    status = Status.INTERRUPTED
+    return replace(found, status=status, message=status.message, success=False)
 
 
 def _result(

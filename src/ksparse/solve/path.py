@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.base.callback import as_scipy_callback
 from ksparse.base.checks import check_integer
-from ksparse.base.deadline import OutOfTimeError, until
+from ksparse.base.deadline import until
 from ksparse.base.report import Lines, logger
-from ksparse.base.threads import one_thread
-from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.drive import Stopping
 from ksparse.losses import Loss
-from ksparse.result import Result, Status
-from ksparse.search.candidate import Candidate, Found
-from ksparse.search.explore import Plan, asked, conclude, local_search, settle, some_point, try_all
-from ksparse.search.incumbent import Incumbent
-from ksparse.search.problem import SupportProblem
+from ksparse.result import Result
 from ksparse.search.settings import SearchSettings
-from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import exploration, fitting_threads, make_plan
-from ksparse.solve.judge import judge_search
-from ksparse.solve.request import Request, check_request, support_problem
+from ksparse.solve.by_search import fitting_threads, make_plan
+from ksparse.solve.request import check_request, support_problem
+from ksparse.solve.walk import Walk
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROUNDS = 3  # down and up at most
 
 
 @dataclass(frozen=True)
@@ -126,7 +114,7 @@ def k_path(
     request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, name="ks")  # asks whether C has a point for the least k
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
-    walk = _Walk(top, problem, sizes, make_plan(n_restarts, n_jobs, random_state, "auto"))
+    walk = Walk(top, problem, sizes, make_plan(n_restarts, n_jobs, random_state, "auto"))
     with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
         walk.go()
         results = walk.judged()
@@ -136,14 +124,6 @@ def k_path(
     return KPath(results)
 
 
-def _landmarks(sizes: list[int]) -> list[int]:
-    """The largest k, the largest that is at most half of it, and so on."""
-    found = [sizes[-1]]
-    while found[-1] > sizes[0]:
-        found.append(max((k for k in sizes if 2 * k <= found[-1]), default=sizes[0]))
-    return found
-
-
 def _sizes(ks: Iterable[int]) -> list[int]:
     if not isinstance(ks, Iterable) or isinstance(ks, str):
         raise TypeError(f"ks must hold the numbers of nonzeros to solve for, such as range(1, 11), got {ks!r}")
@@ -151,153 +131,3 @@ def _sizes(ks: Iterable[int]) -> list[int]:
     if not sizes:
         raise ValueError("ks must hold at least one k, got none")
     return sizes
-
-
-class _Walk:
-    """The path while it is made: the best candidate for every k, all with one memory of supports."""
-
-    def __init__(self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan) -> None:
-        self.request, self.sizes, self.plan = request, sizes, plan
-        self.problems = {k: problem.with_k(k) for k in sizes}
-        self.incumbents = {k: Incumbent() for k in sizes}
-        self.spent = dict.fromkeys(sizes, 0.0)
-        self.begun: dict[tuple[int, str], Candidate] = {}  # whose answer each k was last searched from
-        self.status = dict.fromkeys(sizes, Status.STATIONARY)
-        self.tell = as_scipy_callback(request.callback)
-
-    def go(self) -> None:
-        """Some k as `minimize` does them; then down by reducing and up by growing, while that helps."""
-        try:
-            if self.request.interrupted:
-                raise KeyboardInterrupt
-            for k in _landmarks(self.sizes):
-                self._full(k)
-            for _ in range(ROUNDS):
-                before = self._values()
-                for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
-                    self._down(k, above)
-                for below, k in pairwise(self.sizes):
-                    self._search(k, "grown", below, self._best)
-                if self._values() == before:
-                    break
-            self._prove()
-        except StopIteration:
-            self._end(Status.CALLBACK_STOP)
-        except KeyboardInterrupt:
-            self._end(Status.INTERRUPTED)
-        except OutOfTimeError:
-            self._end(Status.TIME_LIMIT)
-        for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):  # where a limit or an interrupt left a gap
-            if self.incumbents[k].best is None:
-                best = self.incumbents[above].best
-                begin = self.request.beginning if best is None else best.full(self.request.n)
-                self.incumbents[k].best = some_point(self.problems[k], begin)
-
-    def _end(self, status: Status) -> None:
-        """All were stopped; what was proved before is proved."""
-        self.status = {k: was if was is Status.OPTIMAL else status for k, was in self.status.items()}
-        top = self.incumbents[self.sizes[-1]]
-        top.best = top.best or some_point(self.problems[self.sizes[-1]], self.request.beginning)
-
-    def _prove(self) -> None:
-        """Where the walk only descended, a look at all exchanges of each answer."""
-        for k in self.sizes:
-            problem, incumbent = self.problems[k], self.incumbents[k]
-            if incumbent.best is None or incumbent.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
-                continue
-            self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
-            if not problem.expired and (problem.pieces.certifying or problem.pieces.spectral):
-                began = time.perf_counter()
-                try:
-                    self._take(k, "all exchanges", settle(problem, incumbent.best))
-                except UnboundedError:
-                    self.status[k] = Status.UNBOUNDED
-                self.spent[k] += time.perf_counter() - began
-
-    def _take(self, k: int, name: str, found: Found) -> None:
-        """Note where a search for one k ended, and tell the callback."""
-        incumbent = self.incumbents[k]
-        incumbent.take(name, found, self.request.elapsed)
-        best = incumbent.best
-        assert best is not None
-        searches = sum(other.searches for other in self.incumbents.values())
-        self.tell(lambda: best.full(self.request.n), best.value, searches, np.nan, self.request.elapsed)
-
-    def _best(self, k: int) -> Candidate | None:
-        return self.incumbents[k].best
-
-    def _values(self) -> list[float]:
-        return [np.inf if incumbent.best is None else incumbent.best.value for incumbent in self.incumbents.values()]
-
-    def _full(self, k: int) -> None:
-        """One k with all its starts."""
-        began = time.perf_counter()
-        request = replace(self.request, k=k)
-        search = exploration(request, self.problems[k], self.plan, self._told)
-        self.incumbents[k] = search.incumbent
-        self.status[k] = search.run()
-        self.spent[k] += time.perf_counter() - began
-        if self.status[k] is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        if self.status[k] is Status.CALLBACK_STOP:
-            raise StopIteration
-
-    def _told(self, incumbent: Incumbent) -> None:
-        best = incumbent.best
-        assert best is not None
-        self.tell(lambda: best.full(self.request.n), best.value, incumbent.searches, np.nan, self.request.elapsed)
-
-    def _down(self, k: int, above: int) -> None:
-        """One k from the one above; where nothing of that fits, with all starts."""
-        self._search(k, "reduced", above, lambda above: reduced(self._best(above), self.problems[k]))
-        if self.incumbents[k].best is None:
-            self._full(k)
-
-    def _search(self, k: int, name: str, neighbour: int, start: Callable[[int], Candidate | None]) -> None:
-        """A local search for one k from its neighbour's answer, unless it has begun there before."""
-        began, problem, incumbent, best = time.perf_counter(), self.problems[k], self.incumbents[k], self._best(neighbour)
-        if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED) or (best is not None and self.begun.get((k, name)) is best):
-            return
-        if best is not None:
-            self.begun[k, name] = best
-        try:
-            if incumbent.best is None and try_all(problem, incumbent, began):
-                self.status[k] = Status.OPTIMAL if incumbent.proved else Status.STATIONARY
-            else:
-                candidate = start(neighbour)
-                if candidate is not None:
-                    with one_thread():
-                        self._take(k, name, local_search(problem, choose_strategy(problem), candidate))
-        except UnboundedError:
-            self.status[k] = Status.UNBOUNDED
-        self.spent[k] += time.perf_counter() - began
-
-    def judged(self) -> list[Result]:
-        """Every answer re-solved on the raw data; one that came out above its neighbour below by a rounding takes its place."""
-        results: list[Result] = []
-        below: Candidate | None = None
-        for k in self.sizes:
-            problem, incumbent = self.problems[k], self.incumbents[k]
-            if incumbent.best is None:
-                raise InfeasibleError(f"no point of C = {self.request.C} {asked(problem)} was found that meets every constraint")
-            began = time.perf_counter()
-            status = conclude(problem, incumbent, self.status[k])
-            request = replace(self.request, k=k, started=began - self.spent[k])
-            result = judge_search(request, problem, incumbent, status)
-            if results and result.fun > results[-1].fun:  # what was proved of this support's neighbours is not of the other's
-                kept = Status.STATIONARY if status is Status.SWAP_OPTIMAL else status
-                result = judge_search(request, problem, replace(incumbent, best=below, proved=status is Status.OPTIMAL), kept)
-            else:
-                below = incumbent.best
-            results.append(result)
-        return results
-
-
-def reduced(at: Candidate | None, problem: SupportProblem) -> Candidate | None:
-    """A candidate without what costs least, until k variables are left; None where C has no point then."""
-    if at is None or at.support.size <= problem.k:
-        return at
-    search = without_updates(problem).search(problem)
-    search.hood.stand_at(at)
-    search.reduce(problem.k)
-    return search.hood.mark() if search.size <= problem.k else None
