@@ -109,7 +109,7 @@ def test_limits_and_interrupts_still_give_every_k(rng, monkeypatch):
         calls.append(args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ksparse.solve.path.local_search", interrupted)
+    monkeypatch.setattr("ksparse.solve.walk.local_search", interrupted)
     path = ks.k_path(loss, [2, 5, 20], ks.Nonnegative())
     assert calls
     for result in path.results:
