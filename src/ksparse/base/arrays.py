@@ -42,6 +42,8 @@ def like(value: Any, x: Array) -> Array:
 
 def to_numpy(x: Any) -> np.ndarray[Any, Any]:
     """x as a NumPy array on the CPU, its dtype kept."""
+    if type(x) is np.ndarray:
+        return x
     if compat.is_torch_array(x):
         return np.asarray(x.detach().cpu().numpy())
     if compat.is_cupy_array(x):
@@ -111,6 +113,8 @@ def finite(x: Array) -> bool:
     """Whether no entry is NaN or infinite."""
     xp = namespace(x)
     with np.errstate(over="ignore", invalid="ignore"):
+        if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  # the same by one call
+            return True
         sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  # one entry that is not would spoil its sum
     return bool(xp.all(xp.isfinite(sums))) or bool(xp.all(xp.isfinite(x)))  # the second where finite ones add up to more than there is
 
@@ -166,6 +170,10 @@ def take(x: Array, support: np.ndarray[Any, Any]) -> Array:
 
 def embed(z: Array, support: np.ndarray[Any, Any], n: int) -> Array:
     """The vector of length n that is z on the support and 0 elsewhere: the inverse of `take`."""
+    if type(z) is np.ndarray:
+        whole = np.zeros(n, dtype=z.dtype)
+        whole[support] = z
+        return whole
     xp = namespace(z)
     seat = np.full(n, support.size)
     seat[support] = np.arange(support.size)
