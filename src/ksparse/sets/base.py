@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
-from ksparse.base.arrays import Array, Vector, indices_of, like, namespace, replaced, top_k
+from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, replaced, top_k
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.bound import Noise
@@ -92,6 +92,11 @@ class ConvexSet(ABC):
     def minimize_on_faces(self, H: Vector, c: Vector) -> Vector | None:
         """The least value of a quadratic that is not convex, for sets that are not polyhedra, where n is small; None: not known."""
         return None
+
+    def cut(self, u: Vector) -> tuple[Vector, float]:
+        """a and b of a half-space aᵀx ≤ b that holds C and not u, for a u outside C."""
+        z = self.project(u)
+        return u - z, dot(u - z, z)
 
     def contains(self, x: Array) -> bool:
         """Whether x lies in C, up to rounding."""

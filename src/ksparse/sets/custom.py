@@ -14,6 +14,7 @@ from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet
 
 DYKSTRA_ROUNDS = 10_000
+ROUNDING = 1e-13  # of the size of a point: so much off the support, or outside C, is none
 
 
 class CustomSet(ConvexSet):
@@ -119,13 +120,41 @@ class _OnSupport(ConvexSet):
     def __init__(self, whole: CustomSet, support: Vector, full: int) -> None:
         self.whole, self.support, self.full = whole, support, full
         self.n = int(support.size)
+        self.off = np.setdiff1d(np.arange(full), support)
         self._prices: Vector | None = None
 
     def project(self, u: Array) -> Array:
-        """The dual of x = 0 off the support, by L-BFGS: for prices λ the point is P_C(u − λ), the gradient its entries off the support."""
         base = embed(u, self.support, self.full)
-        off = np.setdiff1d(np.arange(self.full), self.support)
-        size = max(1.0, norm(u))
+        if not self.off.size:
+            return take(self.whole.project(base), self.support)  # whose order need not be that of the variables
+        x = self._at_once(u, base)
+        return self._by_prices(u, base) if x is None else x
+
+    def cut(self, u: Vector) -> tuple[Vector, float]:
+        """As for any set, from one projection onto the whole of C."""
+        base = embed(u, self.support, self.full)
+        z = self.whole.project(base)
+        return np.asarray(take(base - z, self.support)), dot(base - z, z)
+
+    def _at_once(self, u: Array, base: Array) -> Array | None:
+        """The projection, where a single one onto C tells: None where it does not.
+
+        z = P_C(u) is the answer if it lies on the support, as for boxes and balls. If not, C lies in a half-space with z on its plane, and
+        the point of that on the support nearest to u is the answer if C has it.
+        """
+        z, size = self.whole.project(base), max(1.0, norm(u))
+        if norm(take(z, self.off)) <= ROUNDING * size:
+            return take(z, self.support)
+        normal = base - z
+        along = take(normal, self.support)
+        if sqnorm(along) <= ROUNDING * sqnorm(normal):
+            return None
+        x = u - (sqnorm(normal) / sqnorm(along)) * along
+        return x if self.violation(x) <= ROUNDING * size else None
+
+    def _by_prices(self, u: Array, base: Array) -> Array:
+        """The dual of x = 0 off the support, by L-BFGS: for prices λ the point is P_C(u − λ), the gradient its entries off the support."""
+        off, size = self.off, max(1.0, norm(u))
 
         def point(prices: Vector) -> Array:
             return self.whole.project(base - embed(like(prices, base), off, self.full))
@@ -135,8 +164,6 @@ class _OnSupport(ConvexSet):
             outside = to_float64(take(z, off))
             return -0.5 * sqnorm(z - base) - float(prices @ outside), -outside
 
-        if not off.size:
-            return take(self.whole.project(base), self.support)  # whose order need not be that of the variables
         start = self._prices if self._prices is not None else np.zeros(off.size)
         found = minimize(
             dual, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "maxfun": 1000, "gtol": 1e-13 * size, "ftol": 0.0}
