@@ -39,7 +39,8 @@ class Polyhedron(ConvexSet):
         self._for_a_run = False
         self._least = 0  # nonzeros that a point needs, as far as is known
         self._too_long = False  # whether that question took too long
-        if _witness(self._linear, np.zeros(self.n)) is None:
+        zero = np.zeros(self.n)
+        if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 needs no linear programming
             raise InfeasibleError("Polyhedron is empty: no x meets Gx <= h, Ex = f and the bounds (linear programming proof)")
 
     def project(self, u: Array) -> Array:
