@@ -54,9 +54,9 @@ class Solution:
         return cls(x, np.zeros(x.size), np.zeros(rows), np.zeros(0), Active.none(x.size, rows))
 
 
-def exchanged(objective: Objective | None, c: Vector, linear: Linear, active: Active) -> Solution | None:
+def exchanged(objective: Objective | None, c: Vector, linear: Linear, active: Active, rounds: int = ROUNDS) -> Solution | None:
     """The optimum reached by exchanging constraints from a guess, or None where that cycles; no objective means H = I."""
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         found, gradient = _on_active(objective, c, linear, active)
         x, price = found.x, found.bound_price
         if not np.isfinite(x).all():

@@ -22,6 +22,7 @@ from ksparse.linalg.objective import Objective, least_squares
 from ksparse.linalg.scaling import unit_constraints, unit_rows, unit_scales
 
 TRUSTED = 1e-9  # of a constraint's terms: broken by more, an answer is refused
+GUESS_ROUNDS = 3  # of exchanges from a neighbour's constraints: more cost as much as the interior-point solve that they were to save
 FAR = 1e20  # a right-hand side beyond this, where x is of size 1, does not matter
 STATIONARY = 1e-9  # of the gradient's terms: pulled by more, a point is no optimum
 
@@ -80,7 +81,7 @@ def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, so
         raise InfeasibleError("an equation or inequality cannot be met within the bounds")
 
     def from_guess() -> Solution | None:
-        return None if guess is None else exchanged(objective, objective.c, linear, guess)
+        return None if guess is None else exchanged(objective, objective.c, linear, guess, GUESS_ROUNDS)
 
     def from_interior_point() -> Solution | None:
         rough = _interior_point(objective, linear)
@@ -139,7 +140,8 @@ def _interior_point(objective: Objective, linear: Linear) -> Active | None:
     near = linear.h < FAR  # the others PIQP would complain of
     G, h = (np.asfortranarray(linear.G[near]), linear.h[near]) if near.any() else (None, None)
     lower, upper = np.where(linear.lower > -FAR, linear.lower, -np.inf), np.where(linear.upper < FAR, linear.upper, np.inf)
-    solver.setup(np.asfortranarray(objective.H), objective.c, E, f, G, None, h, lower, upper)
+    size = max(1.0, float(np.abs(objective.c).max(initial=0.0)))  # where bounds hold x far from where c pulls it: else PIQP loses its way
+    solver.setup(np.asfortranarray(objective.H / size), objective.c / size, E, f, G, None, h, lower, upper)
     solver.solve()
     found = solver.result
     x, low, high = np.array(found.x), np.array(found.z_bl), np.array(found.z_bu)
