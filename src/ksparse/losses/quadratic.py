@@ -21,6 +21,7 @@ from ksparse.linalg.standardize import standardize
 from ksparse.losses.base import Loss
 
 CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
+DOUBLE = float(np.finfo(np.float64).eps)
 
 
 class QuadraticForm(Loss):
@@ -39,6 +40,7 @@ class QuadraticForm(Loss):
         self.a, self.c, self.factored = a, c, factored
         self.n = int(matrix.shape[1])
         self.kind = kind_of(matrix)
+        self.precision = epsilon(self.kind)  # of the data as given: they are no more exact where they are taken to float64
         self.adjoint_cost = int(factored)
 
     def image(self, x: Array) -> Array:
@@ -92,15 +94,19 @@ class QuadraticForm(Loss):
         """Whether φ is convex: by its factor's sign, by Cholesky up to a size, by Lanczos beyond and for operators."""
         if self.factored:
             return self.a >= 0
-        if not self.certain:
+        if not self._shown:
             sign = 1.0 if self.a >= 0 else -1.0
             return not has_negative_eigenvalue(lambda v: sign * (self.matrix @ v), self.matrix.shape[1], self.kind, self._spectral_norm)
+        return self._positive(self.precision)
+
+    def _positive(self, precision: float) -> bool:
+        """Whether H, times the sign of a, is positive semidefinite but for what entries of a precision leave of 0."""
         H = (1.0 if self.a >= 0 else -1.0) * dense(self.matrix).astype(np.float64)
         diagonal = np.diag(H)
         if (diagonal < 0).any() or H[diagonal == 0].any():
             return False
         unit = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        shift = 64 * len(H) * epsilon(self.kind)  # rounding of a singular covariance, in variables of unit curvature
+        shift = 64 * len(H) * precision  # rounding of a singular covariance, in variables of unit curvature
         try:
             np.linalg.cholesky(H / unit / unit[:, None] + shift * np.eye(len(H)))
         except np.linalg.LinAlgError:
@@ -108,10 +114,15 @@ class QuadraticForm(Loss):
         return True
 
     @property
-    def certain(self) -> bool:  # type: ignore[override]
-        """Whether convexity is seen, by its form or by Cholesky, and not guessed by Lanczos."""
+    def _shown(self) -> bool:
+        """Whether the matrix can be seen, and is small enough for Cholesky."""
         shown = is_array(self.matrix) or scipy.sparse.issparse(self.matrix)
-        return self.factored or (shown and self.matrix.shape[0] <= CHOLESKY_LIMIT)
+        return bool(shown and self.matrix.shape[0] <= CHOLESKY_LIMIT)
+
+    @cached_property
+    def certain(self) -> bool:  # type: ignore[override]
+        """Whether convexity is seen, by its form or by Cholesky, and not guessed by Lanczos or granted to single precision."""
+        return self.factored or (self._shown and (self.precision < 1e-10 or self._positive(DOUBLE)))
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)
