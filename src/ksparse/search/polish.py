@@ -19,7 +19,7 @@ from ksparse.linalg.objective import Objective, well_conditioned
 from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
 from ksparse.result import Status
-from ksparse.search.quadratic import minimize_quadratic
+from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 from ksparse.sets import ConvexSet
 
 KKT = 1e-8  # the relative residual that is promised
@@ -143,6 +143,8 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
     near, and the fixed step, which compares nothing, brings it home.
     """
     monotone = problem.loss.convex is False
+    if problem.loss.is_quadratic and problem.loss.has_hessian:
+        return _by_projection(problem, x, deadline, steps, target)
     near = _run(PDCA() if monotone else APDCA(), problem, x.x, steps // 4, deadline, target)
     if near is None:
         return x
@@ -161,6 +163,13 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
             return problem.point(home.last)
         L *= 4.0
     return best
+
+
+def _by_projection(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
+    """The first-order method for a small quadratic, on its H."""
+    H = problem.loss.hessian_at(x.x, x.image)
+    last = problem.point(settled_by_projection(Objective(H, x.gradient - H @ x.x), problem.C, [x.x], steps, target, deadline))
+    return last if problem.F(last) <= problem.F(x) + 1e-13 * abs(problem.F(x)) else x
 
 
 def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float, target: float) -> Run | None:

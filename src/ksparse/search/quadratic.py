@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.errors import UnboundedError
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, convex, least_squares, null_space
 from ksparse.linalg.qp import solve_qp
+from ksparse.linalg.spectral import Ended, falls_for_ever, minimize_by_projection
+from ksparse.search.cuts import by_cuts
 from ksparse.sets import ConvexSet
+
+ROUGH = 20  # steps from each of several starts, before the best of them goes on alone
 
 
 def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
@@ -20,21 +24,31 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
     linear = C.as_linear(objective.c.size)
     if linear is None:
         found = C.minimize_quadratic(objective.H, objective.c, near)
-        return _inside(objective, C) if found is None else found.x
+        return by_cuts(objective, C, near) if found is None else found.x
     if objective.R is not None or convex(objective.H):
         return solve_qp(objective, linear).x
     return _on_equations(objective.H, objective.c, linear) if linear.equations_only else None
 
 
-def _inside(objective: Objective, C: ConvexSet) -> Vector | None:
-    """The minimum over all of space, where C has it: all that can be said of a set that only projects."""
-    if objective.R is None and not convex(objective.H):
-        return None
-    try:
-        x = solve_qp(objective, Linear.of(objective.c.size)).x
-    except (InfeasibleError, UnboundedError):
-        return None
-    return x if C.contains(x) else None
+def settled_by_projection(
+    objective: Objective, C: ConvexSet, begins: list[Vector], steps: int, target: float, deadline: float = np.inf
+) -> Vector:
+    """A stationary point of a quadratic over a set that projects, from the best of several points of C after a few steps from each.
+
+    To a relative residual of `target`, or as far as the steps go; `UnboundedError` where it falls without end.
+    """
+    H, c = objective.H, objective.c
+
+    def ended(x: Vector, steps: int) -> Ended:
+        return minimize_by_projection(H, c, C.project, x, steps, 0.1 * target, deadline)
+
+    x = begins[0]
+    if len(begins) > 1:
+        x = min((ended(begin, ROUGH).x for begin in begins), key=objective.value)
+    found = ended(x, steps)
+    if not found.settled and falls_for_ever(H, c, C.project, found):
+        raise UnboundedError("φ falls without end on this support")
+    return found.x
 
 
 def _on_equations(H: Vector, c: Vector, linear: Linear) -> Vector:
