@@ -38,20 +38,36 @@ class Polished:
 
 
 def polish(
-    loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf, steps: int = STEPS, target: float = KKT
+    loss: Loss,
+    C: ConvexSet,
+    support: Vector,
+    start: Vector,
+    deadline: float = math.inf,
+    *,
+    newton: int = NEWTON_STEPS,
+    steps: int = STEPS,
+    target: float = KKT,
 ) -> Polished:
     """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
 
-    `UnboundedError` where φ falls without end there. `steps` and `target` bound the first-order methods, where they are needed.
+    `UnboundedError` where φ falls without end there. `newton`, `steps` and `target` bound the work.
     """
-    return polish_problem(restricted_problem(loss, C, support), start, deadline, steps, target)
+    return polish_problem(restricted_problem(loss, C, support), start, deadline, newton=newton, steps=steps, target=target)
 
 
-def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf, steps: int = STEPS, target: float = KKT) -> Polished:
+def polish_problem(
+    problem: Problem,
+    start: Vector,
+    deadline: float = math.inf,
+    *,
+    newton: int = NEWTON_STEPS,
+    steps: int = STEPS,
+    target: float = KKT,
+) -> Polished:
     """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
     if problem.loss.has_hessian:
-        x = _newton(problem, x, deadline)
+        x = _newton(problem, x, deadline, newton)
     l = curvature_bound(problem, x)  # noqa: E741
     target = max(target, promised(problem.loss))
     if problem.residual(x, l) > target:
@@ -86,9 +102,9 @@ def _lipschitz(problem: Problem) -> float:
         return math.inf
 
 
-def _newton(problem: Problem, x: Point, deadline: float) -> Point:
+def _newton(problem: Problem, x: Point, deadline: float, steps: int) -> Point:
     """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic."""
-    for _ in range(NEWTON_STEPS):
+    for _ in range(steps):
         if time.perf_counter() >= deadline:
             return x
         g, model = x.gradient, _model(problem, x)

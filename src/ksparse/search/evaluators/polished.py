@@ -7,10 +7,13 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.faces import best_on_faces
+from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.objective import Objective
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
+from ksparse.search.polish import Polished as PolishedPoint
 from ksparse.search.polish import polish
+from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 
 
 class Polished:
@@ -26,22 +29,49 @@ class Polished:
         rows = 0 if pieces.linear is None else pieces.linear.h.size
         if pieces.linear is not None and pieces.linear.on(support) is None:
             return None
-        if not pieces.convex and pieces.model is not None:
-            objective = Objective(pieces.model.block(support), -pieces.model.r[support])
-            best = self._on_all_faces(objective, support)
-            if best is not None:
-                value = objective.value(best) + pieces.model.constant
-                return Candidate.of(support, Solution.unpriced(best, rows), value, 0.0, pieces.forced)
         begins = [np.zeros(k) if hint is None else hint.full(pieces.n)[support]]
         if not pieces.convex:  # 0 may be stationary, and there may be several minima: a few starts, the best
             even = np.full(k, 1.0 / k)
             begins += [even, -even, np.where(np.arange(k) % 2, -even, even)]
-        settings = pieces.settings
-        found = min(
-            (polish(pieces.loss, pieces.C, support, x, pieces.deadline, settings.value_steps, settings.value_residual) for x in begins),
-            key=lambda polished: polished.value,
-        )
+        if pieces.model is not None:
+            objective = Objective(pieces.model.block(support), -pieces.model.r[support])
+            best = self._of_quadratic(objective, support, begins)
+            if best is not None:
+                value = self._value(pieces.model, objective, support, best)
+                return Candidate.of(support, Solution.unpriced(best, rows), value, 0.0, pieces.forced)
+        found = min((self._polished(support, x) for x in begins), key=lambda point: point.value)
         return Candidate.of(support, Solution.unpriced(found.z, rows), found.value, 0.0, pieces.forced)
+
+    def _polished(self, support: Vector, begin: Vector) -> PolishedPoint:
+        pieces, settings = self.pieces, self.pieces.settings
+        return polish(
+            pieces.loss, pieces.C, support, begin, pieces.deadline,
+            newton=settings.value_newton, steps=settings.value_steps, target=settings.value_residual,
+        )  # fmt: skip
+
+    def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
+        """The best point of a quadratic for which C has no direct solve, on the model alone; None where that takes a polish."""
+        pieces, settings = self.pieces, self.pieces.settings
+        if not pieces.convex:
+            best = self._on_all_faces(objective, support)
+            if best is not None:
+                return best
+        elif pieces.linear is not None:
+            return None
+        C = pieces.C.restrict(support).like(begins[0])  # for one run: it may remember where it projected last
+        best = minimize_quadratic(objective, C, begins[0])
+        if best is not None:
+            return best
+        points = [C.project(begin) for begin in begins]
+        return settled_by_projection(objective, C, points, settings.value_steps, settings.value_residual, pieces.deadline)
+
+    def _value(self, model: QuadraticModel, objective: Objective, support: Vector, x: Vector) -> float:
+        """φ at x: by the loss itself where it is a sum of squares, of which the model's terms may leave rounding."""
+        if self.pieces.loss.squares() is None:
+            return objective.value(x) + model.constant
+        whole = np.zeros(self.pieces.n)
+        whole[support] = x
+        return self.pieces.loss.value(whole)
 
     def _on_all_faces(self, objective: Objective, support: Vector) -> Vector | None:
         """The least value of a quadratic that is not convex, where C has few faces."""
