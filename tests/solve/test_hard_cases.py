@@ -1,6 +1,5 @@
 """Cases that broke an earlier version, each with what must hold instead."""
 
-import time
 
 import numpy as np
 import pytest
@@ -16,12 +15,11 @@ def test_a_flat_direction_downhill_is_unbounded_and_found_soon(method):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3, 6))
     loss = ks.MeanVariance(X.T @ X, rng.standard_normal(6), 10.0)
-    started = time.perf_counter()
     result = ks.minimize(loss, 5, ks.Hyperplane(), method=method)
     assert result.status is Status.UNBOUNDED
     assert not result.success
     assert result.support.size <= 5
-    assert time.perf_counter() - started < 30  # was 70 s; a step here takes microseconds
+    assert result.nfev <= 25_000  # for one weight: the others are not begun
 
 
 @pytest.mark.parametrize("method", ["auto", "pdca", "apdca"])

@@ -21,7 +21,7 @@ from ksparse.sets.base import FEASIBLE, ConvexSet
 class Polyhedron(ConvexSet):
     """{x : Gx ≤ h, Ex = f, lower ≤ x ≤ upper}; G, E and the bounds may each be left out (None)."""
 
-    def __init__(self, G: Any, h: Any, E: Any = None, f: Any = None, lower: Any = -np.inf, upper: Any = np.inf) -> None:
+    def __init__(self, G: Any = None, h: Any = None, E: Any = None, f: Any = None, lower: Any = -np.inf, upper: Any = np.inf) -> None:
         inequalities, equations = _rows(G, h, "G", "h"), _rows(E, f, "E", "f")
         bounds = [to_float64(check_bound(bound, name)) for bound, name in ((lower, "lower"), (upper, "upper"))]
         widths = {part.shape[1] for part, _ in (inequalities, equations) if part is not None}
