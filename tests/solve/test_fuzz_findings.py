@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import ksparse as ks
 
@@ -55,3 +56,9 @@ def test_nothing_is_printed_past_python(tmp_path):
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert ran.stdout.split() == ["before", "after"]
+
+
+def test_a_constant_column_of_a_sparse_table_has_no_variance_at_all(rng):
+    X = np.column_stack([rng.standard_normal(6), np.ones(6)])
+    loss = ks.MeanVariance.from_returns(scipy.sparse.csr_array(X), 1.0)
+    assert loss.value(np.array([0.0, 1e30])) == pytest.approx(-1e30)

@@ -1,6 +1,5 @@
 """Cases that broke an earlier version, each with what must hold instead."""
 
-
 import numpy as np
 import pytest
 

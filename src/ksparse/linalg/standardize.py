@@ -53,7 +53,7 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
         variance = centred_squares(X, mean) / m
         rounding = (10 * float(np.finfo(X.dtype).eps)) ** 2
         variance[variance <= rounding * mean.astype(np.float64) ** 2] = 0.0  # what is left of a constant column is rounding
-        factor = _inverse_root(variance * m) if scale else np.full(mean.size, (m - 1) ** -0.5)
+        factor = _inverse_root(variance * m) if scale else np.where(variance > 0, (m - 1) ** -0.5, 0.0)
         return Centred(X, mean, factor.astype(X.dtype)), mean
     if not is_array(X):
         raise TypeError(f"{name} must be a dense array or a scipy.sparse matrix: an operator does not show its columns")
