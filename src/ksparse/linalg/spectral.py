@@ -20,6 +20,7 @@ WINDOW = 10  # a step may rise to the worst of so many values before: spectral s
 DESCENT = 1e-4  # of the slope: what a full step must gain over that worst
 SPAN = 1e6  # steps reach from 1/(SPAN·L) to SPAN/L
 RUNAWAY = 1e20  # entries this much larger than the start's: nothing holds x
+FAR = (1e3, 1e6, 1e9)  # times the size of x: a way that goes down to there is taken to have no end
 GLANCE = 64  # steps between two looks at the clock
 
 
@@ -39,9 +40,10 @@ def minimize_by_projection(
 
     It has L‖x − P_C(x − g/L)‖ ≤ target·max(‖c‖, ‖g‖), g = Hx + c and L = ‖H‖, unless the steps are spent, the time is up or x runs away.
     """
-    L = max(float(np.abs(np.linalg.eigvalsh(H)).max(initial=0.0)), 1e-300)
-    half, far, pull = x, RUNAWAY * max(1.0, float(np.abs(x).max(initial=0.0))), norm(c)
     g = H @ x + c
+    # where H is flat its slope is to lead about as far as x is large, not to the end of the numbers
+    L = max(float(np.abs(np.linalg.eigvalsh(H)).max(initial=0.0)), 1e-3 * norm(g) / max(1.0, norm(x)), 1e-300)
+    half, far, pull = x, RUNAWAY * max(1.0, float(np.abs(x).max(initial=0.0))), norm(c)
     value = 0.5 * float(x @ (g + c))
     recent, length = [value], 1.0 / L
     for step in range(steps):
@@ -67,15 +69,17 @@ def minimize_by_projection(
 
 
 def falls_for_ever(H: Vector, c: Vector, project: Callable[[Vector], Vector], ended: Ended) -> bool:
-    """Whether the quadratic keeps falling at the rate of the last half of the steps when that move is made a hundred to a million times."""
+    """Whether the quadratic keeps falling at the rate of the last half of the steps as far as can be seen."""
 
     def value(x: Vector) -> float:
         return 0.5 * float(x @ (H @ x)) + float(c @ x)
 
     x, d = ended.x, ended.x - ended.before
     drop = value(ended.before) - value(x)
-    if not np.isfinite(x).all() or not drop > 1e-12 * abs(value(x)):
-        return not np.isfinite(x).all()
+    if not np.isfinite(x).all() or not drop > 1e-12 * abs(value(x)):  # what overflowed says nothing
+        return False
     if float(d @ (H @ d)) > 1e-12 * float(np.abs(H).max()) * float(d @ d):  # curvature turns it sooner or later
         return False
-    return all(value(project(x + factor * d)) <= value(x) - 0.5 * factor * drop for factor in (1e2, 1e4, 1e6))
+    reach = max(1.0, norm(x)) / norm(d)  # far beside x and beside 1: where steps are tiny, so is a million of them
+    ends = [(factor * reach, x + factor * reach * d) for factor in FAR]
+    return all(value(project(end)) <= value(x) - 0.5 * steps * drop for steps, end in ends)

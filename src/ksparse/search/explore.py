@@ -221,7 +221,7 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     x = problem.pieces.C.restrict(support).project(to_float64(begin)[support])
     full = np.zeros(problem.n)
     full[support] = x
-    return Candidate.unpriced(support, x, problem.pieces.loss.value(full))
+    return Candidate.unpriced(support, x, problem.pieces.loss.value(full), problem.pieces.rows)
 
 
 def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:

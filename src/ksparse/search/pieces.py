@@ -70,6 +70,11 @@ class Pieces:
         """The same with a quadratic model in place of φ."""
         return replace(self, quadratic=lambda: model)
 
+    @property
+    def rows(self) -> int:
+        """Inequality rows of C."""
+        return 0 if self.linear is None else int(self.linear.h.size)
+
     @cached_property
     def convex(self) -> bool:
         """Whether φ is not known to be anything else."""

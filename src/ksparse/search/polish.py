@@ -66,12 +66,18 @@ def polish_problem(
 ) -> Polished:
     """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
-    if problem.loss.has_hessian:
-        x = _newton(problem, x, deadline, newton)
-    l = curvature_bound(problem, x)  # noqa: E741
     target = max(target, promised(problem.loss))
-    if problem.residual(x, l) > target:
-        x = _first_order(problem, x, deadline, steps, target)
+    try:
+        if problem.loss.has_hessian:
+            x = _newton(problem, x, deadline, newton)
+        if problem.residual(x, curvature_bound(problem, x)) > target:
+            x = _first_order(problem, x, deadline, steps, target)
+    except UnboundedError:
+        if problem.loss.least == -math.inf:  # else arithmetic's word against the loss's
+            raise
+    if not problem.C.contains(x.x):  # badly scaled programs are solved to their own terms, which may be large beside x
+        x = problem.point(problem.C.project(x.x))
+    l = curvature_bound(problem, x)  # noqa: E741
     return Polished(x.x, problem.F(x), problem.residual(x, l), problem.products)
 
 

@@ -97,6 +97,10 @@ class SupportProblem:
             try:
                 seen[key] = self.evaluator.solve(support, hint) if support.size else self._at_zero()
             except UnboundedError:
+                if self.pieces.loss.least > -np.inf:  # arithmetic's word against the loss's
+                    seen[key] = None
+                    self.memory.doubtful.add(key)
+                    return None
                 if support.size <= self.k:
                     raise
                 return None
@@ -112,7 +116,7 @@ class SupportProblem:
         if not pieces.C.contains(zero):
             return None
         value = pieces.loss.value(zero) if pieces.model is None else pieces.model.constant
-        return Candidate.unpriced(NONE, np.zeros(0), value, 0 if pieces.linear is None else pieces.linear.h.size)
+        return Candidate.unpriced(NONE, np.zeros(0), value, pieces.rows)
 
     def lower_bound(self, support: Vector) -> float:
         """What φ over C on a support is proved not to fall below: −∞ where nothing is proved, ∞ where C has no point there."""

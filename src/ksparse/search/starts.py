@@ -58,8 +58,7 @@ def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
 def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | None:
     """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
     pieces, support = problem.pieces, start.support
-    rows = 0 if pieces.linear is None else pieces.linear.h.size
-    hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, rows)
+    hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, pieces.rows)
     candidate = problem.evaluate(support, hint)
     while candidate is None and pieces.floor and support.size > max(1, pieces.forced.size):
         support = support[:-1]

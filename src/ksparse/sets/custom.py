@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from ksparse.base.arrays import Array, Vector, dot, embed, epsilon, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
 from ksparse.base.checks import check_callable, check_integer
-from ksparse.errors import InfeasibleError, UndecidedError
+from ksparse.errors import InfeasibleError, NotFiniteError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet
 
 DYKSTRA_ROUNDS = 10_000
@@ -51,7 +51,7 @@ class CustomSet(ConvexSet):
             raise ValueError(f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}")
         x = like(x, u)
         if not finite(x):
-            raise ValueError("project(u) returned NaN or inf")
+            raise NotFiniteError("project(u) returned NaN or inf")
         return x
 
     def violation(self, x: Array) -> float:
@@ -165,9 +165,11 @@ class _OnSupport(ConvexSet):
             return -0.5 * sqnorm(z - base) - float(prices @ outside), -outside
 
         start = self._prices if self._prices is not None else np.zeros(off.size)
-        found = minimize(
-            dual, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "maxfun": 1000, "gtol": 1e-13 * size, "ftol": 0.0}
-        )
+        options = {"maxiter": 500, "maxfun": 1000, "gtol": 1e-13 * size, "ftol": 0.0}
+        try:
+            found = minimize(dual, start, jac=True, method="L-BFGS-B", options=options)
+        except NotFiniteError:  # prices that run away
+            return self._dykstra(u)
         x = take(point(found.x), self.support)
         if self.whole.violation(embed(x, self.support, self.full)) > self.whole.slack * size:
             x = self._dykstra(u)

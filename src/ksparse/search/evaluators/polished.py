@@ -26,7 +26,6 @@ class Polished:
 
     def solve(self, support: Vector, hint: Candidate | None) -> Candidate | None:
         pieces, k = self.pieces, support.size
-        rows = 0 if pieces.linear is None else pieces.linear.h.size
         if pieces.linear is not None and pieces.linear.on(support) is None:
             return None
         begins = [np.zeros(k) if hint is None else hint.full(pieces.n)[support]]
@@ -38,9 +37,9 @@ class Polished:
             best = self._of_quadratic(objective, support, begins)
             if best is not None:
                 value = self._value(pieces.model, objective, support, best)
-                return Candidate.of(support, Solution.unpriced(best, rows), value, 0.0, pieces.forced)
+                return Candidate.of(support, Solution.unpriced(best, pieces.rows), value, 0.0, pieces.forced)
         found = min((self._polished(support, x) for x in begins), key=lambda point: point.value)
-        return Candidate.of(support, Solution.unpriced(found.z, rows), found.value, 0.0, pieces.forced)
+        return Candidate.of(support, Solution.unpriced(found.z, pieces.rows), found.value, 0.0, pieces.forced)
 
     def _polished(self, support: Vector, begin: Vector) -> PolishedPoint:
         pieces, settings = self.pieces, self.pieces.settings
@@ -52,18 +51,17 @@ class Polished:
     def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
         """The best point of a quadratic for which C has no direct solve, on the model alone; None where that takes a polish."""
         pieces, settings = self.pieces, self.pieces.settings
-        if not pieces.convex:
-            best = self._on_all_faces(objective, support)
-            if best is not None:
-                return best
-        elif pieces.linear is not None:
-            return None
+        on_faces = None if pieces.convex else self._on_all_faces(objective, support)
+        if pieces.linear is not None and (pieces.convex or on_faces is not None):  # where the faces are all that there is
+            return on_faces
         C = pieces.C.restrict(support).like(begins[0])  # for one run: it may remember where it projected last
-        best = minimize_quadratic(objective, C, begins[0])
-        if best is not None:
+        best = minimize_quadratic(objective, C, begins[0]) if on_faces is None else None
+        if best is not None and pieces.convex:
             return best
-        points = [C.project(begin) for begin in begins]
-        return settled_by_projection(objective, C, points, settings.value_steps, settings.value_residual, pieces.deadline)
+        points = [C.project(begin) for begin in begins] + [point for point in (on_faces, best) if point is not None]
+        settled = settled_by_projection(objective, C, points, settings.value_steps, settings.value_residual, pieces.deadline)
+        candidates: list[Vector] = [settled, *points[len(begins) :]]
+        return min(candidates, key=objective.value)
 
     def _value(self, model: QuadraticModel, objective: Objective, support: Vector, x: Vector) -> float:
         """φ at x: by the loss itself where it is a sum of squares, of which the model's terms may leave rounding."""
