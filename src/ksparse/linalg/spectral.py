@@ -82,4 +82,5 @@ def falls_for_ever(H: Vector, c: Vector, project: Callable[[Vector], Vector], en
         return False
     reach = max(1.0, norm(x)) / norm(d)  # far beside x and beside 1: where steps are tiny, so is a million of them
     ends = [(factor * reach, x + factor * reach * d) for factor in FAR]
-    return all(value(project(end)) <= value(x) - 0.5 * steps * drop for steps, end in ends)
+    held = any(norm(project(end) - end) > 0.1 * norm(end) for _, end in ends)
+    return not held and all(value(project(end)) <= value(x) - 0.5 * steps * drop for steps, end in ends)
