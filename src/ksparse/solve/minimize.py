@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Array, namespace
+from ksparse.base.checks import check_piece
 from ksparse.base.deadline import until
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.drive import Stopping, drive
@@ -60,8 +61,7 @@ def minimize_penalized(
     max_iter, max_time, callback, verbose : limits (seconds), scipy-style callback, progress table.
     """
     started = time.perf_counter()
-    if not isinstance(penalty, Penalty):
-        raise TypeError(f"penalty must be a ksparse penalty, got {type(penalty).__name__}")
+    check_piece(penalty, Penalty, "penalty", "penalty")
     loss, C, start = check_pieces(loss, C, x0)
     chosen = resolve_method(method, step)
     stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)

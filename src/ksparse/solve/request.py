@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Array
-from ksparse.base.checks import check_indices, check_integer, check_number, check_vector
+from ksparse.base.checks import check_indices, check_integer, check_number, check_piece, check_vector
 from ksparse.base.deadline import OutOfTimeError, until
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.drive import Stopping
@@ -87,11 +87,9 @@ def check_request(
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
     """The pieces checked, and x0 as a vector of the loss's kind."""
-    if not isinstance(loss, Loss):
-        raise TypeError(f"loss must be a ksparse loss, got {type(loss).__name__}")
+    check_piece(loss, Loss, "loss", "loss")
     C = WholeSpace() if C is None else C
-    if not isinstance(C, ConvexSet):
-        raise TypeError(f"C must be a ksparse set, got {type(C).__name__}")
+    check_piece(C, ConvexSet, "C", "set")
     n = loss.n or C.n
     if x0 is None:
         return loss if n is None else loss.for_vectors_like(np.zeros(n)), C, None
