@@ -19,35 +19,32 @@ TRIALS = 3  # directions that a gradient is checked along
 def try_out(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
     """Refuse an image that is not linear, a gradient that is not that of the values, squares or a quadratic that are not φ."""
     x = project(x)
-    name = type(loss).__name__
     if norm_inf(loss.image(zeros_like(x))) != 0:
+        name = type(loss).__name__
         raise ValueError(f"image must be linear in x, but {name}.image(0) is not 0: subtract constants in value_at and gradient_at")
-    value = _value(loss, x)
+    value, gradient = _value_and_gradient(loss, x)
     if not math.isfinite(value):
         raise ValueError(f"value(x) must be a finite number, got {value} at a point of C")
-    _try_gradient(loss, x, value, project)
+    _try_gradient(loss, x, value, gradient, project)
     _try_quadratic(loss, x, value)
 
 
-def _value(loss: Loss, x: Array) -> float:
-    value: Any = loss.value_at(x, loss.image(x))
+def _value_and_gradient(loss: Loss, x: Array) -> tuple[float, Array]:
+    image, name = loss.image(x), type(loss).__name__
+    value: Any = loss.value_at(x, image)
     try:
-        return float(value)
+        value = float(value)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{type(loss).__name__}.value_at must return one number, got {type(value).__name__}") from error
-
-
-def _gradient(loss: Loss, x: Array) -> Array:
-    gradient = loss.gradient_at(x, loss.image(x))
+        raise TypeError(f"{name}.value_at must return one number, got {type(value).__name__}") from error
+    gradient = loss.gradient_at(x, image)
     if tuple(getattr(gradient, "shape", ())) != tuple(x.shape):
         got = getattr(gradient, "shape", type(gradient).__name__)
-        raise ValueError(f"{type(loss).__name__}.gradient_at must have shape {tuple(x.shape)}, got {got}")
-    return gradient
+        raise ValueError(f"{name}.gradient_at must have shape {tuple(x.shape)}, got {got}")
+    return value, gradient
 
 
-def _try_gradient(loss: Loss, x: Array, value: float, project: Callable[[Array], Array]) -> None:
+def _try_gradient(loss: Loss, x: Array, value: float, gradient: Array, project: Callable[[Array], Array]) -> None:
     """The gradient against differences of values, along a few directions that stay in C."""
-    gradient = _gradient(loss, x)
     rng, wrong, seen, slope = np.random.default_rng(0), [], 0.0, 0.0
     for _ in range(TRIALS):
         step = epsilon(x) ** (1 / 3) * max(norm(x), 1e-3)
@@ -55,11 +52,12 @@ def _try_gradient(loss: Loss, x: Array, value: float, project: Callable[[Array],
         length = norm(d)
         if length < 0.01 * step:
             continue
-        slopes = [dot(_gradient(loss, x + t * d), d) for t in (0.0, 1.0)]
-        rise = _value(loss, x + d) - value  # the mean slope lies between those of the ends but for curvature that bends twice
-        blur = 64.0 * loss.rounding * max(abs(value), abs(value + rise)) + 0.1 * max(map(abs, slopes)) + abs(slopes[1] - slopes[0])
+        there, gradient_there = _value_and_gradient(loss, x + d)
+        slopes = dot(gradient, d), dot(gradient_there, d)
+        rise = there - value  # the mean slope lies between those of the ends but for curvature that bends twice
+        blur = 64.0 * loss.rounding * max(abs(value), abs(there)) + 0.1 * max(map(abs, slopes)) + abs(slopes[1] - slopes[0])
         wrong.append(not abs(rise - 0.5 * sum(slopes)) <= blur)
-        slope, seen = dot(gradient, d) / length, rise / length
+        slope, seen = slopes[0] / length, rise / length
     if len(wrong) > 1 and all(wrong):
         raise ValueError(f"gradient must be that of value: along a direction value changes by {seen:.4g}, gradient says {slope:.4g}")
 

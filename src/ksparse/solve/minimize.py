@@ -21,10 +21,10 @@ from ksparse.penalties import Penalty
 from ksparse.result import Result
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import fitting_threads, make_plan, solve_by_search
+from ksparse.solve.by_search import make_plan, solve_by_search
 from ksparse.solve.judge import judge_penalized
 from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_on_grid
-from ksparse.solve.request import check_pieces, check_request, support_problem, try_out
+from ksparse.solve.request import check_pieces, check_request, fitting_threads, support_problem, try_out
 
 
 def minimize_penalized(
