@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import minimize
 
-from ksparse.base.arrays import Array, Vector, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
+from ksparse.base.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
 from ksparse.base.checks import check_callable, check_integer
 from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet
