@@ -8,28 +8,33 @@ from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.steps import Backtracking, FixedStep
 from ksparse.firstorder.weight import weight_max
+from ksparse.linalg.matrix import Squares
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses import (
     Custom,
+    DataFit,
     Huber,
     LeastSquares,
     Logistic,
+    Loss,
     MeanVariance,
     Poisson,
     PrincipalComponent,
     Quadratic,
     autodiff,
 )
-from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, TopK1, TopK2
+from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, Penalty, Separable, TopK1, TopK2
 from ksparse.result import Result, Status, Trace
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import (
     Box,
     BudgetBox,
+    ConvexSet,
     CustomSet,
     Hyperplane,
     L1Ball,
     L2Ball,
+    Linear,
     Nonnegative,
     NonnegativeBall,
     Polyhedron,
@@ -73,8 +78,10 @@ __all__ = [
     "Box",
     "BudgetBox",
     "CappedL1",
+    "ConvexSet",
     "Custom",
     "CustomSet",
+    "DataFit",
     "FixedStep",
     "Huber",
     "Hyperplane",
@@ -84,8 +91,10 @@ __all__ = [
     "L1MinusL2",
     "L2Ball",
     "LeastSquares",
+    "Linear",
     "LogSum",
     "Logistic",
+    "Loss",
     "MeanVariance",
     "Method",
     "MissingPieceError",
@@ -93,6 +102,7 @@ __all__ = [
     "Nonnegative",
     "NonnegativeBall",
     "PDCAe",
+    "Penalty",
     "Poisson",
     "Polyhedron",
     "PrincipalComponent",
@@ -100,7 +110,9 @@ __all__ = [
     "QuadraticModel",
     "Result",
     "SearchSettings",
+    "Separable",
     "Simplex",
+    "Squares",
     "Status",
     "TopK1",
     "TopK2",

@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor
 import ksparse as ks
 from conftest import data_file
 from ksparse.models.components import adjusted_variance, sparse_components
-from ksparse.models.linear import LOSSES, linear_problem
+from ksparse.models.linear import linear_problem
+from ksparse.models.losses import LOSSES
 from ksparse.models.portfolio import portfolio
 
 

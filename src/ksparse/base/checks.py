@@ -74,6 +74,14 @@ def check_callable(value: Any, name: str) -> Callable[..., Any]:
     return value  # type: ignore[no-any-return]
 
 
+def check_piece(value: Any, kind: type, name: str, what: str) -> None:
+    """An object of a kind, not the class of it."""
+    if isinstance(value, type):
+        raise TypeError(f"{name} must be a ksparse {what}, got the class {value.__name__}: write {value.__name__}(...)")
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a ksparse {what}, got {type(value).__name__}: your own derives from ksparse.{kind.__name__}")
+
+
 def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) -> Array:
     """A dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64, nothing is copied needlessly."""
     if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):

@@ -14,7 +14,8 @@ from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
 from ksparse.cli.tables import at_most, choose, dropped, numbers, read_table, refuse_unnamed
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.models.linear import LOSSES, LinearFit, linear_problem
+from ksparse.models.linear import LinearFit, linear_problem
+from ksparse.models.losses import LOSSES
 from ksparse.result import Status
 
 HELP = "the best linear model of one column by at most k others"

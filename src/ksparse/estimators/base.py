@@ -18,6 +18,7 @@ from ksparse.base.arrays import Vector
 from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size
 from ksparse.estimators.callbacks import CallbackSupportMixin
 from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
+from ksparse.models.losses import LossMaker
 from ksparse.result import Result, Status
 
 OURS = ("ksparse", "sklearn", "skfolio", "joblib")  # whose lines no warning should point at
@@ -104,7 +105,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
                 raise ValueError("sample_weight must have at least one positive entry")
         return X, y, sample_weight
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any, loss: str) -> LinearProblem:
+    def _problem(self, X: Any, y: Any, sample_weight: Any, loss: str | LossMaker) -> LinearProblem:
         n, names = X.shape[1], getattr(self, "feature_names_in_", None)
         lower = np.full(n, -np.inf)
         if isinstance(self.positive, bool | np.bool_):

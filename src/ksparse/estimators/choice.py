@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.models.linear import HUBER
+from ksparse.models.losses import HUBER, LossMaker, huber_delta, loss_of_scores
 
 CRITERIA = ("cv", "aic", "bic", "ebic")
 
@@ -42,12 +42,14 @@ def counted(weight: Vector | None, rows: int) -> Vector:
     return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))
 
 
-def deviance(loss: str, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
+def deviance(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
     """−2 log-likelihood of a linear score, up to a constant.
 
     For squared with the variance at its best value; for huber with the robust scale of the largest model's residuals, delta/HUBER
-    (Ronchetti 1985): a likelihood that outliers do not rule.
+    (Ronchetti 1985): a likelihood that outliers do not rule. A loss of the user's is taken for a negative log-likelihood as it is.
     """
+    if not isinstance(loss, str):
+        return 2.0 * loss_of_scores(loss, y, score, weight)
     total = float(weight.sum())
     if loss == "logistic":
         return 2.0 * float(weight @ np.logaddexp(0.0, -(2.0 * y - 1.0) * score))
@@ -60,8 +62,20 @@ def deviance(loss: str, y: Vector, score: Vector, weight: Vector, delta: float =
     return total * math.log(max(squares, 1e-12 * whole) / total)  # all perfect fits are alike: the smallest wins
 
 
+def robust_delta(loss: str | LossMaker, y: Vector, weight: Vector | None) -> float:
+    """δ of the huber loss for a target; none for the others."""
+    return huber_delta(y, weight) if loss == "huber" else math.inf
+
+
+def mean_error(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
+    """What a row costs in cross-validation, in the mean: twice the loss that the model was fitted with."""
+    if not isinstance(loss, str):
+        return 2.0 * loss_of_scores(loss, y, score, weight) / float(weight.sum())
+    return float(np.average(error_terms(loss, y, score, delta), weights=weight))
+
+
 def error_terms(loss: str, y: Vector, score: Vector, delta: float = math.inf) -> Vector:
-    """What a row costs in cross-validation: the loss the model was fitted with, twice."""
+    """Twice the loss of each row, of a loss that has a name."""
     if loss == "logistic":
         return np.asarray(2.0 * np.logaddexp(0.0, -(2.0 * y - 1.0) * score))
     if loss == "poisson":

@@ -17,15 +17,12 @@ from ksparse.base.checks import check_integer
 from ksparse.errors import InfeasibleError
 from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task, with_callbacks
-from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, error_terms, information
+from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
 from ksparse.estimators.classifier import SparseClassifier, classes_of
 from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
-from ksparse.models.linear import LinearFit, huber_delta
+from ksparse.models.linear import LinearFit
+from ksparse.models.losses import LossMaker
 from ksparse.sets import require_sparse_member
-
-
-def _delta(loss: str, y: Vector, weight: Any) -> float:
-    return huber_delta(y, weight) if loss == "huber" else np.inf
 
 
 def _different_rows(X: Any, weight: Any) -> int:
@@ -62,14 +59,14 @@ class ChoosesK(SparseLinear):
             return k
         return least
 
-    def _path(self, X: Any, y: Vector, weight: Any, loss: str, ks: Vector) -> list[LinearFit]:
+    def _path(self, X: Any, y: Vector, weight: Any, loss: str | LossMaker, ks: Vector) -> list[LinearFit]:
         options = {key: value for key, value in self._options().items() if key != "n_jobs"}
         if self.method == "auto":
             return self._problem(X, y, weight, loss).path(ks, **options)
         problem = self._problem(X, y, weight, loss)
         return [problem.minimize(int(k), method=self.method, **options) for k in ks]
 
-    def _choose(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str) -> list[LinearFit]:
+    def _choose(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker) -> list[LinearFit]:
         """The chosen model for each target; sets k_, ks_ and what the choice was made by."""
         if self.criterion not in CRITERIA:
             raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
@@ -92,13 +89,13 @@ class ChoosesK(SparseLinear):
             warn_of_limit(fit.result, type(self).__name__)
         return chosen
 
-    def _deviances(self, X: Any, y: Vector, path: list[LinearFit], weight: Any, w: Vector, loss: str) -> list[float]:
+    def _deviances(self, X: Any, y: Vector, path: list[LinearFit], weight: Any, w: Vector, loss: str | LossMaker) -> list[float]:
         """The deviance of every model of a path."""
         scores = [X @ fit.coef + fit.intercept for fit in path]
-        delta = _delta(loss, y - scores[-1], weight)
+        delta = robust_delta(loss, y - scores[-1], weight)
         return [deviance(loss, y, score, w, delta) for score in scores]
 
-    def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str, ks: Vector) -> Vector:
+    def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Vector:
         """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
         folds = list(check_cv(self.cv, y, classifier=loss == "logistic").split(X, y))
         if weight is not None:
@@ -106,7 +103,9 @@ class ChoosesK(SparseLinear):
         rows = Parallel(n_jobs=self.n_jobs)(delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds)
         return np.array(rows)
 
-    def _one_fold(self, X: Any, targets: list[Vector], weight: Any, loss: str, ks: Vector, train: Vector, test: Vector) -> Vector:
+    def _one_fold(
+        self, X: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector, train: Vector, test: Vector
+    ) -> Vector:
         errors, inside = np.zeros(len(ks)), None if weight is None else weight[train]
         outside = np.ones(len(test)) if weight is None else weight[test]
         for target in targets:
@@ -116,12 +115,11 @@ class ChoosesK(SparseLinear):
                 raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
             if loss == "logistic" and np.ptp(seen) == 0:
                 raise ValueError("a class is missing from the training rows of a fold: use fewer folds, or stratified ones")
-            delta = _delta(loss, y, inside)
+            delta = robust_delta(loss, y, inside)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 path = self._path(X[train], y, inside, loss, ks)
-            terms = [error_terms(loss, target[test], X[test] @ fit.coef + fit.intercept, delta) for fit in path]
-            errors += np.array([np.average(term, weights=outside) for term in terms])
+            errors += np.array([mean_error(loss, target[test], X[test] @ fit.coef + fit.intercept, outside, delta) for fit in path])
         return errors
 
 
@@ -131,7 +129,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
     Parameters
     ----------
     ks : the numbers of features to try; None for 1…10, as far as the data allow.
-    criterion : "cv", cross-validation by the loss of the rows left out; or "aic", "bic", "ebic" on all rows.
+    criterion : "cv", cross-validation by the loss of the rows left out; or "aic", "bic", "ebic" on all rows, for which a loss of your own
+        must be a negative log-likelihood.
     cv : folds, as everywhere in scikit-learn. one_standard_error : the least k within one standard error of the best.
     n_jobs : folds that run beside each other.
     The others are those of `SparseRegressor`; max_time is for each path.
@@ -149,7 +148,7 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         criterion: str = "cv",
         cv: Any = None,
         one_standard_error: bool = False,
-        loss: str = "squared",
+        loss: str | LossMaker = "squared",
         C: Any = None,
         positive: Any = False,
         fit_intercept: bool = True,

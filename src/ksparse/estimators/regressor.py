@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 
 from ksparse.estimators.base import SparseLinear
 from ksparse.estimators.callbacks import Task, with_callbacks
+from ksparse.models.losses import LossMaker, check_loss
 
 LOSSES = ("squared", "huber", "poisson")
 MOST = 1e15  # counts beyond are no longer whole numbers
@@ -20,7 +21,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     Parameters
     ----------
     k : features at most; more than there are is no restriction.
-    loss : "squared", "huber" (δ is 1.345 robust standard deviations of y) or "poisson" (counts, log link).
+    loss : "squared", "huber" (δ is 1.345 robust standard deviations of y), "poisson" (counts, log link), or a class of your own, called
+        as loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it is, and `predict` gives the linear score.
     C : a ksparse set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : True, or the features (indices, mask or names) whose coefficient may not be negative.
     fit_intercept : whether there is an intercept; it is free and not counted in k.
@@ -42,7 +44,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self,
         k: int = 5,
         *,
-        loss: str = "squared",
+        loss: str | LossMaker = "squared",
         C: Any = None,
         positive: Any = False,
         fit_intercept: bool = True,
@@ -96,10 +98,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         return tags
 
 
-def require_loss(loss: str, allowed: tuple[str, ...], y: Any) -> None:
+def require_loss(loss: str | LossMaker, allowed: tuple[str, ...], y: Any) -> None:
     """Refuse a loss that is not known, or does not fit y."""
-    if loss not in allowed:
-        raise ValueError(f"loss must be one of {', '.join(allowed)}, got {loss!r}")
+    check_loss(loss, allowed)
     if loss == "poisson" and np.min(y) < 0:
         raise ValueError(f"y must hold counts >= 0 for the poisson loss, got {np.min(y):g}")
     if loss == "poisson" and np.max(y) > MOST:

@@ -47,16 +47,16 @@ class QuadraticModel:
         return cls(Gram(A, w, ridge), np.asarray(A.T @ weighted), constant, sign=1, noise=noise)
 
     @classmethod
-    def of_factor(cls, Z: Matrix, a: float, c: Any = None) -> QuadraticModel:
-        """(a/2)‖Zx‖² + cᵀx."""
+    def of_factor(cls, Z: Matrix, a: float, c: Any = None, constant: float = 0.0) -> QuadraticModel:
+        """(a/2)‖Zx‖² + cᵀx + constant."""
         Z = to_float64(Z)
         noise = Noise(rounding_of(Z.shape[0]) * (1.0 + 2.0 * cancelled(Z)), convex=a > 0)
-        return cls(Gram(Z, a=a), _negated(c, Z.shape[1]), sign=1 if a > 0 else -1, noise=noise)
+        return cls(Gram(Z, a=a), _negated(c, Z.shape[1]), constant, sign=1 if a > 0 else -1, noise=noise)
 
     @classmethod
-    def of_matrix(cls, M: Matrix, a: float = 1.0, c: Any = None, *, sign: int = 0) -> QuadraticModel:
-        """(a/2)·xᵀMx + cᵀx, M symmetric."""
-        return cls(Symmetric(to_float64(M), a), _negated(c, M.shape[1]), sign=sign)
+    def of_matrix(cls, M: Matrix, a: float = 1.0, c: Any = None, constant: float = 0.0, *, sign: int = 0) -> QuadraticModel:
+        """(a/2)·xᵀMx + cᵀx + constant, M symmetric."""
+        return cls(Symmetric(to_float64(M), a), _negated(c, M.shape[1]), constant, sign=sign)
 
     @classmethod
     def at(cls, H: Curvature, x: Vector, Hx: Vector, value: float, gradient: Vector) -> QuadraticModel:

@@ -15,8 +15,6 @@ from ksparse.base.checks import check_callable, check_integer, check_number
 from ksparse.errors import NotFiniteError
 from ksparse.losses.base import Loss
 
-TRIALS = 3  # directions that a gradient is checked along
-
 
 @dataclass
 class Calls:
@@ -55,29 +53,6 @@ class Custom(Loss):
     def evaluations(self) -> tuple[int, int]:
         """The calls of the user's two functions."""
         return self._calls.values, self._calls.gradients
-
-    def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
-        """The gradient against differences of values, along a few directions that stay in C."""
-        x = project(x)
-        value, gradient = self.value_at(x, x), self.gradient_at(x, x)
-        if not math.isfinite(value):
-            raise ValueError(f"value(x) must be a finite number, got {value} at a point of C")
-        rng, wrong = np.random.default_rng(0), []
-        for _ in range(TRIALS):
-            step = epsilon(x) ** (1 / 3) * max(norm(x), 1e-3)
-            d = project(x + like(step * rng.standard_normal(int(x.shape[0])), x)) - x
-            length = norm(d)
-            if length < 0.01 * step:
-                continue
-            slopes = [dot(self.gradient_at(x + t * d, x), d) for t in (0.0, 1.0)]
-            seen = (
-                self.value_at(x + d, x) - value
-            )  # the mean slope, which lies between those of the ends but for curvature that bends twice
-            blur = 64.0 * self.rounding * max(abs(value), abs(value + seen)) + 0.1 * max(map(abs, slopes)) + abs(slopes[1] - slopes[0])
-            wrong.append(not abs(seen - 0.5 * sum(slopes)) <= blur)
-        if len(wrong) > 1 and all(wrong):
-            slope, seen = dot(gradient, d) / length, seen / length
-            raise ValueError(f"gradient must be that of value: along a direction value changes by {seen:.4g}, gradient says {slope:.4g}")
 
     def image(self, x: Array) -> Array:
         return x

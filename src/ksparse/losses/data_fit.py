@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -107,12 +108,12 @@ class DataFit(Loss):
         return QuadraticModel.at(Gram(self.A, bend, self.ridge), x, Hx, self.value_at(x, image), self.gradient_at(x, image))
 
     @property
-    def entries(self) -> int:  # type: ignore[override]
+    def entries(self) -> int:
         """Rows times columns, zeros too."""
         return int(self.A.shape[0] * self.A.shape[1])
 
     @property
-    def opaque(self) -> bool:  # type: ignore[override]
+    def opaque(self) -> bool:
         """Whether A is an operator with many columns."""
         return opaque(self.A)
 
@@ -120,6 +121,17 @@ class DataFit(Loss):
         if self.ridge is not None:
             return super().repeats(support)
         return first_of_equal(dense(columns(self.A, np.asarray(support))))
+
+    def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
+        super().try_out(x, project)
+        if not self.tested:
+            bend = self.bend(self.image(project(x)))
+            low, high = float(namespace(bend).min(bend)), float(namespace(bend).max(bend))
+            if low < 0 or high > self.steepest * (1.0 + 1e-6):
+                name = type(self).__name__
+                raise ValueError(
+                    f"bend must lie in 0..steepest = {self.steepest:g}, but {name} has {low if low < 0 else high:.4g}: set steepest"
+                )
 
     @cached_property
     def _gram_norm(self) -> float:
@@ -142,7 +154,7 @@ class LeastSquares(DataFit):
     is then a sum of gradients that are known, and a step of any method reads A once.
     """
 
-    is_quadratic = True
+    is_quadratic = tested = True
 
     @property
     def one_pass(self) -> bool:

@@ -12,6 +12,8 @@ from ksparse.losses.data_fit import DataFit
 class Huber(DataFit):
     """Σᵢ wᵢ h((Ax)ᵢ − bᵢ), h(r) = ½r² for |r| ≤ δ and δ|r| − ½δ² beyond."""
 
+    tested = True
+
     def __init__(self, A: Matrix, b: Any, delta: float, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, b, sample_weight, ridge)
         self.delta = check_number(delta, "delta", above=0)

@@ -11,6 +11,7 @@ from ksparse.losses.data_fit import DataFit
 class Logistic(DataFit):
     """Σᵢ wᵢ log(1 + exp(−yᵢ(Ax)ᵢ)), labels y in {−1, 1} or {0, 1}."""
 
+    tested = True
     steepest = 0.25
     target = "y"
 

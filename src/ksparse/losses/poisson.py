@@ -17,6 +17,7 @@ class Poisson(DataFit):
     Its gradient has no global Lipschitz constant: step rules that need one say so.
     """
 
+    tested = True
     steepest = math.inf
     target = "y"
 

@@ -27,7 +27,7 @@ DOUBLE = float(np.finfo(np.float64).eps)
 class QuadraticForm(Loss):
     """a·xᵀHx + cᵀx, the common part of the quadratic losses."""
 
-    has_hessian = is_quadratic = True
+    has_hessian = is_quadratic = tested = True
     sign: ClassVar[int] = 0  # of the curvature, where a matrix that is no factor has one by its meaning
     _data = ("kind", "matrix", "c")
 
@@ -67,7 +67,7 @@ class QuadraticForm(Loss):
         return QuadraticModel.of_matrix(self.matrix, 2.0 * self.a, self.c, sign=self.sign)
 
     @property
-    def entries(self) -> int:  # type: ignore[override]
+    def entries(self) -> int:
         """Rows times columns, zeros too."""
         return int(self.matrix.shape[0] * self.matrix.shape[1])
 

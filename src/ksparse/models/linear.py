@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +14,13 @@ from ksparse.base.checks import check_bound, check_indices, check_integer, check
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.matrix import kind_of
 from ksparse.linalg.standardize import Centred
-from ksparse.losses import DataFit, Huber, LeastSquares, Logistic, Poisson
+from ksparse.losses import Loss
+from ksparse.models.losses import LossMaker, check_loss, make_loss, name_of
 from ksparse.models.scaling import divided, largest, power_of_two, root_mean_square, scaled, shares
 from ksparse.result import Result
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
 from ksparse.solve.minimize import minimize
 from ksparse.solve.path import k_path
-
-HUBER = 1.345  # δ in robust standard deviations: 95 % efficient where the noise is Gaussian
 
 
 @dataclass(frozen=True)
@@ -33,44 +32,11 @@ class LinearFit:
     result: Result
 
 
-def _huber(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Huber:
-    return Huber(A, b, huber_delta(b, sample_weight), sample_weight, ridge)
-
-
-def huber_delta(y: Any, weight: Any = None) -> float:
-    """δ for a target: HUBER robust standard deviations of it; weights count like repeated rows."""
-    y = np.asarray(y, dtype=float)
-    w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
-    y, w = y[w > 0], w[w > 0]
-    if not y.size:
-        return HUBER
-    spread = _median(np.abs(y - _median(y, w)), w) * 1.4826
-    return HUBER * (spread or float(np.sqrt(np.average((y - np.average(y, weights=w)) ** 2, weights=w))) or 1.0)
-
-
-def _median(values: Vector, weight: Vector) -> float:
-    """The median of values that count as often as their weights say."""
-    order = np.argsort(values, kind="stable")
-    heap, half = np.cumsum(weight[order]), 0.5 * float(weight.sum())
-    last = len(values) - 1
-    low = int(np.searchsorted(heap, half * (1 - 1e-12)))
-    high = int(np.searchsorted(heap, half * (1 + 1e-12), side="right"))
-    return 0.5 * float(values[order[min(low, last)]] + values[order[min(high, last)]])
-
-
-LOSSES: dict[str, Callable[[Any, Any, Any, Any], DataFit]] = {
-    "squared": LeastSquares,
-    "logistic": Logistic,
-    "huber": _huber,
-    "poisson": Poisson,
-}
-
-
 @dataclass(frozen=True)
 class LinearProblem:
     """A linear model as a k-sparse problem: A = (X − mean)/size, with a last column of ones where the intercept is a variable."""
 
-    loss: DataFit
+    loss: Loss
     C: ConvexSet
     n: int  # features
     free: bool  # whether the intercept is the last variable: always in, never bounded, not counted
@@ -120,7 +86,7 @@ def linear_problem(
     X: Any,
     y: Any,
     *,
-    loss: str = "squared",
+    loss: str | LossMaker = "squared",
     C: ConvexSet | None = None,
     lower: Any = -np.inf,
     upper: Any = np.inf,
@@ -134,15 +100,15 @@ def linear_problem(
 ) -> LinearProblem:
     """The k-sparse problem of a linear model of y by the columns of X.
 
-    loss : "squared", "logistic" (two classes, 0 and 1), "huber" or "poisson" (counts, log link).
+    loss : "squared", "logistic" (two classes, 0 and 1), "huber", "poisson" (counts, log link), or a class of your own, called as
+        loss(A, b, sample_weight, ridge): a `DataFit`, or any `Loss` of as many variables as A has columns. Its b is y as it is.
     C : a set for the coefficients, in the units of X. lower, upper : bounds, one number or one per column; they hold exactly.
     standardize : scale the columns for the search (with a C that is more than bounds they stay as they are). Where the loss has a
         minimum on a support, scaling does not change it, only which supports are tried.
     free_intercept : whether the intercept may be a variable that is always in, which only the method "auto" can keep.
     alpha : ridge per unit of weight: ½ alpha Σ wᵢ ‖z‖² is added, z the coefficients of the scaled columns, without the intercept.
     """
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
+    check_loss(loss)
     X = check_matrix(X, "X")
     m, n = (int(side) for side in X.shape)
     y = check_vector(y, "y", m, kind=kind_of(X))
@@ -154,7 +120,9 @@ def linear_problem(
         fit_intercept and loss == "squared" and (centre or not free_intercept)
     )  # the best intercept is the mean, whatever the coefficients
     if fit_intercept and not own and not free_intercept:
-        raise MissingPieceError(f"only method='auto' keeps an intercept apart with the {loss} loss: use it, or fit_intercept=False")
+        raise MissingPieceError(
+            f"only method='auto' keeps an intercept apart with the {name_of(loss)} loss: use it, or fit_intercept=False"
+        )
     if own and not centre:  # centred as an operator, which leaves it sparse
         mean = np.asarray(X.T @ shares(m, weight)).ravel()
         A = Centred(X, mean, 1.0 / size)
@@ -173,14 +141,14 @@ def linear_problem(
     if ridge and free:
         ridge = np.append(np.full(n, ridge), 0.0)
     return LinearProblem(
-        LOSSES[loss](A, target, weight, ridge), whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
+        make_loss(loss, A, target, weight, ridge), whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
         check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
     )  # fmt: skip
 
 
-def _units(A: Any, target: Vector, weight: Vector | None, loss: str, rest: ConvexSet | None) -> tuple[float, float]:
+def _units(A: Any, target: Vector, weight: Vector | None, loss: str | LossMaker, rest: ConvexSet | None) -> tuple[float, float]:
     """What y is divided by, so that the loss is neither tiny nor huge, and what X and y are, where a C fixes the coefficients' units."""
-    if loss not in ("squared", "huber"):
+    if loss not in ("squared", "huber"):  # of others it is not known that they scale
         return 1.0, 1.0
     if rest is None:
         return float(root_mean_square(target[:, None], shares(len(target), weight))[0]) or 1.0, 1.0
@@ -222,14 +190,14 @@ def _bounds_set(low: Vector, high: Vector, free: bool) -> ConvexSet:
     return Box(low, high)
 
 
-def _beside_intercept(C: ConvexSet, n: int, free: bool, loss: str) -> ConvexSet:
+def _beside_intercept(C: ConvexSet, n: int, free: bool, loss: str | LossMaker) -> ConvexSet:
     """C for the coefficients, with a free variable for the intercept where it is one."""
     if not free:
         return C
     linear = C.for_length(n).as_linear(n)
     if linear is None:
         raise MissingPieceError(
-            f"C = {C} cannot stand beside an intercept with the {loss} loss: use fit_intercept=False, or a polyhedral C"
+            f"C = {C} cannot stand beside an intercept with the {name_of(loss)} loss: use fit_intercept=False, or a polyhedral C"
         )
     return Polyhedron(
         np.hstack([linear.G, np.zeros((linear.h.size, 1))]), linear.h, np.hstack([linear.E, np.zeros((linear.f.size, 1))]), linear.f,

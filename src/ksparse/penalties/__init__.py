@@ -1,6 +1,6 @@
 """The DC penalties g = g1 − g2, one file each."""
 
-from ksparse.penalties.base import Penalty
+from ksparse.penalties.base import L1Based, Penalty, Separable
 from ksparse.penalties.capped_l1 import CappedL1
 from ksparse.penalties.l1 import L1
 from ksparse.penalties.l1_minus_l2 import L1MinusL2
@@ -11,4 +11,20 @@ from ksparse.penalties.scad import SCAD
 from ksparse.penalties.top_k1 import TopK1
 from ksparse.penalties.top_k2 import TopK2
 
-__all__ = ["L1", "MCP", "SCAD", "BigM", "CappedL1", "Cardinality", "L1MinusL2", "LogSum", "NoPenalty", "Penalty", "TopK1", "TopK2", "Whole"]
+__all__ = [
+    "L1",
+    "MCP",
+    "SCAD",
+    "BigM",
+    "CappedL1",
+    "Cardinality",
+    "L1Based",
+    "L1MinusL2",
+    "LogSum",
+    "NoPenalty",
+    "Penalty",
+    "Separable",
+    "TopK1",
+    "TopK2",
+    "Whole",
+]

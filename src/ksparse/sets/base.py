@@ -14,6 +14,7 @@ from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.bound import Noise
 from ksparse.linalg.constraints import Linear
+from ksparse.sets.trial import try_out
 
 FEASIBLE = 1e-9  # a violation up to this, relative to the size of x, is rounding
 
@@ -25,6 +26,7 @@ class ConvexSet(ABC):
     size: float = 1.0  # of the numbers that define C, beside which a violation is small or not
     whole_space: ClassVar[bool] = False  # whether C is no constraint
     has_shrink: ClassVar[bool] = False  # whether the prox of t‖·‖₁ + I_C is closed-form
+    tested: ClassVar[bool] = False  # whether the catalogue of the tests holds it; else it is tried out at the door
     _data: ClassVar[tuple[str, ...]] = ()  # attributes that hold arrays
 
     @abstractmethod
@@ -112,8 +114,9 @@ class ConvexSet(ABC):
         return moved
 
     def try_out(self, zero: Array) -> None:
-        """Refuse functions of the user's that are not what they say (`zero` is 0 in ℝⁿ); our own sets have nothing to show."""
-        return
+        """Refuse a set of the user's that is not what it says (`zero` is 0 in ℝⁿ); our own have nothing to show."""
+        if not self.tested:
+            try_out(self, zero)
 
     def without(self, indices: Vector) -> ConvexSet:
         """The same set with some variables fixed to 0, where that changes which supports it has points on; else itself."""

@@ -17,6 +17,7 @@ from ksparse.sets.whole_space import soft_threshold
 class Box(ConvexSet):
     """{x : lower ≤ x ≤ upper}, each a number or a vector, ±inf for none. A variable whose bounds exclude 0 is forced in."""
 
+    tested = True
     size = 0.0  # its points keep the bounds to the last digit
     has_shrink = True
     has_joint = True

@@ -18,6 +18,8 @@ from ksparse.sets.simplex import project_on_largest
 class BudgetBox(ConvexSet):
     """{x : lower ≤ x ≤ upper, Σx = total}. A variable whose bounds exclude 0 is forced in."""
 
+    tested = True
+
     def __init__(self, total: float, lower: Any, upper: Any) -> None:
         self.total = check_number(total, "total")
         self.box = Box(lower, upper)

@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import minimize
 
-from ksparse.base.arrays import Array, Vector, dot, embed, epsilon, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
+from ksparse.base.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
 from ksparse.base.checks import check_callable, check_integer
 from ksparse.errors import InfeasibleError, NotFiniteError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet
+from ksparse.sets.trial import try_out
 
 DYKSTRA_ROUNDS = 10_000
 ROUNDING = 1e-13  # of the size of a point: so much off the support, or outside C, is none
@@ -86,28 +87,7 @@ class CustomSet(ConvexSet):
         raise InfeasibleError(f"no point of the custom set with at most k = {k} nonzeros was found")
 
     def try_out(self, zero: Array) -> None:
-        """Whether `project` can be a projection: it leaves its points where they are, and ⟨Pu − Pv, u − v⟩ ≥ ‖Pu − Pv‖² for all u, v.
-
-        Both together hold for projections onto convex sets, and for no other map.
-        """
-        rng, n = np.random.default_rng(0), int(zero.shape[0])
-        points = [like(size * rng.standard_normal(n), zero) for size in (0.1, 1.0, 10.0)] + [zero]
-        images = [self.project(u) for u in points]
-        slack = 1e-6 if epsilon(zero) < 1e-10 else 1e-3
-        for u, Pu in zip(points, images, strict=True):
-            size = max(norm(u), norm(Pu), 1e-300)
-            moved, outside = norm(self.project(Pu) - Pu), self.violation(Pu)
-            self.accuracy = max(self.accuracy, moved / max(1.0, size), outside / max(1.0, size))
-            if moved > slack * size:
-                raise ValueError(
-                    f"project must leave the points of C where they are: project(project(u)) is {moved:.3g} away from project(u)"
-                )
-            if outside > slack * max(1.0, size):
-                raise ValueError(f"violation must be 0 on C, but violation(project(u)) = {outside:.3g}")
-        for u, Pu in zip(points, images, strict=True):
-            for v, Pv in zip(points, images, strict=True):
-                if dot(Pu - Pv, u - v) < sqnorm(Pu - Pv) - slack * max(norm(u - v), norm(Pu - Pv)) ** 2:
-                    raise ValueError("project must be the projection onto a convex set: of two points it gave ones that no such set has")
+        self.accuracy = max(self.accuracy, try_out(self, zero))
 
     def for_length(self, n: int) -> Self:
         told: Self = replaced(self, n=n)

@@ -16,6 +16,7 @@ from ksparse.sets.base import ConvexSet
 class Hyperplane(ConvexSet):
     """{x : aᵀx = b}; without `a` the budget Σx = b."""
 
+    tested = True
     _data = ("a",)
 
     def __init__(self, a: Any = None, b: float = 1) -> None:

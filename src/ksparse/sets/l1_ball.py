@@ -17,6 +17,8 @@ from ksparse.sets.simplex import project_simplex
 class L1Ball(ConvexSet):
     """{x : ‖x‖₁ ≤ radius}."""
 
+    tested = True
+
     def __init__(self, radius: float) -> None:
         self.radius = self.size = check_number(radius, "radius", above=0)
 

@@ -20,6 +20,7 @@ from ksparse.sets.whole_space import soft_threshold
 class L2Ball(ConvexSet):
     """{x : ‖x‖₂ ≤ radius}."""
 
+    tested = True
     has_shrink = True
     has_joint = True
 

@@ -17,6 +17,7 @@ from ksparse.sets.whole_space import soft_threshold
 class Nonnegative(ConvexSet):
     """{x : xᵢ ≥ 0 for i in indices}; without `indices` for all i."""
 
+    tested = True
     size = 0.0  # signs have none
     has_shrink = True
     has_joint = True

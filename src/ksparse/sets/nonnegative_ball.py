@@ -19,6 +19,7 @@ EXCHANGES = 200  # of free and fixed entries
 class NonnegativeBall(ConvexSet):
     """{x : x ≥ 0, ‖x‖₂ ≤ radius}; the projection clips, then scales: the orthant is a cone."""
 
+    tested = True
     has_shrink = True
     has_joint = True
 

@@ -21,6 +21,8 @@ from ksparse.sets.base import FEASIBLE, ConvexSet
 class Polyhedron(ConvexSet):
     """{x : Gx ≤ h, Ex = f, lower ≤ x ≤ upper}; G, E and the bounds may each be left out (None)."""
 
+    tested = True
+
     def __init__(self, G: Any = None, h: Any = None, E: Any = None, f: Any = None, lower: Any = -np.inf, upper: Any = np.inf) -> None:
         inequalities, equations = _rows(G, h, "G", "h"), _rows(E, f, "E", "f")
         bounds = [to_float64(check_bound(bound, name)) for bound, name in ((lower, "lower"), (upper, "upper"))]

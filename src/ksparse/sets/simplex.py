@@ -14,6 +14,7 @@ from ksparse.sets.base import ConvexSet
 class Simplex(ConvexSet):
     """{x : x ≥ 0, Σx = total}."""
 
+    tested = True
     has_shrink = True
     has_joint = True
 

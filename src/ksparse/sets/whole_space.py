@@ -10,6 +10,7 @@ from ksparse.sets.base import ConvexSet
 class WholeSpace(ConvexSet):
     """ℝⁿ: no constraint."""
 
+    tested = True
     whole_space = has_shrink = True
     has_joint = True
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +11,6 @@ import numpy as np
 from ksparse.base.callback import as_scipy_callback
 from ksparse.base.checks import check_integer, check_n_jobs
 from ksparse.base.report import Lines, logger
-from ksparse.base.threads import one_thread
-from ksparse.losses import Loss
 from ksparse.result import Result, Status
 from ksparse.search.explore import Exploration, Plan, some_point
 from ksparse.search.incumbent import Incumbent
@@ -22,13 +19,6 @@ from ksparse.search.strategy import choose_strategy
 from ksparse.solve.judge import judge_search
 from ksparse.solve.penalty_grid import resolve_weights
 from ksparse.solve.request import Request
-
-SMALL = 2**22  # entries of the data below which all is done on one thread
-
-
-def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
-    """One thread within, where no product with the data is worth a second; its waiting in a loop would slow the first down."""
-    return nullcontext() if loss.entries is None or loss.entries >= SMALL else one_thread()
 
 
 def make_plan(n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Array, namespace
+from ksparse.base.checks import check_piece
 from ksparse.base.deadline import until
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.drive import Stopping, drive
@@ -20,10 +21,10 @@ from ksparse.penalties import Penalty
 from ksparse.result import Result
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import fitting_threads, make_plan, solve_by_search
+from ksparse.solve.by_search import make_plan, solve_by_search
 from ksparse.solve.judge import judge_penalized
 from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_on_grid
-from ksparse.solve.request import check_pieces, check_request, support_problem, try_out
+from ksparse.solve.request import check_pieces, check_request, fitting_threads, support_problem, try_out
 
 
 def minimize_penalized(
@@ -60,8 +61,7 @@ def minimize_penalized(
     max_iter, max_time, callback, verbose : limits (seconds), scipy-style callback, progress table.
     """
     started = time.perf_counter()
-    if not isinstance(penalty, Penalty):
-        raise TypeError(f"penalty must be a ksparse penalty, got {type(penalty).__name__}")
+    check_piece(penalty, Penalty, "penalty", "penalty")
     loss, C, start = check_pieces(loss, C, x0)
     chosen = resolve_method(method, step)
     stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)

@@ -17,8 +17,8 @@ from ksparse.losses import Loss
 from ksparse.result import Result
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import fitting_threads, make_plan
-from ksparse.solve.request import check_request, support_problem
+from ksparse.solve.by_search import make_plan
+from ksparse.solve.request import check_request, fitting_threads, support_problem
 from ksparse.solve.walk import Walk
 
 if TYPE_CHECKING:

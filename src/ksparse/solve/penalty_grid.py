@@ -8,11 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from ksparse.base.checks import check_number
+from ksparse.base.checks import check_number, check_piece
 from ksparse.firstorder.drive import drive, not_begun
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking, FixedStep, StepRule, check_rule
+from ksparse.penalties import Penalty
 from ksparse.result import Result
 from ksparse.solve.judge import best_of, judge_sparse
 from ksparse.solve.request import Request
@@ -41,7 +42,9 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
     begin = request.x0
     for weight in weights:
         request = replace(request, before=request.loss.evaluations or (0, 0)) if results else request
-        problem = Problem(request.loss, method.penalty(request.k, weight or 1.0, request.C), request.C, request.n)
+        penalty = method.penalty(request.k, weight or 1.0, request.C)
+        check_piece(penalty, Penalty, f"{method.name}.penalty(k, rho, C)", "penalty")
+        problem = Problem(request.loss, penalty, request.C, request.n)
         begin = problem.zeros() + 1.0 / request.n if begin is None else begin
         try:
             if request.interrupted:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ksparse.base.arrays import Array
-from ksparse.base.checks import check_indices, check_integer, check_number, check_vector
+from ksparse.base.checks import check_indices, check_integer, check_number, check_piece, check_vector
 from ksparse.base.deadline import OutOfTimeError, until
+from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.drive import Stopping
 from ksparse.firstorder.problem import Problem
@@ -21,6 +23,13 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
+
+SMALL = 2**22  # entries of the data below which all is done on one thread
+
+
+def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
+    """One thread within, where no product with the data is worth a second; its waiting in a loop would slow the first down."""
+    return nullcontext() if loss.entries is None or loss.entries >= SMALL else one_thread()
 
 
 @dataclass(frozen=True)
@@ -87,11 +96,9 @@ def check_request(
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
     """The pieces checked, and x0 as a vector of the loss's kind."""
-    if not isinstance(loss, Loss):
-        raise TypeError(f"loss must be a ksparse loss, got {type(loss).__name__}")
+    check_piece(loss, Loss, "loss", "loss")
     C = WholeSpace() if C is None else C
-    if not isinstance(C, ConvexSet):
-        raise TypeError(f"C must be a ksparse set, got {type(C).__name__}")
+    check_piece(C, ConvexSet, "C", "set")
     n = loss.n or C.n
     if x0 is None:
         return loss if n is None else loss.for_vectors_like(np.zeros(n)), C, None
@@ -102,8 +109,9 @@ def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, Convex
 def try_out(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:
     """Let the pieces that are functions of the user's show once that they are what they say, at a point of C."""
     problem = Problem(loss, NoPenalty(), C, n)
-    C.try_out(problem.zeros())
-    loss.try_out(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
+    with fitting_threads(loss):
+        C.try_out(problem.zeros())
+        loss.try_out(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
 
 
 def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:

@@ -29,7 +29,7 @@ class State(Protocol):
 class Method(ABC):
     """An algorithm."""
 
-    name: ClassVar[str]
+    name: ClassVar[str] = "own"  # in results and messages
     stop: ClassVar[str] = "objective"  # the paper's stopping rule for it: "objective" or "step"
     patience: ClassVar[int] = 1  # how many small changes in a row end it: 2 where a Barzilai–Borwein step may stand still by accident
 

@@ -1,0 +1,91 @@
+"""φ on a support, for losses that do not say themselves what it is there."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ksparse.base.arrays import Array, embed, take
+from ksparse.linalg.matrix import columns
+from ksparse.linalg.model import QuadraticModel
+from ksparse.losses.base import Loss
+from ksparse.losses.data_fit import LeastSquares
+
+DIFFERENCES = 100  # up to this size a Hessian by differences of gradients is worth its cost
+
+
+def restricted(loss: Loss, support: np.ndarray[Any, Any]) -> Loss:
+    """The loss on a support, the other variables fixed to 0; squares are those of fewer columns, whoever wrote them."""
+    if loss.n is None:
+        raise ValueError(f"{type(loss).__name__} needs n to be restricted to a support: set self.n in its constructor")
+    squares, support = loss.squares(), np.asarray(support)
+    if squares is None:
+        return Restricted(loss, support, loss.n)
+    ridge = 0.0 if squares.ridge is None else take(squares.ridge, support)
+    return LeastSquares(columns(squares.A, support), squares.b, squares.weight, ridge)
+
+
+class Restricted(Loss):
+    """A loss without structure of its own to cut: x is embedded, the inner loss evaluated, the gradient cut."""
+
+    def __init__(self, inner: Loss, support: np.ndarray[Any, Any], n: int) -> None:
+        self.inner, self.support, self.full = inner, np.asarray(support), n
+        self.n = int(self.support.size)
+        self.convex, self.kind = inner.convex, inner.kind
+        self.forward_cost, self.adjoint_cost = inner.forward_cost, inner.adjoint_cost
+        self.curvature_gradients = inner.curvature_gradients
+        self.defined_everywhere, self.rounding, self.least = inner.defined_everywhere, inner.rounding, inner.least
+        self.is_quadratic = inner.is_quadratic
+
+    def _embed(self, z: Array) -> Array:
+        return embed(z, self.support, self.full)
+
+    def image(self, x: Array) -> Array:
+        return self.inner.image(self._embed(x))
+
+    def value_at(self, x: Array, image: Array) -> float:
+        return self.inner.value_at(self._embed(x), image)
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        return take(self.inner.gradient_at(self._embed(x), image), self.support)
+
+    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
+        return self.inner.curvature_at(self._embed(x), image, self._embed(d), image_d)
+
+    @cached_property
+    def has_hessian(self) -> bool:
+        """By a model of the inner loss, or by differences where they are few."""
+        return self.support.size <= DIFFERENCES or self.inner.model_at(np.zeros(self.full)) is not None
+
+    @cached_property
+    def _block(self) -> np.ndarray[Any, Any] | None:
+        """∇²φ of a quadratic φ."""
+        model = self.inner.quadratic() if self.is_quadratic else None
+        return None if model is None else model.block(self.support)
+
+    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+        """∇²φ(x): a block of the inner loss's model; without one by central differences of the gradient, 2n gradients."""
+        if self._block is not None:
+            return self._block
+        model: QuadraticModel | None = self.inner.model_at(self._embed(x))
+        if model is not None:
+            return model.block(self.support)
+        h = self.rounding ** (1 / 3) * max(1.0, float(np.abs(x).max(initial=0.0)))
+        slopes = [(self.gradient(x + h * e) - self.gradient(x - h * e)) / (2.0 * h) for e in np.eye(x.size)]
+        H = np.array(slopes)
+        values, vectors = np.linalg.eigh((H + H.T) / 2.0)
+        noise = 1e4 * self.rounding ** (2 / 3) * np.abs(values).max()  # what differences leave of a flat direction
+        values[np.abs(values) <= noise] = 0.0
+        return np.asarray((vectors * values) @ vectors.T)
+
+    def lipschitz(self) -> float:
+        """That of all variables will do; of a quadratic the block's own costs less than asking for it."""
+        return self.inner.lipschitz() if self._block is None else float(np.linalg.norm(self._block, 2)) * (1.0 + 1e-12)
+
+    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
+        return Restricted(self.inner, self.support[support], self.full)
+
+    def as_float64(self) -> Restricted:
+        return Restricted(self.inner.as_float64(), self.support, self.full)
