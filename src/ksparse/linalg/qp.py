@@ -157,7 +157,7 @@ def _interior_point(objective: Objective, linear: Linear) -> Active | None:
 def feasible_point(linear: Linear) -> Vector:
     """A point of the polyhedron to rounding, by linear programming and a correction; of bounds alone, the one nearest to 0."""
     if not (linear.h.size or linear.f.size):
-        return np.clip(0.0, linear.lower, linear.upper)
+        return np.asarray(np.clip(0.0, linear.lower, linear.upper))
     (G, h, _), (E, f, _) = unit_rows(linear.G, linear.h), unit_rows(linear.E, linear.f)
     linear = Linear(linear.lower, linear.upper, G, h, E, f)
     found = linear_program(np.zeros(linear.lower.size), linear, lambda M: M, np.column_stack([linear.lower, linear.upper]))
