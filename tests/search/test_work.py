@@ -62,6 +62,17 @@ def test_a_quadratic_on_a_half_space_takes_one_cut(rng):
     assert counted.calls <= 2
 
 
+def test_cuts_do_not_take_a_point_beside_a_round_set_for_one_of_it(rng):
+    ball = ks.CustomSet(ks.L2Ball().project, ks.L2Ball().violation, n=6)
+    for _ in range(20):
+        A = rng.standard_normal((6, 3))
+        free = rng.standard_normal(3)  # where A alone would have x: a little outside, so that few cuts come near
+        objective = Objective(A.T @ A, -(A.T @ A) @ free * (1 + 10.0 ** -rng.uniform(1, 4)) / np.linalg.norm(free))
+        x = by_cuts(objective, ball.restrict(np.array([1, 2, 4])), np.zeros(3))
+        exact = minimize_quadratic(objective, ks.L2Ball(), np.zeros(3))
+        assert x is None or np.linalg.norm(x - exact) <= 1e-8
+
+
 @pytest.mark.parametrize("C", [ks.Box(-0.2, 0.1), ks.L2Ball(0.3), ks.Simplex(1.0)], ids=str)
 def test_the_spectral_gradient_finds_the_minimum(rng, C):
     A, b = rng.standard_normal((15, 10)) * 10.0 ** rng.uniform(-1, 1, 10), rng.standard_normal(15)

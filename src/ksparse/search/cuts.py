@@ -19,6 +19,7 @@ from ksparse.sets import ConvexSet
 
 CUTS = 8  # half-spaces
 NEARER = 0.1  # how much nearer to C each must bring the answer
+MET = 1e-13  # of the size of x: a cut's answer must lie in C to rounding; 1e-9 outside a ball it may be 3e-5 away along the sphere
 FLAT = 1e-13  # of the largest curvature, in variables of unit curvature, for each of them: less is none
 PULL = 1e-6  # of c: so much of it along flat directions is no rounding
 FAR = (1e3, 1e6, 1e9)  # times the size of x: a ray that C has to there it is taken to have
@@ -39,9 +40,9 @@ def by_cuts(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
             if _has_falling_ray(objective, C, near):
                 raise
             return None
-        if C.contains(x):
-            return x
         before, outside = outside, C.violation(x)
+        if outside <= MET * max(1.0, norm(x)) if h.size else C.contains(x):
+            return x
         if outside > NEARER * before:
             return None
         a, b = C.cut(x)

@@ -189,6 +189,7 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
 
 def _by_projection(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
     """The first-order method for a small quadratic, on its H."""
+    x = problem.point(problem.C.project(x.x))  # what is a little outside has a value that no point of C has
     H = problem.loss.hessian_at(x.x, x.image)
     last = problem.point(settled_by_projection(Objective(H, x.gradient - H @ x.x), problem.C, [x.x], steps, target, deadline))
     return last if problem.F(last) <= problem.F(x) + 1e-13 * abs(problem.F(x)) else x
