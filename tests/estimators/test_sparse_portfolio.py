@@ -101,7 +101,7 @@ def test_trading_costs_on_many_small_problems():
         values = [exact(wanted, np.array(support), 0.0) for support in combinations(range(n), k)]
         best = min(wanted.value(x) for x in values if x is not None)
         assert wanted.value(model.weights_) <= best + 1e-12
-        assert model.result_.status is ks.Status.OPTIMAL
+        assert model.result_.status is ks.Status.STATIONARY  # every support was valued, but no bound was proved
     many = 0.01 * np.random.default_rng(0).standard_normal((100, 40)) + 0.0005
     capped = SparsePortfolio(
         5, groups=[i % 4 for i in range(40)], group_caps=0.5, previous_weights=np.full(40, 0.025), turnover_cost=1e-3, min_weight=0.05

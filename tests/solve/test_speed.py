@@ -15,7 +15,6 @@ from ksparse.base.threads import all_threads, available_threads, in_threads, one
 from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
 from ksparse.linalg import one_pass
-from ksparse.solve import by_search
 from ksparse.solve.request import support_problem
 
 # --- one pass over A ------------------------------------------------------------------------------------------------------
@@ -185,7 +184,7 @@ def test_small_data_are_searched_on_one_thread_and_large_ones_are_not(rng, monke
     with threadpool_limits(2, user_api="blas"):
         before = blas_counts()
         small = ks.minimize(loss, 5)
-        monkeypatch.setattr(by_search, "SMALL", 0)
+        monkeypatch.setattr("ksparse.solve.request.SMALL", 0)
         large = ks.minimize(loss, 5)
         assert blas_counts() == before
     assert set(seen[0]) == {1}

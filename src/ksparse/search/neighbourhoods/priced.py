@@ -73,6 +73,8 @@ class Priced(Solved):
         entering = self.problem.inactive(self.at)
         if found is None or not (support.size and entering.size):
             return
+        if not pieces.priced:  # the model knows nothing of what holds x: its ranks order the moves, but exclude none
+            least = -np.inf
         swaps = self._swap_ranks(*found, entering)
         yield from _several(swaps, support, entering, least, most=max(1, support.size // 8))
         drops = -self.drop_ranks() if pieces.floor and support.size > 1 else np.full(support.size, -np.inf)
