@@ -72,6 +72,17 @@ def test_nobody_asks_a_piece_for_its_class(path):
     assert not asked, f"{where} asks for the class {', '.join(sorted(asked))}: ask the piece what it can do"
 
 
+STEERING = [*(f"search/{name}.py" for name in ("by_models", "explore", "local", "perturb", "starts", "strategy")), "solve/walk.py",
+            *(f"search/neighbourhoods/{name}.py" for name in ("gradient", "priced", "rayleigh", "updated"))]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", STEERING)
+def test_no_module_constant_steers_the_search(where):
+    tree = ast.parse((HOUSE / where).read_text(encoding="utf-8"))
+    named = [target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)]
+    assert not named, f"{where} has {', '.join(named)}: a number that steers the search is a field of SearchSettings"
+
+
 def test_the_greps_find_breaches():
     tree = ast.parse("def f(x):\n    from ksparse.cli import main\n    return isinstance(x, L2Ball | int) or type(x) is LeastSquares")
     assert list(imported_rooms(tree)) == ["cli"]

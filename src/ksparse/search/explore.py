@@ -26,8 +26,6 @@ from ksparse.search.proof import prove
 from ksparse.search.starts import Start, all_supports, cheap_starts, feasible_candidate, feasible_support, first_order_starts, kicked
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
 
-ROUND = 8  # restarts perturb the best of the round before: a fixed number, so that the answer does not depend on n_jobs
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -150,11 +148,12 @@ class Exploration:
         count = strategy.restarts if self.plan.restarts is None else self.plan.restarts
         if strategy.neighbourhood is None:
             return
-        for first in range(0, count, ROUND):
+        together = self.problem.pieces.settings.together
+        for first in range(0, count, together):
             best = self.incumbent.best
             if self.problem.expired or best is None:
                 return
-            rounds = seeds.spawn(min(ROUND, count - first))
+            rounds = seeds.spawn(min(together, count - first))
             supports = [kicked(self.problem, best.support, np.random.default_rng(seed)) for seed in rounds]
             for found in _searches(self.problem, strategy, supports, self.plan.n_jobs):
                 if found is not None:

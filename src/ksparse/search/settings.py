@@ -27,10 +27,14 @@ class SearchSettings:
     returns: int = 8  # kicks in a row that led to known supports, after which the best is believed (table5.py)
     clear: float = 10.0  # where each variable of the support is worth so much more than any other, it is not in doubt (best_subset.py)
     entering: int = 64  # variables looked at for a swap on an updated factorisation; the proof looks at all (table5.py)
+    compared: int = 8  # highest-ranked moves of a component that are made, for the best of them (sparse_pca.py)
+    paired: tuple[int, int] = (4, 6)  # leaving and entering variables that are paired where only gradients rank them
     tried: int = 64  # moves that are solved in turn for one that improves, where the ranking bounds their gains
     guessed: int = 12  # the same where the ranking is a guess
     proved: int = 3_000  # moves that are solved one by one in a proof
     proved_spectral: int = 2_000  # eigenvalue problems in a proof
+    together: int = 8  # restarts from the same best: a fixed number, so that the answer does not depend on n_jobs
+    path_rounds: int = 3  # down and up a path at most (path.py)
     restarts: int = 4  # from kicked supports, where no kicks belong to the search itself
     models: int = 25  # second-order models that are taken anew, one after the other
     large: int = 2**19  # entries of the data from which losses that are not quadratic are searched by models alone (logistic.py)

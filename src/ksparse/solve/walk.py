@@ -23,8 +23,6 @@ from ksparse.solve.by_search import exploration
 from ksparse.solve.judge import judge_search
 from ksparse.solve.request import Request
 
-ROUNDS = 3  # down and up at most
-
 
 class Walk:
     """The path while it is made: the best candidate for every k, all with one memory of supports."""
@@ -45,7 +43,7 @@ class Walk:
                 raise KeyboardInterrupt
             for k in _landmarks(self.sizes):
                 self._full(k)
-            for _ in range(ROUNDS):
+            for _ in range(self.problems[self.sizes[0]].pieces.settings.path_rounds):
                 before = self._values()
                 for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
                     self._down(k, above)

@@ -14,8 +14,6 @@ from ksparse.base.arrays import Vector
 from ksparse.search.neighbourhoods.base import Move
 from ksparse.search.neighbourhoods.solved import Solved
 
-LEAVING, ENTERING = 4, 6  # how many of each are paired
-
 
 class Gradient(Solved):
     """Moves ranked by slopes and sizes."""
@@ -30,10 +28,10 @@ class Gradient(Solved):
         return np.where(self.movable, np.abs(self.at.x), np.inf)
 
     def moves(self, least: float, full: bool) -> Iterator[Move]:
-        ranks = self.add_ranks()
+        ranks, (out, into) = self.add_ranks(), self.problem.pieces.settings.paired
         inactive = self.problem.inactive(self.at)
-        entering = inactive[np.argsort(-ranks[inactive], kind="stable")][:ENTERING]
-        leaving = [move.leaving for move, _ in zip(self.drops(), range(LEAVING), strict=False)]
+        entering = inactive[np.argsort(-ranks[inactive], kind="stable")][:into]
+        leaving = [move.leaving for move, _ in zip(self.drops(), range(out), strict=False)]
         pairs = sorted((a + b, a, b) for a in range(len(leaving)) for b in range(entering.size))
         yield from (Move(leaving[a], (int(entering[b]),)) for _, a, b in pairs)
 

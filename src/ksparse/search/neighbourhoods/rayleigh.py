@@ -13,12 +13,17 @@ import numpy as np
 from ksparse.base.arrays import Vector, norm
 from ksparse.search.neighbourhoods.base import Move
 from ksparse.search.neighbourhoods.solved import Solved, falling
+from ksparse.search.problem import SupportProblem
 
 
 class Rayleigh(Solved):
     """Moves ranked by the Rayleigh quotient after them; gains are differences of explained variance."""
 
-    monotone, compared = True, 8
+    monotone = True
+
+    def __init__(self, problem: SupportProblem) -> None:
+        super().__init__(problem)
+        self.compared = problem.pieces.settings.compared
 
     def _rows(self) -> Vector:
         """V[support, :]."""
