@@ -474,3 +474,21 @@ def test_the_houses_own_pieces_are_not_tried_out(data):
     loss.try_out(np.ones(30), lambda u: 1 / 0)
     ks.L2Ball().try_out(None)
     assert before == 0
+
+
+def test_a_component_beside_a_constant_is_proved_as_without(rng):
+    class Shifted(ks.PrincipalComponent):
+        """−xᵀVx + 3."""
+
+        tested = False
+
+        def value_at(self, x, image):
+            return super().value_at(x, image) + 3.0
+
+        def quadratic(self):
+            return ks.QuadraticModel.of_matrix(self.matrix, -2.0, sign=-1, constant=3.0)
+
+    V = np.corrcoef(rng.standard_normal((20, 9)).T)
+    plain, shifted = (ks.minimize(loss, 3, ks.L2Ball()) for loss in (ks.PrincipalComponent(V), Shifted(V)))
+    assert shifted.fun == pytest.approx(plain.fun + 3.0)
+    assert shifted.status is plain.status is ks.Status.OPTIMAL

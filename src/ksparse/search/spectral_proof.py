@@ -32,7 +32,10 @@ def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
     scale = float(np.abs(V).max())  # squares may overflow
     squares = (V[:, inactive] / scale) ** 2
     all_squares = squares.sum(axis=0)
-    present, blur = -target / float(at.x @ at.x), at.support.size * (8.0 * EPS + pieces.model.noise.entries) * scale
+    present, blur = (
+        (pieces.model.constant - target) / float(at.x @ at.x),
+        at.support.size * (8.0 * EPS + pieces.model.noise.entries) * scale,
+    )
     spent = 0
     for j in np.flatnonzero(~np.isin(at.support, pieces.forced)):
         others = np.delete(np.arange(at.support.size), j)

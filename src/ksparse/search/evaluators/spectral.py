@@ -12,7 +12,7 @@ from ksparse.search.candidate import Candidate
 
 
 class Spectral:
-    """−λ_max(V_SS)·radius²."""
+    """constant − λ_max(V_SS)·radius²."""
 
     direct = True
 
@@ -23,11 +23,11 @@ class Spectral:
         start = None if hint is None else hint.full(self.model.n)[support]
         value, x = leading_eigenvector(-0.5 * self.model.block(support), start)
         if value <= 0:  # no variance: 0 is as good as anything
-            return Candidate.unpriced(support, np.zeros(support.size), 0.0)
+            return Candidate.unpriced(support, np.zeros(support.size), self.model.constant)
         x = x * (self.radius if x[np.argmax(np.abs(x))] > 0 else -self.radius)  # the sign is free: the largest entry is positive
-        return Candidate.unpriced(support, x, -value * self.radius**2)
+        return Candidate.unpriced(support, x, self.model.constant - value * self.radius**2)
 
     def lower_bound(self, support: Vector, found: Candidate) -> float:
         V = -0.5 * self.model.block(support)
         blur = (8.0 * EPS + self.model.noise.entries) * support.size * float(np.abs(V).max())
-        return -max(0.0, float(np.linalg.eigvalsh(V)[-1]) + blur) * self.radius**2
+        return self.model.constant - max(0.0, float(np.linalg.eigvalsh(V)[-1]) + blur) * self.radius**2
