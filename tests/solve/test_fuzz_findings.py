@@ -62,3 +62,8 @@ def test_a_constant_column_of_a_sparse_table_has_no_variance_at_all(rng):
     X = np.column_stack([rng.standard_normal(6), np.ones(6)])
     loss = ks.MeanVariance.from_returns(scipy.sparse.csr_array(X), 1.0)
     assert loss.value(np.array([0.0, 1e30])) == pytest.approx(-1e30)
+
+
+def test_the_tip_of_a_cone_is_projected_onto():
+    C = ks.Polyhedron([[0.337067, -1.0], [0.49455802, 1.0], [0.43861238, -1.0]], np.zeros(3), lower=-1.0, upper=1.0)
+    np.testing.assert_allclose(C.project(np.array([1.0, 0.61032469])), [0.0, 0.0], atol=1e-14)

@@ -9,6 +9,7 @@ sure way starts from one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import piqp
@@ -23,6 +24,7 @@ from ksparse.linalg.scaling import unit_constraints, unit_rows, unit_scales
 
 TRUSTED = 1e-9  # of a constraint's terms: broken by more, an answer is refused
 GUESS_ROUNDS = 3  # of exchanges from a neighbour's constraints: more cost as much as the interior-point solve that they were to save
+DUST = 1e-14  # in units of size 1
 FAR = 1e20  # a right-hand side beyond this, where x is of size 1, does not matter
 STATIONARY = 1e-9  # of the gradient's terms: pulled by more, a point is no optimum
 
@@ -92,9 +94,15 @@ def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, so
 
     for way in (from_guess, from_interior_point, from_some_point):
         found = way()
-        if found is not None and _acceptable(objective, linear, found):
-            return found
+        for swept in (found, None if found is None else _swept(found, linear)):
+            if swept is not None and _acceptable(objective, linear, swept):
+                return swept
     raise UndecidedError("no optimum of the quadratic program could be found to rounding")
+
+
+def _swept(found: Solution, linear: Linear) -> Solution:
+    """What is rounding, in units of size 1, as 0: at the tip of a cone all of x is, and breaks each row by as much as the row's terms."""
+    return replace(found, x=np.where(np.abs(found.x) <= DUST, np.clip(0.0, linear.lower, linear.upper), found.x))
 
 
 def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
