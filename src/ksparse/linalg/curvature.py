@@ -80,7 +80,8 @@ class Symmetric:
             return np.asarray(self.a * np.diag(self.M))
         if scipy.sparse.issparse(self.M):
             return np.asarray(self.a * self.M.diagonal())
-        return self.a * np.concatenate([columns(self.M, block)[block, np.arange(block.size)] for block in _blocks(self.M.shape[1])])
+        blocks = [columns(self.M, block)[block, np.arange(block.size)] for block in _blocks(self.M.shape[1])]
+        return np.asarray(self.a * np.concatenate(blocks))
 
     def rows(self, support: Vector) -> Vector:
         return np.asarray(self.a * dense(columns(self.M, support)).T)
