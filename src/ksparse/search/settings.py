@@ -19,7 +19,7 @@ class SearchSettings:
     effort: int = (
         1_500  # changes of a support in one search on a factorisation that is updated (table5.py: four times as many halve the rest)
     )
-    effort_solved: int = 600  # the same where every change is a quadratic program (portfolios.py)
+    effort_solved: int = 400  # the same where every change is a quadratic program (portfolios.py)
     effort_smooth: int = 300  # the same where it is Newton's method (logistic.py)
     effort_dear: int = 60  # the same where it is a first-order method
     depth: float = 0.25  # ways by other k go this part of k far (table5.py)
