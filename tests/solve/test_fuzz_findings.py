@@ -67,3 +67,11 @@ def test_a_constant_column_of_a_sparse_table_has_no_variance_at_all(rng):
 def test_the_tip_of_a_cone_is_projected_onto():
     C = ks.Polyhedron([[0.337067, -1.0], [0.49455802, 1.0], [0.43861238, -1.0]], np.zeros(3), lower=-1.0, upper=1.0)
     np.testing.assert_allclose(C.project(np.array([1.0, 0.61032469])), [0.0, 0.0], atol=1e-14)
+
+
+@pytest.mark.parametrize("method", ["gist", "nmapg", "apdca", "auto"])
+def test_a_flat_quadratic_without_a_linear_part_is_bounded(method):
+    Z = np.random.default_rng(3).standard_normal((2, 3))
+    found = ks.minimize(ks.MeanVariance(Z.T @ Z, np.zeros(3), 30.0), 3, method=method, **({} if method == "auto" else {"rho": 0.01}))
+    assert found.status is not ks.Status.UNBOUNDED
+    assert found.fun == pytest.approx(0.0, abs=1e-9)

@@ -155,7 +155,12 @@ def _model(problem: Problem, x: Point) -> Objective | None:
     if not np.isfinite(H).all():
         return None
     root = None if well_conditioned(H) else problem.loss.root()
-    return Objective(H, x.gradient - H @ x.x) if root is None else Objective.of_squares(*root)
+    if root is not None:
+        return Objective.of_squares(*root)
+    # ∇φ − Hx is c but for rounding, which along a flat direction is all there is: a quadratic has c itself at 0
+    zero = np.zeros_like(x.x)
+    c = problem.loss.gradient_at(zero, problem.loss.image(zero)) if problem.loss.is_quadratic else x.gradient - H @ x.x
+    return Objective(H, c)
 
 
 def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
