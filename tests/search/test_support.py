@@ -209,3 +209,14 @@ def test_ways_out_of_a_swap_optimal_support_are_found():
     assert any(start.startswith(("by k", "kick")) for start in values)
     assert result.fun < 0.95 * values["descent"]
     assert result.fun == pytest.approx(min(values.values()))
+
+
+def test_a_model_of_unknown_making_is_taken_to_have_rounding(rng):
+    """A proof may rest on a user's own H and r, but not on their last digits."""
+    Z = rng.standard_normal((9, 5))
+    model = ks.LeastSquares(Z, rng.standard_normal(9)).quadratic()
+    unknown = ks.QuadraticModel(model.H, model.r, model.constant, sign=1)
+    assert unknown.noise.convex
+    assert unknown.noise.entries > 0
+    assert unknown.noise.pull > 0
+    assert ks.QuadraticModel.of_matrix(Z.T @ Z).noise.entries == 0  # which is the data themselves

@@ -29,7 +29,7 @@ class QuadraticModel:
     def __init__(self, H: Curvature, r: Vector, constant: float = 0.0, *, sign: int = 0, noise: Noise | None = None) -> None:
         self.H, self.r, self.constant, self.sign = H, r, constant, sign
         self.n, self.diagonal = r.size, H.diagonal()
-        self.noise = Noise(convex=sign > 0) if noise is None else noise
+        self.noise = self._unknown_noise() if noise is None else noise
         self._rows: Vector = np.empty((0, self.n))  # H[:, j] as rows, for the j seen so far
         self._place = np.full(self.n, -1)  # where column j is remembered
         self._used = 0
@@ -56,12 +56,18 @@ class QuadraticModel:
     @classmethod
     def of_matrix(cls, M: Matrix, a: float = 1.0, c: Any = None, constant: float = 0.0, *, sign: int = 0) -> QuadraticModel:
         """(a/2)·xᵀMx + cᵀx + constant, M symmetric."""
-        return cls(Symmetric(to_float64(M), a), _negated(c, M.shape[1]), constant, sign=sign)
+        return cls(Symmetric(to_float64(M), a), _negated(c, M.shape[1]), constant, sign=sign, noise=Noise(convex=sign > 0))  # M is the data
 
     @classmethod
     def at(cls, H: Curvature, x: Vector, Hx: Vector, value: float, gradient: Vector) -> QuadraticModel:
         """The second-order model of a function at x, from its curvature, value and gradient there."""
         return cls(H, Hx - gradient, value - float(gradient @ x) + 0.5 * float(x @ Hx))
+
+    def _unknown_noise(self) -> Noise:
+        """Of an H and r that somebody computed, and that we know nothing of: sums of n terms, beside their own sizes."""
+        rounding, unit = rounding_of(self.n), np.sqrt(np.abs(self.diagonal))
+        held = unit > 0
+        return Noise(rounding, rounding * float((np.abs(self.r[held]) / unit[held]).max(initial=0.0)), convex=self.sign > 0)
 
     @property
     def finite(self) -> bool:

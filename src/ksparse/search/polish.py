@@ -23,12 +23,22 @@ from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 from ksparse.sets import ConvexSet
 
 KKT = 1e-8  # the relative residual that is promised
-NEWTON_STEPS = 100
-STEPS = 20_000  # of the first-order methods, for an answer
 
 
 @dataclass(frozen=True)
-class Polished:
+class Work:
+    """How far a polish goes."""
+
+    newton: int  # steps of Newton's method
+    steps: int  # of the first-order methods, where they are needed
+    residual: float  # that they are to end at
+
+
+THOROUGH = Work(100, 20_000, KKT)  # for an answer
+
+
+@dataclass(frozen=True)
+class PolishedPoint:
     """The best point found on a support."""
 
     z: Vector  # its entries on the support, float64
@@ -43,42 +53,36 @@ def polish(
     support: Vector,
     start: Vector,
     deadline: float = math.inf,
-    *,
-    newton: int = NEWTON_STEPS,
-    steps: int = STEPS,
-    target: float = KKT,
-) -> Polished:
+    work: Work = THOROUGH,
+) -> PolishedPoint:
     """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
 
-    `UnboundedError` where φ falls without end there. `newton`, `steps` and `target` bound the work.
+    `UnboundedError` where φ falls without end there. `work` says how far to go.
     """
-    return polish_problem(restricted_problem(loss, C, support), start, deadline, newton=newton, steps=steps, target=target)
+    return polish_problem(restricted_problem(loss, C, support), start, deadline, work)
 
 
 def polish_problem(
     problem: Problem,
     start: Vector,
     deadline: float = math.inf,
-    *,
-    newton: int = NEWTON_STEPS,
-    steps: int = STEPS,
-    target: float = KKT,
-) -> Polished:
+    work: Work = THOROUGH,
+) -> PolishedPoint:
     """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
-    target = max(target, promised(problem.loss))
+    target = max(work.residual, promised(problem.loss))
     try:
         if problem.loss.has_hessian:
-            x = _newton(problem, x, deadline, newton)
+            x = _newton(problem, x, deadline, work.newton)
         if problem.residual(x, curvature_bound(problem, x)) > target:
-            x = _first_order(problem, x, deadline, steps, target)
+            x = _first_order(problem, x, deadline, work.steps, target)
     except UnboundedError:
         if problem.loss.least == -math.inf:  # else arithmetic's word against the loss's
             raise
     if not problem.C.contains(x.x):  # badly scaled programs are solved to their own terms, which may be large beside x
         x = problem.point(problem.C.project(x.x))
     l = curvature_bound(problem, x)  # noqa: E741
-    return Polished(x.x, problem.F(x), problem.residual(x, l), problem.products)
+    return PolishedPoint(x.x, problem.F(x), problem.residual(x, l), problem.products)
 
 
 def promised(loss: Loss) -> float:

@@ -17,8 +17,7 @@ from ksparse.search.evaluators.exact import Exact
 from ksparse.search.evaluators.polished import Polished
 from ksparse.search.evaluators.spectral import Spectral
 from ksparse.search.pieces import Pieces
-from ksparse.search.polish import Polished as PolishedPoint
-from ksparse.search.polish import polish_problem, restricted_problem
+from ksparse.search.polish import PolishedPoint, polish_problem, restricted_problem
 from ksparse.sets import Polyhedron
 
 
@@ -127,7 +126,7 @@ class SupportProblem:
         if not support.size:
             return found.value - found.rounding if self.evaluator.direct else -np.inf
         bound = self.evaluator.lower_bound(support, found)
-        if bound >= found.value - self.pieces.claimable(found.value) or not isinstance(self.evaluator, Exact):
+        if bound >= found.value - self.pieces.claimable(found.value):
             return bound
         distinct = self.evaluator.distinct(support)
         return bound if distinct.size == support.size else max(bound, self.lower_bound(distinct))

@@ -9,7 +9,7 @@ from ksparse.base.checks import check_integer, check_number
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How far a search goes. The defaults were chosen by the benchmark that each line names; the others show when one is wrong.
+    """How far a search goes. A line names the benchmark that chose its default; the others are what worked on the way, chosen by none.
 
     Work is counted in changes of a support, so that the same settings give the same answer on every machine.
     """
@@ -19,22 +19,22 @@ class SearchSettings:
     effort: int = (
         1_500  # changes of a support in one search on a factorisation that is updated (table5.py: four times as many halve the rest)
     )
-    effort_solved: int = 400  # the same where every change is a quadratic program (portfolios.py)
-    effort_smooth: int = 300  # the same where it is Newton's method (logistic.py)
+    effort_solved: int = 400  # the same where every change is a quadratic program: about the time of the search before this one
+    effort_smooth: int = 300  # the same where it is Newton's method
     effort_dear: int = 60  # the same where it is a first-order method
     depth: float = 0.25  # ways by other k go this part of k far (table5.py)
     kick: tuple[float, float] = (0.25, 0.5)  # of the support leaves in a kick (table5.py)
     returns: int = 8  # kicks in a row that led to known supports, after which the best is believed (table5.py)
     clear: float = 10.0  # where each variable of the support is worth so much more than any other, it is not in doubt (best_subset.py)
     entering: int = 64  # variables looked at for a swap on an updated factorisation; the proof looks at all (table5.py)
-    compared: int = 8  # highest-ranked moves of a component that are made, for the best of them (sparse_pca.py)
+    compared: int = 8  # highest-ranked moves of a component that are made, for the best of them
     paired: tuple[int, int] = (4, 6)  # leaving and entering variables that are paired where only gradients rank them
     tried: int = 64  # moves that are solved in turn for one that improves, where the ranking bounds their gains
     guessed: int = 12  # the same where the ranking is a guess
     proved: int = 3_000  # moves that are solved one by one in a proof
     proved_spectral: int = 2_000  # eigenvalue problems in a proof
     together: int = 8  # restarts from the same best: a fixed number, so that the answer does not depend on n_jobs
-    path_rounds: int = 3  # down and up a path at most (path.py)
+    path_rounds: int = 3  # down and up a path at most
     restarts: int = 4  # from kicked supports, where no kicks belong to the search itself
     models: int = 25  # second-order models that are taken anew, one after the other
     large: int = 2**19  # entries of the data from which losses that are not quadratic are searched by models alone (logistic.py)

@@ -10,7 +10,7 @@ import numpy as np
 from ksparse.base.arrays import Array, Vector, embed, namespace, take, to_float64
 from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss
-from ksparse.search.polish import Polished, polish, restricted_problem
+from ksparse.search.polish import PolishedPoint, polish, restricted_problem
 from ksparse.sets import ConvexSet
 
 DUST = 1e-5  # relative to the largest entry
@@ -27,7 +27,7 @@ class Rounded:
     """A k-sparse point of C, by its support."""
 
     support: Vector
-    polished: Polished
+    polished: PolishedPoint
     itself: bool = True  # whether the method's own answer counts as k-sparse, in the choice of the weight
     solved: bool = True  # whether φ was minimised anew on the support
 
@@ -54,7 +54,8 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
         except InfeasibleError:
             return _rounded(loss, C, x, k, deadline)
         point = problem.point(problem.C.project(to_float64(x)[support]))
-        return Rounded(support, Polished(point.x, problem.F(point), problem.residual(point), problem.products), itself=True, solved=False)
+        found = PolishedPoint(point.x, problem.F(point), problem.residual(point), problem.products)
+        return Rounded(support, found, itself=True, solved=False)
     return _rounded(loss, C, x, k, deadline)
 
 
@@ -64,5 +65,5 @@ def _rounded(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float) -> Rou
     largest, zero = float(np.abs(to_float64(x)).max(initial=0.0)), 0.0 * x
     if largest > DUST * np.abs(found.polished.z).max(initial=0.0) or not C.contains(zero):
         return found
-    at_zero = Polished(np.zeros(0), loss.value(zero), 0.0, found.polished.products)
+    at_zero = PolishedPoint(np.zeros(0), loss.value(zero), 0.0, found.polished.products)
     return Rounded(np.zeros(0, dtype=np.intp), at_zero, itself=False, solved=False)

@@ -19,5 +19,8 @@ class Evaluator(Protocol):
         None or `InfeasibleError` where C has no point there, `UndecidedError` where arithmetic cannot tell, `UnboundedError`.
         """
 
+    def distinct(self, support: Vector) -> Vector:
+        """The support without variables that are another one once more, where that is seen."""
+
     def lower_bound(self, support: Vector, found: Candidate) -> float:
         """What φ over C on the support is proved not to fall below; −∞ where nothing is proved."""

@@ -11,8 +11,7 @@ from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.objective import Objective
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
-from ksparse.search.polish import Polished as PolishedPoint
-from ksparse.search.polish import polish
+from ksparse.search.polish import PolishedPoint, Work, polish
 from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 
 
@@ -43,10 +42,8 @@ class Polished:
 
     def _polished(self, support: Vector, begin: Vector) -> PolishedPoint:
         pieces, settings = self.pieces, self.pieces.settings
-        return polish(
-            pieces.loss, pieces.C, support, begin, pieces.deadline,
-            newton=settings.value_newton, steps=settings.value_steps, target=settings.value_residual,
-        )  # fmt: skip
+        work = Work(settings.value_newton, settings.value_steps, settings.value_residual)
+        return polish(pieces.loss, pieces.C, support, begin, pieces.deadline, work)
 
     def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
         """The best point of a quadratic for which C has no direct solve, on the model alone; None where that takes a polish."""
@@ -77,6 +74,9 @@ class Polished:
             linear = self.pieces.linear.on(support)
             return None if linear is None else best_on_faces(objective.H, objective.c, linear)
         return self.pieces.C.restrict(support).minimize_on_faces(objective.H, objective.c)
+
+    def distinct(self, support: Vector) -> Vector:
+        return support
 
     def lower_bound(self, support: Vector, found: Candidate) -> float:
         return -np.inf

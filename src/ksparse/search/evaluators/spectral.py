@@ -27,6 +27,9 @@ class Spectral:
         x = x * (self.radius if x[np.argmax(np.abs(x))] > 0 else -self.radius)  # the sign is free: the largest entry is positive
         return Candidate.unpriced(support, x, self.model.constant - value * self.radius**2)
 
+    def distinct(self, support: Vector) -> Vector:
+        return support
+
     def lower_bound(self, support: Vector, found: Candidate) -> float:
         V = -0.5 * self.model.block(support)
         blur = (8.0 * EPS + self.model.noise.entries) * support.size * float(np.abs(V).max())
