@@ -11,11 +11,13 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("clarabel", reason="Clarabel is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
+from ksparse import LeastSquares, Nonnegative, TopK2, datasets, minimize_penalized  # noqa: E402
 from ksparse.experiments import pitprops, table5  # noqa: E402
 from ksparse.experiments import run as run_module  # noqa: E402
 from ksparse.experiments.environment import environment  # noqa: E402
 from ksparse.experiments.figures import draw, to_png  # noqa: E402
-from ksparse.experiments.layout import compact, lay_out, starts_layout  # noqa: E402
+from ksparse.experiments.layout import at_papers_weights, compact, lay_out, starts_layout  # noqa: E402
+from ksparse.experiments.markdown import markdown  # noqa: E402
 from ksparse.experiments.readings import claims, reading  # noqa: E402
 from ksparse.experiments.report import Made, html  # noqa: E402
 from ksparse.experiments.row import Row, frame  # noqa: E402
@@ -82,6 +84,34 @@ def test_the_layout_marks_the_best_and_puts_the_paper_beside():
     place = small.headings.index("objective (paper)")
     assert small.lines[0].cells[place].endswith(" (0.127)")
     assert "(" not in small.lines[1].cells[place]
+
+
+def test_a_method_is_shown_at_the_papers_own_weight():
+    rows = run(table5.jobs(sizes=(1,), methods=("l2-APDCA", "auto")))  # the paper took ρ = 1
+    layout = at_papers_weights(rows)
+    (line,) = layout.lines  # auto has no weight
+    shown = dict(zip(layout.headings, line.cells, strict=True))
+    (entry,) = [entry for entry in rows[0].details["weights"] if entry["rho"] == 1.0]
+    A, b, k, signs = datasets.table5(1, 0).A, datasets.table5(1, 0).b, 20, datasets.table5(1, 0).nonnegative
+    alone = minimize_penalized(LeastSquares(A, b), TopK2(1.0, k), C=Nonnegative(signs), method="apdca", x0=np.full(640, 1 / 640))
+    left = np.sort(alone.x**2)[:-k].sum()  # the penalty at ρ = 1: what the k largest leave
+    F = 0.5 * np.sum((A @ alone.x - b) ** 2) + left
+    assert entry["F"] == pytest.approx(F, rel=1e-9)
+    assert shown["penalised F"] == f"{F:.4g}"
+    assert float(shown["objective"]) > F  # of a k-sparse point, beside what the paper printed
+    assert (shown["paper: objective"], shown["paper: iterations"]) == ("0.127", "102")
+    assert not any(line.best for line in layout.lines)
+    assert at_papers_weights(made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1])).lines == ()
+
+
+def test_the_tables_as_markdown():
+    rows = run(table5.jobs(sizes=(1,), methods=("l2-APDCA", "auto")))
+    text = markdown({"table5": rows, "pitprops": run(pitprops.jobs(starts=2, methods=("l2-APDCA",)))})
+    tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("|")]
+    assert [len(lines) for lines in tables] == [4, 3, 3]  # heads, and a line per row
+    assert all(len({re.sub(r"\\\\[|]", "", line).count("|") for line in lines}) == 1 for lines in tables)
+    assert tables[0][3].count("**") == 2  # the best objective
+    assert "nan" not in text
 
 
 class Page(HTMLParser):

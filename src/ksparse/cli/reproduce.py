@@ -16,7 +16,7 @@ from ksparse.cli.output import Output, plain
 from ksparse.cli.watch import watching
 from ksparse.experiments.catalogue import EXPERIMENTS, jobs_of
 from ksparse.experiments.environment import environment
-from ksparse.experiments.layout import compact, lay_out, starts_layout
+from ksparse.experiments.layout import AT_PAPERS_WEIGHTS, Layout, at_papers_weights, compact, lay_out, starts_layout
 from ksparse.experiments.readings import claims, reading
 from ksparse.experiments.row import Row, frame, weights_frame
 from ksparse.experiments.run import LIMIT as SECONDS
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("results"),
         metavar="DIR",
-        help="folder for CSV, PNG and report.html; a run that was stopped goes on there (default: results)",
+        help="folder for CSV, PNG, tables.md and report.html; a run that was stopped goes on there (default: results)",
     )
     parser.add_argument("--limit", type=float, default=SECONDS, metavar="SECONDS", help=f"per method and instance (default: {SECONDS:g})")
 
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     _write_report(options, names, rows_of)
     for name in names:
         show_table(output, name, rows_of[name])
-    output.say(f"written: {options.out / 'report.html'}, with a CSV file and a picture per table beside it")
+    output.say(f"written: {options.out / 'report.html'}, with tables.md, a CSV file and a picture per table beside it")
     records = [record for name in names for record in frame(rows_of[name]).to_dict("records")]
     output.json({"command": "reproduce", "out": str(options.out), "rows": records})
     return LIMIT if any(row.limited for name in names for row in rows_of[name]) else SOLVED
@@ -160,6 +160,7 @@ def _open(out: Path, force: bool) -> None:
 
 def _write_report(options: argparse.Namespace, names: list[str], rows_of: dict[str, list[Row]]) -> None:
     from ksparse.experiments.figures import draw, to_png
+    from ksparse.experiments.markdown import markdown
     from ksparse.experiments.report import Made, html
 
     pictures = {}
@@ -172,6 +173,7 @@ def _write_report(options: argparse.Namespace, names: list[str], rows_of: dict[s
     command = shlex.join(["ksparse", "reproduce", *tables, *(["--quick"] if options.quick else []), "--limit", f"{options.limit:g}"])
     made = Made(command, environment())
     write_atomically(options.out / "report.html", html(rows_of, pictures, made))
+    write_atomically(options.out / "tables.md", markdown(rows_of))
     mark = {"by": "ksparse reproduce", "command": command, "environment": made.environment}
     write_atomically(options.out / MARK, json.dumps(plain(mark), indent=2))
 
@@ -180,8 +182,10 @@ def show_table(output: Output, name: str, rows: list[Row]) -> None:
     """A table and its reading on the screen."""
     table = frame(rows)
     layout = starts_layout(table) if name == "pitprops" else compact(lay_out(table))
-    headings = ["instance", "method", *(heading.replace(" (paper)", "\n(paper)") for heading in layout.headings)]
-    output.table(EXPERIMENTS[name].title, headings, [(line.instance, line.method, *line.cells) for line in layout.lines], text=2)
+    _show(output, EXPERIMENTS[name].title, layout)
+    weights = compact(at_papers_weights(rows))
+    if weights.lines:
+        _show(output, AT_PAPERS_WEIGHTS, weights)
     output.say(reading(name, table))
     for claim in claims(name, table):
         output.say(f"  {claim}")
@@ -189,3 +193,8 @@ def show_table(output: Output, name: str, rows: list[Row]) -> None:
         f"{line.method}: {line.note}" if not line.note.startswith("left out") else line.note for line in layout.lines if line.note
     ):
         output.say(f"  note: {note}")
+
+
+def _show(output: Output, title: str, layout: Layout) -> None:
+    headings = ["instance", "method", *(heading.replace(" (paper)", "\n(paper)") for heading in layout.headings)]
+    output.table(title, headings, [(line.instance, line.method, *line.cells) for line in layout.lines], text=2)

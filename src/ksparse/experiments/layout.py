@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ksparse.experiments.readings import summary
+from ksparse.experiments.row import Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,16 @@ _COLUMNS = (  # name in the frame, heading, format
     ("iterations", "iterations", "g"),
 )
 _EXTRA = (("time_all", "all ρ (s)", ".3g"), ("time_lipschitz", "t_L (s)", ".2g"))
+_AT_WEIGHT = (  # name in an outcome, heading, format
+    ("rho", "ρ", "g"),
+    ("F", "penalised F", ".4g"),
+    ("fun", "objective", ".4g"),
+    ("nonzeros", "nonzeros", "g"),
+    ("elapsed", "time (s)", ".3g"),
+    ("nit", "iterations", "g"),
+)
+_PAPERS = (("objective", "objective", ".4g"), ("time", "time (s)", ".3g"), ("iterations", "iterations", "g"))  # of `Figures`
+AT_PAPERS_WEIGHTS = "At the paper's own ρ: the penalised F, and the objective once the point is made k-sparse"
 PAPER = "paper: "  # before the heading of a column of the paper's figures
 
 
@@ -71,6 +82,24 @@ def lay_out(table: pd.DataFrame) -> Layout:
         best = bool(row["objective"] <= group["objective"].min() * (1.0 + math.copysign(1e-9, group["objective"].min())))
         lines.append(Line("" if name == above else name, row["method"], tuple(cells), best, row["note"]))
         above = name
+    return Layout(tuple(headings), tuple(lines))
+
+
+def at_papers_weights(rows: list[Row]) -> Layout:
+    """Each method at the weight that the paper chose for it: the penalised F where it ended, and φ of that point made k-sparse.
+
+    No line is the best: F of one penalty and F of another cannot be compared.
+    """
+    headings = [heading for _, heading, _ in _AT_WEIGHT] + [f"{PAPER}{heading}" for _, heading, _ in _PAPERS]
+    lines, above = [], None
+    for row in rows:
+        name = row.instance if len({other.seed for other in rows}) == 1 else f"{row.instance}, seed {row.seed}"
+        tried = [entry for entry in row.details.get("weights", []) if entry["rho"] == row.paper.rho and entry.get("F") is not None]
+        for entry in tried if row.repetition == 0 else []:
+            cells = [_number(entry[key], form) for key, _, form in _AT_WEIGHT]
+            cells += [_number(getattr(row.paper, key), form) for key, _, form in _PAPERS]
+            lines.append(Line("" if name == above else name, row.method, tuple(cells), False, ""))
+            above = name
     return Layout(tuple(headings), tuple(lines))
 
 

@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ksparse.experiments.catalogue import EXPERIMENTS
-from ksparse.experiments.layout import PAPER, Layout, Line, lay_out, starts_layout
+from ksparse.experiments.layout import AT_PAPERS_WEIGHTS, PAPER, Layout, Line, at_papers_weights, lay_out, starts_layout
 from ksparse.experiments.readings import claims, reading
 from ksparse.experiments.row import Row, frame
 
@@ -21,6 +21,7 @@ _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 78rem; margin: 0 auto; padding: 1rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
+h3 { font-size: 1rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
 th, td { padding: .25rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e3e3; }
 th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; }
@@ -69,7 +70,7 @@ paper; the time of the whole grid stands beside it. The best objective of each i
 
 def _section(name: str, rows: list[Row], picture: bytes | None) -> str:
     experiment, table = EXPERIMENTS[name], frame(rows)
-    layout = starts_layout(table) if name == "pitprops" else lay_out(table)
+    layout, weights = starts_layout(table) if name == "pitprops" else lay_out(table), at_papers_weights(rows)
     image = "" if picture is None else (
         f'<figure><img alt="{escape(experiment.title)}" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
         f"<figcaption>{name}.png</figcaption></figure>"
@@ -80,7 +81,8 @@ def _section(name: str, rows: list[Row], picture: bytes | None) -> str:
 <p><strong>{escape(reading(name, table))}</strong></p>
 {f"<ul>{said}</ul>" if said else ""}
 {_worst(table)}
-<div class="scroll">{_table(layout)}</div>{image}
+<div class="scroll">{_table(layout)}</div>
+{f'<h3>{escape(AT_PAPERS_WEIGHTS)}</h3><div class="scroll">{_table(weights)}</div>' if weights.lines else ""}{image}
 <p class="small">Not as in the paper: {escape(experiment.differs)}</p></section>
 """
 

@@ -65,6 +65,11 @@ class Run:
         """The best point's x."""
         return self.point.x
 
+    @property
+    def F(self) -> float:
+        """The best point's F; nan where the run did not begin."""
+        return math.nan if self.point.F_value is None else self.point.F_value
+
 
 @dataclass(frozen=True)
 class _Mark:

@@ -77,7 +77,7 @@ class BudgetBox(ConvexSet):
     def sparse_support(self, size: Array, k: int) -> Vector:
         """The k largest, forced ones first.
 
-        While their bounds miss the total, the one that reaches least gives its seat to the outsider that reaches furthest.
+        While their bounds miss the total, the one that reaches least leaves for the one outside that reaches furthest.
         """
         size = np.abs(to_float64(size))
         n = size.size

@@ -63,7 +63,7 @@ def judge_sparse(request: Request, rho: float | None, run: Run, name: str, round
     return _result(
         x, value_of(request.loss, x), C, k, residual, status, accepted,
         nit=run.nit, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
-        method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself}],
+        method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself, "F": run.F}],
     )  # fmt: skip
 
 
@@ -121,6 +121,7 @@ def best_of(results: list[Result], elapsed: float) -> Result:
     outcomes = [
         {
             "rho": r.rho,
+            "F": r.outcomes[0]["F"],
             "fun": r.fun,
             "nonzeros": int(r.support.size),
             "k_sparse": r.outcomes[0]["k_sparse"],
@@ -141,7 +142,7 @@ def best_of(results: list[Result], elapsed: float) -> Result:
 
 def restated(found: Result, fun: float, units: Callable[[Any], Any]) -> Result:
     """The same answer to the same problem in other units: φ there, and `units` for every other value of φ on the way."""
-    rows = [row | {"fun": units(row["fun"])} if "fun" in row else row for row in found.outcomes]
+    rows = [row | {name: units(row[name]) for name in ("F", "fun") if name in row} for row in found.outcomes]
     return replace(found, fun=fun, trace=replace(found.trace, F=units(found.trace.F)), outcomes=rows)
 
 
