@@ -106,8 +106,8 @@ def k_path(
     """The best point of C with at most k nonzeros, for every k of `ks`.
 
     The largest k, and a few below, each half of the last, are solved as `minimize` does. Then every k is searched from the answer above,
-    less its least useful variables, and from the answer below, which has room for another. An answer below is also one for k, so the objective
-    never rises with k. The other arguments are those of `minimize`; max_time is for the whole path.
+    less its least useful variables, and from the answer below, which has room for another. An answer below is also one for k, so the
+    objective never rises with k. The other arguments are those of `minimize`; max_time is for the whole path.
     """
     sizes = _sizes(ks)
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
