@@ -43,6 +43,11 @@ class Linear:
             return None
         return Linear(self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f)
 
+    def above(self, floor: float) -> tuple[Vector, Vector]:
+        """The bounds of variables that are at least `floor` in size; one with room on both sides of 0 keeps its own."""
+        lower = np.where(self.lower >= 0, np.maximum(self.lower, floor), self.lower)
+        return lower, np.where((self.upper <= 0) & (self.lower < 0), np.minimum(self.upper, -floor), self.upper)
+
     def without(self, shut: Vector) -> Linear:
         """The polyhedron with some variables (a mask) fixed to 0."""
         return Linear(np.where(shut, 0.0, self.lower), np.where(shut, 0.0, self.upper), self.G, self.h, self.E, self.f)

@@ -30,8 +30,7 @@ def above_floor(objective: Objective, linear: Linear, floor: float, guess: Activ
 
     A variable with room on both sides of 0 may take either: branch and bound on those that the minimum without their floor leaves short.
     """
-    lower = np.where(linear.lower >= 0, np.maximum(linear.lower, floor), linear.lower)
-    upper = np.where((linear.upper <= 0) & (linear.lower < 0), np.minimum(linear.upper, -floor), linear.upper)
+    lower, upper = linear.above(floor)
     best: Floored | None = None
     value_of_best, others, undecided = np.inf, np.inf, False
     stack = [Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)]

@@ -34,6 +34,14 @@ def add_gains(s: Vector, h: Vector, least: Vector | float) -> Vector:
     return np.asarray(gains)
 
 
+def bounded_gains(pull: Vector, curvature: Vector, least: Vector, low: Vector, high: Vector) -> Vector:
+    """By how much variables would lower q that enter as far as their bounds let them: max of pull·t − ½curvature·t² over low ≤ t ≤ high."""
+    with np.errstate(over="ignore"):
+        t = np.clip(pull / np.maximum(curvature, least), low, high)
+    gains = t * (pull - 0.5 * curvature * t)
+    return np.asarray(np.where(curvature <= least, 0.0, gains))
+
+
 def drop_losses(x: Vector, kappa: Vector, needed: Vector) -> Vector:
     """By how much q would rise without each variable; ∞ where it is needed."""
     return np.asarray(np.where(needed, np.inf, x**2 / (2.0 * np.where(needed, 1.0, kappa))))
@@ -58,6 +66,12 @@ def swap_gains(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, least:
     if needed.any():
         gains[needed] = -np.inf
     return gains, pull
+
+
+def swap_terms(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector) -> tuple[Vector, Vector, Vector]:
+    """s and h of entering variables (columns) once one of the support (row) has left, and what that costs."""
+    safe = np.where(needed, 1.0, kappa)
+    return W * (x / safe)[:, None] + s, W * W / safe[:, None] + h, drop_losses(x, kappa, needed)
 
 
 @dataclass(frozen=True)

@@ -123,13 +123,11 @@ class Pieces:
         return bool(self.convex and self.model is not None and self.linear is not None and self.linear.equations_only and not self.floor)
 
     @cached_property
-    def signs_only(self) -> bool:
-        """Whether a factorisation can be kept up to date: a convex quadratic under equations and signs, forced variables free of sign."""
-        if not self.convex or self.model is None or self.linear is None or self.floor or self.linear.h.size:
+    def polyhedral(self) -> bool:
+        """Whether a factorisation can be kept up to date: a convex quadratic over a polyhedron, no variable with two sides above a floor."""
+        if not self.convex or self.model is None or self.linear is None:
             return False
-        lower, upper = self.linear.lower, self.linear.upper
-        signs = np.isin(lower, (-np.inf, 0.0)).all() and np.isin(upper, (np.inf, 0.0)).all()
-        return bool(signs and np.isinf(lower[self.forced]).all() and np.isinf(upper[self.forced]).all())
+        return not self.floor or not (self.allowed & (self.linear.lower < 0) & (self.linear.upper > 0)).any()
 
     @property
     def expired(self) -> bool:

@@ -77,7 +77,7 @@ class SupportProblem:
     @property
     def updatable(self) -> bool:
         """Whether a factorisation can be kept up to date, and held."""
-        return self.pieces.signs_only and self.rows_in_memory >= self.most
+        return self.pieces.polyhedral and self.rows_in_memory >= self.most
 
     def inactive(self, at: Candidate) -> Vector:
         """The variables that are allowed but not in the support."""

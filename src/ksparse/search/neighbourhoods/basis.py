@@ -1,8 +1,11 @@
-"""A factorisation that is kept up to date: an add or a drop costs one product with k rows of H, not a new inverse.
+"""A factorisation that is kept up to date: a change costs one product with k rows of H, not a new inverse.
 
-The symbols are those of `gains`, with the equations before the support in K. With w = K⁻¹b_i, t = s_i/h_i and c = H_i· − wᵀB, an entering i
-takes c²/h_i from h, t·c from s and t·w from u; with v = K⁻¹e_j, t = u_j/v_j and z = vᵀB, a leaving j gives z²/v_j to h, t·z to s and −t·v
-to u. A swap is both in one product, which reads B once. Rounding adds up slowly; every so many changes the factorisation is made anew.
+The support is split in two: variables that are free, and variables that are held at a bound. K has the equations, then in any order the free
+variables and the rows of G that are active, as *elements*; the symbols are otherwise those of `gains`. With w = K⁻¹b, σ the element's own
+entry less bᵀw (h_i for a variable) and c = its row − wᵀB, an entering element takes c²/σ from h, t·c from s and t·w from u, t being what is
+left of its own equation over σ; with v = K⁻¹e_q, t = (u_q − level)/v_q and z = vᵀB, a leaving one gives z²/v_q to h, t·z to s and −t·v to
+u. A variable that is held and moved by δ takes δ·c from s and δ·w from u. A swap is a leave and an enter in one product, which reads B once.
+Rounding adds up slowly; every so many changes the factorisation is made anew.
 """
 
 from __future__ import annotations
@@ -21,13 +24,16 @@ from ksparse.search.gains import add_gains
 REFRESH = 128  # changes between factorisations from scratch
 DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the support
 SINGULAR = 1e8  # the largest entry of K⁻¹ that updates are trusted with
+NONE = np.zeros(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """A basis to come back to."""
 
-    support: Vector
+    element: Vector
+    held: Vector
+    level: Vector
     inverse: Vector
     u: Vector
     s: Vector
@@ -37,61 +43,96 @@ class Snapshot:
 
 
 class Basis:
-    """A support, K⁻¹, u, and s and h of every variable."""
+    """A support with the constraints that are active on it, K⁻¹, u, and s and h of every variable."""
 
     def __init__(self, model: QuadraticModel, linear: Linear, room: int) -> None:
         self.model, self.n, self.r, self.diagonal = model, model.n, model.r, model.diagonal
         E, self.f, _ = unit_rows(linear.E, linear.f)
-        self.e = self.f.size
-        self.B = np.empty((self.e + room, self.n))  # [E; H_S·]
+        self.G, self.right, _ = unit_rows(linear.G, linear.h)
+        self.e, slots = self.f.size, room + min(self.right.size, room)
+        self.B = np.empty((self.e + slots, self.n))  # [E; H_i· and G_g·]
         self.B[: self.e] = E
-        self.inverse = np.zeros((self.e + room, self.e + room))
-        self._w = np.zeros(self.e + room)
-        self._support = np.empty(room, dtype=np.intp)
-        self._u = np.empty(self.e + room)
+        self.inverse = np.zeros((self.e + slots, self.e + slots))
+        self._w = np.zeros(self.e + slots)
+        self._element = np.empty(slots, dtype=np.intp)  # i ≥ 0: the variable i; < 0: the row ~g of G
+        self._u = np.empty(self.e + slots)
+        self.held, self.level = NONE, np.zeros(0)  # variables of the support at a bound, and where
         self.size, self.room = 0, room
         self.wanted = 0  # variables that are about to enter: so many columns of H will be asked for
         self.dependent = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
         self._keys = np.random.default_rng(0).integers(2**63, size=self.n)
-        self.key = 0  # the variables' keys by exclusive or: a name of the support, whatever its order
+        self.key = 0  # the keys of the support's variables by exclusive or: its name, whatever the order
+
+    @property
+    def element(self) -> Vector:
+        """The elements, in the order of the rows of B after the equations."""
+        return self._element[: self.size]
+
+    @property
+    def free(self) -> Vector:
+        """The places of the free variables among the elements."""
+        return np.flatnonzero(self.element >= 0) if self.right.size else np.arange(self.size)
 
     @property
     def support(self) -> Vector:
-        """The variables, in the order of the rows."""
-        return self._support[: self.size]
+        """The variables: free ones in the order of the rows, then those that are held."""
+        free = self.element[self.element >= 0] if self.right.size else self.element
+        return np.concatenate([free, self.held]) if self.held.size else free
 
     @property
     def x(self) -> Vector:
-        """x_S."""
+        """x of the elements; of a row its multiplier."""
         return self._u[self.e : self.e + self.size]
 
     @property
     def kappa(self) -> Vector:
-        """κ_j of the support."""
+        """κ of the elements: (K⁻¹)_qq, below 0 for rows."""
         return self.inverse.diagonal()[self.e : self.e + self.size]
 
-    def stand_on(self, support: Vector) -> bool:
-        """Factorise a support from scratch; False where its variables are dependent, or nearly so."""
-        self.size = support.size
-        self._support[: self.size] = support
-        self.B[self.e : self.e + self.size] = self.model.rows(support)
+    def stand_on(self, support: Vector, held: Vector = NONE, level: Vector | None = None, rows: Vector = NONE) -> bool:
+        """Factorise a support from scratch, some of it held, some rows active; False where that is dependent, or nearly so."""
+        self.held, self.level = held, np.zeros(held.size) if level is None else level
+        element = np.concatenate([np.setdiff1d(support, held, assume_unique=True) if held.size else support, ~rows])
+        self.size = element.size
+        if self.size > self._element.size:
+            return False
+        self._element[: self.size] = element
+        self._fill_rows(np.arange(self.size))
         self.key = self._key(support)
         return self.refresh()
+
+    def _fill_rows(self, places: Vector) -> None:
+        """Copy the rows of some elements into B."""
+        element = self._element[places]
+        variables = element >= 0
+        if variables.any():
+            self.B[self.e + places[variables]] = self.model.rows(element[variables])
+        if not variables.all():
+            self.B[self.e + places[~variables]] = self.G[~element[~variables]]
 
     def _key(self, support: Vector) -> int:
         return int(np.bitwise_xor.reduce(self._keys[support], initial=0))
 
     def refresh(self) -> bool:
-        """K⁻¹, u, s and h from scratch, K in variables scaled to a unit diagonal, its equations to largest entry 1."""
-        p, S = self.e + self.size, self.support
-        B, unit = self.B[:p], np.ones(self.e + self.size)
-        unit[self.e :] = unit_scales(self.diagonal[S])
-        if self.e and self.size:
-            largest = np.abs(B[: self.e, S] / unit[self.e :]).max(axis=1)
-            unit[: self.e] = np.where(largest > 0, largest, 1.0)
-        K = np.zeros((p, p))
-        K[:, self.e :] = B[:, S]
-        K[self.e :, : self.e] = B[: self.e, S].T
+        """K⁻¹, u, s and h from scratch, K in variables scaled to a unit diagonal, its rows to largest entry 1."""
+        e, p, element = self.e, self.e + self.size, self.element
+        B, unit, K, d = self.B[:p], np.ones(p), np.zeros((p, p)), np.empty(p)
+        free = e + self.free
+        constraints = np.setdiff1d(np.arange(p), free) if self.right.size else np.arange(e)
+        S, r = element[free - e], self.r
+        unit[free] = unit_scales(self.diagonal[S])
+        K[:, free] = B[:, S]
+        K[np.ix_(free, constraints)] = B[np.ix_(constraints, S)].T
+        if constraints.size and S.size:
+            largest = np.abs(B[np.ix_(constraints, S)] / unit[free]).max(axis=1)
+            unit[constraints] = np.where(largest > 0, largest, 1.0)
+        d[:e] = self.f
+        if constraints.size > e:
+            d[constraints[e:]] = self.right[~element[constraints[e:] - e]]
+        if self.held.size:
+            d[constraints] -= B[np.ix_(constraints, self.held)] @ self.level
+            r = r - self.level @ self.model.rows(self.held)
+        d[free] = r[S]
         self.changes = 0
         try:
             inverse = np.linalg.inv(K / unit / unit[:, None])
@@ -101,40 +142,82 @@ class Basis:
             return False
         inverse /= unit
         inverse /= unit[:, None]
-        d = np.concatenate([self.f, self.r[S]])
         u = inverse @ d
         self.inverse[:p, :p], self._u[:p] = inverse, u
         self.h = self.diagonal - np.einsum("ij,ij->j", B, inverse @ B)
-        self.s = self.r - u @ B
+        self.s = r - u @ B
         self.h[S] = self.s[S] = 0.0
-        self.value = -0.5 * float(d @ u)
+        self.value = -0.5 * float(d @ u) if not self.held.size else self._value(S, u[free], free)
         return True
 
+    def _value(self, S: Vector, x: Vector, free: Vector) -> float:
+        """½xᵀHx − rᵀx, some variables held."""
+        support, x = np.concatenate([S, self.held]), np.concatenate([x, self.level])
+        H = np.vstack([self.B[np.ix_(free, support)], self.model.rows(self.held)[:, support]])
+        return float(0.5 * x @ H @ x - self.r[support] @ x)
+
     def add(self, i: int) -> None:
-        """Let i enter."""
+        """Let i enter, or free it where it is held."""
+        start = self._release(i)
         p = self.e + self.size
-        B, K = self.B[:p], self.inverse[:p, :p]
-        row = self._row(i)
-        h, s = float(self.h[i]), float(self.s[i])
-        t = s / h
-        w = K @ B[:, i]
-        c = row - w @ B
+        self._enter(i, self._row(i), self.inverse[:p, :p] @ self.B[:p, i], float(self.h[i]), float(self.s[i]), start)
+        self.h[i] = self.s[i] = 0.0
+
+    def activate(self, g: int, slack: float) -> bool:
+        """Let a row of G hold as an equation; `slack` is what is left of it now. False where it depends on those that do."""
+        b, row = self.column(g), self.G[g]
+        p = self.e + self.size
+        w = self.inverse[:p, :p] @ b
+        sigma = -float(b @ w)
+        free = self.free
+        most = float(np.sum(b[self.e + free] ** 2 / np.maximum(self.diagonal[self.element[free]], 1e-300)))  # what it would be alone
+        if -sigma <= DEPENDENT * most or self.size == self._element.size:
+            return False
+        self._enter(~g, row, w, sigma, slack, 0.0)
+        return True
+
+    def column(self, g: int) -> Vector:
+        """The column of a row of G in K."""
+        b = np.zeros(self.e + self.size)
+        free = self.free
+        b[self.e + free] = self.G[g, self.element[free]]
+        return b
+
+    def row_curvature(self, rows: Vector) -> Vector:
+        """−σ of rows of G: what it costs to move them, as 1/κ of variables."""
+        p, free = self.e + self.size, self.free
+        M = self.G[np.ix_(rows, self.element[free])]
+        return np.asarray(np.einsum("ij,jk,ik->i", M, self.inverse[:p, :p][np.ix_(self.e + free, self.e + free)], M))
+
+    def _enter(self, element: int, row: Vector, w: Vector, sigma: float, left: float, start: float) -> None:
+        """An element enters; `left` of its equation, of which t = left/σ disposes."""
+        p, t = self.e + self.size, left / sigma
+        c = row - w @ self.B[:p]
         self.s -= t * c
         c *= c
-        c /= h
+        c /= sigma
         self.h -= c
-        self._update(w, 1.0 / h)
-        self.inverse[p, :p] = self.inverse[:p, p] = w / -h
-        self.inverse[p, p] = 1.0 / h
+        self._update(w, 1.0 / sigma)
+        self.inverse[p, :p] = self.inverse[:p, p] = w / -sigma
+        self.inverse[p, p] = 1.0 / sigma
         self._u[:p] -= t * w
-        self._u[p] = t
+        self._u[p] = start + t
         self.B[p] = row
-        self._support[self.size] = i
+        self._element[self.size] = element
         self.size += 1
-        self.h[i] = self.s[i] = 0.0
-        self.value -= 0.5 * s * t
-        self.key ^= int(self._keys[i])
+        self.value -= 0.5 * left * t
         self.changes += 1
+
+    def _release(self, i: int) -> float:
+        """Where i is held, no longer so; else it is new."""
+        if self.held.size:
+            at = np.flatnonzero(self.held == i)
+            if at.size:
+                level = float(self.level[at[0]])
+                self.held, self.level = np.delete(self.held, at[0]), np.delete(self.level, at[0])
+                return level
+        self.key ^= int(self._keys[i])
+        return 0.0
 
     def _update(self, w: Vector, a: float) -> None:
         """Add a·wwᵀ to K⁻¹ in place; BLAS wants the whole array, whose unused part it leaves alone."""
@@ -152,14 +235,18 @@ class Basis:
             self.model.fetch(np.argpartition(-likely, count - 1)[:count])
         return self.model.row(i)
 
-    def drop(self, j: int) -> None:
-        """Let the variable at place j leave; the last one takes its place."""
+    def drop(self, j: int, level: float | None = None) -> None:
+        """Let the element at place j leave: a variable to be held at a level, or out of the support (None); a row to be active no more.
+
+        The last element takes its place.
+        """
         p, q = self.e + self.size, self.e + j
         last = p - 1
         B, K = self.B[:p], self.inverse[:p, :p]
         v = K[:, q].copy()
-        u, t = float(self._u[q]), float(self._u[q] / v[q])
-        self.key ^= int(self._keys[self._support[j]])
+        off = float(self._u[q]) - (level or 0.0)
+        t = off / float(v[q])
+        self._forget(int(self._element[j]), level)
         z = v @ B
         self.s += t * z
         z *= z
@@ -171,13 +258,48 @@ class Basis:
             K[q, :], self._u[q] = K[last, :], self._u[last]
             K[:, q] = K[:, last]
             self.B[q] = self.B[last]
-            self._support[j] = self._support[self.size - 1]
+            self._element[j] = self._element[self.size - 1]
         self.size -= 1
-        self.value += 0.5 * u * t
+        self.value += 0.5 * off * t
         self.changes += 1
 
+    def _forget(self, element: int, level: float | None) -> None:
+        """A variable that was free is held, or gone."""
+        if element < 0:
+            return
+        if level is not None:
+            self.held, self.level = np.append(self.held, element), np.append(self.level, level)
+        else:
+            self.key ^= int(self._keys[element])
+
+    def leave(self, i: int) -> None:
+        """Let a variable that is held leave the support."""
+        p = self.e + self.size
+        delta, s = -self._release(i), float(self.s[i])
+        row = self._row(i)
+        w = self.inverse[:p, :p] @ self.B[:p, i]
+        c = row - w @ self.B[:p]
+        self.s -= delta * c
+        self._u[:p] -= delta * w
+        self.value += delta * (0.5 * delta * float(self.h[i]) - s)
+        self._forget(i, None)
+        self.changes += 1
+
+    def leave_at_zero(self, forced: Vector) -> None:
+        """Let those leave the support that are held at 0, where nothing changes by it, but for those that are forced in."""
+        gone = (self.level == 0.0) & ~forced[self.held]
+        if gone.any():
+            self.key ^= self._key(self.held[gone])
+            self.held, self.level = self.held[~gone], self.level[~gone]
+
+    def coupling(self, held: Vector, others: Vector) -> Vector:
+        """What a unit of a held variable (row) takes from s of others (columns)."""
+        p = self.e + self.size
+        W = self.inverse[:p, :p] @ self.B[:p, held]
+        return np.asarray(self.model.rows(held)[:, others] - W.T @ self.B[:p, others])
+
     def swap(self, j: int, i: int) -> None:
-        """Let the variable at place j leave and i enter in its place: a drop and an add, the products of both at once."""
+        """Let the free variable at place j leave and i enter in its place: a drop and an add, the products of both at once."""
         p, q = self.e + self.size, self.e + j
         B, K = self.B[:p], self.inverse[:p, :p]
         row, b = self._row(i), B[:, i]
@@ -207,8 +329,8 @@ class Basis:
         self._u[:p] -= back * v + t * w
         self._u[q] = t
         B[q] = row
-        self.key ^= int(self._keys[self._support[j]] ^ self._keys[i])
-        self._support[j] = i
+        self.key ^= int(self._keys[self._element[j]] ^ self._keys[i])
+        self._element[j] = i
         self.h[i] = self.s[i] = 0.0
         self.value += 0.5 * (u * back - s * t)
         self.changes += 2
@@ -217,19 +339,21 @@ class Basis:
         """The basis as it is."""
         p = self.e + self.size
         return Snapshot(
-            self.support.copy(), self.inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(), self.h.copy(), self.value, self.changes
-        )
+            self.element.copy(), self.held, self.level, self.inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(), self.h.copy(),
+            self.value, self.changes,
+        )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
-        """Back to a snapshot: only the rows of variables that differ are copied again."""
-        size = saved.support.size
+        """Back to a snapshot: only the rows of elements that differ are copied again."""
+        size = saved.element.size
         common, p = min(size, self.size), self.e + size
         differs = np.ones(size, dtype=bool)
-        differs[:common] = self._support[:common] != saved.support[:common]
+        differs[:common] = self._element[:common] != saved.element[:common]
+        self.size, self.value, self.changes = size, saved.value, saved.changes
+        self._element[:size], self.inverse[:p, :p], self._u[:p] = saved.element, saved.inverse, saved.u
+        self.held, self.level = saved.held, saved.level
         places = np.flatnonzero(differs)
         if places.size:
-            self.B[self.e + places] = self.model.rows(saved.support[places])
-        self.size, self.value, self.changes = size, saved.value, saved.changes
-        self.key = self._key(saved.support)
-        self._support[:size], self.inverse[:p, :p], self._u[:p] = saved.support, saved.inverse, saved.u
+            self._fill_rows(places)
+        self.key = self._key(self.support)
         self.s, self.h = saved.s.copy(), saved.h.copy()

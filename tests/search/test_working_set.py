@@ -1,0 +1,91 @@
+"""The factorisation with active constraints in it, beside the quadratic program solved from scratch."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ksparse as ks
+from ksparse.search.candidate import NONE
+from ksparse.search.neighbourhoods import Updated
+from ksparse.search.neighbourhoods.base import DependentError, Move
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
+
+N, K = 16, 6
+
+
+def sets(rng):
+    """Polyhedra with points on small supports, and the floor that goes with each."""
+    mu = rng.uniform(0.5, 1.5, N)
+    sectors = np.array([np.arange(N) % 3 == s for s in range(3)], dtype=float)
+    ones = np.ones((1, N))
+    return {
+        "box": (ks.Box(-rng.uniform(0.0, 0.3, N), rng.uniform(0.1, 0.4, N)), 0.0),
+        "budget box": (ks.BudgetBox(1.0, 0.0, 0.4), 0.0),
+        "budget, floor": (ks.BudgetBox(1.0, 0.0, 0.5), 0.08),
+        "return": (ks.Polyhedron(-mu[None], [-1.0], ones, [1.0], lower=0.0), 0.0),
+        "return, equation": (ks.Polyhedron(E=np.vstack([ones, mu]), f=[1.0, 1.0], lower=0.0, upper=0.6), 0.05),
+        "sectors": (ks.Polyhedron(sectors, np.full(3, 0.5), ones, [1.0], lower=0.0, upper=0.4), 0.03),
+        "rows alone": (ks.Polyhedron(rng.standard_normal((3, N)), rng.uniform(0.1, 0.5, 3)), 0.0),
+    }
+
+
+def problem_of(rng, name):
+    A = rng.standard_normal((24, N)) + 0.8 * rng.standard_normal((24, 1))
+    C, floor = sets(rng)[name]
+    return SupportProblem(Pieces.of(ks.LeastSquares(A, A[:, :5].sum(axis=1) / 5 + 0.3 * rng.standard_normal(24)), C, N, forced_in=NONE, forced_out=NONE, floor=floor), K)
+
+
+def stand_somewhere(problem, rng):
+    """A neighbourhood at a random support that C has a point on."""
+    hood = Updated(problem, K + 4)
+    for _ in range(200):
+        found = problem.evaluate(np.sort(rng.choice(N, K, replace=False)))
+        if found is not None:
+            hood.stand_at(found)
+            return hood, found
+    raise AssertionError("no support has a point")
+
+
+@pytest.mark.parametrize("name", list(sets(np.random.default_rng(0))))
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=40, deadline=None)
+def test_the_value_is_that_of_the_quadratic_program_wherever_it_stands(name, seed):
+    rng = np.random.default_rng(seed)
+    problem = problem_of(rng, name)
+    hood, found = stand_somewhere(problem, rng)
+    assert hood.value == pytest.approx(found.value, rel=1e-8)
+    compared = refused = 0
+    for _ in range(12):
+        outside = np.setdiff1d(np.arange(N), hood.support)
+        leaving, entering = (int(rng.choice(hood.support)),), (int(rng.choice(outside)),)
+        kind = rng.integers(3)
+        if hood.support.size <= 2 or (kind == 0 and hood.support.size < K + 2):
+            leaving = ()
+        elif kind == 1:
+            entering = ()
+        before = hood.value, sorted(hood.support)
+        try:
+            undo = hood.apply(Move(leaving, entering))
+        except DependentError:
+            break
+        wanted = np.union1d(np.setdiff1d(before[1], leaving), entering).astype(np.intp)
+        exact = problem.evaluate(wanted)
+        if undo is None:
+            refused += exact is not None
+            assert (hood.value, sorted(hood.support)) == before
+            continue
+        assert exact is not None  # C has a point there
+        compared += 1
+        assert hood.value == pytest.approx(exact.value, rel=1e-7, abs=1e-9)
+        x = np.zeros(N)
+        x[hood.basis.element[hood.basis.free]] = hood.basis.x[hood.basis.free]
+        x[hood.basis.held] = hood.basis.level
+        assert problem.pieces.linear.violation(x) <= 1e-9
+        np.testing.assert_allclose(x, exact.full(N), atol=1e-6)
+        if rng.random() < 0.3:
+            undo()
+            assert hood.value == pytest.approx(before[0], rel=1e-9)
+            assert sorted(hood.support) == before[1]
+    assert refused <= 0.2 * (compared + refused) + 1
