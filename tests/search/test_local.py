@@ -78,8 +78,10 @@ def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(
     assert basis.value == pytest.approx(slow.value, rel=1e-8, abs=1e-10 * problem.pieces.model.constant)
     if not hood.signed:
         np.testing.assert_allclose(hood._add_gains()[outside], slow.adds()[outside], rtol=1e-4, atol=1e-9)
-        np.testing.assert_allclose(hood._losses()[1], slow.drops(), rtol=1e-4, atol=1e-9)
-        np.testing.assert_allclose(hood._swap_gains(outside)[1], slow.swaps(outside)[0], rtol=1e-4, atol=1e-7)
+        spared = np.isfinite(hood._losses()[1])  # the others an equation needs, or nearly so
+        assert (slow.kappa[~spared] <= 1e-9 * (1 + 1e-2)).all()
+        np.testing.assert_allclose(hood._losses()[1][spared], slow.drops()[spared], rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(hood._swap_gains(outside)[1][spared], slow.swaps(outside)[0][spared], rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -20,7 +20,7 @@ from ksparse.search.neighbourhoods.basis import NONE, REFRESH, Basis, Snapshot
 from ksparse.search.problem import SupportProblem
 
 BROKEN = 1e-11  # of the size of x: beyond a bound by less is rounding
-NEEDED = 1e-12  # κ·H_jj up to this: the equations alone decide x_j
+NEEDED = 1e-9  # κ·H_jj up to this: the equations alone decide x_j
 
 
 class BlockedError(Exception):
