@@ -43,8 +43,8 @@ class Linear:
             return None
         return Linear(self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f)
 
-    def above(self, floor: float) -> tuple[Vector, Vector]:
-        """The bounds of variables that are at least `floor` in size; one with room on both sides of 0 keeps its own."""
+    def above(self, floor: Vector | float) -> tuple[Vector, Vector]:
+        """The bounds of variables that are at least their `floor` in size; one with room on both sides of 0 keeps its own."""
         lower = np.where(self.lower >= 0, np.maximum(self.lower, floor), self.lower)
         return lower, np.where((self.upper <= 0) & (self.lower < 0), np.minimum(self.upper, -floor), self.upper)
 

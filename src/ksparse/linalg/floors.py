@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.linalg.active_set import Active, Solution
 from ksparse.linalg.bound import Noise, shortfall
@@ -25,8 +26,8 @@ class Floored:
     others: float
 
 
-def above_floor(objective: Objective, linear: Linear, floor: float, guess: Active | None, noise: Noise | None = None) -> Floored:
-    """The minimum with every variable at least `floor` in size; `others` is −∞ unless asked for by the `noise` that it takes to prove it.
+def above_floor(objective: Objective, linear: Linear, floor: Vector, guess: Active | None, noise: Noise | None = None) -> Floored:
+    """The minimum with every variable at least its `floor` in size; `others` is −∞ unless asked for by the `noise` that it takes to prove it.
 
     A variable with room on both sides of 0 may take either: branch and bound on those that the minimum without their floor leaves short.
     """
@@ -48,8 +49,8 @@ def above_floor(objective: Objective, linear: Linear, floor: float, guess: Activ
         value = objective.value(found.x)
         short = np.flatnonzero((np.abs(found.x) < floor) & (node.lower < 0) & (node.upper > 0))
         if value < value_of_best and short.size:
-            i = int(short[np.argmax(floor - np.abs(found.x[short]))])
-            sides = [_bounded(node, i, node.lower[i], -floor), _bounded(node, i, floor, node.upper[i])]
+            i = int(short[np.argmax(floor[short] - np.abs(found.x[short]))])
+            sides = [_bounded(node, i, node.lower[i], -floor[i]), _bounded(node, i, floor[i], node.upper[i])]
             stack += sides if found.x[i] >= 0 else sides[::-1]  # the nearer side first, from the end
             continue
         if noise is not None:

@@ -23,7 +23,7 @@ from ksparse.search.local import LocalSearch, descended
 from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
-from ksparse.search.starts import Start, all_supports, cheap_starts, feasible_candidate, feasible_support, first_order_starts, kicked
+from ksparse.search.starts import Start, all_supports, cheap_starts, feasible_candidate, feasible_support, first_order_starts, kicked, relaxed_supports
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
 
 
@@ -136,7 +136,7 @@ class Exploration:
             return strategy, search
         with one_thread():
             try:
-                for name, found in explore_by_models(self.problem, best, rng) if strategy.by_models else perturb.explore(search, best, rng):
+                for name, found in explore_by_models(self.problem, best, rng) if strategy.by_models else perturb.explore(search, best, rng, relaxed_supports(self.problem, rng)):
                     self._take(name, found)
             except DependentError:
                 strategy = without_updates(self.problem)
@@ -207,7 +207,8 @@ def conclude(problem: SupportProblem, incumbent: Incumbent, status: Status) -> S
 
 def asked(problem: SupportProblem) -> str:
     """What is asked of a point, in words."""
-    sized = f", each at least {problem.pieces.floor:g} in size," if problem.pieces.floor else ""
+    low, high = problem.pieces.floor.min(), problem.pieces.floor.max()
+    sized = "" if high == 0 else f", each at least {low:g} in size," if low == high else ", each at least as large as its min_nonzero,"
     return f"with at most k = {problem.k} nonzeros{sized}"
 
 

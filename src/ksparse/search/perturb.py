@@ -8,17 +8,20 @@ supports, or after a fixed number of changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate, Found
 from ksparse.search.local import LocalSearch, descended, solved
 from ksparse.search.neighbourhoods.base import DependentError
 
 
-def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
-    """Better and better answers: a descent from the start, then ways out of each local optimum.
+def explore(
+    search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
+) -> Iterator[tuple[str, Found]]:
+    """Better and better answers: a descent from the start and from `others`, then ways out of the best local optimum.
 
     `DependentError` where no support on the way can be trusted, after what was found without.
     """
@@ -27,19 +30,30 @@ def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator) -> 
     if best is start or not np.array_equal(np.sort(search.hood.support), best.support):  # in vain, or a variable came out as 0
         search.hood.stand_at(best)
     search.swaps = 0
-    for name in _improvements(search, rng):
+    for name in _improvements(search, rng, others):
         better, swaps, search.swaps = solved(search, best), search.swaps, 0
         if better is not best:
             best = better
             yield name, Found(best, swaps)
 
 
-def _improvements(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
+def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
     """Leave the search at a better and better place: by way of other k while that helps, then by kicks, each followed by the same."""
     if search.clear:
         return
     yield from _by_other_k(search)
     best, value, returns = search.hood.mark(), search.hood.value, 0
+    before = search.changes
+    for support in others:
+        if search.problem.expired:
+            break
+        if _descends_from(search, support) and search.hood.value < value - search.tiny:
+            for _ in _by_other_k(search):
+                pass
+            best, value = search.hood.mark(), search.hood.value
+            yield "other start"
+    search.effort += search.changes - before  # these come on top
+    search.hood.back_to(best)
     while returns < search.problem.pieces.settings.returns and not search.spent:
         returns += 1
         search.hood.back_to(best)
@@ -52,6 +66,15 @@ def _improvements(search: LocalSearch, rng: np.random.Generator) -> Iterator[str
             best, value = search.hood.mark(), search.hood.value
             yield "kick"
     search.hood.back_to(best)
+
+
+def _descends_from(search: LocalSearch, support: Vector) -> bool:
+    """A descent from another support; False where that leads to a known one, or there is no point."""
+    try:
+        return search.hood.jump(support) and search.descend()
+    except DependentError:
+        search.penalty += search.k
+        return False
 
 
 def _by_other_k(search: LocalSearch) -> Iterator[str]:

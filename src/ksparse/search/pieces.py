@@ -24,14 +24,14 @@ NEGLIGIBLE = 1e-13  # relative to φ(0): a perfect fit leaves as much in roundin
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """φ over C, some variables forced in or out, nonzeros at least `floor` in size."""
+    """φ over C, some variables forced in or out, nonzeros at least as large as their `floor`."""
 
     loss: Loss  # on NumPy float64 data
     C: ConvexSet
     n: int
     forced: Vector  # always in the support
     allowed: Vector  # which variables may be
-    floor: float
+    floor: Vector  # one per variable
     deadline: float
     settings: SearchSettings
     linear: Linear | None  # C, where it is a polyhedron
@@ -46,7 +46,7 @@ class Pieces:
         *,
         forced_in: Vector,
         forced_out: Vector,
-        floor: float = 0.0,
+        floor: Vector | float = 0.0,
         deadline: float = np.inf,
         settings: SearchSettings | None = None,
     ) -> Pieces:
@@ -57,7 +57,7 @@ class Pieces:
         allowed[forced_out] = False
         C = C.without(np.asarray(forced_out, dtype=np.intp))
         return cls(
-            loss, C, n, np.union1d(forced_in, needed).astype(np.intp), allowed, floor, deadline, settings or SearchSettings(),
+            loss, C, n, np.union1d(forced_in, needed).astype(np.intp), allowed, np.broadcast_to(np.asarray(floor, dtype=float), n), deadline, settings or SearchSettings(),
             C.as_linear(n), loss.quadratic,
         )  # fmt: skip
 
@@ -65,6 +65,17 @@ class Pieces:
     def model(self) -> QuadraticModel | None:
         """φ as a quadratic model, where it is one."""
         return self.quadratic()
+
+    @cached_property
+    def floored(self) -> bool:
+        """Whether some variable has a floor."""
+        return bool(self.floor.any())
+
+    @property
+    def _two_sided_floors(self) -> bool:
+        """Whether a variable with a floor may lie on either side of 0."""
+        assert self.linear is not None
+        return bool((self.allowed & (self.floor > 0) & (self.linear.lower < 0) & (self.linear.upper > 0)).any())
 
     def with_model(self, model: QuadraticModel) -> Pieces:
         """The same with a quadratic model in place of φ."""
@@ -89,7 +100,7 @@ class Pieces:
     @cached_property
     def spectral(self) -> bool:
         """Whether this is a sparse principal component: −xᵀVx on a ball."""
-        if self.floor or self.radius is None or self.model is None:
+        if self.floored or self.radius is None or self.model is None:
             return False
         return self.model.sign < 0 and not self.model.r.any()
 
@@ -113,21 +124,21 @@ class Pieces:
         """Whether gains bound the true ones from above too, so that none above 0 proves swap-optimality."""
         if not self.direct or self.spectral or not self.loss.certain:
             return False
-        if self.linear is None or not self.floor:
+        if self.linear is None or not self.floored:
             return True
-        return not (self.allowed & (self.linear.lower < 0) & (self.linear.upper > 0)).any()  # the other side of 0 has other multipliers
+        return not self._two_sided_floors  # the other side of 0 has other multipliers
 
     @cached_property
     def equations_only(self) -> bool:
         """Whether the gains of moves are the gains themselves: a convex quadratic under equations alone."""
-        return bool(self.convex and self.model is not None and self.linear is not None and self.linear.equations_only and not self.floor)
+        return bool(self.convex and self.model is not None and self.linear is not None and self.linear.equations_only and not self.floored)
 
     @cached_property
     def polyhedral(self) -> bool:
         """Whether a factorisation can be kept up to date: a convex quadratic over a polyhedron, no variable with two sides above a floor."""
         if not self.convex or self.model is None or self.linear is None:
             return False
-        return not self.floor or not (self.allowed & (self.linear.lower < 0) & (self.linear.upper > 0)).any()
+        return not self._two_sided_floors
 
     @property
     def expired(self) -> bool:

@@ -137,11 +137,12 @@ class SupportProblem:
             return PolishedPoint(candidate.x, candidate.value, 0.0, Products())
         pieces = self.pieces
         problem = restricted_problem(pieces.loss, pieces.C, candidate.support)
-        if pieces.floor:
+        if pieces.floored:
             whole = None if pieces.linear is None else pieces.linear.on(candidate.support)
             assert whole is not None
-            low = np.where(candidate.x > 0, np.maximum(whole.lower, pieces.floor), whole.lower)
-            high = np.where(candidate.x < 0, np.minimum(whole.upper, -pieces.floor), whole.upper)
+            floor = pieces.floor[candidate.support]
+            low = np.where(candidate.x > 0, np.maximum(whole.lower, floor), whole.lower)
+            high = np.where(candidate.x < 0, np.minimum(whole.upper, -floor), whole.upper)
             floored = Polyhedron(whole.G, whole.h, whole.E, whole.f, low, high)
             problem = Problem(problem.loss, problem.penalty, floored, problem.n)
         return polish_problem(problem, candidate.x, pieces.deadline)

@@ -68,7 +68,7 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     free = at.support.size < problem.k
     factor = _Factor.of(pieces, model, at)
     # without a floor a variable that leaves takes nothing but its own 0 along
-    moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floor else []
+    moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floored else []
     if factor is None:  # nothing to reckon with: every move is looked at
         if (movable.sum() + free) * inactive.size > most:
             return None

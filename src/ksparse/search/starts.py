@@ -17,6 +17,7 @@ from ksparse.firstorder.methods import APDCA, IHT
 from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking
 from ksparse.linalg.integer import fewest_nonzeros
+from ksparse.linalg.perspective import diagonal_part, relax
 from ksparse.losses import Loss
 from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
@@ -60,7 +61,7 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
     pieces, support = problem.pieces, start.support
     hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, pieces.rows)
     candidate = problem.evaluate(support, hint)
-    while candidate is None and pieces.floor and support.size > max(1, pieces.forced.size):
+    while candidate is None and pieces.floored and support.size > max(1, pieces.forced.size):
         support = support[:-1]
         candidate = problem.evaluate(support)
     return candidate
@@ -71,7 +72,7 @@ def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     pieces, settings = problem.pieces, problem.pieces.settings
     free = np.setdiff1d(np.flatnonzero(pieces.allowed), pieces.forced)
     room = min(problem.k - pieces.forced.size, free.size)
-    sizes = range(room + 1) if pieces.floor else (room,)
+    sizes = range(room + 1) if pieces.floored else (room,)
     count = sum(comb(free.size, size) for size in sizes)
     if count > (settings.enumerated if pieces.direct else settings.enumerated_dear):
         return None
@@ -108,6 +109,26 @@ def first_order_starts(
     yield from _penalised(problem, loss, C, begin, stopping, weights)
 
 
+def relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
+    """Supports that the perspective relaxation suggests, its own first, then random ones drawn by its z; none where it says nothing."""
+    pieces, settings, k, n = problem.pieces, problem.pieces.settings, problem.k, problem.n
+    if not pieces.polyhedral or n > settings.relaxed or k >= n or pieces.linear is None or pieces.model is None:
+        return
+    H = pieces.model.rows(np.arange(n))
+    part = diagonal_part(H)
+    if part is None:
+        return
+    low, high = pieces.linear.above(pieces.floor)
+    on_support = replace(pieces.linear, lower=np.where(pieces.allowed, low, 0.0), upper=np.where(pieces.allowed, high, 0.0))
+    z = relax(H, pieces.model.r, part * np.diag(H), on_support, k, settings.relaxed_steps).z
+    z[pieces.forced] = 2.0
+    likely = np.log(np.where(pieces.allowed, z + 1e-4, 1e-300))
+    for draw in range(settings.rounded):
+        rank = likely + (rng.gumbel(size=n) if draw else 0.0)
+        rank[pieces.forced] = np.inf
+        yield np.sort(np.argpartition(-rank, k - 1)[:k])
+
+
 def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int = 0, products: int = 0) -> Iterator[Start]:
     support = feasible_support(problem, size)
     if support is not None:
@@ -125,7 +146,7 @@ def _greedy(problem: SupportProblem) -> Iterator[Start]:
         score = -(0.5 * pieces.model.diagonal - np.abs(pieces.model.r))
         score = score - score.min() + 1e-3 * max(float(np.ptp(score)), 1e-300)
     sizes = range(max(1, pieces.forced.size), problem.k + 1)
-    for size in sizes if pieces.floor else (s for s in sizes if s <= 4 or s == problem.k or s & (s - 1) == 0):
+    for size in sizes if pieces.floored else (s for s in sizes if s <= 4 or s == problem.k or s & (s - 1) == 0):
         support = feasible_support(problem.with_k(size), score)
         if support is not None and problem.evaluate(support) is not None:
             yield Start("greedy", support)

@@ -97,7 +97,7 @@ def minimize(
     x0: Any = None,
     forced_in: Any = (),
     forced_out: Any = (),
-    min_nonzero: float = 0.0,
+    min_nonzero: Any = 0.0,
     n_restarts: int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
@@ -120,7 +120,8 @@ def minimize(
     continuation : for the paper's methods: start each weight where the one before ended, instead of at x0.
     x0 : a start. "auto" always searches from its support too, so the answer is never worse than a feasible k-sparse x0. The paper's
         methods start there, moved into C; default 1/n in every entry.
-    forced_in, forced_out, min_nonzero : for "auto": variables that are always or never in the support, and the least size of a nonzero.
+    forced_in, forced_out, min_nonzero : for "auto": variables that are always or never in the support, and the least size of a nonzero,
+        one number or one per variable.
     n_restarts, n_jobs, random_state : for "auto": perturbed restarts after the starts, threads to run them in, their seed. The same seed
         gives the same answer, whatever n_jobs; None is a seed like any other.
     settings : for "auto": the numbers that steer its search, where its defaults will not do.

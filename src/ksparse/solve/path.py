@@ -92,7 +92,7 @@ def k_path(
     x0: Any = None,
     forced_in: Any = (),
     forced_out: Any = (),
-    min_nonzero: float = 0.0,
+    min_nonzero: Any = 0.0,
     n_restarts: int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,

@@ -123,7 +123,7 @@ def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:
 
 
 def support_problem(
-    request: Request, forced_in: Any, forced_out: Any, min_nonzero: float, settings: SearchSettings | None = None
+    request: Request, forced_in: Any, forced_out: Any, min_nonzero: Any, settings: SearchSettings | None = None
 ) -> SupportProblem:
     """The problem that is searched, after a look at whether it can be met."""
     n, k = request.n, request.k
@@ -136,11 +136,11 @@ def support_problem(
     both = np.intersect1d(inside, outside)
     if both.size:
         raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
-    floor = check_number(min_nonzero, "min_nonzero", at_least=0)
+    floor = _floor(min_nonzero, n)
     pieces = Pieces.of(
         request.loss, request.C, n, forced_in=inside, forced_out=outside, floor=floor, deadline=request.deadline, settings=settings
     )
-    if floor and not _knows_floors(pieces):
+    if pieces.floored and not _knows_floors(pieces):
         raise MissingPieceError(
             f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(request.loss).__name__} on {request.C}"
         )
@@ -150,6 +150,16 @@ def support_problem(
     if clash.size:
         raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds exclude 0")
     return SupportProblem(pieces, k)
+
+
+def _floor(min_nonzero: Any, n: int) -> Vector | float:
+    """The least size of a nonzero: one number, or one per variable."""
+    if np.ndim(min_nonzero) == 0:
+        return check_number(min_nonzero, "min_nonzero", at_least=0)
+    floor = to_float64(check_vector(min_nonzero, "min_nonzero", n))
+    if floor.min(initial=0.0) < 0:
+        raise ValueError(f"min_nonzero must be >= 0, got {floor.min():g} for variable {floor.argmin()}")
+    return floor
 
 
 def _knows_floors(pieces: Pieces) -> bool:

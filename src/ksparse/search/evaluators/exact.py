@@ -41,7 +41,7 @@ class Exact:
         if linear is None:
             return None
         objective, guess = self._objective(support), None if hint is None else hint.active_on(support, linear)
-        found = above_floor(objective, linear, pieces.floor, guess).found if pieces.floor else solve_qp(objective, linear, guess)
+        found = above_floor(objective, linear, pieces.floor[support], guess).found if pieces.floored else solve_qp(objective, linear, guess)
         return self._candidate(objective, support, found)
 
     def _candidate(self, objective: Objective, support: Vector, found: Solution) -> Candidate:
@@ -83,8 +83,8 @@ class Exact:
         if linear is None:
             priced = replace(Solution.unpriced(x), shift=found.shift, radius=found.radius)
             bound = found.value - self.pieces.C.restrict(support).shortfall(objective.H, objective.c, priced, noise)
-        elif self.pieces.floor:
-            others = above_floor(objective, linear, self.pieces.floor, None, noise).others
+        elif self.pieces.floored:
+            others = above_floor(objective, linear, self.pieces.floor[support], None, noise).others
             bound = found.value + min(0.0, others - objective.value(x))
         else:
             bound = found.value - shortfall(objective, linear, x, found.equation_price, found.row_price, noise)
@@ -93,7 +93,7 @@ class Exact:
     def distinct(self, support: Vector) -> Vector:
         """The support without variables that are another one once more, to φ and to C: what they do, the other can do alone."""
         linear: Linear | None = self.pieces.linear
-        if linear is None or self.pieces.floor:
+        if linear is None or self.pieces.floored:
             return support
         first = support[self.pieces.loss.repeats(support)]
         same = np.isin(linear.lower[support], (0.0, -np.inf)) & np.isin(linear.upper[support], (0.0, np.inf))

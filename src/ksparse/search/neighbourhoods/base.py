@@ -65,6 +65,9 @@ class Neighbourhood(Protocol):
     def stand_at(self, candidate: Candidate) -> None:
         """Stand at a support; `DependentError` where its variables are too nearly dependent to stand on."""
 
+    def jump(self, support: Vector) -> bool:
+        """Stand at a support of which nothing is known; False where C has no point there, or it cannot be stood on."""
+
     def adds(self, least: float, most: int, shut: Vector | None = None) -> Iterator[Move]:
         """The most promising variables to enter, those in `shut` aside, their gain above `least` by its rank; `most` are about to enter."""
 

@@ -77,7 +77,7 @@ class Priced(Solved):
             least = -np.inf
         swaps = self._swap_ranks(*found, entering)
         yield from _several(swaps, support, entering, least, most=max(1, support.size // 8))
-        drops = -self.drop_ranks() if pieces.floor and support.size > 1 else np.full(support.size, -np.inf)
+        drops = -self.drop_ranks() if pieces.floored and support.size > 1 else np.full(support.size, -np.inf)
         adds = np.full(entering.size, -np.inf) if full else self.add_ranks()[entering]
         for place in falling(np.concatenate([adds, drops, swaps.ravel()]), least):
             if place < adds.size:

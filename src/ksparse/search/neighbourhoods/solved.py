@@ -43,6 +43,13 @@ class Solved:
     def stand_at(self, candidate: Candidate) -> None:
         self.at = candidate
 
+    def jump(self, support: Vector) -> bool:
+        found = self.problem.evaluate(support)
+        self.changes += support.size
+        if found is not None:
+            self.at = found
+        return found is not None
+
     def apply(self, move: Move) -> Undo | None:
         kept = np.setdiff1d(self.at.support, move.leaving) if move.leaving else self.at.support
         found = self.problem.evaluate(np.append(kept, move.entering).astype(np.intp), self.at)

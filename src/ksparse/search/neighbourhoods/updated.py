@@ -78,6 +78,16 @@ class Updated:
         except BlockedError as error:
             raise DependentError from error
 
+    def jump(self, support: Vector) -> bool:
+        self.changes += support.size
+        if support.size > self.room or not self.basis.stand_on(support):
+            return False
+        try:
+            self._obey()
+        except BlockedError:
+            return False
+        return True
+
     def adds(self, least: float, most: int, shut: Vector | None = None) -> Iterator[Move]:
         self.basis.wanted = most
         gains = self._add_gains()
