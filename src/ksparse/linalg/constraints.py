@@ -52,6 +52,14 @@ class Linear:
         """The polyhedron with some variables (a mask) fixed to 0."""
         return Linear(np.where(shut, 0.0, self.lower), np.where(shut, 0.0, self.upper), self.G, self.h, self.E, self.f)
 
+    def reach(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector, Vector]:
+        """What each variable brings at least to each row of G, and at least and at most to each row of E, between other bounds."""
+        with np.errstate(invalid="ignore"):
+            least, one, other = (np.nan_to_num(M, posinf=np.inf, neginf=-np.inf) for M in (
+                np.minimum(self.G * lower, self.G * upper), self.E * lower, self.E * upper
+            ))  # 0·∞ is 0
+        return least, np.minimum(one, other), np.maximum(one, other)
+
     def violation(self, x: Vector) -> float:
         """The largest amount by which one constraint is broken."""
         gaps = [self.lower - x, x - self.upper, self.G @ x - self.h, np.abs(self.E @ x - self.f)]

@@ -25,6 +25,7 @@ from ksparse.linalg.scaling import unit_constraints, unit_rows, unit_scales
 TRUSTED = 1e-9  # of a constraint's terms: broken by more, an answer is refused
 GUESS_ROUNDS = 3  # of exchanges from a neighbour's constraints: more cost as much as the interior-point solve that they were to save
 DUST = 1e-14  # in units of size 1
+OFF = 1e-3  # of a constraint's terms: broken by more, an interior-point answer is none
 FAR = 1e20  # a right-hand side beyond this, where x is of size 1, does not matter
 STATIONARY = 1e-9  # of the gradient's terms: pulled by more, a point is no optimum
 
@@ -153,7 +154,7 @@ def _interior_point(objective: Objective, linear: Linear) -> Active | None:
     solver.solve()
     found = solver.result
     x, low, high = np.array(found.x), np.array(found.z_bl), np.array(found.z_bu)
-    if not np.isfinite(x).all():
+    if not np.isfinite(x).all() or linear.broken(x) > OFF:  # there may be no point at all: linear programming will tell
         return None
     row_price = np.zeros(linear.h.size)
     row_price[near] = np.array(found.z_u) if near.any() else 0.0

@@ -9,6 +9,7 @@ supports, or after a fixed number of changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -43,35 +44,71 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
         return
     yield from _by_other_k(search)
     best, value, returns = search.hood.mark(), search.hood.value, 0
-    before = search.changes
-    for support in others:
+    before, elite = search.changes, Elite(search.problem.pieces.settings.elite)
+    elite.take(value, search.hood.support)
+    for support in chain(others, elite.children(search.k, search.problem.pieces.settings.children, rng)):
         if search.problem.expired:
             break
-        if _descends_from(search, support) and search.hood.value < value - search.tiny:
+        if not _descends_from(search, support):
+            continue
+        elite.take(search.hood.value, search.hood.support)
+        if search.hood.value < value - search.tiny:
             for _ in _by_other_k(search):
                 pass
             best, value = search.hood.mark(), search.hood.value
+            elite.take(value, search.hood.support)
             yield "other start"
     search.effort += search.changes - before  # these come on top
     search.hood.back_to(best)
     while returns < search.problem.pieces.settings.returns and not search.spent:
         returns += 1
-        search.hood.back_to(best)
-        if not _kicked(search, rng):
-            continue
+        if len(elite.known) > 2 and rng.random() < search.problem.pieces.settings.crossed:
+            (child,) = elite.children(search.k, 1, rng)
+            if not _descends_from(search, child):
+                continue
+        else:
+            search.hood.back_to(best)
+            if not _kicked(search, rng):
+                continue
         returns = 0
         for _ in _by_other_k(search):
             pass
+        elite.take(search.hood.value, search.hood.support)
         if search.hood.value < value - search.tiny:
             best, value = search.hood.mark(), search.hood.value
             yield "kick"
     search.hood.back_to(best)
 
 
+class Elite:
+    """The best local optima so far, and supports made of two of them."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.known: list[tuple[float, tuple[int, ...]]] = []
+
+    def take(self, value: float, support: Vector) -> None:
+        """Remember a local optimum, if it is among the best."""
+        entry = (value, tuple(sorted(int(i) for i in support)))
+        if entry[1] not in (support for _, support in self.known):
+            self.known = sorted([*self.known, entry])[: self.most]
+
+    def children(self, k: int, count: int, rng: np.random.Generator) -> Iterator[Vector]:
+        """What two have in common, and a choice of what only one of them has."""
+        for _ in range(count):
+            if len(self.known) < 2:
+                return
+            one, other = (set(self.known[i][1]) for i in rng.choice(len(self.known), 2, replace=False))
+            common, rest = sorted(one & other), sorted(one ^ other)
+            size = min(k, max(len(one), len(other)))
+            yield np.concatenate([common, rng.permutation(rest)[: size - len(common)]]).astype(np.intp)
+
+
 def _descends_from(search: LocalSearch, support: Vector) -> bool:
-    """A descent from another support; False where that leads to a known one, or there is no point."""
+    """A descent from another support, or where that has no point from its first variables; False where that leads to a known one."""
+    tries = 3 if search.problem.pieces.floored else 1  # fewer variables above a floor are easier to fit
     try:
-        return search.hood.jump(support) and search.descend()
+        return any(search.hood.jump(support[: support.size - fewer]) for fewer in range(min(tries, support.size))) and search.descend()
     except DependentError:
         search.penalty += search.k
         return False

@@ -124,6 +124,10 @@ class _Factor:
         self.off_s, self.off_h = size_w * off_u + entries * (size_u + np.abs(r)) + pull, size_w * off_w + entries * (size_w + 1.0)
         self.off_kappa, self.off_x, self.size_v, self.off_w = size_v * off_v, size_v * off_u, size_v, off_w
         self.own = at.bound_price * at.x
+        self.bounded, self.low, self.high = False, np.full(pieces.n, -np.inf), np.full(pieces.n, np.inf)
+        if pieces.linear is not None:
+            self.low, self.high = (bound * unit for bound in pieces.linear.above(pieces.floor))
+            self.bounded = bool((np.isfinite(self.high) & (self.high != 0) | (self.low > 0)).any())
         value = -0.5 * float(d @ u) + held + float(self.own.sum())
         blur = size_u * off_u + entries * (abs(value) + abs(held) + float(np.abs(self.own).sum()) + abs(model.constant))
         self.slack = max(0.0, at.value + at.rounding - value) + blur  # by how much the multipliers fall short of at's value
@@ -133,7 +137,15 @@ class _Factor:
         s, off = np.abs(self.s[entering]), self.off_s[entering]
         h = self.h[entering] - self.off_h[entering]
         gains = np.where(h > 0, (s + off) ** 2 / (2.0 * np.where(h > 0, h, 1.0)), np.inf)
-        return np.asarray(np.where(_wrong_way(pieces, entering, self.s[entering], off), 0.0, gains))
+        gains = np.where(_wrong_way(pieces, entering, self.s[entering], off), 0.0, gains)
+        if self.bounded:
+            low, high = self.low[entering], self.high[entering]
+            near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
+            pull, h = np.where(low >= 0, 1.0, -1.0) * self.s[entering] + off, np.maximum(h, 0.0)
+            t = np.clip(pull / np.maximum(h, 1e-300), near, far)
+            within = np.where(np.isfinite(t), t * (pull - 0.5 * h * t), np.inf)
+            gains = np.where((low >= 0) | (high <= 0), np.minimum(gains, within + 1e-12 * np.abs(within)), gains)
+        return np.asarray(gains)
 
     def swap_gains(self, pieces: Pieces, entering: Vector) -> Vector:
         """By how much each swap of a variable (row) for another (column) would lower it, at most: numerator up, denominator down."""
@@ -149,7 +161,28 @@ class _Factor:
         pull = kappa * s + W * x
         blur = off_kappa * np.abs(s) + (np.abs(kappa) + off_kappa) * off_s + off_w * np.abs(x) + (np.abs(W) + off_w) * off_x
         gains = np.where(_wrong_way(pieces, entering, pull, blur), 0.0, gains)
+        if self.bounded:
+            gains = np.minimum(gains, self._within_bounds(entering, pull, blur))
         return np.asarray(gains + self.own[:, None])
+
+    def _within_bounds(self, entering: Vector, pull: Vector, blur: Vector) -> Vector:
+        """The same where the entering variable keeps within its bounds, and above its floor: the largest t·pull − ½h·t² of such a t.
+
+        Of a variable that may lie on either side of 0 nothing is said, nor where an equation needs the one that leaves.
+        """
+        low, high = self.low[entering], self.high[entering]
+        side = np.where(low >= 0, 1.0, -1.0)
+        near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
+        kappa, x = np.maximum(self.kappa - self.off_kappa, 0.0)[:, None], np.maximum(np.abs(self.x) - self.off_x, 0.0)[:, None]
+        W = np.maximum(np.abs(self.W[:, entering]) - np.outer(self.size_v, self.off_w[entering]), 0.0)
+        known = (kappa > 0) & ((low >= 0) | (high <= 0))
+        kappa = np.where(kappa > 0, kappa, 1.0)
+        most = (self.kappa + self.off_kappa)[:, None]
+        pull = np.maximum((side * pull + blur) / kappa, (side * pull + blur) / np.maximum(most, 1e-300))  # s once j has left, at most
+        h = np.maximum(self.h[entering] - self.off_h[entering], 0.0) + W * W / np.maximum(most, 1e-300)  # at least
+        t = np.clip(pull / np.maximum(h, 1e-300), near, far)
+        gains = np.where(np.isfinite(t), t * (pull - 0.5 * h * t), np.inf) - x * x / (2.0 * np.maximum(most, 1e-300))
+        return np.asarray(np.where(known, gains + 1e-12 * np.abs(gains), np.inf))
 
 
 def _wrong_way(pieces: Pieces, entering: Vector, pull: Vector, blur: Vector) -> Vector:

@@ -39,8 +39,12 @@ class SearchSettings:
     models: int = 25  # second-order models that are taken anew, one after the other
     large: int = 2**19  # entries of the data from which losses that are not quadratic are searched by models alone (logistic.py)
     relaxed: int = 500  # variables up to which the perspective relaxation is solved for supports to start from
-    relaxed_steps: int = 60  # of its first-order method
-    rounded: int = 32  # supports that are drawn by its z
+    relaxed_steps: int = 100  # of its first-order method
+    rounded: int = 24  # supports that are drawn by its z
+    elite: int = 6  # local optima that are recombined
+    children: int = 48  # supports made of two of them
+    crossed: float = 0.5
+    scale: int = 1
     powers: int = 32  # random starts of truncated power iterations at a time (sparse_pca.py)
     weights: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01)  # of penalised starts, relative to the curvature of φ along one variable
     start_tol: float = 1e-4  # relative change of F at which a first-order start has done its part

@@ -16,6 +16,7 @@ from ksparse.firstorder.drive import Stopping, drive
 from ksparse.firstorder.methods import APDCA, IHT
 from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking
+from ksparse.linalg.constraints import Linear
 from ksparse.linalg.integer import fewest_nonzeros
 from ksparse.linalg.perspective import diagonal_part, relax
 from ksparse.losses import Loss
@@ -112,7 +113,7 @@ def first_order_starts(
 def relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
     """Supports that the perspective relaxation suggests, its own first, then random ones drawn by its z; none where it says nothing."""
     pieces, settings, k, n = problem.pieces, problem.pieces.settings, problem.k, problem.n
-    if not pieces.polyhedral or n > settings.relaxed or k >= n or pieces.linear is None or pieces.model is None:
+    if not pieces.polyhedral or n > settings.relaxed or (k >= n and not pieces.floored) or pieces.linear is None or pieces.model is None:
         return
     H = pieces.model.rows(np.arange(n))
     part = diagonal_part(H)
@@ -126,7 +127,29 @@ def relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Itera
     for draw in range(settings.rounded):
         rank = likely + (rng.gumbel(size=n) if draw else 0.0)
         rank[pieces.forced] = np.inf
-        yield np.sort(np.argpartition(-rank, k - 1)[:k])
+        ranked = np.argsort(-rank, kind="stable")
+        if not pieces.floored:
+            yield np.sort(ranked[:k])
+            continue
+        count = min(k, max(1, round(z.sum() + (rng.standard_normal() if draw else 0.0))))
+        yield _fitting(on_support, ranked, count)
+
+
+def _fitting(linear: Linear, ranked: Vector, count: int) -> Vector:
+    """The first `count` variables whose floors leave room for each other in every row."""
+    rows, least, _ = linear.reach(linear.lower, linear.upper)
+    needs, room = np.vstack([rows, least]), np.concatenate([linear.h, linear.f])
+    filling = (needs >= 0).all(axis=1)  # rows of which nobody gives anything back
+    needs, room = needs[filling], room[filling]
+    chosen: list[int] = []
+    taken = np.zeros(room.size)
+    for i in ranked:
+        if len(chosen) == count:
+            break
+        if (taken + needs[:, i] <= room + 1e-9 * (1.0 + np.abs(room))).all():
+            chosen.append(int(i))
+            taken = taken + needs[:, i]
+    return np.array(chosen, dtype=np.intp)
 
 
 def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int = 0, products: int = 0) -> Iterator[Start]:
@@ -145,17 +168,29 @@ def _greedy(problem: SupportProblem) -> Iterator[Start]:
     if pieces.model is not None:
         score = -(0.5 * pieces.model.diagonal - np.abs(pieces.model.r))
         score = score - score.min() + 1e-3 * max(float(np.ptp(score)), 1e-300)
-    sizes = range(max(1, pieces.forced.size), problem.k + 1)
-    for size in sizes if pieces.floored else (s for s in sizes if s <= 4 or s == problem.k or s & (s - 1) == 0):
-        support = feasible_support(problem.with_k(size), score)
-        if support is not None and problem.evaluate(support) is not None:
-            yield Start("greedy", support)
+    for support in _few_supports(problem, score):
+        start = Start("greedy", support)
+        if feasible_candidate(problem, start) is not None:
+            yield start
             return
     if pieces.linear is not None:  # the question whether such a point exists at all
         possible = pieces.linear.without(~pieces.allowed)
         fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score)
         if fewest is not None and fewest.support.size <= problem.k:
             yield Start("fewest", fewest.support)
+
+
+def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
+    """Supports that C may have a point on, of few variables and of k, those of large score first."""
+    pieces = problem.pieces
+    few = pieces.C.few_support(score, problem.k)
+    if few is not None:
+        few = np.union1d(few[pieces.allowed[few]], pieces.forced).astype(np.intp)
+        if few.size <= problem.k:
+            yield few[np.argsort(-score[few], kind="stable")]
+    whole = feasible_support(problem, score)
+    if whole is not None:
+        yield whole
 
 
 def _hard_thresholding(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping) -> Iterator[Start]:

@@ -47,7 +47,7 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
     if pieces.spectral:
         return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.effort, perturbs=False, first_order=False)
     if problem.updatable:  # where k is small all is seen sooner
-        effort = min(settings.effort, 700 + k**2 // 8, 40 * max(5, k))
+        effort = settings.scale * min(settings.effort, 700 + k**2 // 8, 40 * max(5, k))
         return Strategy("exact gains on an updated factorisation", "updated", effort, first_order=False)
     return without_updates(problem)
 

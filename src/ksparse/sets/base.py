@@ -53,6 +53,19 @@ class ConvexSet(ABC):
         """A support of at most k indices that C allows, the largest entries of `size` preferred."""
         return indices_of(top_k(size, k))
 
+    def few_support(self, size: Array, most: int) -> Vector | None:
+        """A support of as few indices as is easily seen, at most `most`, that C has a point on, the largest entries of `size` preferred.
+
+        None where none is easily seen, which proves nothing.
+        """
+        for few in (few for few in range(1, most + 1) if few <= 4 or few == most or few & (few - 1) == 0):
+            try:
+                chosen = self.sparse_support(size, few)
+            except InfeasibleError:
+                continue
+            return chosen
+        return None
+
     @property
     def has_joint(self) -> bool:
         """Whether the projection onto {‖x‖₀ ≤ k} ∩ C is exact and cheap."""

@@ -41,6 +41,7 @@ class Polyhedron(ConvexSet):
         self._for_a_run = False
         self._least = 0  # nonzeros that a point needs, as far as is known
         self._too_long = False  # whether that question took too long
+        self._few: Vector | None = None  # a support of few variables, once asked for
         zero = np.zeros(self.n)
         if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 needs no linear programming
             raise InfeasibleError("Polyhedron is empty: no x meets Gx <= h, Ex = f and the bounds (linear programming proof)")
@@ -61,7 +62,7 @@ class Polyhedron(ConvexSet):
         return moved
 
     def for_length(self, n: int) -> Self:
-        told: Self = replaced(self, _least=0, _too_long=False)
+        told: Self = replaced(self, _least=0, _too_long=False, _few=None)
         return told
 
     def violation(self, x: Array) -> float:
@@ -91,8 +92,7 @@ class Polyhedron(ConvexSet):
         forced = int(((self._linear.lower > 0) | (self._linear.upper < 0)).sum())
         if forced > k:
             return f"the bounds of {forced} variables exclude 0"
-        vertex = self.sparse_vertex(np.ones(n))
-        if vertex is not None and np.count_nonzero(vertex) <= k:
+        if self.few_support(np.ones(n), k) is not None:
             return None
         fewest = self._fewest(np.zeros(n))
         proved = fewest is not None and fewest.proved and fewest.support.size > k
@@ -114,6 +114,13 @@ class Polyhedron(ConvexSet):
             vertex[fewest.support] = 1.0
         rank = np.where(vertex != 0, size + size.max(initial=0.0) + 1.0, size)  # the vertex's own, then the largest
         return indices_of(top_k(rank, k))
+
+    def few_support(self, size: Array, most: int) -> Vector | None:
+        """The support of a vertex, which has as few nonzeros as there are rows and bounds that hold it."""
+        if self._few is None:
+            vertex = self.sparse_vertex(np.abs(to_float64(size)))
+            self._few = np.arange(self.n) if vertex is None else np.flatnonzero(vertex)
+        return self._few if self._few.size <= most else None
 
     def _fewest(self, preferred: Vector) -> Fewest | None:
         """A support of the fewest variables; where it once took too long nobody asks again."""

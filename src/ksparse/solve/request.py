@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array
+from ksparse.base.arrays import Array, Vector, to_float64
 from ksparse.base.checks import check_indices, check_integer, check_number, check_piece, check_vector
 from ksparse.base.deadline import OutOfTimeError, until
 from ksparse.base.threads import one_thread

@@ -19,6 +19,7 @@ from ksparse.search.neighbourhoods.base import DependentError, Move, Trust, Undo
 from ksparse.search.neighbourhoods.basis import NONE, REFRESH, Basis, Snapshot
 from ksparse.search.problem import SupportProblem
 
+KEPT = 1e-8  # of an equation's terms: broken by more, a factorisation is made anew
 BROKEN = 1e-11  # of the size of x: beyond a bound by less is rounding
 NEEDED = 1e-9  # κ·H_jj up to this: the equations alone decide x_j
 
@@ -46,6 +47,8 @@ class Updated:
         self.forced = np.zeros(pieces.n, dtype=bool)
         self.forced[pieces.forced] = True
         self.changes = 0
+        self.right, self.f = pieces.linear.h, pieces.linear.f
+        self.least, self.from_, self.to = pieces.linear.reach(self.low, self.high)  # of the rows
         if self.bounded or pieces.linear.h.size:
             self.trust = Trust.UPPER_BOUND  # TODO
 
@@ -180,6 +183,8 @@ class Updated:
         return variables, gains
 
     def apply(self, move: Move) -> Undo | None:
+        if not self._fits(move):
+            return None
         before = self.basis.snapshot()
         try:
             self._make(move)
@@ -188,6 +193,18 @@ class Updated:
             self.basis.restore(before)
             return None
         return lambda: self.basis.restore(before)
+
+    def _fits(self, move: Move) -> bool:
+        """Whether each row alone can be met within the bounds once a move is made: a cheap look before the work."""
+        if not self.bounded:
+            return True
+        support = np.append(self.support[~np.isin(self.support, move.leaving)] if move.leaving else self.support, move.entering).astype(np.intp)
+        slack = 1e-9 * (1.0 + np.abs(self.right)), 1e-9 * (1.0 + np.abs(self.f))
+        return bool(
+            (self.least[:, support].sum(axis=1) <= self.right + slack[0]).all()
+            and (self.from_[:, support].sum(axis=1) <= self.f + slack[1]).all()
+            and (self.to[:, support].sum(axis=1) >= self.f - slack[1]).all()
+        )
 
     def _make(self, move: Move) -> None:
         if len(move.leaving) == len(move.entering) == 1 and self._is_free(move.leaving[0]):
@@ -254,8 +271,17 @@ class Updated:
         for _ in range(4 * self.basis.size + 4 * self.basis.held.size + 8):
             if not (self._hold_worst() or self._release_worst()):
                 self.basis.leave_at_zero(self.forced)
-                return
+                if self._keeps_equations() or (self.basis.refresh() and self._keeps_equations()):
+                    return
+                break
         raise BlockedError
+
+    def _keeps_equations(self) -> bool:
+        """Whether updates through nearly dependent constraints have left the equations whole."""
+        basis, free = self.basis, self.basis.free
+        support, x = basis.support, np.concatenate([basis.x[free], basis.level])
+        E = basis.B[: basis.e, support]
+        return bool((np.abs(E @ x - basis.f) <= KEPT * (np.abs(E) @ np.abs(x) + np.abs(basis.f))).all())
 
     def _hold_worst(self) -> bool:
         """Hold the constraint that is broken worst: the more that costs, the more it strains the others."""
