@@ -34,7 +34,12 @@ def sets(rng):
 def problem_of(rng, name):
     A = rng.standard_normal((24, N)) + 0.8 * rng.standard_normal((24, 1))
     C, floor = sets(rng)[name]
-    return SupportProblem(Pieces.of(ks.LeastSquares(A, A[:, :5].sum(axis=1) / 5 + 0.3 * rng.standard_normal(24)), C, N, forced_in=NONE, forced_out=NONE, floor=floor), K)
+    return SupportProblem(
+        Pieces.of(
+            ks.LeastSquares(A, A[:, :5].sum(axis=1) / 5 + 0.3 * rng.standard_normal(24)), C, N, forced_in=NONE, forced_out=NONE, floor=floor
+        ),
+        K,
+    )
 
 
 def stand_somewhere(problem, rng):

@@ -55,9 +55,10 @@ class Linear:
     def reach(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector, Vector]:
         """What each variable brings at least to each row of G, and at least and at most to each row of E, between other bounds."""
         with np.errstate(invalid="ignore"):
-            least, one, other = (np.nan_to_num(M, posinf=np.inf, neginf=-np.inf) for M in (
-                np.minimum(self.G * lower, self.G * upper), self.E * lower, self.E * upper
-            ))  # 0·∞ is 0
+            least, one, other = (
+                np.nan_to_num(M, posinf=np.inf, neginf=-np.inf)
+                for M in (np.minimum(self.G * lower, self.G * upper), self.E * lower, self.E * upper)
+            )  # 0·∞ is 0
         return least, np.minimum(one, other), np.maximum(one, other)
 
     def violation(self, x: Vector) -> float:

@@ -27,7 +27,7 @@ class Floored:
 
 
 def above_floor(objective: Objective, linear: Linear, floor: Vector, guess: Active | None, noise: Noise | None = None) -> Floored:
-    """The minimum with every variable at least its `floor` in size; `others` is −∞ unless asked for by the `noise` that it takes to prove it.
+    """The minimum with every variable at least its `floor` in size; `others` is −∞ unless asked for by the `noise` that proving it takes.
 
     A variable with room on both sides of 0 may take either: branch and bound on those that the minimum without their floor leaves short.
     """

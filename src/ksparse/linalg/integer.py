@@ -27,7 +27,9 @@ class Fewest:
     in_time: bool  # whether the search for it came to its end
 
 
-def fewest_nonzeros(linear: Linear, *, floor: Vector | float = 0.0, forced: Vector | None = None, preferred: Vector | None = None) -> Fewest | None:
+def fewest_nonzeros(
+    linear: Linear, *, floor: Vector | float = 0.0, forced: Vector | None = None, preferred: Vector | None = None
+) -> Fewest | None:
     """The fewest variables that a point needs; None if time left it undecided.
 
     `forced` variables count whether they are 0 or not; with a floor each counted variable is at least so large (for x ≥ 0). Of equally

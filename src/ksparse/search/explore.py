@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -21,17 +23,30 @@ from ksparse.search.candidate import Candidate, Found
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.local import LocalSearch, descended
 from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.perturb import Elite
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
-from ksparse.search.starts import Start, all_supports, cheap_starts, feasible_candidate, feasible_support, first_order_starts, kicked, relaxed_supports
+from ksparse.search.starts import (
+    Start,
+    all_supports,
+    cheap_starts,
+    feasible_candidate,
+    feasible_support,
+    first_order_starts,
+    given_starts,
+    kicked,
+    relaxed_supports,
+)  # fmt: skip
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
+
+ENOUGH = 0.8  # of the time that is given, for more searches where no effort is: a proof comes after
 
 
 @dataclass(frozen=True)
 class Plan:
     """What the user said of how to search."""
 
-    restarts: int | None = None  # from kicked supports; None for as many as the strategy has
+    effort: int | None = None  # whole searches; None for one, or with a time limit for as many as bring something in it
     n_jobs: int | None = None  # threads to run them in
     seed: int = 0
     weights: list[float] | None = None  # of the penalised starts; None for a choice by the data
@@ -58,8 +73,7 @@ class Exploration:
             if try_all(problem, self.incumbent, self.started):
                 self.tell(self.incumbent)
                 return Status.OPTIMAL if self.incumbent.proved else Status.STATIONARY
-            if self._search() is Status.TIME_LIMIT:
-                return Status.TIME_LIMIT
+            self._search()
         except StopIteration:
             status = Status.CALLBACK_STOP
         except KeyboardInterrupt:
@@ -75,104 +89,175 @@ class Exploration:
             raise InfeasibleError(f"no point of C = {problem.pieces.C} {asked(problem)} was found{in_time} that meets every constraint")
         return conclude(problem, self.incumbent, status)
 
-    def _search(self) -> Status:
-        """All parts of the strategy in turn."""
-        problem, incumbent = self.problem, self.incumbent
-        strategy = choose_strategy(problem)
+    def _search(self) -> None:
+        """A whole search, what x0 adds to it, a proof of what is left, and as many more searches as the plan has."""
         seeds = np.random.SeedSequence(self.plan.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
+        given = [candidate for start in given_starts(self.problem, self.x0) if (candidate := self._from(start, None)) is not None]
+        strategy, own = self._whole(choose_strategy(self.problem), rng)
+        for candidate in given:  # as itself: a start that the user knows must not lead the search of our own astray
+            better = self._descended(strategy, candidate)
+            if own is None or better.value < own.value:
+                self._perturb(strategy, better, rng)
+        self._settle()
+        begin = own or self.incumbent.best
+        if begin is not None and strategy.neighbourhood is not None:
+            self._more(strategy, begin, seeds)
+            self._settle()
+
+    def _whole(self, strategy: Strategy, rng: np.random.Generator) -> tuple[Strategy, Candidate | None]:
+        """All parts of the strategy in turn; the best that came of them, and the strategy that could go on from there."""
+        problem = self.problem
         search = strategy.search(problem) if strategy.neighbourhood is not None else None
         # where the perturbations take the only cheap start from there, it need not descend twice
-        descends = strategy.first_order or not strategy.perturbs or (self.x0 is not None and not strategy.by_models)
-        for start in cheap_starts(problem, self.x0, rng):
-            self._from(start, search if descends else None)
+        descends = strategy.first_order or not strategy.perturbs
+        found = [self._from(start, search if descends else None) for start in cheap_starts(problem, rng)]
         if not strategy.first_order and strategy.perturbs:
-            strategy, search = self._perturb(strategy, search, rng)
-        if problem.expired and incumbent.best is not None:
-            return Status.TIME_LIMIT
-        if not problem.pieces.spectral and (incumbent.best is None or self.plan.weights is not None or strategy.first_order):
-            if self._first_order(search) is Status.TIME_LIMIT:
-                return Status.TIME_LIMIT
+            strategy, better = self._perturb(strategy, _best(found), rng)
+            found.append(better)
+        if problem.expired and self.incumbent.best is not None:
+            raise OutOfTimeError
+        if not problem.pieces.spectral and (_best(found) is None or self.plan.weights is not None or strategy.first_order):
+            found += self._first_order(strategy.search(problem) if strategy.neighbourhood is not None else None)
             if strategy.perturbs:
-                self._perturb(strategy, search, rng)
-        self._restart(strategy, seeds)
-        if incumbent.best is not None and not incumbent.proved and not problem.expired:
-            self._take("all exchanges", settle(problem, incumbent.best))
-        return Status.STATIONARY
+                strategy, better = self._perturb(strategy, _best(found), rng)
+                found.append(better)
+        return strategy, _best(found)
 
     def _take(self, name: str, found: Found) -> None:
         self.incumbent.take(name, found, time.perf_counter() - self.started)
         self.tell(self.incumbent)
 
-    def _from(self, start: Start, search: LocalSearch | None) -> None:
+    def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:
         """Descend from one start; take it as it is where something else will improve it."""
         self.incumbent.iterations += start.iterations
         self.incumbent.products += start.products
         candidate = feasible_candidate(self.problem, start)
         if candidate is None:
-            return
+            return None
         if search is None:
             self._take(start.name, Found(candidate))
-            return
+            return candidate
         before = search.swaps
-        self._take(start.name, Found(descended(search, candidate), search.swaps - before))
+        better = descended(search, candidate)
+        self._take(start.name, Found(better, search.swaps - before))
+        return better
 
-    def _first_order(self, search: LocalSearch | None) -> Status:
+    def _descended(self, strategy: Strategy, candidate: Candidate) -> Candidate:
+        found = local_search(self.problem, strategy, candidate)
+        self._take("x0, descended", found)
+        return found.best
+
+    def _first_order(self, search: LocalSearch | None) -> list[Candidate | None]:
         problem, incumbent = self.problem, self.incumbent
+        found: list[Candidate | None] = []
         try:
             for start in first_order_starts(problem, self.loss, problem.pieces.C, self.begin, self.stopping, self.plan.weights):
                 if problem.expired and incumbent.best is not None:
-                    return Status.TIME_LIMIT
-                self._from(start, search)
+                    raise OutOfTimeError
+                found.append(self._from(start, search))
         except UndecidedError:  # a projection that arithmetic cannot find: there are other starts
             if incumbent.best is None:
                 raise
-        return Status.STATIONARY
+        return found
 
-    def _perturb(self, strategy: Strategy, search: LocalSearch | None, rng: np.random.Generator) -> tuple[Strategy, LocalSearch | None]:
-        """Ways out of the best so far; where variables are too nearly dependent for that, the strategy that can do without."""
-        best = self.incumbent.best
-        if best is None or search is None:
-            return strategy, search
+    def _perturb(self, strategy: Strategy, start: Candidate | None, rng: np.random.Generator) -> tuple[Strategy, Candidate | None]:
+        """Ways out of the start's local optimum; where variables are too nearly dependent for that, the strategy that can do without."""
+        if start is None or strategy.neighbourhood is None:
+            return strategy, start
+        best = start
         with one_thread():
             try:
-                for name, found in explore_by_models(self.problem, best, rng) if strategy.by_models else perturb.explore(search, best, rng, relaxed_supports(self.problem, rng)):
+                for name, found in explored(self.problem, strategy, start, rng):
+                    best = found.best
                     self._take(name, found)
             except DependentError:
                 strategy = without_updates(self.problem)
-                search = strategy.search(self.problem)
-        return strategy, search
+        return strategy, best
 
-    def _restart(self, strategy: Strategy, seeds: np.random.SeedSequence) -> None:
-        """Rounds of perturbed restarts from the best so far."""
-        count = strategy.restarts if self.plan.restarts is None else self.plan.restarts
-        if strategy.neighbourhood is None:
-            return
-        together = self.problem.pieces.settings.together
-        for first in range(0, count, together):
-            best = self.incumbent.best
-            if self.problem.expired or best is None:
+    def _settle(self) -> None:
+        """A proof of the best, where there is none yet; better ones that it meets."""
+        best = self.incumbent.best
+        if best is not None and not self.incumbent.proved and not self.problem.expired:
+            self._take("all exchanges", settle(self.problem, best))
+
+    def _more(self, strategy: Strategy, begin: Candidate, seeds: np.random.SeedSequence) -> None:
+        """More whole searches from the same beginning and other seeds, some at a time, the later ones from the best of the earlier too.
+
+        Those that run together do not know of each other, so that the answer does not depend on n_jobs.
+        """
+        problem, together, deadline = self.problem, self.problem.pieces.settings.together, self.problem.pieces.deadline
+        count = strategy.units + self.plan.effort - 1 if self.plan.effort is not None else strategy.units
+        endless = self.plan.effort is None and deadline < np.inf
+        last = self.started + ENOUGH * (deadline - self.started)
+        elite = Elite(problem.pieces.settings.elite)
+        elite.take(begin.value, begin.support)
+        done = 0
+        while done < count or endless:
+            if problem.expired or (endless and done >= count and time.perf_counter() >= last):
                 return
-            rounds = seeds.spawn(min(together, count - first))
-            supports = [kicked(self.problem, best.support, np.random.default_rng(seed)) for seed in rounds]
-            for found in _searches(self.problem, strategy, supports, self.plan.n_jobs):
+            best = self.incumbent.best
+            round_ = seeds.spawn(together if done >= count else min(together, count - done))
+            done += len(round_)
+            others = [list(elite.children(problem.k, together, np.random.default_rng(seed.spawn(1)[0]))) for seed in round_]
+            for found in _units(problem, strategy, begin, round_, others, self.plan.n_jobs):
                 if found is not None:
-                    self._take("restart", found)
+                    elite.take(found.best.value, found.best.support)
+                    self._take("search again", found)
+            if done > count and self.incumbent.best is best:
+                return
 
 
-def _searches(problem: SupportProblem, strategy: Strategy, supports: list[Vector], n_jobs: int | None) -> list[Found | None]:
-    def one(support: Vector) -> Found | None:
-        own = problem.with_own_memory()
+def explored(
+    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
+) -> Iterator[tuple[str, Found]]:
+    """Better and better answers from a start, by the strategy's perturbations."""
+    if strategy.by_models:
+        return explore_by_models(problem, start, rng)
+    return perturb.explore(strategy.search(problem), start, rng, chain(relaxed_supports(problem, rng), others))
+
+
+def _units(
+    problem: SupportProblem,
+    strategy: Strategy,
+    begin: Candidate,
+    seeds: list[np.random.SeedSequence],
+    others: list[list[Vector]],
+    n_jobs: int | None,
+) -> list[Found | None]:
+    """Whole searches beside each other."""
+
+    def one(seed: np.random.SeedSequence, others: list[Vector]) -> Found | None:
+        own, rng = problem.with_own_memory(), np.random.default_rng(seed)
         with until(problem.pieces.deadline):  # threads do not inherit it
-            candidate = feasible_candidate(own, Start("restart", support))
-            return None if candidate is None or own.expired else local_search(own, strategy, candidate)
+            try:
+                return None if own.expired else _again(own, strategy, begin, rng, others)
+            except OutOfTimeError:
+                return None
 
     if n_jobs in (None, 1):
-        return [one(support) for support in supports]
+        return [one(seed, given) for seed, given in zip(seeds, others, strict=True)]
     from joblib import Parallel, delayed
 
-    found: list[Found | None] = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(support) for support in supports)
+    jobs = (delayed(one)(seed, given) for seed, given in zip(seeds, others, strict=True))
+    found: list[Found | None] = Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
     return found
+
+
+def _again(problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]) -> Found | None:
+    """One more search: from the same beginning where chance decides what follows, else from a kicked support."""
+    if not strategy.perturbs or not strategy.wanders:
+        candidate = feasible_candidate(problem, Start("kicked", kicked(problem, begin.support, rng)))
+        return None if candidate is None else local_search(problem, strategy, candidate)
+    best, swaps = begin, 0
+    with one_thread(), suppress(DependentError):
+        for _, found in explored(problem, strategy, begin, rng, others):
+            best, swaps = found.best, swaps + found.swaps
+    return Found(best, swaps)
+
+
+def _best(found: list[Candidate | None]) -> Candidate | None:
+    return min((candidate for candidate in found if candidate is not None), key=lambda candidate: candidate.value, default=None)
 
 
 def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candidate) -> Found:

@@ -19,9 +19,7 @@ from ksparse.search.local import LocalSearch, descended, solved
 from ksparse.search.neighbourhoods.base import DependentError
 
 
-def explore(
-    search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
-) -> Iterator[tuple[str, Found]]:
+def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()) -> Iterator[tuple[str, Found]]:
     """Better and better answers: a descent from the start and from `others`, then ways out of the best local optimum.
 
     `DependentError` where no support on the way can be trusted, after what was found without.
@@ -62,18 +60,12 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
     search.hood.back_to(best)
     while returns < search.problem.pieces.settings.returns and not search.spent:
         returns += 1
-        if len(elite.known) > 2 and rng.random() < search.problem.pieces.settings.crossed:
-            (child,) = elite.children(search.k, 1, rng)
-            if not _descends_from(search, child):
-                continue
-        else:
-            search.hood.back_to(best)
-            if not _kicked(search, rng):
-                continue
+        search.hood.back_to(best)
+        if not _kicked(search, rng):
+            continue
         returns = 0
         for _ in _by_other_k(search):
             pass
-        elite.take(search.hood.value, search.hood.support)
         if search.hood.value < value - search.tiny:
             best, value = search.hood.mark(), search.hood.value
             yield "kick"

@@ -57,8 +57,8 @@ class Pieces:
         allowed[forced_out] = False
         C = C.without(np.asarray(forced_out, dtype=np.intp))
         return cls(
-            loss, C, n, np.union1d(forced_in, needed).astype(np.intp), allowed, np.broadcast_to(np.asarray(floor, dtype=float), n), deadline, settings or SearchSettings(),
-            C.as_linear(n), loss.quadratic,
+            loss, C, n, np.union1d(forced_in, needed).astype(np.intp), allowed, np.broadcast_to(np.asarray(floor, dtype=float), n),
+            deadline, settings or SearchSettings(), C.as_linear(n), loss.quadratic,
         )  # fmt: skip
 
     @cached_property
@@ -135,7 +135,7 @@ class Pieces:
 
     @cached_property
     def polyhedral(self) -> bool:
-        """Whether a factorisation can be kept up to date: a convex quadratic over a polyhedron, no variable with two sides above a floor."""
+        """Whether a factorisation can be kept up to date: a convex quadratic over a polyhedron, with no floor on both sides of 0."""
         if not self.convex or self.model is None or self.linear is None:
             return False
         return not self._two_sided_floors

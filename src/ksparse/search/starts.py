@@ -81,8 +81,8 @@ def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
 
 
-def cheap_starts(problem: SupportProblem, x0: Array | None, rng: np.random.Generator) -> Iterator[Start]:
-    """Where to begin without a first-order method: the user's point, and the smallest support (for a component: random ones)."""
+def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
+    """The user's point, or where it is no k-sparse one a support that favours its large entries."""
     pieces = problem.pieces
     if x0 is not None:
         given = to_float64(x0)
@@ -91,6 +91,11 @@ def cheap_starts(problem: SupportProblem, x0: Array | None, rng: np.random.Gener
             yield Start("x0", support, point=given)
         else:
             yield from _as_start("x0", problem, given)
+
+
+def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Start]:
+    """Where to begin without a first-order method: from the smallest support, for a component from random ones."""
+    pieces = problem.pieces
     if pieces.spectral:
         for support in random_components(problem, pieces.settings.powers, rng)[:2]:
             yield Start("power iteration", support)

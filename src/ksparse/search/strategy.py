@@ -23,7 +23,8 @@ class Strategy:
     perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
     first_order: bool = True  # whether first-order starts come too, where something else has begun the search
     by_models: bool = False  # whether second-order models choose what is solved
-    restarts: int = 0  # from kicked supports, unless told otherwise
+    units: int = 0  # searches more than one, where the user does not say
+    wanders: bool = True  # whether chance decides where perturbations lead, so that another seed is another search
 
     def search(self, problem: SupportProblem) -> LocalSearch:
         """A local search of this kind."""
@@ -47,7 +48,7 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
     if pieces.spectral:
         return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.effort, perturbs=False, first_order=False)
     if problem.updatable:  # where k is small all is seen sooner
-        effort = settings.scale * min(settings.effort, 700 + k**2 // 8, 40 * max(5, k))
+        effort = min(settings.effort, 700 + k**2 // 8, 40 * max(5, k))
         return Strategy("exact gains on an updated factorisation", "updated", effort, first_order=False)
     return without_updates(problem)
 
@@ -56,7 +57,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
     """The best where a factorisation cannot be updated, or cannot be trusted."""
     pieces, settings = problem.pieces, problem.pieces.settings
     if not pieces.modelled:
-        return Strategy("gradients", "gradient", settings.effort_dear, restarts=settings.restarts)
+        return Strategy("gradients", "gradient", settings.effort_dear, units=settings.restarts, wanders=False)
     effort = settings.effort_solved if pieces.direct else settings.effort_smooth
     if (pieces.loss.entries or 0) >= settings.large and modelled(problem, np.zeros(problem.n)) is not None:
         return Strategy("second-order models", "priced", effort, first_order=False, by_models=True)

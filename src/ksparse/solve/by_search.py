@@ -20,15 +20,29 @@ from ksparse.solve.judge import judge_search
 from ksparse.solve.penalty_grid import resolve_weights
 from ksparse.solve.request import Request
 
+RESTARTS = 8  # from kicked supports: as much work as one more search
 
-def make_plan(n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
+
+def make_plan(
+    effort: int | None, n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]
+) -> Plan:
     """The plan that the arguments describe."""
     return Plan(
-        restarts=None if n_restarts is None else check_integer(n_restarts, "n_restarts", 0),
+        effort=_effort(effort, n_restarts),
         n_jobs=check_n_jobs(n_jobs),
         seed=_seed(random_state),
         weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
     )
+
+
+def _effort(effort: int | None, n_restarts: int | None) -> int | None:
+    """Whole searches; so many restarts of old are one."""
+    restarts = None if n_restarts is None else check_integer(n_restarts, "n_restarts", 0)
+    if effort is not None:
+        if restarts is not None:
+            raise ValueError("effort and n_restarts must not be given together: n_restarts = 8 is one more unit of effort")
+        return check_integer(effort, "effort", 1)
+    return None if restarts is None else 1 + -(-restarts // RESTARTS)
 
 
 def _seed(random_state: int | np.random.Generator | None) -> int:

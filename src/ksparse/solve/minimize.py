@@ -98,6 +98,7 @@ def minimize(
     forced_in: Any = (),
     forced_out: Any = (),
     min_nonzero: Any = 0.0,
+    effort: int | None = None,
     n_restarts: int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
@@ -122,8 +123,9 @@ def minimize(
         methods start there, moved into C; default 1/n in every entry.
     forced_in, forced_out, min_nonzero : for "auto": variables that are always or never in the support, and the least size of a nonzero,
         one number or one per variable.
-    n_restarts, n_jobs, random_state : for "auto": perturbed restarts after the starts, threads to run them in, their seed. The same seed
-        gives the same answer, whatever n_jobs; None is a seed like any other.
+    effort, n_jobs, random_state : for "auto": how many whole searches, from other seeds, of which the best counts, threads to run them in,
+        and the first one's seed. More effort is never worse; the same seed gives the same answer, whatever n_jobs. By default it is one,
+        or with max_time as many as bring something in the time. n_restarts is the older name: eight are one more unit of effort.
     settings : for "auto": the numbers that steer its search, where its defaults will not do.
     step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
     """
@@ -133,9 +135,9 @@ def minimize(
         if isinstance(method, str) and method == "auto":
             resolve_rule(step)  # not used, but not wrong either
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
-            return solve_by_search(request, problem, make_plan(n_restarts, n_jobs, random_state, rho))
+            return solve_by_search(request, problem, make_plan(effort, n_restarts, n_jobs, random_state, rho))
         _refuse_for_papers_methods(
-            forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, n_restarts=n_restarts, settings=settings
+            forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, n_restarts=n_restarts, settings=settings
         )
         return solve_on_grid(request, resolve_method(method, step), rho, continuation)
 

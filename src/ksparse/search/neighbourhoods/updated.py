@@ -73,9 +73,9 @@ class Updated:
         bound = np.union1d(candidate.at_lower, candidate.at_upper)
         places = np.isin(support, bound) & (candidate.x != 0) & np.isin(candidate.x, (self.low[support], self.high[support]))
         held, rows = support[places], np.flatnonzero(candidate.row_price > 0)
-        if not ((held.size or rows.size) and self.basis.stand_on(support, held, candidate.x[places], rows)):
-            if not self.basis.stand_on(support):
-                raise DependentError
+        warm = (held.size or rows.size) and self.basis.stand_on(support, held, candidate.x[places], rows)
+        if not warm and not self.basis.stand_on(support):
+            raise DependentError
         try:
             self._obey()
         except BlockedError as error:
@@ -198,7 +198,8 @@ class Updated:
         """Whether each row alone can be met within the bounds once a move is made: a cheap look before the work."""
         if not self.bounded:
             return True
-        support = np.append(self.support[~np.isin(self.support, move.leaving)] if move.leaving else self.support, move.entering).astype(np.intp)
+        kept = self.support[~np.isin(self.support, move.leaving)] if move.leaving else self.support
+        support = np.append(kept, move.entering).astype(np.intp)
         slack = 1e-9 * (1.0 + np.abs(self.right)), 1e-9 * (1.0 + np.abs(self.f))
         return bool(
             (self.least[:, support].sum(axis=1) <= self.right + slack[0]).all()
@@ -246,7 +247,10 @@ class Updated:
             self._count(1)
 
     def _hold(self, i: int, level: float | None) -> None:
-        """Hold a free variable at a level, or let it leave the support (None); where the equations alone decide it, something else is let go for it."""
+        """Hold a free variable at a level, or let it leave the support (None).
+
+        Where the equations alone decide it, something else is let go for it.
+        """
         if self._decided(np.array([self._place(i)]))[0]:
             unit = np.zeros(self.basis.e + self.basis.size)
             unit[self.basis.e + self._place(i)] = 1.0
