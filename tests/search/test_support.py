@@ -162,7 +162,7 @@ def one_exchange_away(problem, best):
     out = np.setdiff1d(np.flatnonzero(problem.pieces.allowed), best.support)
     supports = [np.append(np.delete(best.support, j), i) for j in range(best.support.size) for i in out]
     supports += [np.append(best.support, i) for i in out] if best.support.size < problem.k else []
-    supports += [np.delete(best.support, j) for j in range(best.support.size)] if problem.pieces.floor else []
+    supports += [np.delete(best.support, j) for j in range(best.support.size)] if problem.pieces.floored else []
     values = [problem.evaluate(s) for s in supports]
     return min((v.value for v in values if v is not None), default=np.inf)
 

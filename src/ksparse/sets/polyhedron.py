@@ -119,7 +119,7 @@ class Polyhedron(ConvexSet):
         """The support of a vertex, which has as few nonzeros as there are rows and bounds that hold it."""
         if self._few is None:
             vertex = self.sparse_vertex(np.abs(to_float64(size)))
-            self._few = np.arange(self.n) if vertex is None else np.flatnonzero(vertex)
+            self._few = np.arange(self._linear.lower.size) if vertex is None else np.flatnonzero(vertex)
         return self._few if self._few.size <= most else None
 
     def _fewest(self, preferred: Vector) -> Fewest | None:

@@ -115,9 +115,8 @@ def k_path(
     request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, name="ks")  # asks whether C has a point for the least k
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
-    walk = Walk(
-        top, problem, sizes, make_plan(1 if effort is None and n_restarts is None else effort, n_restarts, n_jobs, random_state, "auto")
-    )
+    effort = 1 if effort is None and n_restarts is None else effort  # the time is for the path
+    walk = Walk(top, problem, sizes, make_plan(effort, n_restarts, n_jobs, random_state, "auto"))
     with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
         walk.go()
         results = walk.judged()

@@ -156,7 +156,7 @@ def _floor(min_nonzero: Any, n: int) -> Vector | float:
     """The least size of a nonzero: one number, or one per variable."""
     if np.ndim(min_nonzero) == 0:
         return check_number(min_nonzero, "min_nonzero", at_least=0)
-    floor = to_float64(check_vector(min_nonzero, "min_nonzero", n))
+    floor: Vector = to_float64(check_vector(min_nonzero, "min_nonzero", n))
     if floor.min(initial=0.0) < 0:
         raise ValueError(f"min_nonzero must be >= 0, got {floor.min():g} for variable {floor.argmin()}")
     return floor

@@ -254,7 +254,7 @@ class Updated:
         if self._decided(np.array([self._place(i)]))[0]:
             unit = np.zeros(self.basis.e + self.basis.size)
             unit[self.basis.e + self._place(i)] = 1.0
-            self._free_another(unit, np.zeros(self.basis.held.size), np.sign((level or 0.0) - unit[self.basis.e :] @ self.basis.x))
+            self._free_another(unit, np.zeros(self.basis.held.size), float(np.sign((level or 0.0) - unit[self.basis.e :] @ self.basis.x)))
             if self._decided(np.array([self._place(i)]))[0]:
                 raise BlockedError
         self.basis.drop(self._place(i), level)
