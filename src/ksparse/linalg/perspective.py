@@ -20,6 +20,7 @@ from ksparse.linalg.constraints import Linear
 
 TRIED = 12  # values of ν at a time
 ROUNDS = 3  # of them, each closer
+SINGULAR = 1e-3  # the sine of a variable's angle to those before it, below which the relaxation says little
 SMALLEST = 1e-8  # ν, of the one that lets nobody in
 
 
@@ -36,8 +37,11 @@ def diagonal_part(H: Vector) -> float | None:
     unit = np.sqrt(np.diag(H))
     if not (unit > 0).all():
         return None
+    H = H / unit / unit[:, None]
     try:
-        inverse = np.linalg.inv(H / unit / unit[:, None])
+        if np.linalg.cholesky(H).diagonal().min() < SINGULAR:
+            return None
+        inverse = np.linalg.inv(H)
     except np.linalg.LinAlgError:
         return None
     x = np.random.default_rng(0).standard_normal(unit.size)
@@ -46,7 +50,7 @@ def diagonal_part(H: Vector) -> float | None:
         x = inverse @ (x / np.linalg.norm(x))
         size = float(np.linalg.norm(x))
     theta = 0.98 / size if size > 0 else 0.0
-    return theta if 1e-6 < theta < 1.0 + 1e-9 else None
+    return min(theta, 1.0) if theta > 0 else None
 
 
 def relax(H: Vector, r: Vector, d: Vector, linear: Linear, k: int, steps: int) -> Relaxed:

@@ -25,10 +25,11 @@ def explore_by_models(problem: SupportProblem, start: Candidate, rng: np.random.
     best = _descended(problem, start)
     yield "models", Found(best)
     twin = modelled(problem, best.full(problem.n))
-    if twin is None or problem.expired:
+    at = None if twin is None else twin.evaluate(best.support)
+    if twin is None or at is None or problem.expired:
         return
     with suppress(DependentError):  # the model's variables, not the loss's: what was found on it counts
-        for name, found in explore(choose_strategy(twin).search(twin), _in(twin, best), rng):
+        for name, found in explore(choose_strategy(twin).search(twin), at, rng):
             tried = problem.evaluate(found.best.support, best)
             if tried is not None and tried.value < best.value:
                 best = tried
@@ -47,16 +48,13 @@ def _descended(problem: SupportProblem, best: Candidate) -> Candidate:
         twin = modelled(problem, best.full(problem.n))
         if twin is None or problem.expired:
             break
-        on_model = descended(choose_strategy(twin).search(twin), _in(twin, best))
+        at = twin.evaluate(best.support)
+        if at is None:  # of a perfect fit no curvature is left
+            break
+        on_model = descended(choose_strategy(twin).search(twin), at)
         tried = problem.evaluate(on_model.support, best)
         if tried is None or tried.value >= best.value - problem.pieces.tolerance(best.value):
             break
         best = tried
     return best
 
-
-def _in(twin: SupportProblem, at: Candidate) -> Candidate:
-    """A candidate as the model sees it: its value there is that of the same support."""
-    found = twin.evaluate(at.support)
-    assert found is not None  # the same set on the same support
-    return found

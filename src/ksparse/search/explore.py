@@ -100,10 +100,11 @@ class Exploration:
             if own is None or better.value < own.value:
                 self._perturb(strategy, better, rng)
         self._settle()
-        begin = own or self.incumbent.best
+        begin, settled = own or self.incumbent.best, self.incumbent.best
         if begin is not None and strategy.neighbourhood is not None:
             self._more(strategy, begin, seeds)
-            self._settle()
+            if self.incumbent.best is not settled:
+                self._settle()
 
     def _whole(self, strategy: Strategy, rng: np.random.Generator) -> tuple[Strategy, Candidate | None]:
         """All parts of the strategy in turn; the best that came of them, and the strategy that could go on from there."""

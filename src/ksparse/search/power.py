@@ -1,4 +1,4 @@
-"""Truncated power iterations from random starts: where the search for a sparse principal component begins."""
+"""Truncated power iterations, from random starts and from the columns of V: where the search for a sparse principal component begins."""
 
 from __future__ import annotations
 
@@ -8,33 +8,61 @@ from ksparse.base.arrays import Vector
 from ksparse.linalg.model import QuadraticModel
 from ksparse.search.problem import SupportProblem
 
+SWEEPS = 15  # of power iterations at most
+PROBES = 8  # random products that estimate the lengths of columns
 SETTLED = 1e-3  # relative change of the explained variance at which a start has found its support
 
 
-def random_components(problem: SupportProblem, count: int, rng: np.random.Generator, sweeps: int = 15) -> list[Vector]:
+def random_components(problem: SupportProblem, count: int, rng: np.random.Generator) -> list[Vector]:
     """Supports reached by truncated power iteration from many random starts at once, the best first, each once."""
+    return _iterated(problem, rng.standard_normal((count, problem.n)))
+
+
+def column_components(problem: SupportProblem, screened: int, refined: int, rng: np.random.Generator) -> list[Vector]:
+    """Supports reached from the k largest entries of columns of V, the best first: a variable and those that go with it.
+
+    Columns are screened by their length, which a few random products estimate; the best by xᵀVx are refined.
+    """
     pieces = problem.pieces
     assert pieces.model is not None
-    X = rng.standard_normal((count, problem.n))  # one start per row
-    rows, most = np.arange(count)[:, None], problem.most
+    length = np.einsum("ij,ij->j", probes := pieces.model.H.times(rng.standard_normal((PROBES, problem.n))), probes)
+    length[~pieces.allowed] = -1.0
+    count = min(screened, int(pieces.allowed.sum()))
+    columns = np.argpartition(-length, count - 1)[:count]
+    X = _truncated(problem, -0.5 * pieces.model.rows(columns))
+    explained, _ = _products(pieces.model, X)
+    return _iterated(problem, X[np.argsort(-explained, kind="stable")[:refined]])
+
+
+def _truncated(problem: SupportProblem, product: Vector) -> Vector:
+    """The k largest entries of each row, forced ones among them, as a unit vector."""
+    pieces, rows = problem.pieces, np.arange(len(product))[:, None]
+    size = np.abs(product)
+    size[:, ~pieces.allowed] = -1.0
+    size[:, pieces.forced] = np.inf
+    top = np.argpartition(-size, problem.most - 1, axis=1)[:, : problem.most]
+    X = np.zeros_like(product)
+    X[rows, top] = product[rows, top]
+    X /= np.maximum(np.abs(X).max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
+    return X
+
+
+def _iterated(problem: SupportProblem, X: Vector) -> list[Vector]:
+    """The supports where truncated power iterations end from the rows of X, the best first, each once."""
+    pieces, count, most = problem.pieces, len(X), problem.most
+    assert pieces.model is not None
     before = np.full(count, np.inf)
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
         explained, product = _products(pieces.model, X * pieces.allowed)
         if (np.abs(explained - before) <= SETTLED * explained).all():
             break
         before = explained
-        size = np.abs(product)
-        size[:, ~pieces.allowed] = -1.0
-        size[:, pieces.forced] = np.inf
-        top = np.argpartition(-size, most - 1, axis=1)[:, :most]
-        X = np.zeros_like(X)
-        X[rows, top] = product[rows, top]
-        X /= np.maximum(np.abs(X).max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
-        X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
+        X = _truncated(problem, product)
     explained, _ = _products(pieces.model, X)
     supports: dict[bytes, Vector] = {}
     for row in np.argsort(-explained, kind="stable"):
-        support = np.sort(top[row])
+        support = np.sort(np.argpartition(-np.abs(X[row]), most - 1)[:most])
         supports.setdefault(support.tobytes(), support)
     return list(supports.values())
 

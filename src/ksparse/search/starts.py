@@ -22,7 +22,7 @@ from ksparse.linalg.perspective import diagonal_part, relax
 from ksparse.losses import Loss
 from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
-from ksparse.search.power import random_components
+from ksparse.search.power import column_components, random_components
 from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
 
@@ -99,6 +99,8 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
     if pieces.spectral:
         for support in random_components(problem, pieces.settings.powers, rng)[:2]:
             yield Start("power iteration", support)
+        for support in column_components(problem, pieces.settings.screened, pieces.settings.refined, rng)[:2]:
+            yield Start("a column of V", support)
     else:
         yield from _greedy(problem)
 
