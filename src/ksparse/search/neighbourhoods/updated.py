@@ -43,6 +43,7 @@ class Updated:
         self.low, self.high = pieces.linear.above(pieces.floor)
         self.signed = bool((np.isfinite(self.low) | np.isfinite(self.high)).any())
         self.bounded = bool(((self.low != 0) & np.isfinite(self.low) | (self.high != 0) & np.isfinite(self.high)).any())
+        self.floored = pieces.floored
         self.held = self.signed or bool(pieces.linear.h.size)
         self.forced = np.zeros(pieces.n, dtype=bool)
         self.forced[pieces.forced] = True
@@ -103,15 +104,18 @@ class Updated:
             yield Move((), (i,))
             gains[i] = 0.0
 
-    def _add_gains(self) -> Vector:
-        """By how much each variable would lower φ; 0 for those of the support and those that may not enter, or not within their bounds."""
+    def _add_gains(self, within: bool = True) -> Vector:
+        """By how much each variable would lower φ; 0 for those of the support and those that may not enter, or not with their sign.
+
+        `within` its bounds, or without them: no swap gains more than its entering variable would alone without bounds.
+        """
         basis = self.basis
-        if self.bounded:
+        if self.bounded and within:
             gains = bounded_gains(basis.s, basis.h, basis.dependent, self.low, self.high)
         else:
             gains = add_gains(basis.s, basis.h, basis.dependent)  # where i adds nothing new s_i is rounding, or the proof finds the ray
             if self.signed:
-                gains[(self.low == 0) & (basis.s < 0) | (self.high == 0) & (basis.s > 0)] = 0.0
+                gains[(self.low >= 0) & (basis.s < 0) | (self.high <= 0) & (basis.s > 0)] = 0.0
         gains[basis.support] = 0.0  # their h and s are 0 but for rounding
         if self.shut.size:
             gains[self.shut] = 0.0
@@ -144,10 +148,16 @@ class Updated:
             yield Move((int(variables[j]),), ())
 
     def moves(self, least: float, full: bool) -> Iterator[Move]:
-        """The best swap, and the next best where that was taken back: its entering variable is out."""
+        """The best swap, and the next best where that was taken back: its entering variable is out; above a floor drops before them."""
+        if self.floored:
+            variables, losses = self._losses()
+            for j in np.argsort(losses, kind="stable"):
+                if not losses[j] < -least or self.support.size < 2:
+                    break
+                yield Move((int(variables[j]),), ())
         banned: list[int] = []
         while True:
-            alone = self._add_gains()
+            alone = self._add_gains(within=False)
             alone[banned] = 0.0
             count = min(self.entering, int(np.count_nonzero(alone > least)))
             if not count or not self.support.size:
