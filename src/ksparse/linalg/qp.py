@@ -17,14 +17,13 @@ from scipy.optimize import linprog
 
 from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, UndecidedError
-from ksparse.linalg.active_set import Active, Solution, descended, exchanged
+from ksparse.linalg.active_set import DUST, Active, Solution, descended, exchanged
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, least_squares
 from ksparse.linalg.scaling import unit_constraints, unit_rows, unit_scales
 
 TRUSTED = 1e-9  # of a constraint's terms: broken by more, an answer is refused
 GUESS_ROUNDS = 3  # of exchanges from a neighbour's constraints: more cost as much as the interior-point solve that they were to save
-DUST = 1e-14  # in units of size 1
 FAR = 1e20  # a right-hand side beyond this, where x is of size 1, does not matter
 STATIONARY = 1e-9  # of the gradient's terms: pulled by more, a point is no optimum
 
