@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 
 import ksparse as ks
+from ksparse.errors import UndecidedError
 
 
 @pytest.mark.parametrize("enumerated", [0, 10])
@@ -75,3 +76,42 @@ def test_a_flat_quadratic_without_a_linear_part_is_bounded(method):
     found = ks.minimize(ks.MeanVariance(Z.T @ Z, np.zeros(3), 30.0), 3, method=method, **({} if method == "auto" else {"rho": 0.01}))
     assert found.status is not ks.Status.UNBOUNDED
     assert found.fun == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_row_on_small_entries_is_met_beside_large_ones():
+    C = ks.Polyhedron([[-1.0, 0.0, 0.0]], [0.0], lower=-0.5, upper=1.0)
+    x = C.project(np.array([-1.7e-13, 1.2, 0.3]))
+    assert C.contains(x)
+    np.testing.assert_allclose(x, [0.0, 1.0, 0.3], atol=1e-15)
+
+
+def test_a_projection_that_fails_ends_a_run_with_the_best_point_so_far(monkeypatch):
+    plain, calls = ks.Box.project, []
+
+    def project(self, u):
+        calls.append(u)
+        if len(calls) == 6:
+            raise UndecidedError("no optimum of the quadratic program could be found to rounding")
+        return plain(self, u)
+
+    monkeypatch.setattr(ks.Box, "project", project)
+    found = ks.minimize_penalized(ks.LeastSquares(np.diag([1.0, 30.0]), np.ones(2)), ks.TopK2(0.1, 1), C=ks.Box(-1.0, 1.0))
+    assert found.status is ks.Status.NUMERICAL_TROUBLE
+    assert not found.success
+    assert np.abs(found.x).max() <= 1.0
+
+
+@pytest.mark.parametrize("C", [ks.L2Ball(7e99), ks.Box(np.full(3, -1e99), np.full(3, 7e99)), ks.Simplex(1e99)])
+@pytest.mark.parametrize("method", ["iht", "pdca", "auto"])
+def test_a_bounded_set_is_never_unbounded_however_large(C, method):
+    concave = np.array([[0.2, 0.9, 1.1], [0.9, 0.8, 0.4], [1.1, 0.4, -0.9]])
+    weight = {} if method == "auto" else {"rho": 0.01, "max_iter": 300}
+    for scale in (1.0, 1e-100):
+        found = ks.minimize(ks.Quadratic(scale * concave, [1.1, 0.4, -1.2]), 2, C, method=method, **weight)
+        assert found.status is not ks.Status.UNBOUNDED
+
+
+def test_a_bounded_set_that_only_projects_is_never_unbounded_however_large():
+    C = ks.CustomSet(lambda u: np.clip(u, -1e30, 1e30), lambda x: max(0.0, float(np.abs(x).max()) - 1e30), n=2)
+    for loss in (ks.Quadratic(np.diag([1.0, 0.0]), np.ones(2)), ks.Custom(lambda x: float(-x.sum()), lambda x: -np.ones(2), n=2)):
+        assert ks.minimize(loss, 1, C).status is not ks.Status.UNBOUNDED
