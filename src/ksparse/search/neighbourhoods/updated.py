@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.linalg.active_set import PULL
+from ksparse.linalg.scaling import unit_scales
 from ksparse.search.candidate import Candidate
 from ksparse.search.gains import add_gains, drop_losses, swap_gains
 from ksparse.search.neighbourhoods.base import DependentError, Move, Trust, Undo
@@ -34,6 +36,8 @@ class Updated:
         self.signed = bool(self.sign.any())
         self.forced = np.zeros(pieces.n, dtype=bool)
         self.forced[pieces.forced] = True
+        self.bend = unit_scales(pieces.model.diagonal) ** 2  # one without curvature is needed no more than the others for that
+        self.endless, self.pull = pieces.loss.least == -np.inf, float(np.abs(pieces.model.r).max(initial=0.0))
         self.changes = 0
 
     @property
@@ -83,7 +87,7 @@ class Updated:
     def _needed(self) -> Vector:
         """Which variables of the support an equation needs, or the user."""
         basis = self.basis
-        return np.asarray((basis.kappa * basis.diagonal[basis.support] <= 1e-12) | self.forced[basis.support])
+        return np.asarray((basis.kappa * self.bend[basis.support] <= 1e-12) | self.forced[basis.support])
 
     def _drop_losses(self) -> Vector:
         return drop_losses(self.basis.x, self.basis.kappa, self._needed())
@@ -142,7 +146,15 @@ class Updated:
         self._swap(entering, leaving)
 
     def kick(self, leaving: Vector, rng: np.random.Generator) -> bool:
+        """What an equation needs leaves too, where a random other can take its part: else a support of two would never lose both."""
         for i in leaving:
+            if self._needed()[self._place(int(i))]:
+                free = self.basis.h > self.basis.dependent
+                free[np.concatenate([self.shut, self.support, leaving])] = False
+                others = np.flatnonzero(free)
+                if others.size and self.basis.size < self.room:
+                    self.basis.add(int(rng.choice(others)))
+                    self._count(1)
             place = self._place(int(i))
             if not self._needed()[place]:
                 self._drop(place)
@@ -188,7 +200,14 @@ class Updated:
 
     def worth(self) -> tuple[float, float]:
         losses = self._drop_losses()
-        return float(losses.min(initial=np.inf)), float(self._add_gains().max(initial=0.0))
+        return float(losses.min(initial=np.inf)), np.inf if self._unheld() else float(self._add_gains().max(initial=0.0))
+
+    def _unheld(self) -> bool:
+        """Whether a variable that is pulled adds no curvature, where φ may fall for ever: some support has no end then."""
+        basis = self.basis
+        pulled = (basis.h <= basis.dependent) & (np.abs(basis.s) > PULL * self.pull) & (self.sign * basis.s >= 0)
+        pulled[np.concatenate([self.shut, basis.support])] = False
+        return self.endless and bool(pulled.any())
 
 
 def _final() -> None:
