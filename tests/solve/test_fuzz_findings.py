@@ -10,6 +10,7 @@ import scipy.sparse
 
 import ksparse as ks
 from ksparse.errors import UndecidedError
+from ksparse.linalg.standardize import standardize
 
 
 @pytest.mark.parametrize("enumerated", [0, 10])
@@ -115,3 +116,39 @@ def test_a_bounded_set_that_only_projects_is_never_unbounded_however_large():
     C = ks.CustomSet(lambda u: np.clip(u, -1e30, 1e30), lambda x: max(0.0, float(np.abs(x).max()) - 1e30), n=2)
     for loss in (ks.Quadratic(np.diag([1.0, 0.0]), np.ones(2)), ks.Custom(lambda x: float(-x.sum()), lambda x: -np.ones(2), n=2)):
         assert ks.minimize(loss, 1, C).status is not ks.Status.UNBOUNDED
+
+
+def test_curvature_that_is_rounding_stops_nothing():
+    returns = np.array([[-0.6344718847759646, 1.2689438458379236], [-0.06698153801551737, 0.1339633026041]])  # no risk, some return
+    found = ks.minimize(ks.MeanVariance.from_returns(returns, 30.0), 2, ks.Nonnegative())
+    assert found.status is ks.Status.UNBOUNDED
+
+
+@pytest.mark.parametrize("settings", [ks.SearchSettings(), ks.SearchSettings(enumerated=0, enumerated_dear=0)])
+def test_a_path_does_not_begin_from_what_has_no_end(settings):
+    loss = ks.PrincipalComponent([[1.2, 0.16, -0.75], [0.16, 0.44, -0.17], [-0.75, -0.17, 1.14]])
+    path = ks.k_path(loss, [1, 2, 3], ks.Hyperplane(b=0.0), settings=settings)
+    assert [found.status is ks.Status.UNBOUNDED for found in path.results] == [False, True, True]
+
+
+def test_a_kick_takes_away_both_of_two_under_a_budget():
+    risk = np.array([4.0, -2.0, 0.0, 4.0, 6.0])  # of rank 1, and two of the same risk and other returns
+    loss = ks.MeanVariance(np.outer(risk, risk), [0.18, 0.16, -0.72, -0.31, 0.89], 0.5)
+    found = ks.minimize(loss, 2, ks.Hyperplane(b=-2.0), settings=ks.SearchSettings(enumerated=0))
+    assert found.status is ks.Status.UNBOUNDED
+
+
+def test_means_of_a_sparse_table_in_single_precision_are_rounded_once():
+    column = np.array([2, -1, 2, 2, -3, 3, -1, -2, -2], dtype=np.float32)
+    assert not standardize(scipy.sparse.csr_array(np.outer(column, [1, 1, 2]).astype(np.float32)), "X", scale=False)[1].any()
+
+
+@pytest.mark.parametrize("enumerated", [0, 2000])
+def test_starts_that_know_of_the_curvature(enumerated):
+    settings = ks.SearchSettings(enumerated=enumerated, enumerated_dear=enumerated)
+    flat = ks.PrincipalComponent([[8.0, 0.0, -8.0], [0.0, 0.0, 0.0], [-8.0, 0.0, 8.0]])  # along every vector of even signs and sizes
+    assert ks.minimize(flat, 3, ks.L1Ball(100.0), settings=settings).fun == pytest.approx(-80000.0)
+    low, high = np.zeros(2), np.array([1.0, 1.4])
+    C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n=2)
+    beyond = ks.Quadratic(np.diag([0.0, -1.0]), [1.0, 0.48])  # 0 is a valley, the other end a deeper one
+    assert ks.minimize(beyond, 2, C, settings=settings).fun == pytest.approx(0.48 * 1.4 - 0.98)
