@@ -152,3 +152,11 @@ def test_starts_that_know_of_the_curvature(enumerated):
     C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n=2)
     beyond = ks.Quadratic(np.diag([0.0, -1.0]), [1.0, 0.48])  # 0 is a valley, the other end a deeper one
     assert ks.minimize(beyond, 2, C, settings=settings).fun == pytest.approx(0.48 * 1.4 - 0.98)
+
+
+def test_a_guess_rules_no_exchange_out():
+    loss = ks.Huber([[-0.3148, 0.3067, 0.6296, -1.76, -2.0474]], [0.4837], delta=0.7)  # where it is linear its model is flat
+    C = ks.BudgetBox(1.4548, [-1.0796, 0.2, -0.7766, -1.315, -0.1096], [0.0705, 0.7, 0.0056, 1.0592, 0.762])
+    begin = np.array([0.9886, -0.2355, 1.1916, 1.2876, -1.3383])
+    off = ks.minimize(loss, 3, C, x0=begin, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0))
+    assert off.fun == pytest.approx(ks.minimize(loss, 3, C).fun)
