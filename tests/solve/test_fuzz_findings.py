@@ -160,3 +160,10 @@ def test_a_guess_rules_no_exchange_out():
     begin = np.array([0.9886, -0.2355, 1.1916, 1.2876, -1.3383])
     off = ks.minimize(loss, 3, C, x0=begin, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0))
     assert off.fun == pytest.approx(ks.minimize(loss, 3, C).fun)
+
+
+def test_a_minimum_further_out_than_one_near_0():
+    c = np.array([0.64, -0.378])
+    loss = ks.Custom(lambda x: float(((x**2 - 1) ** 2).sum() / 4 + c @ x), lambda x: x**3 - x + c, n=2, convex=False)
+    found = ks.minimize(loss, 2, ks.Box([-1.4, -1.0], [0.8, -0.5]))
+    assert found.x[1] == pytest.approx(-0.639, abs=1e-2)  # at -0.5 it is a minimum too

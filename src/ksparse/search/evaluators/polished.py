@@ -28,9 +28,9 @@ class Polished:
         if pieces.linear is not None and pieces.linear.on(support) is None:
             return None
         begins = [np.zeros(k) if hint is None else hint.full(pieces.n)[support]]
-        if not pieces.convex:  # 0 may be stationary, and there may be several minima: a few starts, the best
-            even = np.full(k, 1.0 / k)
-            begins += [even, -even, np.where(np.arange(k) % 2, -even, even)]
+        if not pieces.convex:  # 0 may be stationary, and there may be several minima: a few starts near 0 and further out, the best
+            signs = np.ones(k), -np.ones(k), np.where(np.arange(k) % 2, -1.0, 1.0)
+            begins += [size * sign for size in sorted({1.0 / k, 1.0}) for sign in signs]
         if pieces.model is not None:
             objective = Objective(pieces.model.block(support), -pieces.model.r[support])
             begins += [] if pieces.convex else _ways_down(objective, pieces.settings.directions)
