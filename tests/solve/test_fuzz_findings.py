@@ -9,6 +9,8 @@ import pytest
 import scipy.sparse
 
 import ksparse as ks
+from ksparse.errors import UndecidedError
+from ksparse.linalg.standardize import standardize
 
 
 @pytest.mark.parametrize("enumerated", [0, 10])
@@ -75,3 +77,93 @@ def test_a_flat_quadratic_without_a_linear_part_is_bounded(method):
     found = ks.minimize(ks.MeanVariance(Z.T @ Z, np.zeros(3), 30.0), 3, method=method, **({} if method == "auto" else {"rho": 0.01}))
     assert found.status is not ks.Status.UNBOUNDED
     assert found.fun == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_row_on_small_entries_is_met_beside_large_ones():
+    C = ks.Polyhedron([[-1.0, 0.0, 0.0]], [0.0], lower=-0.5, upper=1.0)
+    x = C.project(np.array([-1.7e-13, 1.2, 0.3]))
+    assert C.contains(x)
+    np.testing.assert_allclose(x, [0.0, 1.0, 0.3], atol=1e-15)
+
+
+def test_a_projection_that_fails_ends_a_run_with_the_best_point_so_far(monkeypatch):
+    plain, calls = ks.Box.project, []
+
+    def project(self, u):
+        calls.append(u)
+        if len(calls) == 6:
+            raise UndecidedError("no optimum of the quadratic program could be found to rounding")
+        return plain(self, u)
+
+    monkeypatch.setattr(ks.Box, "project", project)
+    found = ks.minimize_penalized(ks.LeastSquares(np.diag([1.0, 30.0]), np.ones(2)), ks.TopK2(0.1, 1), C=ks.Box(-1.0, 1.0))
+    assert found.status is ks.Status.NUMERICAL_TROUBLE
+    assert not found.success
+    assert np.abs(found.x).max() <= 1.0
+
+
+@pytest.mark.parametrize("C", [ks.L2Ball(7e99), ks.Box(np.full(3, -1e99), np.full(3, 7e99)), ks.Simplex(1e99)])
+@pytest.mark.parametrize("method", ["iht", "pdca", "auto"])
+def test_a_bounded_set_is_never_unbounded_however_large(C, method):
+    concave = np.array([[0.2, 0.9, 1.1], [0.9, 0.8, 0.4], [1.1, 0.4, -0.9]])
+    weight = {} if method == "auto" else {"rho": 0.01, "max_iter": 300}
+    for scale in (1.0, 1e-100):
+        found = ks.minimize(ks.Quadratic(scale * concave, [1.1, 0.4, -1.2]), 2, C, method=method, **weight)
+        assert found.status is not ks.Status.UNBOUNDED
+
+
+def test_a_bounded_set_that_only_projects_is_never_unbounded_however_large():
+    C = ks.CustomSet(lambda u: np.clip(u, -1e30, 1e30), lambda x: max(0.0, float(np.abs(x).max()) - 1e30), n=2)
+    for loss in (ks.Quadratic(np.diag([1.0, 0.0]), np.ones(2)), ks.Custom(lambda x: float(-x.sum()), lambda x: -np.ones(2), n=2)):
+        assert ks.minimize(loss, 1, C).status is not ks.Status.UNBOUNDED
+
+
+def test_curvature_that_is_rounding_stops_nothing():
+    returns = np.array([[-0.6344718847759646, 1.2689438458379236], [-0.06698153801551737, 0.1339633026041]])  # no risk, some return
+    found = ks.minimize(ks.MeanVariance.from_returns(returns, 30.0), 2, ks.Nonnegative())
+    assert found.status is ks.Status.UNBOUNDED
+
+
+@pytest.mark.parametrize("settings", [ks.SearchSettings(), ks.SearchSettings(enumerated=0, enumerated_dear=0)])
+def test_a_path_does_not_begin_from_what_has_no_end(settings):
+    loss = ks.PrincipalComponent([[1.2, 0.16, -0.75], [0.16, 0.44, -0.17], [-0.75, -0.17, 1.14]])
+    path = ks.k_path(loss, [1, 2, 3], ks.Hyperplane(b=0.0), settings=settings)
+    assert [found.status is ks.Status.UNBOUNDED for found in path.results] == [False, True, True]
+
+
+def test_a_kick_takes_away_both_of_two_under_a_budget():
+    risk = np.array([4.0, -2.0, 0.0, 4.0, 6.0])  # of rank 1, and two of the same risk and other returns
+    loss = ks.MeanVariance(np.outer(risk, risk), [0.18, 0.16, -0.72, -0.31, 0.89], 0.5)
+    found = ks.minimize(loss, 2, ks.Hyperplane(b=-2.0), settings=ks.SearchSettings(enumerated=0))
+    assert found.status is ks.Status.UNBOUNDED
+
+
+def test_means_of_a_sparse_table_in_single_precision_are_rounded_once():
+    column = np.array([2, -1, 2, 2, -3, 3, -1, -2, -2], dtype=np.float32)
+    assert not standardize(scipy.sparse.csr_array(np.outer(column, [1, 1, 2]).astype(np.float32)), "X", scale=False)[1].any()
+
+
+@pytest.mark.parametrize("enumerated", [0, 2000])
+def test_starts_that_know_of_the_curvature(enumerated):
+    settings = ks.SearchSettings(enumerated=enumerated, enumerated_dear=enumerated)
+    flat = ks.PrincipalComponent([[8.0, 0.0, -8.0], [0.0, 0.0, 0.0], [-8.0, 0.0, 8.0]])  # along every vector of even signs and sizes
+    assert ks.minimize(flat, 3, ks.L1Ball(100.0), settings=settings).fun == pytest.approx(-80000.0)
+    low, high = np.zeros(2), np.array([1.0, 1.4])
+    C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n=2)
+    beyond = ks.Quadratic(np.diag([0.0, -1.0]), [1.0, 0.48])  # 0 is a valley, the other end a deeper one
+    assert ks.minimize(beyond, 2, C, settings=settings).fun == pytest.approx(0.48 * 1.4 - 0.98)
+
+
+def test_a_guess_rules_no_exchange_out():
+    loss = ks.Huber([[-0.3148, 0.3067, 0.6296, -1.76, -2.0474]], [0.4837], delta=0.7)  # where it is linear its model is flat
+    C = ks.BudgetBox(1.4548, [-1.0796, 0.2, -0.7766, -1.315, -0.1096], [0.0705, 0.7, 0.0056, 1.0592, 0.762])
+    begin = np.array([0.9886, -0.2355, 1.1916, 1.2876, -1.3383])
+    off = ks.minimize(loss, 3, C, x0=begin, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0))
+    assert off.fun == pytest.approx(ks.minimize(loss, 3, C).fun)
+
+
+def test_a_minimum_further_out_than_one_near_0():
+    c = np.array([0.64, -0.378])
+    loss = ks.Custom(lambda x: float(((x**2 - 1) ** 2).sum() / 4 + c @ x), lambda x: x**3 - x + c, n=2, convex=False)
+    found = ks.minimize(loss, 2, ks.Box([-1.4, -1.0], [0.8, -0.5]))
+    assert found.x[1] == pytest.approx(-0.639, abs=1e-2)  # at -0.5 it is a minimum too

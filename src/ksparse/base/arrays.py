@@ -124,6 +124,11 @@ def epsilon(x: Array) -> float:
     return float(namespace(x).finfo(x.dtype).eps)
 
 
+def farthest(x: Array) -> float:
+    """How large the entries of a point of x's dtype may be: where sums of squares near the end of the numbers, past any bound of use."""
+    return 1e-3 * math.sqrt(float(namespace(x).finfo(x.dtype).max))
+
+
 def top_k(size: Array, k: int) -> Array:
     """The mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused."""
     xp = namespace(size)

@@ -39,12 +39,20 @@ def build_parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=module.HELP, description=about, epilog=example, formatter_class=shown, allow_abbrev=False)
         module.add_arguments(command)
         if name in ("regress", "pca", "portfolio"):
+            told = "whole searches, of which the best counts (default: one, or with --limit as many as help)"
+            command.add_argument("--effort", type=_searches, metavar="N", help=told)
             command.add_argument("--limit", type=_seconds, metavar="SECONDS", help="stop after this time with the best answer so far")
             command.add_argument("--seed", type=int, default=0, help="of the random restarts (default: 0)")
         command.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
         command.add_argument("--quiet", action="store_true", help="print nothing but errors")
         command.add_argument("--force", action="store_true", help="replace files that exist")
     return parser
+
+
+def _searches(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
+    return int(text)
 
 
 def _seconds(text: str) -> float | None:

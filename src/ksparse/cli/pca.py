@@ -44,7 +44,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise InputError(f"every column of {options.file} is constant: there is no variance to explain")
     if flat.size and not options.no_scale:
         raise InputError(f"column {names[flat[0]]!r} is constant and has no correlation: leave it out with --drop, or use --no-scale")
-    found = sparse_components(X, k, options.components, scale=not options.no_scale, max_time=options.limit, random_state=options.seed)
+    found = sparse_components(
+        X, k, options.components, scale=not options.no_scale, max_time=options.limit, effort=options.effort, random_state=options.seed
+    )
     shares = found.variance / found.total
     orders = [[int(j) for j in np.argsort(-np.abs(row), kind="stable") if row[j] != 0] for row in found.loadings]
     if options.out is not None:  # before anything is printed: trouble on the screen does not lose the answer

@@ -55,7 +55,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         assets.V, assets.r, risk_aversion=options.risk_aversion, target_return=options.target_return, long_only=options.long_only,
         max_weight=options.max_weight,
     )  # fmt: skip
-    result = solve_portfolio(wanted, k, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed)
+    result = solve_portfolio(
+        wanted, k, min_weight=options.min_weight, max_time=options.limit, effort=options.effort, random_state=options.seed
+    )
     if result.status is Status.UNBOUNDED:
         raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")
     x = np.asarray(result.x)

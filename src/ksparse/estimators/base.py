@@ -126,7 +126,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _options(self) -> dict[str, Any]:
         options = {"random_state": self.random_state, "max_time": self.max_time, "verbose": self.verbose}
-        return options | ({"n_restarts": self.n_restarts, "n_jobs": self.n_jobs} if self.method == "auto" else {})
+        return options | ({"effort": self.effort, "n_restarts": self.n_restarts, "n_jobs": self.n_jobs} if self.method == "auto" else {})
 
     def _solve(self, problem: LinearProblem, callback: Any) -> LinearFit:
         fit = problem.minimize(self._at_most(self.k, problem.n), method=self.method, callback=callback, **self._options())

@@ -38,6 +38,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         forced_in: Any = (),
         forced_out: Any = (),
         method: str = "auto",
+        effort: int | None = None,
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -53,6 +54,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self.forced_in = forced_in
         self.forced_out = forced_out
         self.method = method
+        self.effort = effort
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state

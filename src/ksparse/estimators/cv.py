@@ -157,6 +157,7 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         forced_in: Any = (),
         forced_out: Any = (),
         method: str = "auto",
+        effort: int | None = None,
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -176,6 +177,7 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         self.forced_in = forced_in
         self.forced_out = forced_out
         self.method = method
+        self.effort = effort
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -214,6 +216,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         forced_in: Any = (),
         forced_out: Any = (),
         method: str = "auto",
+        effort: int | None = None,
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -232,6 +235,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         self.forced_in = forced_in
         self.forced_out = forced_out
         self.method = method
+        self.effort = effort
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -25,7 +25,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     nonnegative : no loading below 0.
     deflation : "projection", "hotelling" or "orthogonal": how a component is taken out before the next is sought.
     scale : standardise the columns, so that correlations count; otherwise covariances.
-    n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`; max_time is for all components.
+    effort, n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`; max_time is for all components.
 
     Attributes
     ----------
@@ -44,6 +44,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         nonnegative: bool = False,
         deflation: str = "projection",
         scale: bool = True,
+        effort: int | None = None,
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -55,6 +56,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         self.nonnegative = nonnegative
         self.deflation = deflation
         self.scale = scale
+        self.effort = effort
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -76,7 +78,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         task = Task(self, X, y)
         found = sparse_components(
             X, _clipped(self.k, X.shape[1]), count, scale=self.scale, nonnegative=self.nonnegative, deflation=self.deflation,
-            max_time=self.max_time, n_restarts=self.n_restarts, n_jobs=self.n_jobs, random_state=self.random_state,
+            max_time=self.max_time, effort=self.effort, n_restarts=self.n_restarts, n_jobs=self.n_jobs, random_state=self.random_state,
             verbose=self.verbose, callback=task.callback,
         )  # fmt: skip
         self.components_, self.result_ = found.loadings, found.results

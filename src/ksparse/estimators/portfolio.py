@@ -38,7 +38,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         group's weights may sum to, one number or a mapping from group to number.
     previous_weights, turnover_cost : weights before (an array, or a mapping from name to weight), and what a unit of trade costs.
     C : a ksparse set for the weights instead of budget, bounds and groups, such as a `ks.Polyhedron`.
-    n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`.
+    effort, n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`.
 
     Attributes
     ----------
@@ -60,6 +60,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         previous_weights: Any = None,
         turnover_cost: float = 0.0,
         C: Any = None,
+        effort: int | None = None,
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -77,6 +78,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         self.previous_weights = previous_weights
         self.turnover_cost = turnover_cost
         self.C = C
+        self.effort = effort
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -98,6 +100,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         held = self._held(n, names)
         task = Task(self, X, y)
         options: dict[str, Any] = {
+            "effort": self.effort,
             "n_restarts": self.n_restarts,
             "n_jobs": self.n_jobs,
             "random_state": self.random_state,

@@ -30,7 +30,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     alpha : ridge, ½ alpha ‖z‖² per row, z the coefficients of the scaled columns.
     forced_in, forced_out : features (indices, mask or names) that keep a seat or get none.
     method : "auto", or one of the paper's methods (see `ks.minimize`).
-    n_restarts, n_jobs, random_state : of "auto": perturbed restarts, threads to run them in, their seed.
+    effort, n_restarts, n_jobs, random_state : of "auto": how many whole searches (n_restarts is the older way to say it), threads to run
+        them in, their seed.
     max_time : seconds; the best model so far is kept, with a `ConvergenceWarning`.
     verbose : print a table of the search.
 
@@ -53,6 +54,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         forced_in: Any = (),
         forced_out: Any = (),
         method: str = "auto",
+        effort: int | None = None,
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -69,6 +71,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.forced_in = forced_in
         self.forced_out = forced_out
         self.method = method
+        self.effort = effort
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state

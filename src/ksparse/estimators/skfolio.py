@@ -35,7 +35,7 @@ class SparseMeanRisk(BaseOptimization):
     transaction_costs : what a unit of trade from `previous_weights` costs, per period like the returns; skfolio's `cross_val_predict` then
         hands the weights of each rebalancing to the next.
     prior_estimator : skfolio's prior for mean and covariance; None for `EmpiricalPrior`.
-    n_restarts, n_jobs, random_state, max_time : of the search, as in `ks.minimize`.
+    effort, n_restarts, n_jobs, random_state, max_time : of the search, as in `ks.minimize`.
     portfolio_params, fallback, previous_weights, raise_on_failure : skfolio's, as in every optimiser.
 
     Attributes
@@ -54,6 +54,7 @@ class SparseMeanRisk(BaseOptimization):
         min_weight: float = 0.0,
         transaction_costs: float = 0.0,
         prior_estimator: Any = None,
+        effort: int | None = None,
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -74,6 +75,7 @@ class SparseMeanRisk(BaseOptimization):
         self.min_weight = min_weight
         self.transaction_costs = transaction_costs
         self.prior_estimator = prior_estimator
+        self.effort = effort
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -122,8 +124,8 @@ class SparseMeanRisk(BaseOptimization):
         )  # fmt: skip
         try:
             self.result_ = solve_portfolio(
-                wanted, min(check_integer(self.k, "k", 1), len(mu)), min_weight=self.min_weight, n_restarts=self.n_restarts,
-                n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
+                wanted, min(check_integer(self.k, "k", 1), len(mu)), min_weight=self.min_weight, effort=self.effort,
+                n_restarts=self.n_restarts, n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
             )  # fmt: skip
         except UnboundedError:
             raise ValueError(NO_RISK) from None

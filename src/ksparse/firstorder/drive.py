@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, epsilon, norm, norm_inf
+from ksparse.base.arrays import Array, epsilon, farthest, norm, norm_inf
 from ksparse.base.callback import Tell, as_scipy_callback
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.threads import one_thread
-from ksparse.errors import NotFiniteError
+from ksparse.errors import NotFiniteError, UndecidedError
 from ksparse.firstorder.methods.base import Method, State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.report import Report
@@ -126,7 +126,7 @@ def drive(
             if not catch_interrupt or loop.best is None:
                 raise
             status = Status.INTERRUPTED
-        except (FloatingPointError, NotFiniteError):  # top-k met NaN, or the user's function gave it
+        except (FloatingPointError, NotFiniteError, UndecidedError):  # top-k met NaN, the user's function gave it, or C cannot be reached
             if loop.best is None:
                 raise
             status = Status.NUMERICAL_TROUBLE
@@ -194,8 +194,10 @@ class _Loop:
         size = norm_inf(self.s.x.x)
         if self.problem.loss.least == -math.inf:
             far = not size <= self.far and not F >= self.F_start
-            if F == -math.inf or (far and (not math.isfinite(size) or _drifts(self.problem, self.first, self.s.x))):
+            if far and (not math.isfinite(size) or _drifts(self.problem, self.first, self.s.x)):
                 return Status.UNBOUNDED
+            if F == -math.inf:  # on a C that ends that is an overflow
+                return Status.UNBOUNDED if _lets_go(self.problem, self.first.x, self.s.x.x) else Status.NUMERICAL_TROUBLE
         return Status.NUMERICAL_TROUBLE if math.isnan(F) or not math.isfinite(size) else None
 
 
@@ -227,4 +229,10 @@ def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:
         far = problem.enter(x.x + factor * d)
         if not problem.F(far) <= problem.F(x) - 0.5 * factor * drop:
             return False
-    return True
+    return _lets_go(problem, mark.x, x.x)
+
+
+def _lets_go(problem: Problem, begin: Array, x: Array) -> bool:
+    """Whether C lets x go on as it went from `begin` nearly for ever: no bounded C does, however large it is."""
+    end, d = farthest(x), x - begin
+    return norm_inf(problem.enter(x + end * (d / norm(d))).x) >= 1e-3 * end

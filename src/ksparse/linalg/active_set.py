@@ -18,6 +18,7 @@ from ksparse.linalg.objective import Objective, least_squares, null_space, solve
 
 ROUNDS = 30  # of exchanges
 TINY = 1e-11  # of a constraint's terms: broken by less is rounding
+DUST = 1e-14  # of the largest entry of x: less is rounding
 FLAT = 1e-15  # of the largest curvature, for each variable: less is rounding
 PULL = 1e-9  # of the gradient's terms: less does not move along a flat direction
 
@@ -67,7 +68,8 @@ def exchanged(objective: Objective | None, c: Vector, linear: Linear, active: Ac
             return None  # no curvature and still a pull: there is no optimum on this face
         tiny, cheap = TINY * float(np.abs(x).max(initial=0.0)), TINY * pull
         enter_low, enter_high = linear.lower - x > tiny, x - linear.upper > tiny
-        enter_rows = linear.G @ x - linear.h > np.maximum(tiny, TINY * np.abs(linear.h))
+        terms = np.maximum(np.abs(linear.h), np.abs(linear.G) @ np.abs(x))  # a row on small entries of x knows nothing of the large ones
+        enter_rows = linear.G @ x - linear.h > np.maximum(TINY * terms, DUST * float(np.abs(x).max(initial=0.0)))
         leave_low, leave_high = active.at_lower & (price < -cheap), active.at_upper & (price > cheap)
         leave_rows = active.rows & (found.row_price < -cheap)
         if not any(change.any() for change in (enter_low, enter_high, enter_rows, leave_low, leave_high, leave_rows)):

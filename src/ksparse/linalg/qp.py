@@ -17,14 +17,13 @@ from scipy.optimize import linprog
 
 from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, UndecidedError
-from ksparse.linalg.active_set import Active, Solution, descended, exchanged
+from ksparse.linalg.active_set import DUST, FLAT, PULL, Active, Solution, descended, exchanged
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, least_squares
 from ksparse.linalg.scaling import unit_constraints, unit_rows, unit_scales
 
 TRUSTED = 1e-9  # of a constraint's terms: broken by more, an answer is refused
 GUESS_ROUNDS = 3  # of exchanges from a neighbour's constraints: more cost as much as the interior-point solve that they were to save
-DUST = 1e-14  # in units of size 1
 OFF = 1e-3  # of a constraint's terms: broken by more, an interior-point answer is none
 FAR = 1e20  # a right-hand side beyond this, where x is of size 1, does not matter
 STATIONARY = 1e-9  # of the gradient's terms: pulled by more, a point is no optimum
@@ -95,10 +94,20 @@ def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, so
 
     for way in (from_guess, from_interior_point, from_some_point):
         found = way()
-        for swept in (found, None if found is None else _swept(found, linear)):
-            if swept is not None and _acceptable(objective, linear, swept):
+        if found is None or (way is not from_some_point and _stopped_by_rounding(objective, found.x)):
+            continue  # whether anything stops x there, the slow way decides
+        for swept in (found, _swept(found, linear)):
+            if _acceptable(objective, linear, swept):
                 return swept
     raise UndecidedError("no optimum of the quadratic program could be found to rounding")
+
+
+def _stopped_by_rounding(objective: Objective, x: Vector) -> bool:
+    """Whether φ falls clearly on the way to x by its slope, and all the curvature on that way is rounding: there may be no end to it."""
+    H, c, size = objective.H, objective.c, np.abs(x)
+    if objective.R is not None or not float(c @ x) < -PULL * float(np.abs(c) @ size):
+        return False
+    return float(x @ H @ x) <= FLAT * x.size * float(size @ np.abs(H) @ size)
 
 
 def _swept(found: Solution, linear: Linear) -> Solution:

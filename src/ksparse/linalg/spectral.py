@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, norm
+from ksparse.base.arrays import Vector, farthest, norm
 
 WINDOW = 10  # a step may rise to the worst of so many values before: spectral steps are good because they are not monotone
 DESCENT = 1e-4  # of the slope: what a full step must gain over that worst
@@ -82,5 +82,6 @@ def falls_for_ever(H: Vector, c: Vector, project: Callable[[Vector], Vector], en
         return False
     reach = max(1.0, norm(x)) / norm(d)  # far beside x and beside 1: where steps are tiny, so is a million of them
     ends = [(factor * reach, x + factor * reach * d) for factor in FAR]
-    held = any(norm(project(end) - end) > 0.1 * norm(end) for _, end in ends)
+    last = x + (farthest(x) / norm(d)) * d  # a bounded C, however large, does not reach so far
+    held = any(norm(project(end) - end) > 0.1 * norm(end) for end in (*(end for _, end in ends), last))
     return not held and all(value(project(end)) <= value(x) - 0.5 * steps * drop for steps, end in ends)

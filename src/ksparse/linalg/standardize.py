@@ -49,7 +49,7 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
     if m < 2:
         raise ValueError(f"{name} must have at least 2 rows to have a variance, got {m}")
     if scipy.sparse.issparse(X):
-        mean = np.asarray(X.mean(axis=0), dtype=X.dtype).ravel()
+        mean = np.asarray(X.T @ np.ones(m) / m, dtype=X.dtype)  # SciPy's own divides first, and sums single precision as such
         variance = centred_squares(X, mean) / m
         rounding = (10 * float(np.finfo(X.dtype).eps)) ** 2
         variance[variance <= rounding * mean.astype(np.float64) ** 2] = 0.0  # what is left of a constant column is rounding

@@ -18,6 +18,7 @@ from ksparse.losses import PrincipalComponent
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
 from ksparse.solve.judge import interrupted, restated
+from ksparse.solve.by_search import one_search
 from ksparse.solve.minimize import minimize
 
 Matrix = np.ndarray[Any, Any]
@@ -66,6 +67,7 @@ def sparse_components(
     rest = _hotelling(Z) if deflation == "hotelling" else _Projected(Z, orthogonal=deflation == "orthogonal")
     C: ConvexSet = NonnegativeBall() if nonnegative else L2Ball()
     results: list[Result] = []
+    options = one_search(options)
     for size in sizes:
         try:
             if results:

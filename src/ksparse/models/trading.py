@@ -18,6 +18,7 @@ from ksparse.linalg.qp import solve_qp
 from ksparse.losses import MeanVariance
 from ksparse.result import Result, Status
 from ksparse.solve.judge import rejudged
+from ksparse.solve.by_search import one_search
 from ksparse.solve.minimize import minimize
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def with_trading(wanted: Portfolio, k: int, floor: float, options: dict[str, Any
     """
     assert wanted.held is not None
     began = time.perf_counter()
-    limit = options.get("max_time")
+    limit, options = options.get("max_time"), one_search(options)
     values = _Values(wanted, floor, np.inf if limit is None else began + limit)
     n = len(wanted.r)
     found = minimize(wanted.loss, k, wanted.C, min_nonzero=floor, **options)

@@ -57,4 +57,3 @@ def _descended(problem: SupportProblem, best: Candidate) -> Candidate:
             break
         best = tried
     return best
-

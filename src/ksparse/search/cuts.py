@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, norm
+from ksparse.base.arrays import Vector, farthest, norm
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, convex
@@ -67,7 +67,7 @@ def _has_falling_ray(objective: Objective, C: ConvexSet, x: Vector) -> bool:
             return False
         ray = (flat @ way) / unit
         ends = [x + (far * size / norm(ray)) * ray for far in FAR]
-        if all(C.contains(end) for end in ends):
+        if all(C.contains(end) for end in (*ends, x + (farthest(x) / norm(ray)) * ray)):
             return True
         before, outside = outside, C.violation(ends[-1])
         if outside > NEARER * before:

@@ -23,6 +23,12 @@ from ksparse.solve.request import Request
 RESTARTS = 8  # from kicked supports: as much work as one more search
 
 
+def one_search(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of `minimize` for one of several calls that share a time limit: one search each, unless more effort is asked for."""
+    said = options.get("effort") is not None or options.get("n_restarts") is not None
+    return options if said else options | {"effort": 1}
+
+
 def make_plan(
     effort: int | None, n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]
 ) -> Plan:

@@ -17,7 +17,7 @@ from ksparse.losses import Loss
 from ksparse.result import Result
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import make_plan
+from ksparse.solve.by_search import make_plan, one_search
 from ksparse.solve.request import check_request, fitting_threads, support_problem
 from ksparse.solve.walk import Walk
 
@@ -115,8 +115,8 @@ def k_path(
     request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, name="ks")  # asks whether C has a point for the least k
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
-    effort = 1 if effort is None and n_restarts is None else effort  # the time is for the path
-    walk = Walk(top, problem, sizes, make_plan(effort, n_restarts, n_jobs, random_state, "auto"))
+    plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
+    walk = Walk(top, problem, sizes, plan)
     with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
         walk.go()
         results = walk.judged()

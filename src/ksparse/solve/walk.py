@@ -119,8 +119,9 @@ class Walk:
         self.tell(lambda: best.full(self.request.n), best.value, incumbent.searches, np.nan, self.request.elapsed)
 
     def _down(self, k: int, above: int) -> None:
-        """One k from the one above; where nothing of that fits, with all starts."""
-        self._search(k, "reduced", above, lambda above: reduced(self._best(above), self.problems[k]))
+        """One k from the one above; where nothing of that fits, or that has no optimum to begin from, with all starts."""
+        if self.incumbents[k].best is not None or self.status[above] is not Status.UNBOUNDED:
+            self._search(k, "reduced", above, lambda above: reduced(self._best(above), self.problems[k]))
         if self.incumbents[k].best is None:
             self._full(k)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.base.arrays import Vector, farthest, norm
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.faces import best_on_faces
 from ksparse.linalg.model import QuadraticModel
@@ -28,11 +28,12 @@ class Polished:
         if pieces.linear is not None and pieces.linear.on(support) is None:
             return None
         begins = [np.zeros(k) if hint is None else hint.full(pieces.n)[support]]
-        if not pieces.convex:  # 0 may be stationary, and there may be several minima: a few starts, the best
-            even = np.full(k, 1.0 / k)
-            begins += [even, -even, np.where(np.arange(k) % 2, -even, even)]
+        if not pieces.convex:  # 0 may be stationary, and there may be several minima: a few starts near 0 and further out, the best
+            signs = np.ones(k), -np.ones(k), np.where(np.arange(k) % 2, -1.0, 1.0)
+            begins += [size * sign for size in sorted({1.0 / k, 1.0}) for sign in signs]
         if pieces.model is not None:
             objective = Objective(pieces.model.block(support), -pieces.model.r[support])
+            begins += [] if pieces.convex else _ways_down(objective, pieces.settings.directions)
             best = self._of_quadratic(objective, support, begins)
             if best is not None:
                 value = self._value(pieces.model, objective, support, best)
@@ -80,3 +81,14 @@ class Polished:
 
     def lower_bound(self, support: Vector, found: Candidate) -> float:
         return -np.inf
+
+
+def _ways_down(objective: Objective, most: int) -> list[Vector]:
+    """Points on both sides along the directions of most negative curvature, as far out as it takes to outweigh the slope.
+
+    Points that are chosen without a look at H may all lie where it is flat, or in the valley of 0.
+    """
+    bends, vectors = np.linalg.eigh(objective.H)
+    down = np.flatnonzero(bends < -1e-12 * np.abs(bends).max())[:most]
+    reach = np.clip(2.0 * norm(objective.c) / np.abs(bends[down]), 1.0, farthest(bends))
+    return [side * far * vectors[:, i] for i, far in zip(down, reach, strict=True) for side in (1.0, -1.0)]

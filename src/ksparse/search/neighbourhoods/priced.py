@@ -1,7 +1,8 @@
 """Convex losses with a second-order model: gains from one factorisation, with the multipliers of the current optimum in it.
 
 Under equations alone these are the gains themselves. With inequalities the model carries the multipliers, and by weak duality its gains
-bound the true ones from above. Of losses that are not quadratic, whose model is theirs only near the point, they are a guess.
+bound the true ones from above. Of losses that are not quadratic, whose model is theirs only near the point, they are a guess, and
+rule no exchange out.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class Priced(Solved):
         entering = self.problem.inactive(self.at)
         if found is None or not (support.size and entering.size):
             return
-        if not pieces.priced:  # the model knows nothing of what holds x: its ranks order the moves, but exclude none
+        # the model knows nothing of what holds x, or is φ near x only: its ranks order the moves, but exclude none
+        if not pieces.priced or self.trust is Trust.GUESS:
             least = -np.inf
         swaps = self._swap_ranks(*found, entering)
         yield from _several(swaps, support, entering, least, most=max(1, support.size // 8))

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.linalg.active_set import PULL
+from ksparse.linalg.scaling import unit_scales
 from ksparse.search.candidate import Candidate
 from ksparse.search.gains import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
 from ksparse.search.neighbourhoods.base import DependentError, Move, Trust, Undo
@@ -31,7 +33,7 @@ class BlockedError(Exception):
 class Updated:
     """A support on the move, every change one product with k rows of H."""
 
-    trust, monotone, compared = Trust.EXACT, True, 1
+    monotone, compared = True, 1
 
     def __init__(self, problem: SupportProblem, room: int) -> None:
         pieces = problem.pieces
@@ -47,11 +49,12 @@ class Updated:
         self.held = self.signed or bool(pieces.linear.h.size)
         self.forced = np.zeros(pieces.n, dtype=bool)
         self.forced[pieces.forced] = True
+        self.bend = unit_scales(pieces.model.diagonal) ** 2  # one without curvature is needed no more than the others for that
+        self.endless, self.pull = pieces.loss.least == -np.inf, float(np.abs(pieces.model.r).max(initial=0.0))
         self.changes = 0
+        self.trust = Trust.GUESS if self.bounded or pieces.linear.h.size else Trust.EXACT  # signs alone are seen to by who enters
         self.right, self.f = pieces.linear.h, pieces.linear.f
         self.least, self.from_, self.to = pieces.linear.reach(self.low, self.high)  # of the rows
-        if self.bounded or pieces.linear.h.size:
-            self.trust = Trust.UPPER_BOUND  # TODO
 
     @property
     def support(self) -> Vector:
@@ -138,7 +141,7 @@ class Updated:
 
     def _decided(self, free: Vector) -> Vector:
         """Which free variables the equations alone decide."""
-        return np.asarray(self.basis.kappa[free] * self.basis.diagonal[self.basis.element[free]] <= NEEDED)
+        return np.asarray(self.basis.kappa[free] * self.bend[self.basis.element[free]] <= NEEDED)
 
     def drops(self) -> Iterator[Move]:
         variables, losses = self._losses()
@@ -236,14 +239,29 @@ class Updated:
         self._count(1)
 
     def kick(self, leaving: Vector, rng: np.random.Generator) -> bool:
+        """What an equation needs leaves too, where a random other can take its part: else a support of two would never lose both."""
         try:
-            for i in leaving:
-                if i in self.support and not (self._is_free(int(i)) and self._needed(np.array([self._place(int(i))]))[0]):
-                    self._let_go(int(i))
+            for i in (int(i) for i in leaving):
+                if i in self.support:
+                    self._kick(i, leaving, rng)
             self._obey()
         except BlockedError:
             return False
         return True
+
+    def _kick(self, i: int, leaving: Vector, rng: np.random.Generator) -> None:
+        """One variable leaves, with a random other in its part where an equation needs it; a forced one stays."""
+        basis = self.basis
+        if self._is_free(i) and self._decided(np.array([self._place(i)]))[0]:
+            free = basis.h > basis.dependent
+            free[np.concatenate([self.shut, self.support, leaving])] = False
+            others = np.flatnonzero(free)
+            if others.size and basis.size < self.room:
+                self._enter(int(rng.choice(others)))
+            if self._decided(np.array([self._place(i)]))[0]:
+                return
+        if not self.forced[i]:
+            self._let_go(i)
 
     def _is_free(self, i: int) -> bool:
         return not self.basis.held.size or not (self.basis.held == i).any()
@@ -400,4 +418,12 @@ class Updated:
         self.basis.restore(mark)
 
     def worth(self) -> tuple[float, float]:
-        return float(self._losses()[1].min(initial=np.inf)), float(self._add_gains().max(initial=0.0))
+        return float(self._losses()[1].min(initial=np.inf)), np.inf if self._unheld() else float(self._add_gains().max(initial=0.0))
+
+    def _unheld(self) -> bool:
+        """Whether a variable that is pulled adds no curvature, where φ may fall for ever: some support has no end then."""
+        basis = self.basis
+        pulled = (basis.h <= basis.dependent) & (np.abs(basis.s) > PULL * self.pull)
+        pulled &= ((basis.s > 0) & np.isposinf(self.high)) | ((basis.s < 0) & np.isneginf(self.low))
+        pulled[np.concatenate([self.shut, basis.support])] = False
+        return self.endless and bool(pulled.any())
