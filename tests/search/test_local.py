@@ -208,7 +208,7 @@ def test_explore_only_ever_gets_better_and_stays_within_its_effort():
     values = [found.best.value for _, found in explore(search, problem.evaluate(NONE), np.random.default_rng(0))]
     assert len(values) > 1
     assert values == sorted(values, reverse=True)
-    assert search.changes <= search.effort + 20 * problem.k
+    assert search.changes <= search.most + 20 * problem.k
 
 
 @pytest.mark.parametrize("seed", [1, 16, 20, 32, 39, 92, 149, 187])

@@ -77,8 +77,8 @@ def relax(H: Vector, r: Vector, d: Vector, linear: Linear, k: int, steps: int) -
 
 def _nearest(v: Vector, weight: float, d: Vector, linear: Linear, k: int) -> tuple[Vector, Vector]:
     """The y-step: y, z of least Σ ½dy²/z + ½weight(y − v)² under Σz ≤ k."""
-    size = np.abs(v)
     far = np.where(v >= 0, linear.upper, -linear.lower)  # how far y may go on v's side
+    size, far = np.where(far > 0, np.abs(v), 0.0), np.where(far > 0, far, 1.0)
     near = np.where(v >= 0, np.maximum(linear.lower, 0.0), np.maximum(-linear.upper, 0.0))
     most = max(float((weight * weight * size * size / (2.0 * d)).max()), 1e-300)  # there every z is 0
     least = SMALLEST * most
@@ -100,7 +100,7 @@ def _nearest(v: Vector, weight: float, d: Vector, linear: Linear, k: int) -> tup
 def _slope(nu: Vector | float, d: Vector, near: Vector, far: Vector) -> Vector:
     """τ: z = τ|y| where z < 1, within the bounds."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(np.sqrt(d / (2.0 * nu)), 1.0 / np.maximum(far, 1e-300), 1.0 / near))
+        return np.asarray(np.clip(np.sqrt(d / (2.0 * nu)), 1.0 / far, 1.0 / near))
 
 
 def _count(nu: Vector, size: Vector, weight: float, d: Vector, near: Vector, far: Vector) -> Vector:

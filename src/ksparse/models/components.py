@@ -17,8 +17,8 @@ from ksparse.linalg.standardize import standardize
 from ksparse.losses import PrincipalComponent
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
-from ksparse.solve.judge import interrupted, restated
 from ksparse.solve.by_search import one_search
+from ksparse.solve.judge import interrupted, restated
 from ksparse.solve.minimize import minimize
 
 Matrix = np.ndarray[Any, Any]

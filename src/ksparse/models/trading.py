@@ -17,8 +17,8 @@ from ksparse.linalg.objective import Objective
 from ksparse.linalg.qp import solve_qp
 from ksparse.losses import MeanVariance
 from ksparse.result import Result, Status
-from ksparse.solve.judge import rejudged
 from ksparse.solve.by_search import one_search
+from ksparse.solve.judge import rejudged
 from ksparse.solve.minimize import minimize
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from ksparse.search.problem import SupportProblem
 class LocalSearch:
     """A support on the move, and where it has been."""
 
-    def __init__(self, problem: SupportProblem, neighbourhood: Neighbourhood, effort: int) -> None:
-        self.problem, self.k, self.hood, self.effort = problem, problem.k, neighbourhood, effort
+    def __init__(self, problem: SupportProblem, neighbourhood: Neighbourhood, most: int) -> None:
+        self.problem, self.k, self.hood, self.most = problem, problem.k, neighbourhood, most
         settings = problem.pieces.settings
         self.depth = max(3, int(settings.depth * self.k))  # ways by other k go as far
         self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS else settings.tried
@@ -44,7 +44,7 @@ class LocalSearch:
     @property
     def spent(self) -> bool:
         """Whether the search has done its part, or its time is up."""
-        return self.changes >= self.effort or self.problem.expired
+        return self.changes >= self.most or self.problem.expired
 
     @property
     def clear(self) -> bool:

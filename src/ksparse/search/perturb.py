@@ -56,7 +56,7 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
             best, value = search.hood.mark(), search.hood.value
             elite.take(value, search.hood.support)
             yield "other start"
-    search.effort += search.changes - before  # these come on top
+    search.most += search.changes - before  # these come on top
     search.hood.back_to(best)
     while returns < search.problem.pieces.settings.returns and not search.spent:
         returns += 1

@@ -16,12 +16,10 @@ class SearchSettings:
 
     enumerated: int = 2_000  # supports that are all tried, and so proved, where the best value on one is a direct solve (tests/fuzz)
     enumerated_dear: int = 60  # the same where it takes a first-order method
-    effort: int = (
-        1_500  # changes of a support in one search on a factorisation that is updated (table5.py: four times as many halve the rest)
-    )
-    effort_solved: int = 400  # the same where every change is a quadratic program: about the time of the search before this one
-    effort_smooth: int = 300  # the same where it is Newton's method
-    effort_dear: int = 60  # the same where it is a first-order method
+    changes: int = 1_500  # of a support in one search on a factorisation that is updated, most of them (table5.py)
+    changes_solved: int = 400  # the same where every change is a quadratic program: about the time of the search before this one
+    changes_smooth: int = 300  # the same where it is Newton's method
+    changes_dear: int = 60  # the same where it is a first-order method
     depth: float = 0.25  # ways by other k go this part of k far (table5.py)
     kick: tuple[float, float] = (0.25, 0.5)  # of the support leaves in a kick (table5.py)
     returns: int = 8  # kicks in a row that led to known supports, after which the best is believed (table5.py)
@@ -33,7 +31,7 @@ class SearchSettings:
     guessed: int = 12  # the same where the ranking is a guess
     proved: int = 3_000  # moves that are solved one by one in a proof
     proved_spectral: int = 2_000  # eigenvalue problems in a proof
-    together: int = 8  # restarts from the same best: a fixed number, so that the answer does not depend on n_jobs
+    together: int = 8  # searches that do not know of each other: a fixed number, so that the answer does not depend on n_jobs
     path_rounds: int = 3  # down and up a path at most
     restarts: int = 4  # from kicked supports, where no kicks belong to the search itself
     models: int = 25  # second-order models that are taken anew, one after the other

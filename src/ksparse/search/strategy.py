@@ -19,7 +19,7 @@ class Strategy:
 
     name: str  # for `verbose`
     neighbourhood: str | None  # "updated", "priced", "rayleigh", "gradient"; None where columns are too dear to rank moves
-    effort: int  # changes of a support in one search
+    changes: int  # of a support in one search
     perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
     first_order: bool = True  # whether first-order starts come too, where something else has begun the search
     by_models: bool = False  # whether second-order models choose what is solved
@@ -29,7 +29,7 @@ class Strategy:
     def search(self, problem: SupportProblem) -> LocalSearch:
         """A local search of this kind."""
         assert self.neighbourhood is not None
-        return LocalSearch(problem, _stand(self.neighbourhood, problem), self.effort)
+        return LocalSearch(problem, _stand(self.neighbourhood, problem), self.changes)
 
 
 def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
@@ -46,10 +46,10 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
     if pieces.loss.opaque:
         return Strategy("first-order starts, the data hide their columns", None, 0, perturbs=False)
     if pieces.spectral:
-        return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.effort, perturbs=False, first_order=False)
+        return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False)
     if problem.updatable:  # where k is small all is seen sooner
-        effort = min(settings.effort, 700 + k**2 // 8, 40 * max(5, k))
-        return Strategy("exact gains on an updated factorisation", "updated", effort, first_order=False)
+        changes = min(settings.changes, 700 + k**2 // 8, 40 * max(5, k))
+        return Strategy("exact gains on an updated factorisation", "updated", changes, first_order=False)
     return without_updates(problem)
 
 
@@ -57,12 +57,12 @@ def without_updates(problem: SupportProblem) -> Strategy:
     """The best where a factorisation cannot be updated, or cannot be trusted."""
     pieces, settings = problem.pieces, problem.pieces.settings
     if not pieces.modelled:
-        return Strategy("gradients", "gradient", settings.effort_dear, units=settings.restarts, wanders=False)
-    effort = settings.effort_solved if pieces.direct else settings.effort_smooth
+        return Strategy("gradients", "gradient", settings.changes_dear, units=settings.restarts, wanders=False)
+    changes = settings.changes_solved if pieces.direct else settings.changes_smooth
     if (pieces.loss.entries or 0) >= settings.large and modelled(problem, np.zeros(problem.n)) is not None:
-        return Strategy("second-order models", "priced", effort, first_order=False, by_models=True)
+        return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)
     kind = "gains bounded by multipliers" if pieces.certifying else "gains on second-order models"
-    return Strategy(kind, "priced", effort)
+    return Strategy(kind, "priced", changes)
 
 
 def modelled(problem: SupportProblem, x: Vector) -> SupportProblem | None:

@@ -1,0 +1,85 @@
+"""Effort: whole searches from other seeds, the best of which counts."""
+
+import time
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse.datasets import table5
+from ksparse.search.perturb import Elite
+
+
+def hard_problems():
+    """Problems where one search seldom finds the best."""
+    data = table5(1, seed=11)
+    yield ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative)
+    rng = np.random.default_rng(5)
+    A = rng.standard_normal((60, 80)) + 0.6 * rng.standard_normal((60, 1))
+    mu = rng.uniform(0.0, 1.0, 80)
+    yield ks.Quadratic(A.T @ A / 60 + np.eye(80)), 8, ks.Polyhedron(E=np.vstack([np.ones(80), mu]), f=[1.0, 0.6], lower=0.0, upper=0.5)
+    X = rng.standard_normal((40, 120))
+    yield ks.PrincipalComponent.from_data(X), 6, ks.L2Ball()
+    yield ks.Logistic(X, X[:, :3].sum(axis=1) + rng.logistic(size=40) > 0, ridge=0.5), 4, None
+
+
+@pytest.mark.parametrize("problem", list(hard_problems()), ids=["signs", "two equations", "component", "logistic"])
+def test_more_effort_is_never_worse_and_threads_do_not_matter(problem):
+    values = [ks.minimize(*problem, effort=effort) for effort in (1, 3, 10)]
+    assert values[0].fun >= values[1].fun >= values[2].fun
+    for result in values:
+        assert result.success
+        assert result.support.size <= problem[1]
+    beside = ks.minimize(*problem, effort=10, n_jobs=2)
+    np.testing.assert_array_equal(beside.x, values[2].x)
+    assert [row["fun"] for row in beside.outcomes] == [row["fun"] for row in values[2].outcomes]
+
+
+def test_one_search_is_the_default_and_restarts_of_old_are_searches():
+    problem = next(hard_problems())
+    default = ks.minimize(*problem)
+    np.testing.assert_array_equal(ks.minimize(*problem, effort=1).x, default.x)
+    np.testing.assert_array_equal(ks.minimize(*problem, n_restarts=0).x, default.x)
+    again = [row for row in ks.minimize(*problem, n_restarts=9).outcomes if row["start"] == "search again"]
+    assert len(again) == 2
+    with pytest.raises(ValueError, match="effort and n_restarts must not be given together"):
+        ks.minimize(*problem, effort=2, n_restarts=8)
+    with pytest.raises(ValueError, match="effort must be an integer >= 1, got 0"):
+        ks.minimize(*problem, effort=0)
+    with pytest.raises(ValueError, match="effort needs method='auto'"):
+        ks.minimize(*problem, method="apdca", effort=4)
+
+
+def test_with_a_time_limit_the_search_goes_on_while_that_helps():
+    problem = next(hard_problems())
+    alone = ks.minimize(*problem)
+    began = time.perf_counter()
+    longer = ks.minimize(*problem, max_time=2.0)
+    assert time.perf_counter() - began <= 2 * 2.0 + 0.2
+    assert longer.success  # the time was for more, not for this
+    assert longer.fun <= alone.fun
+    assert any(row["start"] == "search again" for row in longer.outcomes)
+
+
+@pytest.mark.parametrize("problem", list(hard_problems())[:2], ids=["signs", "two equations"])
+def test_a_start_of_the_users_never_makes_the_answer_worse(problem, rng):
+    loss, k, C = problem
+    alone = ks.minimize(loss, k, C).fun
+    for _ in range(4):
+        x0 = np.zeros(loss.n)
+        x0[rng.choice(loss.n, 2 * k, replace=False)] = rng.standard_normal(2 * k)  # not k-sparse, not in C
+        assert ks.minimize(loss, k, C, x0=x0).fun <= alone
+    better = ks.minimize(loss, k, C, effort=8).x
+    assert ks.minimize(loss, k, C, x0=better).fun <= loss.value(better) * (1 + 1e-9)
+
+
+def test_children_are_made_of_two_parents(rng):
+    elite = Elite(3)
+    for value, support in ((3.0, [1, 2, 3, 4]), (1.0, [1, 2, 5, 6]), (2.0, [1, 7, 8, 9]), (9.0, [0, 10, 11, 12]), (1.0, [1, 2, 5, 6])):
+        elite.take(value, np.array(support))
+    assert [value for value, _ in elite.known] == [1.0, 2.0, 3.0]  # the best, each once
+    for child in elite.children(4, 30, rng):
+        assert child.size == np.unique(child).size == 4
+        assert 1 in child
+        assert not {0, 10, 11, 12} & set(child.tolist())
+    assert list(Elite(3).children(4, 5, rng)) == []

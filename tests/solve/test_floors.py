@@ -1,0 +1,93 @@
+"""min_nonzero, one number or one per variable, and first feasible supports without integer programming."""
+
+import time
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse.linalg import integer
+from ksparse.sets import polyhedron
+
+
+def by_enumeration(loss, k, linear, floor):
+    """The best value over every support, its variables above their floors, by a solver that knows no supports."""
+    n, best = loss.n, np.inf
+    for size in range(1, k + 1):
+        for S in combinations(range(n), size):
+            low, high = np.zeros(n), np.zeros(n)
+            low[list(S)], high[list(S)] = np.maximum(linear.lower[list(S)], floor[list(S)]), linear.upper[list(S)]
+            try:
+                best = min(best, ks.minimize(loss, n, ks.Polyhedron(linear.G, linear.h, linear.E, linear.f, low, high)).fun)
+            except ks.InfeasibleError:
+                continue
+    return best
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_floor_for_each_variable_as_enumeration_has_it(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 7, 3
+    A = rng.standard_normal((20, n))
+    loss, floor = ks.Quadratic(A.T @ A / 20, -rng.uniform(0, 0.5, n)), rng.uniform(0.0, 0.45, n)
+    C = ks.Polyhedron(-rng.uniform(0, 1, (1, n)), [-0.4], np.ones((1, n)), [1.0], lower=0.0, upper=0.8)
+    for settings in (None, ks.SearchSettings(enumerated=0)):
+        result = ks.minimize(loss, k, C, min_nonzero=floor, settings=settings)
+        assert result.success
+        assert (result.x[result.support] >= floor[result.support] * (1 - 1e-9)).all()
+        assert result.fun == pytest.approx(by_enumeration(loss, k, C.as_linear(n), floor), rel=1e-6)
+
+
+def test_the_same_floor_for_all_may_be_a_number_or_a_vector(rng):
+    A = rng.standard_normal((40, 15))
+    loss, C = ks.Quadratic(A.T @ A), ks.BudgetBox(1.0, 0.0, 0.5)
+    number, vector = (ks.minimize(loss, 6, C, min_nonzero=floor) for floor in (0.12, np.full(15, 0.12)))
+    np.testing.assert_array_equal(number.x, vector.x)
+    paths = [ks.k_path(loss, [3, 5], C, min_nonzero=floor) for floor in (0.12, np.full(15, 0.12))]
+    for one, other in zip(*(path.results for path in paths), strict=True):
+        np.testing.assert_array_equal(one.x, other.x)
+
+
+@pytest.mark.parametrize(
+    ("floor", "message"),
+    [
+        (np.full(14, 0.1), "min_nonzero must have length 15, got 14"),
+        (np.r_[-0.1, np.zeros(14)], "min_nonzero must be >= 0, got -0.1 for variable 0"),
+        (np.r_[np.nan, np.zeros(14)], "min_nonzero"),
+        (-0.1, "min_nonzero must be >= 0"),
+    ],
+)
+def test_bad_floors_are_refused(floor, message, rng):
+    A = rng.standard_normal((40, 15))
+    with pytest.raises(ValueError, match=message):
+        ks.minimize(ks.Quadratic(A.T @ A), 6, ks.BudgetBox(1.0, 0.0, 0.5), min_nonzero=floor)
+
+
+def sector_caps(n, most=0.08, cap=0.2, sectors=11):
+    G = np.array([np.arange(n) % sectors == s for s in range(sectors)], dtype=float)
+    return ks.Polyhedron(G, np.full(sectors, cap), np.ones((1, n)), [1.0], lower=0.0, upper=most)
+
+
+def test_a_first_support_needs_no_integer_program(rng, monkeypatch):
+    """At least 13 names, at most 2 whole ones in a sector: a vertex has them."""
+
+    def refuse(*args, **options):
+        raise AssertionError("an integer program was asked for")
+
+    monkeypatch.setattr(integer, "milp", refuse)
+    monkeypatch.setattr(polyhedron, "fewest_nonzeros", refuse)
+    R = rng.standard_normal((150, 60)) * 0.01 + rng.standard_normal((150, 1)) * 0.01
+    result = ks.minimize(ks.Quadratic(np.cov(R.T)), 20, sector_caps(60), min_nonzero=0.01)
+    assert result.success
+    assert sector_caps(60).contains(result.x)
+    assert (result.x[result.support] >= 0.01 * (1 - 1e-9)).all()
+
+
+def test_a_time_limit_is_kept_under_sector_caps(rng):
+    R = rng.standard_normal((300, 200)) * 0.01 + rng.standard_normal((300, 1)) * 0.01 + 0.0003
+    began = time.perf_counter()
+    result = ks.minimize(ks.MeanVariance.from_returns(R, 1.0), 20, sector_caps(200), min_nonzero=0.01, max_time=1.0)
+    assert time.perf_counter() - began <= 2.2
+    assert sector_caps(200).contains(result.x)
+    assert result.support.size <= 20
