@@ -14,6 +14,7 @@ from ksparse.base.deadline import GRACE
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.model import QuadraticModel
+from ksparse.linalg.presolve import presolved, usable
 from ksparse.losses import Loss
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
@@ -49,17 +50,22 @@ class Pieces:
         floor: Vector | float = 0.0,
         deadline: float = np.inf,
         settings: SearchSettings | None = None,
+        most: int | None = None,
     ) -> Pieces:
-        """The pieces of a request."""
+        """The pieces of a request for supports of up to `most` variables; what its constraints say twice is left out."""
         whole, loss = C.as_linear(n), loss.as_float64()
         needed = np.zeros(0, dtype=np.intp) if whole is None else np.flatnonzero((whole.lower > 0) | (whole.upper < 0))
         allowed = np.ones(n, dtype=bool)
         allowed[forced_out] = False
         C = C.without(np.asarray(forced_out, dtype=np.intp))
-        return cls(
-            loss, C, n, np.union1d(forced_in, needed).astype(np.intp), allowed, np.broadcast_to(np.asarray(floor, dtype=float), n),
-            deadline, settings or SearchSettings(), C.as_linear(n), loss.quadratic,
-        )  # fmt: skip
+        linear, forced = C.as_linear(n), np.union1d(forced_in, needed).astype(np.intp)
+        floor = np.broadcast_to(np.asarray(floor, dtype=float), n)
+        if linear is not None:
+            if most is not None:
+                allowed = usable(linear, *linear.above(floor), allowed, most)
+                allowed[forced] = True  # whether they can be met is seen when they are asked for
+            linear = presolved(linear)
+        return cls(loss, C, n, forced, allowed, floor, deadline, settings or SearchSettings(), linear, loss.quadratic)
 
     @cached_property
     def model(self) -> QuadraticModel | None:

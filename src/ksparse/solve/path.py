@@ -114,7 +114,7 @@ def k_path(
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
     request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, name="ks")  # asks whether C has a point for the least k
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n))
-    problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
+    problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
     plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
     walk = Walk(top, problem, sizes, plan)
     with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):

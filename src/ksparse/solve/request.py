@@ -123,9 +123,9 @@ def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:
 
 
 def support_problem(
-    request: Request, forced_in: Any, forced_out: Any, min_nonzero: Any, settings: SearchSettings | None = None
+    request: Request, forced_in: Any, forced_out: Any, min_nonzero: Any, settings: SearchSettings | None = None, most: int | None = None
 ) -> SupportProblem:
-    """The problem that is searched, after a look at whether it can be met."""
+    """The problem that is searched, after a look at whether it can be met; for several k, `most` is the largest."""
     n, k = request.n, request.k
     if settings is not None and not isinstance(settings, SearchSettings):
         raise TypeError(f"settings must be a ksparse.SearchSettings, got {type(settings).__name__}")
@@ -138,8 +138,10 @@ def support_problem(
         raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
     floor = _floor(min_nonzero, n)
     pieces = Pieces.of(
-        request.loss, request.C, n, forced_in=inside, forced_out=outside, floor=floor, deadline=request.deadline, settings=settings
-    )
+        request.loss, request.C, n, forced_in=inside, forced_out=outside, floor=floor, deadline=request.deadline, settings=settings,
+        most=most or k,
+    )  # fmt: skip
+
     if pieces.floored and not _knows_floors(pieces):
         raise MissingPieceError(
             f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(request.loss).__name__} on {request.C}"

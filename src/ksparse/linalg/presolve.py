@@ -1,0 +1,66 @@
+"""What a polyhedron asks that its other constraints ask already, and variables that no k-sparse point of it can use.
+
+Rows and variables are left out only by a margin above the rounding of the sums. A bound that is implied may be broken by rounding then, as
+the equation that implies it may be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.linalg.constraints import Linear
+
+MARGIN = 1e-9  # of a row's terms
+
+
+def presolved(linear: Linear) -> Linear:
+    """The same polyhedron without upper bounds that an equation and the lower bounds imply, and without rows that the bounds imply."""
+    upper = np.where(linear.upper >= _implied_upper(linear), np.inf, linear.upper)
+    with np.errstate(invalid="ignore"):
+        most = np.nan_to_num(np.maximum(linear.G * linear.lower, linear.G * linear.upper), posinf=np.inf, neginf=-np.inf).sum(axis=1)
+        terms = np.nan_to_num(np.abs(linear.G) * np.maximum(np.abs(linear.lower), np.abs(linear.upper)), posinf=np.inf).sum(axis=1)
+        asks = ~(most <= linear.h - MARGIN * (terms + np.abs(linear.h)))
+    if (np.isinf(upper) & np.isfinite(linear.upper)).any() and not asks.all():
+        upper = linear.upper  # a row may be implied by a bound that is implied by it: one of the two
+    return replace(linear, upper=upper, G=linear.G[asks], h=linear.h[asks]) if not asks.all() else replace(linear, upper=upper)
+
+
+def _implied_upper(linear: Linear) -> Vector:
+    """What Σ eᵢxᵢ = f with e ≥ 0 and x ≥ lower, finite, leaves for each variable; ∞ where nothing is said."""
+    implied = np.full(linear.lower.size, np.inf)
+    for row, right in zip(linear.E, linear.f, strict=True):
+        if (row >= 0).all() and np.isfinite(linear.lower[row > 0]).all():
+            seen = row > 0
+            terms = row * np.where(seen, linear.lower, 0.0)
+            left = right - (terms.sum() - terms)
+            implied[seen] = np.minimum(implied[seen], left[seen] / row[seen])
+    return implied
+
+
+def usable(linear: Linear, low: Vector, high: Vector, allowed: Vector, k: int) -> Vector:
+    """Which of the allowed variables some point with at most k nonzeros may use, each between low and high where it is not 0.
+
+    A row is judged alone: with a variable in the support, the k − 1 others that help most must be able to meet it.
+    """
+    low, high = np.where(allowed, low, 0.0), np.where(allowed, high, 0.0)
+    least, from_, to = linear.reach(low, high)
+    found = allowed & (low <= high)
+    for brings, needed in [*zip(-least, -linear.h, strict=True), *zip(to, linear.f, strict=True), *zip(-from_, -linear.f, strict=True)]:
+        found &= _reached(brings, float(needed), k)
+    return np.asarray(found)
+
+
+def _reached(brings: Vector, needed: float, k: int) -> Vector:
+    """With which variable in the support the k − 1 largest contributions of the others reach what is needed."""
+    if not np.isfinite(needed):
+        return np.ones(brings.size, dtype=bool)
+    helpful = np.maximum(brings, 0.0)
+    top = np.sort(helpful)[::-1][:k]
+    if np.isinf(top).any():
+        return np.ones(brings.size, dtype=bool)
+    among = helpful >= (top[-1] if top.size else np.inf)
+    others = np.where(among, top.sum() - helpful, top[: k - 1].sum())
+    return np.asarray(brings + others >= needed - MARGIN * (np.abs(brings) + others + abs(needed)))
