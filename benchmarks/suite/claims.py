@@ -112,6 +112,8 @@ RULES: dict[str, list[Rule]] = {
     "best_subset": [at_most(ABESS), at_most(WIDE), at_most(SCOPE), faster(ABESS, 1 / 5), faster(WIDE, 1 / 5)],
     "sparse_pca": [everyone(at_most), everyone(faster)],
     "portfolios": [rule for name in SCIPS for rule in (at_most(name, 1.001, proved=True), faster(name, 1 / 50))],
+    "rows": [rule for name in SCIPS[:2] for rule in (at_most(name, 1.0001, proved=True), faster(name, 1 / 50))],
+    "caps": [rule for name in SCIPS[:2] for rule in (at_most(name, 1.001, proved=True), faster(name, 1 / 50))],
     "logistic": [at_most(ABESS), at_most(WIDE), at_most(SCOPE)],
     "sparse_csr": [within_memory(3.0)],
 }

@@ -44,7 +44,7 @@ def _least_squares(problem: Problem, x: Vector) -> float:
 
 
 def _logistic(problem: Problem, x: Vector) -> float:
-    return float(np.logaddexp(0.0, -problem.b * (problem.A @ x)).sum())
+    return float(np.logaddexp(0.0, -problem.b * (problem.A @ x)).sum()) + 0.5 * problem.ridge * float(x @ x)
 
 
 def _component(problem: Problem, x: Vector) -> float:
@@ -62,6 +62,16 @@ def _penalised(problem: Problem, x: Vector) -> float:
     return _least_squares(problem, x) + problem.lam * float(np.abs(x).sum() - np.sqrt(x @ x))
 
 
+def _rows(problem: Problem, x: Vector) -> float:
+    """The worst of the equations, the rows, and how far an entry that is not 0 lies below its floor or above its bound."""
+    held = x != 0
+    floor, upper = (np.broadcast_to(side, x.shape)[held] for side in (problem.floor, problem.upper))
+    worst = [np.abs(problem.E @ x - problem.f), floor - x[held], x[held] - upper]
+    if problem.G is not None:
+        worst.append(problem.G @ x - problem.h)
+    return max(0.0, *(float(part.max(initial=0.0)) for part in worst))
+
+
 def _negative(x: Vector) -> float:
     return max(0.0, -float(x.min())) if x.size else 0.0
 
@@ -71,6 +81,7 @@ OBJECTIVES: dict[str, Callable[[Problem, Vector], float]] = {
     "logistic": _logistic,
     "component": _component,
     "portfolio": _portfolio,
+    "rows": _portfolio,
     "penalised": _penalised,
 }
 VIOLATIONS: dict[str, Callable[[Problem, Vector], float]] = {
@@ -78,5 +89,6 @@ VIOLATIONS: dict[str, Callable[[Problem, Vector], float]] = {
     "logistic": lambda problem, x: 0.0,
     "component": lambda problem, x: max(0.0, float(np.sqrt(x @ x)) - 1.0),
     "portfolio": lambda problem, x: max(_negative(x), abs(float(x.sum()) - 1.0)),
+    "rows": _rows,
     "penalised": lambda problem, x: 0.0,
 }

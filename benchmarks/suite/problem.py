@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-KINDS = ("least squares", "logistic", "component", "portfolio", "penalised")
+KINDS = ("least squares", "logistic", "component", "portfolio", "rows", "penalised")
 
 
 def _none() -> np.ndarray[Any, Any]:
@@ -17,12 +17,13 @@ def _none() -> np.ndarray[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One of five kinds, always to be minimised.
+    """One of six kinds, always to be minimised.
 
     least squares   ½‖Ax − b‖²                 s.t. ‖x‖₀ ≤ k, x ≥ 0 on `nonnegative`
-    logistic        Σ log(1 + exp(−bᵢ(Ax)ᵢ))   s.t. ‖x‖₀ ≤ k, labels b in {−1, 1}
+    logistic        Σ log(1 + exp(−bᵢ(Ax)ᵢ)) + ½ridge‖x‖²   s.t. ‖x‖₀ ≤ k, labels b in {−1, 1}
     component       −xᵀRx                      s.t. ‖x‖₀ ≤ k, ‖x‖₂ ≤ 1, R the correlations of the columns of A
     portfolio       xᵀVx                       s.t. ‖x‖₀ ≤ k, Σx = 1, x ≥ 0
+    rows            xᵀVx                       s.t. ‖x‖₀ ≤ k, Ex = f, Gx ≤ h, each xᵢ 0 or in floorᵢ…upperᵢ
     penalised       ½‖Ax − b‖² + λ(‖x‖₁ − ‖x‖₂)
     """
 
@@ -33,6 +34,13 @@ class Problem:
     V: Any = None
     nonnegative: np.ndarray[Any, Any] = field(default_factory=_none)
     lam: float = 0.0
+    ridge: float = 0.0
+    E: Any = None
+    f: Any = None
+    G: Any = None
+    h: Any = None
+    floor: Any = 0.0
+    upper: Any = np.inf
     returns: Any = None  # of a portfolio, with covariance V: for those who want returns
 
     @property
@@ -62,6 +70,12 @@ def tiny(kind: str, signs: str = "none", sparse: bool = False) -> Problem:
     if kind == "portfolio":
         returns = 0.01 * (rng.standard_normal((80, 12)) * rng.uniform(0.5, 1.5, 12) + rng.standard_normal((80, 1)))
         return Problem(kind, 3, V=np.cov(returns.T), returns=returns)
+    if kind == "rows":
+        returns = 0.01 * (rng.standard_normal((80, 12)) * rng.uniform(0.5, 1.5, 12) + rng.standard_normal((80, 1)))
+        mu = np.linspace(0.0, 1.0, 12)
+        return Problem(
+            kind, 4, V=np.cov(returns.T), E=np.ones((1, 12)), f=np.ones(1), G=-mu[None], h=np.array([-0.5]), floor=0.1, upper=0.6
+        )
     if kind == "component":
         return Problem(kind, 4, A=rng.standard_normal((30, 4)) @ rng.standard_normal((4, 15)) + rng.standard_normal((30, 15)))
     m, n, k = 90, 24, 3

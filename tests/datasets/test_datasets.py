@@ -92,10 +92,12 @@ def test_a_file_without_its_arrays_is_refused(monkeypatch, tmp_path):
         read("iris")
     with pytest.raises(ValueError, match="i must be 1, 5 or 6, got 2"):
         datasets.orlib_index(2)
+    with pytest.raises(ValueError, match="name must be one of 200_a, 200_b"):
+        datasets.buy_ins("500_a")
 
 
 def test_real_data_have_their_published_shapes():
-    for name in ("colon", "leukemia", "tokyo", "port3", "indtrack1"):
+    for name in ("colon", "leukemia", "tokyo", "port3", "indtrack1", "pard200_a"):
         data_file(FILES[name].file)
     assert datasets.colon()[0].shape == (62, 2000)
     assert datasets.leukemia()[0].shape == (72, 7129)
@@ -103,6 +105,9 @@ def test_real_data_have_their_published_shapes():
     assets = datasets.orlib_portfolio(3)
     assert assets.V.shape == (89, 89)
     assert assets.returns is None
+    bought = datasets.buy_ins("200_a")
+    assert bought.Q.shape == (200, 200)
+    assert (bought.lower < bought.upper).all()
     index, prices = datasets.orlib_index(1)
     assert prices.shape == (len(index), 31)
 

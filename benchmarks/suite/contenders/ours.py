@@ -22,11 +22,13 @@ def pieces(problem: Problem) -> tuple[Any, Any]:
             C = None if problem.signs == "none" else ks.Nonnegative(None if problem.signs == "all" else problem.nonnegative)
             return ks.LeastSquares(problem.A, problem.b), C
         case "logistic":
-            return ks.Logistic(problem.A, problem.b), None
+            return ks.Logistic(problem.A, problem.b, ridge=problem.ridge), None
         case "component":
             return ks.PrincipalComponent.from_data(problem.A), ks.L2Ball()
         case "portfolio":
             return ks.Quadratic(2.0 * problem.V), ks.Simplex()
+        case "rows":
+            return ks.Quadratic(2.0 * problem.V), ks.Polyhedron(problem.G, problem.h, problem.E, problem.f, 0.0, problem.upper)
         case _:
             return ks.LeastSquares(problem.A, problem.b), None
 
@@ -53,7 +55,7 @@ class Ours(Contender):
         if problem.kind == "penalised":
             result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), **PENALISED)
         else:
-            result = ks.minimize(loss, problem.k, C)
+            result = ks.minimize(loss, problem.k, C, min_nonzero=problem.floor)
         return Answer(np.asarray(result.x), ended(result))
 
 

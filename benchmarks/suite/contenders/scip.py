@@ -15,15 +15,15 @@ ENDLESS = 1e19  # a gap that SCIP calls infinite
 RANK = 1e-10  # eigenvalues below this share of the largest are zeros
 
 
-def clean(x: Any) -> Any:
-    """Weights without a solver's dust, that add up to 1."""
+def clean(x: Any, unit: bool = True) -> Any:
+    """Weights without a solver's dust, made to add up to 1 where that breaks nothing else."""
     x = np.where(np.abs(x) > DUST, x, 0.0)
-    return x / x.sum()
+    return x / x.sum() if unit else x
 
 
 @dataclass(frozen=True)
 class Scip(Contender):
-    """min t s.t. xᵀVx ≤ t, Σx = 1, 0 ≤ x ≤ z, Σz ≤ k, z binary.
+    """min t s.t. xᵀVx ≤ t, Σx = 1 (or the rows of the problem), floor·z ≤ x ≤ upper·z, Σz ≤ k, z binary.
 
     Or with the perspective of the part of xᵀVx that is diagonal (Frangioni and Gentile 2006): V = δI + LᵀL, δΣs + ‖Lx‖² ≤ t,
     xᵢ² ≤ sᵢzᵢ, whose relaxation is tighter the larger the least eigenvalue δ of V.
@@ -31,7 +31,7 @@ class Scip(Contender):
 
     name: str = "SCIP"
     perspective: bool = False
-    kinds = ("portfolio",)
+    kinds = ("portfolio", "rows")
     needs = ("pyscipopt",)
 
     def solve(self, problem: Problem, seconds: float) -> Answer:
@@ -44,10 +44,13 @@ class Scip(Contender):
             model.setParam(name, value)
         x = [model.addVar(lb=0.0, ub=1.0) for _ in range(problem.n)]
         z = [model.addVar(vtype="B") for _ in range(problem.n)]
-        model.addCons(quicksum(x) == 1.0)
+        _constrain(model, problem, x)
         model.addCons(quicksum(z) <= problem.k)
-        for held, chosen in zip(x, z, strict=True):
-            model.addCons(held <= chosen)
+        floor, upper = (np.broadcast_to(side, problem.n) for side in (problem.floor, np.minimum(problem.upper, 1.0)))
+        for held, chosen, low, high in zip(x, z, floor, upper, strict=True):
+            model.addCons(held <= float(high) * chosen)
+            if low > 0:
+                model.addCons(held >= float(low) * chosen)
         risk = model.addVar(lb=0.0)
         model.addCons((_split(model, V, x, z) if self.perspective else _form(V, x)) <= risk)
         model.setObjective(risk, "minimize")
@@ -57,7 +60,20 @@ class Scip(Contender):
         proved, gap = model.getStatus() == "optimal", model.getGap()
         bound = f"gap {100 * gap:.2g} %" if gap < ENDLESS else "no lower bound"
         note = "proved optimal" if proved else f"not proved: {bound} at its time limit"
-        return Answer(clean(np.array([model.getVal(held) for held in x])), note, proved)
+        return Answer(clean(np.array([model.getVal(held) for held in x]), problem.kind == "portfolio"), note, proved)
+
+
+def _constrain(model: Any, problem: Problem, x: list[Any]) -> None:
+    """Σx = 1, or Ex = f and Gx ≤ h."""
+    from pyscipopt import quicksum
+
+    if problem.kind == "portfolio":
+        model.addCons(quicksum(x) == 1.0)
+        return
+    for row, right in zip(problem.E, problem.f, strict=True):
+        model.addCons(quicksum(float(a) * held for a, held in zip(row, x, strict=True)) == float(right))
+    for row, right in zip(problem.G, problem.h, strict=True) if problem.G is not None else ():
+        model.addCons(quicksum(float(a) * held for a, held in zip(row, x, strict=True)) <= float(right))
 
 
 def _form(V: Any, x: list[Any]) -> Any:

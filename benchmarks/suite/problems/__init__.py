@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from suite.problem import KINDS, Problem, tiny
-from suite.problems import real, regression
+from suite.problems import constrained, real, regression
 
 Builders = dict[str, Callable[[], Problem]]
 
@@ -35,6 +35,8 @@ GROUPS = {
         Group("best_subset", "Best subset with a planted support, signs free or all nonnegative", regression.best_subset_builders),
         Group("sparse_pca", "Sparse principal component of a correlation matrix", real.component_builders),
         Group("portfolios", "Least variance, long only, at most 10 assets", real.portfolio_builders),
+        Group("rows", "Least variance with a return to be reached, without and above a floor", constrained.row_builders),
+        Group("caps", "Least variance under sector caps, or with buy-ins", constrained.cap_builders),
         Group("logistic", "Logistic regression with a planted support", regression.logistic_builders),
         Group("sparse_csr", "Least squares with a sparse matrix and a planted support", regression.csr_builders),
         Group("tiny", "Tiny problems of every kind", _tiny),

@@ -2,7 +2,9 @@
 
 from ksparse.datasets.bundled import breast_cancer, diabetes, digits
 from ksparse.datasets.files import (
+    BuyIns,
     MissingDataError,
+    buy_ins,
     colon,
     communities,
     leukemia,
@@ -19,9 +21,11 @@ from ksparse.datasets.synthetic import SparseRegression, table2, table5
 
 __all__ = [
     "Assets",
+    "BuyIns",
     "MissingDataError",
     "SparseRegression",
     "breast_cancer",
+    "buy_ins",
     "colon",
     "communities",
     "diabetes",

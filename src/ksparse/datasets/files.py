@@ -33,6 +33,7 @@ class DataFile:
 
 
 _BEASLEY = "J. E. Beasley's OR-Library (people.brunel.ac.uk/~mastjjb/jeb/info.html)"
+_FRANGIONI = "the Mean-Variance instances of Frangioni and Gentile (groups.di.unipi.it/optimize/Data/MV.html)"
 FILES = {
     "colon": DataFile(
         "colon_alon1999.npz", ("X", "y"), "X, 62 x 2000 expression levels of colon tissue, and y, the classes (Alon et al. 1999)",
@@ -78,6 +79,13 @@ FILES = {
             f"index and prices: weekly levels of an index and {n} stocks", _BEASLEY,
         )
         for i, name, n in ((1, "hangseng", 31), (5, "nikkei225", 225), (6, "sp500", 457))
+    },
+    **{
+        f"pard{name}": DataFile(
+            f"frangioni_pard{name}.npz", ("Q", "mu", "rho", "lower", "upper", "best_upper", "best_lower"),
+            "Q, mu, rho, lower and upper of a portfolio with buy-ins, and the best bounds known", _FRANGIONI,
+        )
+        for name in ("200_a", "200_b", "200_c", "300_a", "300_b", "400_a")
     },
 }  # fmt: skip
 
@@ -156,6 +164,28 @@ def orlib_portfolio(i: int) -> Assets:
     arrays = read(f"port{check_integer(i, 'i', 1, 5)}")
     sd = arrays["sd"].astype(float)
     return Assets(arrays["corr"] * np.outer(sd, sd), arrays["mu"].astype(float), [f"asset {j}" for j in range(1, len(sd) + 1)])
+
+
+@dataclass(frozen=True)
+class BuyIns:
+    """min xᵀQx s.t. Σx = 1, μᵀx ≥ ρ, each xᵢ 0 or in lowerᵢ…upperᵢ; `best` is the best value known without a limit on their number."""
+
+    Q: np.ndarray[Any, Any]
+    mu: np.ndarray[Any, Any]
+    rho: float
+    lower: np.ndarray[Any, Any]
+    upper: np.ndarray[Any, Any]
+    best: float
+
+
+def buy_ins(name: str) -> BuyIns:
+    """A Mean-Variance instance of Frangioni and Gentile: 200_a, 200_b, 200_c, 300_a, 300_b or 400_a, the number that of its assets."""
+    names = [key.removeprefix("pard") for key in FILES if key.startswith("pard")]
+    if name not in names:
+        raise ValueError(f"name must be one of {', '.join(names)}, got {name!r}")
+    arrays = read(f"pard{name}")
+    Q, mu, lower, upper = (arrays[key].astype(float) for key in ("Q", "mu", "lower", "upper"))
+    return BuyIns(Q, mu, float(arrays["rho"]), lower, upper, float(arrays["best_upper"]))
 
 
 def orlib_index(i: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -1,0 +1,104 @@
+"""Portfolios under rows, bounds and floors: returns to be reached, sectors that are capped, buy-ins. The quick ones need no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from suite.problem import Problem
+
+SHARE = 0.3  # of the way from the return of the least risk to the highest
+BUY_IN = 0.01
+
+
+def row_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    """A return to be reached exactly, by OR-Library's assets with and without a ridge, and by larger markets above a floor."""
+    if quick:
+        return {"generated 40": partial(_market, "generated", 5, n=40)}
+    libraries = {
+        f"port{i}, {kind}, k = {k}": partial(_orlib, i, kind == "ridge + return", k)
+        for i in range(1, 6)
+        for kind in ("return", "ridge + return")
+        for k in (5, 10, 20)
+    }
+    markets = {f"{name}, floor, k = {k}": partial(_market, name, k) for name in ("sp500", "tokyo", "generated") for k in (5, 10)}
+    return libraries | markets
+
+
+def cap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    """Sectors that are capped, weights that are bounded on both sides; and the buy-ins of Frangioni and Gentile."""
+    sectors = {f"sectors {n}": partial(_sectors, n) for n in ((40,) if quick else (200, 476))}
+    files = () if quick else ("200_a", "200_b", "200_c", "300_a", "300_b", "400_a")
+    limits = {"none": None, "6": 6, "8": 8, "10": 10, "12": 12}
+    return sectors | {f"pard{file}, k = {k}": partial(_pard, file, limit) for file in files for k, limit in limits.items()}
+
+
+def _returning(V: Any, mu: Any, k: int, high: float | None = None, floor: float = 0.0) -> Problem:
+    """min xᵀVx, Σx = 1, μᵀx = a return between that of the least risk and the highest."""
+    import ksparse as ks
+
+    n, top = len(mu), float(np.abs(mu).max())
+    low = float(mu @ ks.minimize(ks.Quadratic(2.0 * V), min(n, 50), ks.Simplex()).x)
+    target = low + SHARE * ((float(mu.max()) if high is None else high) - low)
+    return Problem("rows", k, V=V, E=np.vstack([np.ones(n), mu / top]), f=np.array([1.0, target / top]), floor=floor, upper=1.0)
+
+
+def _orlib(i: int, ridge: bool, k: int) -> Problem:
+    """As Bertsimas and Cory-Wright's Table 4 where there is a ridge: ½xᵀVx + ‖x‖²/2γ, γ = 100/√n."""
+    import ksparse as ks
+    from ksparse.datasets import orlib_portfolio
+
+    assets = orlib_portfolio(i)
+    n, high = len(assets.r), None
+    V = assets.V / 2
+    if ridge:
+        gamma = 100 / np.sqrt(n)
+        V = V + np.eye(n) / (2 * gamma)
+        high = float(assets.r @ ks.minimize(ks.Quadratic(np.eye(n) / gamma, -assets.r), n, ks.Simplex()).x)
+    return _returning(V / np.median(np.diag(V)), assets.r, k, high)
+
+
+def _market(name: str, k: int, n: int = 2000) -> Problem:
+    from ksparse import datasets
+
+    if name == "generated":
+        rng = np.random.default_rng(0)
+        returns = 0.01 * (0.3 * rng.standard_normal((500, 20)) @ rng.standard_normal((20, n)) + rng.standard_normal((500, n)))
+        returns += 4e-4 * rng.standard_normal(n)
+    else:
+        returns = getattr(datasets, name)().returns
+    V = np.cov(returns.T)
+    return _returning(V / np.median(np.diag(V)), returns.mean(axis=0), k, floor=BUY_IN)
+
+
+def _sectors(n: int) -> Problem:
+    """At most 20 of n names of 0.01 to 0.08 each, at most a fifth in each of eleven sectors."""
+    rng = np.random.default_rng(0)
+    returns = 0.01 * (rng.standard_normal((300, n)) + rng.standard_normal((300, 1)))
+    G = np.array([np.arange(n) % 11 == sector for sector in range(11)], dtype=float)
+    V = np.cov(returns.T)
+    return Problem(
+        "rows",
+        min(20, n // 2),
+        V=V / np.median(np.diag(V)),
+        E=np.ones((1, n)),
+        f=np.ones(1),
+        G=G,
+        h=np.full(11, 0.2),
+        floor=0.01,
+        upper=0.08,
+    )
+
+
+def _pard(file: str, k: int | None) -> Problem:
+    from ksparse.datasets import buy_ins
+
+    data = buy_ins(file)
+    n = len(data.mu)
+    return Problem(
+        "rows", k or n, V=data.Q, E=np.ones((1, n)), f=np.ones(1), G=-data.mu[None], h=np.array([-data.rho]),
+        floor=data.lower, upper=data.upper,
+    )  # fmt: skip
