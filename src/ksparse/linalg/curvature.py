@@ -20,6 +20,7 @@ from ksparse.linalg.matrix import columns, dense
 from ksparse.linalg.standardize import Centred, centred_squares
 
 LARGE = 2**27  # multiplications from which a product gains by several threads: they then wait in a loop, for some time
+CACHED = 2**20  # entries of data that stay beside the processor
 COLUMNS = 4096  # of an operator, which hides them: more are not asked for one by one
 
 
@@ -49,6 +50,11 @@ class Gram:
     def form(self) -> tuple[Matrix, float] | None:
         """Z and a with H = a·ZᵀZ, where it has no more to it."""
         return (self.A, self.a) if self.weight is None and self.ridge is None else None
+
+    @property
+    def ahead(self) -> int:
+        """Columns that a pass should bring: data beside the processor is read again for nothing, other data for as much as several cost."""
+        return 4 if self.weight is not None and self.A.shape[0] * self.A.shape[1] < CACHED else 16
 
     def diagonal(self) -> Vector:
         squares = self.a * _diagonal(self.A, self.weight)

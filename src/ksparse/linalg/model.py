@@ -98,7 +98,7 @@ class QuadraticModel:
     @property
     def ahead(self) -> int:
         """How many columns to fetch where one is missing."""
-        return max(1, min(AHEAD, MEMORY // (32 * self.n)))
+        return max(1, min(getattr(self.H, "ahead", AHEAD), MEMORY // (32 * self.n)))
 
     def row(self, i: int) -> Vector:
         """H[i, :], not to be changed."""
