@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -167,3 +168,11 @@ def test_a_minimum_further_out_than_one_near_0():
     loss = ks.Custom(lambda x: float(((x**2 - 1) ** 2).sum() / 4 + c @ x), lambda x: x**3 - x + c, n=2, convex=False)
     found = ks.minimize(loss, 2, ks.Box([-1.4, -1.0], [0.8, -0.5]))
     assert found.x[1] == pytest.approx(-0.639, abs=1e-2)  # at -0.5 it is a minimum too
+
+
+def test_a_penalised_run_on_data_that_overflow_warns_of_nothing():
+    A = np.array([[-1.1e98, 2.1e99, 6.3e98, 9.2e97], [1.6e98, -9.1e98, 7.0e99, -1.2e97]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = ks.minimize_penalized(ks.Poisson(A, [1.0, 1.0]), ks.TopK1(0.1, 3), method="gist", max_iter=300)
+    assert np.isfinite(result.x).all()

@@ -68,13 +68,14 @@ def minimize_penalized(
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
     before = loss.evaluations or (0, 0)
     try_out(loss, problem.C, problem.n, start)
-    begin = _first_point(problem) if start is None else start
-    with until(np.inf if max_time is None else started + max_time), fitting_threads(loss):
+    deadline = np.inf if max_time is None else started + max_time
+    with until(deadline), fitting_threads(loss), np.errstate(over="ignore", invalid="ignore"):  # as in `minimize`
+        begin = _first_point(problem) if start is None else start
         if continuation:
             run = continued(chosen, problem, begin, stopping, callback, verbose)
         else:
             run = drive(chosen, problem, begin, stopping, callback=callback, verbose=verbose)
-    return judge_penalized(problem, run, chosen, time.perf_counter() - started, before)
+        return judge_penalized(problem, run, chosen, time.perf_counter() - started, before)
 
 
 def _first_point(problem: Problem) -> Array:
