@@ -7,7 +7,7 @@ import pytest
 
 import ksparse as ks
 from ksparse.datasets import table5
-from ksparse.search.perturb import Elite
+from ksparse.search.elite import Elite
 
 
 def hard_problems():

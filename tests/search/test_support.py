@@ -15,7 +15,8 @@ from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective
 from ksparse.linalg.qp import solve_qp
 from ksparse.linalg.trust_region import minimize_on_ball
-from ksparse.search.explore import local_search, settle
+from ksparse.search.again import local_search
+from ksparse.search.explore import settle
 from ksparse.search.gains import factor
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 
 from ksparse.base.arrays import Array, Vector, to_float64
-from ksparse.base.deadline import OutOfTimeError, until
+from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.firstorder.drive import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Status
-from ksparse.search import perturb
-from ksparse.search.by_models import explore_by_models
+from ksparse.search.again import explored, local_search, searches
 from ksparse.search.candidate import Candidate, Found
+from ksparse.search.elite import Elite
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.local import LocalSearch, descended
 from ksparse.search.neighbourhoods.base import DependentError
-from ksparse.search.perturb import Elite
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
-from ksparse.search.starts import (
-    Start,
-    all_supports,
-    cheap_starts,
-    feasible_candidate,
-    feasible_support,
-    first_order_starts,
-    given_starts,
-    kicked,
-    relaxed_supports,
-)  # fmt: skip
+from ksparse.search.starts import Start, all_supports, cheap_starts, feasible_candidate, feasible_support, first_order_starts, given_starts
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
 
 ENOUGH = 0.8  # of the time that is given, for more searches where no effort is: a proof comes after
@@ -201,7 +188,7 @@ class Exploration:
             round_ = seeds.spawn(together if done >= count else min(together, count - done))
             done += len(round_)
             others = [list(elite.children(problem.k, together, np.random.default_rng(seed.spawn(1)[0]))) for seed in round_]
-            for found in _units(problem, strategy, begin, round_, others, self.plan.n_jobs):
+            for found in searches(problem, strategy, begin, round_, others, self.plan.n_jobs):
                 if found is not None:
                     elite.take(found.best.value, found.best.support)
                     self._take("search again", found)
@@ -209,65 +196,8 @@ class Exploration:
                 return
 
 
-def explored(
-    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
-) -> Iterator[tuple[str, Found]]:
-    """Better and better answers from a start, by the strategy's perturbations."""
-    if strategy.by_models:
-        return explore_by_models(problem, start, rng)
-    return perturb.explore(strategy.search(problem), start, rng, chain(relaxed_supports(problem, rng), others))
-
-
-def _units(
-    problem: SupportProblem,
-    strategy: Strategy,
-    begin: Candidate,
-    seeds: list[np.random.SeedSequence],
-    others: list[list[Vector]],
-    n_jobs: int | None,
-) -> list[Found | None]:
-    """Whole searches beside each other."""
-
-    def one(seed: np.random.SeedSequence, others: list[Vector]) -> Found | None:
-        own, rng = problem.with_own_memory(), np.random.default_rng(seed)
-        with until(problem.pieces.deadline):  # threads do not inherit it
-            try:
-                return None if own.expired else _again(own, strategy, begin, rng, others)
-            except OutOfTimeError:
-                return None
-
-    if n_jobs in (None, 1):
-        return [one(seed, given) for seed, given in zip(seeds, others, strict=True)]
-    from joblib import Parallel, delayed
-
-    jobs = (delayed(one)(seed, given) for seed, given in zip(seeds, others, strict=True))
-    found: list[Found | None] = Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
-    return found
-
-
-def _again(problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]) -> Found | None:
-    """One more search: from the same beginning where chance decides what follows, else from a kicked support."""
-    if not strategy.perturbs or not strategy.wanders:
-        candidate = feasible_candidate(problem, Start("kicked", kicked(problem, begin.support, rng)))
-        return None if candidate is None else local_search(problem, strategy, candidate)
-    best, swaps = begin, 0
-    with one_thread(), suppress(DependentError):
-        for _, found in explored(problem, strategy, begin, rng, others):
-            best, swaps = found.best, swaps + found.swaps
-    return Found(best, swaps)
-
-
 def _best(found: list[Candidate | None]) -> Candidate | None:
     return min((candidate for candidate in found if candidate is not None), key=lambda candidate: candidate.value, default=None)
-
-
-def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candidate) -> Found:
-    """A descent from a candidate; itself where moves cannot be ranked."""
-    if strategy.neighbourhood is None:
-        return Found(candidate)
-    search = strategy.search(problem)
-    best = descended(search, candidate)
-    return Found(best, search.swaps)
 
 
 def settle(problem: SupportProblem, best: Candidate) -> Found:

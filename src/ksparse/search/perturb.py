@@ -1,9 +1,9 @@
-"""What a search tries where a descent has ended: ways by other cardinalities, and kicks, on any neighbourhood.
+"""What a search tries where a descent has ended: ways by other cardinalities, other starts, and kicks, on any neighbourhood.
 
 A way down lets the variables that cost least leave, one by one, and looks after each whether another than the last to leave gains most
 now. If so it fills up from there; if not the way back is the way it came. A way up is the same with more variables than k. A kick lets some
-variables leave at random, which may not come back until their places are taken. The search ends when kick after kick leads to known
-supports, or after a fixed number of changes.
+variables leave at random, which may not come back until their places are taken. Other starts are descended from one by one, and then
+supports made of two of the best (`elite`). The search ends when kick after kick leads to known supports, or after so many changes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate, Found
+from ksparse.search.elite import Elite
 from ksparse.search.local import LocalSearch, descended, solved
 from ksparse.search.neighbourhoods.base import DependentError
 
@@ -37,63 +38,53 @@ def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator, oth
 
 
 def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
-    """Leave the search at a better and better place: by way of other k while that helps, then by kicks, each followed by the same."""
+    """Leave the search at a better and better place: by way of other k while that helps, by other starts, by kicks."""
     if search.clear:
         return
     yield from _by_other_k(search)
-    best, value, returns = search.hood.mark(), search.hood.value, 0
-    before, elite = search.changes, Elite(search.problem.pieces.settings.elite)
+    yield from _by_other_starts(search, rng, others)
+    yield from _by_kicks(search, rng)
+
+
+def _by_other_starts(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
+    """Descents from other supports, and from those made of two of the best that are reached; they do not count as work of the kicks."""
+    settings, before = search.problem.pieces.settings, search.changes
+    best, value, elite = search.hood.mark(), search.hood.value, Elite(settings.elite)
     elite.take(value, search.hood.support)
-    for support in chain(others, elite.children(search.k, search.problem.pieces.settings.children, rng)):
+    for support in chain(others, elite.children(search.k, settings.children, rng)):
         if search.problem.expired:
             break
         if not _descends_from(search, support):
             continue
         elite.take(search.hood.value, search.hood.support)
         if search.hood.value < value - search.tiny:
-            for _ in _by_other_k(search):
-                pass
+            _exhaust(_by_other_k(search))
             best, value = search.hood.mark(), search.hood.value
             elite.take(value, search.hood.support)
             yield "other start"
-    search.most += search.changes - before  # these come on top
+    search.most += search.changes - before
     search.hood.back_to(best)
+
+
+def _by_kicks(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
+    """Kicks of the best place, each followed by ways by other k, until they lead to known supports or the work is done."""
+    best, value, returns = search.hood.mark(), search.hood.value, 0
     while returns < search.problem.pieces.settings.returns and not search.spent:
         returns += 1
         search.hood.back_to(best)
         if not _kicked(search, rng):
             continue
         returns = 0
-        for _ in _by_other_k(search):
-            pass
+        _exhaust(_by_other_k(search))
         if search.hood.value < value - search.tiny:
             best, value = search.hood.mark(), search.hood.value
             yield "kick"
     search.hood.back_to(best)
 
 
-class Elite:
-    """The best local optima so far, and supports made of two of them."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.known: list[tuple[float, tuple[int, ...]]] = []
-
-    def take(self, value: float, support: Vector) -> None:
-        """Remember a local optimum, if it is among the best."""
-        entry = (value, tuple(sorted(int(i) for i in support)))
-        if entry[1] not in (support for _, support in self.known):
-            self.known = sorted([*self.known, entry])[: self.most]
-
-    def children(self, k: int, count: int, rng: np.random.Generator) -> Iterator[Vector]:
-        """What two have in common, and a choice of what only one of them has."""
-        for _ in range(count):
-            if len(self.known) < 2:
-                return
-            one, other = (set(self.known[i][1]) for i in rng.choice(len(self.known), 2, replace=False))
-            common, rest = sorted(one & other), sorted(one ^ other)
-            size = min(k, max(len(one), len(other)))
-            yield np.concatenate([common, rng.permutation(rest)[: size - len(common)]]).astype(np.intp)
+def _exhaust(steps: Iterator[str]) -> None:
+    for _ in steps:
+        pass
 
 
 def _descends_from(search: LocalSearch, support: Vector) -> bool:

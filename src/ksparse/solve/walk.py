@@ -14,8 +14,9 @@ from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.result import Result, Status
+from ksparse.search.again import local_search
 from ksparse.search.candidate import Candidate, Found
-from ksparse.search.explore import Plan, asked, conclude, local_search, settle, some_point, try_all
+from ksparse.search.explore import Plan, asked, conclude, settle, some_point, try_all
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates

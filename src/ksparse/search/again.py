@@ -1,0 +1,78 @@
+"""A search as a whole: a descent, or better and better answers by the strategy's perturbations; and several of them beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.base.deadline import OutOfTimeError, until
+from ksparse.base.threads import one_thread
+from ksparse.search import perturb
+from ksparse.search.by_models import explore_by_models
+from ksparse.search.candidate import Candidate, Found
+from ksparse.search.local import descended
+from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.problem import SupportProblem
+from ksparse.search.starts import Start, feasible_candidate, kicked, relaxed_supports
+from ksparse.search.strategy import Strategy
+
+
+def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candidate) -> Found:
+    """A descent from a candidate; itself where moves cannot be ranked."""
+    if strategy.neighbourhood is None:
+        return Found(candidate)
+    search = strategy.search(problem)
+    best = descended(search, candidate)
+    return Found(best, search.swaps)
+
+
+def explored(
+    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
+) -> Iterator[tuple[str, Found]]:
+    """Better and better answers from a start, by the strategy's perturbations."""
+    if strategy.by_models:
+        return explore_by_models(problem, start, rng)
+    return perturb.explore(strategy.search(problem), start, rng, chain(relaxed_supports(problem, rng), others))
+
+
+def searches(
+    problem: SupportProblem,
+    strategy: Strategy,
+    begin: Candidate,
+    seeds: list[np.random.SeedSequence],
+    others: list[list[Vector]],
+    n_jobs: int | None,
+) -> list[Found | None]:
+    """Whole searches beside each other, which do not know of each other: what comes of them does not depend on n_jobs."""
+
+    def one(seed: np.random.SeedSequence, others: list[Vector]) -> Found | None:
+        own, rng = problem.with_own_memory(), np.random.default_rng(seed)
+        with until(problem.pieces.deadline):  # threads do not inherit it
+            try:
+                return None if own.expired else _again(own, strategy, begin, rng, others)
+            except OutOfTimeError:
+                return None
+
+    if n_jobs in (None, 1):
+        return [one(seed, given) for seed, given in zip(seeds, others, strict=True)]
+    from joblib import Parallel, delayed
+
+    jobs = (delayed(one)(seed, given) for seed, given in zip(seeds, others, strict=True))
+    found: list[Found | None] = Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
+    return found
+
+
+def _again(problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]) -> Found | None:
+    """One more search: from the same beginning where chance decides what follows, else from a kicked support."""
+    if not strategy.perturbs or not strategy.wanders:
+        candidate = feasible_candidate(problem, Start("kicked", kicked(problem, begin.support, rng)))
+        return None if candidate is None else local_search(problem, strategy, candidate)
+    best, swaps = begin, 0
+    with one_thread(), suppress(DependentError):
+        for _, found in explored(problem, strategy, begin, rng, others):
+            best, swaps = found.best, swaps + found.swaps
+    return Found(best, swaps)
