@@ -103,8 +103,8 @@ class QuadraticModel:
     def row(self, i: int) -> Vector:
         """H[i, :], not to be changed."""
         with self._lock:
-            place = self._place[i]
-            return np.asarray(self._rows[place if place >= 0 else self._places(np.array([i]))[0]])
+            place = self._place[i] if self._place[i] >= 0 else self._places(np.array([i]))[0]  # first: it may grow the store
+            return np.asarray(self._rows[place])
 
     def fetch(self, support: Vector) -> None:
         """Remember columns, the missing ones by one pass over the data."""

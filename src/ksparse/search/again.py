@@ -31,12 +31,16 @@ def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candida
 
 
 def explored(
-    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
+    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] | None = None
 ) -> Iterator[tuple[str, Found]]:
-    """Better and better answers from a start, by the strategy's perturbations."""
+    """Better and better answers from a start, by the strategy's perturbations, and from what the relaxation suggests.
+
+    Under signs and one equation alone a first search finds as good without.
+    """
     if strategy.by_models:
         return explore_by_models(problem, start, rng)
-    return perturb.explore(strategy.search(problem), start, rng, chain(relaxed_supports(problem, rng), others))
+    drawn = () if others is None and problem.pieces.simple else relaxed_supports(problem, rng)
+    return perturb.explore(strategy.search(problem), start, rng, chain(drawn, others or ()))
 
 
 def searches(

@@ -34,7 +34,9 @@ def explore_by_models(problem: SupportProblem, start: Candidate, rng: np.random.
             if tried is not None and tried.value < best.value:
                 best = tried
                 yield f"{name}, on a model", Found(best, found.swaps)
-    for _ in range(problem.pieces.settings.kicked_models):
+    settings = problem.pieces.settings
+    small = (problem.pieces.loss.entries or 0) < settings.cached
+    for _ in range(settings.kicked_models if small else settings.restarts):
         begin = problem.evaluate(kicked(problem, best.support, rng), best)
         tried = begin if begin is None or problem.expired else _descended(problem, begin)
         if tried is not None and tried.value < best.value:

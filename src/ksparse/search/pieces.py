@@ -146,6 +146,14 @@ class Pieces:
             return False
         return not self._two_sided_floors
 
+    @cached_property
+    def simple(self) -> bool:
+        """Whether C asks for no more than signs and one equation."""
+        linear = self.linear
+        if linear is None or self.floored or linear.h.size or linear.f.size > 1:
+            return False
+        return bool(np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isin(linear.upper, (np.inf, 0.0)).all())
+
     @property
     def expired(self) -> bool:
         """Whether the time is up."""

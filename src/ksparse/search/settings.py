@@ -34,7 +34,8 @@ class SearchSettings:
     together: int = 8  # searches that do not know of each other: a fixed number, so that the answer does not depend on n_jobs
     path_rounds: int = 3  # down and up a path at most
     restarts: int = 4  # from kicked supports, where no kicks belong to the search itself
-    kicked_models: int = 12  # kicked supports from which models are taken anew (logistic on gene-like data)
+    kicked_models: int = 12  # kicked supports from which models are taken anew, where the data are small
+    cached: int = 2**20  # entries of data that are small
     models: int = 25  # second-order models that are taken anew, one after the other
     large: int = 2**19  # entries of the data from which losses that are not quadratic are searched by models alone (logistic.py)
     relaxed: int = 500  # variables up to which the perspective relaxation is solved for supports to start from

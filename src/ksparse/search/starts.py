@@ -97,10 +97,13 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
     """Where to begin without a first-order method: from the smallest support, for a component from random ones."""
     pieces = problem.pieces
     if pieces.spectral:
-        for support in random_components(problem, pieces.settings.powers, rng)[:2]:
-            yield Start("power iteration", support)
-        for support in column_components(problem, pieces.settings.screened, pieces.settings.refined, rng)[:2]:
-            yield Start("a column of V", support)
+        first, *rest = random_components(problem, pieces.settings.powers, rng)
+        yield Start("power iteration", first)
+        by_columns = column_components(problem, pieces.settings.screened, pieces.settings.refined, rng)
+        starts = [Start("power iteration", support) for support in rest[:1]] + [
+            Start("a column of V", support) for support in by_columns[:1]
+        ]
+        yield from sorted(starts, key=lambda start: problem.evaluate(start.support).value)[:1]  # type: ignore[union-attr]
     else:
         yield from _greedy(problem)
 

@@ -44,7 +44,10 @@ class Neighbourhood(Protocol):
     trust: Trust
     monotone: bool  # whether a variable that its rank lets enter never makes φ worse, and stays
     compared: int  # how many of the highest-ranked moves are made, for the best of them: 1 where ranks are gains
-    changes: int  # variables that entered or left so far: the work done
+
+    @property
+    def changes(self) -> int:
+        """Variables that entered or left so far: the work done."""
 
     @property
     def support(self) -> Vector:

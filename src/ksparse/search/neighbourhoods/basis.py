@@ -57,7 +57,7 @@ class Basis:
         self._element = np.empty(slots, dtype=np.intp)  # i ≥ 0: the variable i; < 0: the row ~g of G
         self._u = np.empty(self.e + slots)
         self.held, self.level = NONE, np.zeros(0)  # variables of the support at a bound, and where
-        self.size, self.room = 0, room
+        self.size, self.room, self.active = 0, room, 0  # elements; variables that a support may have; rows of G among the elements
         self.wanted = 0  # variables that are about to enter: so many columns of H will be asked for
         self.dependent = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
         self._keys = np.random.default_rng(0).integers(2**63, size=self.n)
@@ -69,14 +69,19 @@ class Basis:
         return self._element[: self.size]
 
     @property
-    def free(self) -> Vector:
-        """The places of the free variables among the elements."""
-        return np.flatnonzero(self.element >= 0) if self.right.size else np.arange(self.size)
+    def free(self) -> Vector | slice:
+        """The places of the free variables among the elements: all of them where no row is active."""
+        return np.flatnonzero(self.element >= 0) if self.active else slice(0, self.size)
+
+    @property
+    def free_rows(self) -> Vector | slice:
+        """Their rows of K."""
+        return self.e + np.flatnonzero(self.element >= 0) if self.active else slice(self.e, self.e + self.size)
 
     @property
     def support(self) -> Vector:
         """The variables: free ones in the order of the rows, then those that are held."""
-        free = self.element[self.element >= 0] if self.right.size else self.element
+        free = self.element[self.free]
         return np.concatenate([free, self.held]) if self.held.size else free
 
     @property
@@ -93,7 +98,7 @@ class Basis:
         """Factorise a support from scratch, some of it held, some rows active; False where that is dependent, or nearly so."""
         self.held, self.level = held, np.zeros(held.size) if level is None else level
         element = np.concatenate([np.setdiff1d(support, held, assume_unique=True) if held.size else support, ~rows])
-        self.size = element.size
+        self.size, self.active = element.size, rows.size
         if self.size > self._element.size:
             return False
         self._element[: self.size] = element
@@ -117,8 +122,8 @@ class Basis:
         """K⁻¹, u, s and h from scratch, K in variables scaled to a unit diagonal, its rows to largest entry 1."""
         e, p, element = self.e, self.e + self.size, self.element
         B, unit, K, d = self.B[:p], np.ones(p), np.zeros((p, p)), np.empty(p)
-        free = e + self.free
-        constraints = np.setdiff1d(np.arange(p), free) if self.right.size else np.arange(e)
+        free = np.arange(p)[self.free_rows]
+        constraints = np.setdiff1d(np.arange(p), free) if self.active else np.arange(e)
         S, r = element[free - e], self.r
         unit[free] = unit_scales(self.diagonal[S])
         K[:, free] = B[:, S]
@@ -169,25 +174,23 @@ class Basis:
         p = self.e + self.size
         w = self.inverse[:p, :p] @ b
         sigma = -float(b @ w)
-        free = self.free
-        most = float(np.sum(b[self.e + free] ** 2 / np.maximum(self.diagonal[self.element[free]], 1e-300)))  # what it would be alone
+        most = float(np.sum(b[self.free_rows] ** 2 / np.maximum(self.diagonal[self.element[self.free]], 1e-300)))  # what it would be alone
         if -sigma <= DEPENDENT * most or self.size == self._element.size:
             return False
         self._enter(~g, row, w, sigma, slack, 0.0)
+        self.active += 1
         return True
 
     def column(self, g: int) -> Vector:
         """The column of a row of G in K."""
         b = np.zeros(self.e + self.size)
-        free = self.free
-        b[self.e + free] = self.G[g, self.element[free]]
+        b[self.free_rows] = self.G[g, self.element[self.free]]
         return b
 
     def row_curvature(self, rows: Vector) -> Vector:
         """−σ of rows of G: what it costs to move them, as 1/κ of variables."""
-        p, free = self.e + self.size, self.free
-        M = self.G[np.ix_(rows, self.element[free])]
-        return np.asarray(np.einsum("ij,jk,ik->i", M, self.inverse[:p, :p][np.ix_(self.e + free, self.e + free)], M))
+        free, M = self.free_rows, self.G[np.ix_(rows, self.element[self.free])]
+        return np.asarray(np.einsum("ij,jk,ik->i", M, self.inverse[free][:, free], M))
 
     def _enter(self, element: int, row: Vector, w: Vector, sigma: float, left: float, start: float) -> None:
         """An element enters; `left` of its equation, of which t = left/σ disposes."""
@@ -266,6 +269,7 @@ class Basis:
     def _forget(self, element: int, level: float | None) -> None:
         """A variable that was free is held, or gone."""
         if element < 0:
+            self.active -= 1
             return
         if level is not None:
             self.held, self.level = np.append(self.held, element), np.append(self.level, level)
@@ -352,6 +356,7 @@ class Basis:
         self.size, self.value, self.changes = size, saved.value, saved.changes
         self._element[:size], self.inverse[:p, :p], self._u[:p] = saved.element, saved.inverse, saved.u
         self.held, self.level = saved.held, saved.level
+        self.active = int((self.element < 0).sum()) if self.right.size else 0
         places = np.flatnonzero(differs)
         if places.size:
             self._fill_rows(places)

@@ -124,7 +124,7 @@ class Updated:
             losses = np.concatenate([losses, np.where(self.forced[basis.held], np.inf, held)])
         return variables, losses
 
-    def _needed(self, free: Vector) -> Vector:
+    def _needed(self, free: Vector | slice) -> Vector:
         """Which free variables the equations need, or the user."""
         return np.asarray(self.working.decided(free) | self.forced[self.basis.element[free]])
 
@@ -162,7 +162,7 @@ class Updated:
         """The variables of the support (rows), and what it gains to swap them for others (columns), those within their own bounds."""
         basis, free = self.basis, self.basis.free
         p, low, high = basis.e + basis.size, self.low[entering], self.high[entering]
-        W = basis.inverse[basis.e + free, :p] @ basis.B[:p, entering]
+        W = basis.inverse[basis.free_rows, :p] @ basis.B[:p, entering]
         s, h, least = basis.s[entering], basis.h[entering], basis.dependent[entering]
         variables, needed = basis.element[free], self._needed(free)
         if not self.bounded:
@@ -181,6 +181,23 @@ class Updated:
         return variables, gains
 
     def apply(self, move: Move) -> Undo | None:
+        return self._apply_exactly(move) if self.trust is Trust.EXACT else self._apply_within_bounds(move)
+
+    def _apply_exactly(self, move: Move) -> Undo:
+        """Under signs at most: a swap is taken back by a swap, and what an add or a drop brings is known before."""
+        after = None
+        try:
+            if move.leaving and move.entering:
+                self._make(move)
+                after = self.basis.snapshot() if self.working.broken else None  # signs make others leave: back to before that
+            else:
+                self._make(move)
+            self.working.obey()
+        except BlockedError as error:
+            raise DependentError from error
+        return lambda: self._swap_back(move, after)
+
+    def _apply_within_bounds(self, move: Move) -> Undo | None:
         if not self.working.fits(move.leaving, move.entering):
             return None
         before = self.basis.snapshot()
@@ -192,10 +209,17 @@ class Updated:
             return None
         return lambda: self.basis.restore(before)
 
+    def _swap_back(self, move: Move, after: Snapshot | None) -> None:
+        (leaving,), (entering,) = move.leaving, move.entering
+        if after is not None:
+            self.basis.restore(after)
+        self.basis.swap(self.working.place(entering), leaving)
+        self.working.count(2)
+
     def _make(self, move: Move) -> None:
         if len(move.leaving) == len(move.entering) == 1 and self.working.is_free(move.leaving[0]):
             place = self.working.place(move.leaving[0])
-            if not self.working.decided(np.array([place]))[0]:
+            if not self.working.is_decided(place):
                 self.basis.swap(place, move.entering[0])
                 self.working.count(2)
                 return
@@ -218,13 +242,13 @@ class Updated:
     def _kick(self, i: int, leaving: Vector, rng: np.random.Generator) -> None:
         """One variable leaves, with a random other in its part where an equation needs it; a forced one stays."""
         basis = self.basis
-        if self.working.is_free(i) and self.working.decided(np.array([self.working.place(i)]))[0]:
+        if self.working.is_free(i) and self.working.is_decided(self.working.place(i)):
             free = basis.h > basis.dependent
             free[np.concatenate([self.shut, self.support, leaving])] = False
             others = np.flatnonzero(free)
             if others.size and basis.size < self.room:
                 self.working.enter(int(rng.choice(others)))
-            if self.working.decided(np.array([self.working.place(i)]))[0]:
+            if self.working.is_decided(self.working.place(i)):
                 return
         if not self.forced[i]:
             self.working.let_go(i)

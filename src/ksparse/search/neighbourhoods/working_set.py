@@ -70,11 +70,11 @@ class WorkingSet:
 
         Where the equations alone decide it, something else is let go for it.
         """
-        if self.decided(np.array([self.place(i)]))[0]:
+        if self.is_decided(self.place(i)):
             unit = np.zeros(self.basis.e + self.basis.size)
             unit[self.basis.e + self.place(i)] = 1.0
             self._free_another(unit, np.zeros(self.basis.held.size), float(np.sign((level or 0.0) - unit[self.basis.e :] @ self.basis.x)))
-            if self.decided(np.array([self.place(i)]))[0]:
+            if self.is_decided(self.place(i)):
                 raise BlockedError
         self.basis.drop(self.place(i), level)
         self.count(1)
@@ -83,11 +83,16 @@ class WorkingSet:
         return not self.basis.held.size or not (self.basis.held == i).any()
 
     def place(self, i: int) -> int:
-        return int(np.flatnonzero(self.basis.element == i)[0])
+        return int((self.basis.element == i).argmax())
 
-    def decided(self, free: Vector) -> Vector:
+    def decided(self, free: Vector | slice) -> Vector:
         """Which free variables the equations alone decide."""
         return np.asarray(self.basis.kappa[free] * self.bend[self.basis.element[free]] <= NEEDED)
+
+    def is_decided(self, place: int) -> bool:
+        """Whether the equations alone decide the free variable at a place."""
+        q = self.basis.e + place
+        return bool(self.basis.inverse[q, q] * self.bend[self.basis.element[place]] <= NEEDED)
 
     def count(self, changes: int) -> None:
         self.changes += changes
@@ -96,7 +101,7 @@ class WorkingSet:
 
     def obey(self) -> None:
         """Let the active constraints follow: what is broken most holds, what is held against its will is let go, until all is right."""
-        if not (self.signed or self.basis.right.size):
+        if not self.broken and not self._release_worst():
             return
         for _ in range(4 * self.basis.size + 4 * self.basis.held.size + 8):
             if not (self._hold_worst() or self._release_worst()):
@@ -105,6 +110,16 @@ class WorkingSet:
                     return
                 break
         raise BlockedError
+
+    @property
+    def broken(self) -> bool:
+        """Whether a free variable lies beyond its bounds, or a row is broken: a cheap look."""
+        basis = self.basis
+        if self.signed:
+            x, variables = basis.x[basis.free], basis.element[basis.free]
+            if not ((x >= self.low[variables]) & (x <= self.high[variables])).all():
+                return True
+        return bool(basis.right.size) and self._worst_row()[0] is not None
 
     def _keeps_equations(self) -> bool:
         """Whether updates through nearly dependent constraints have left the equations whole."""
@@ -185,6 +200,8 @@ class WorkingSet:
     def _release_worst(self) -> bool:
         """Let the constraint go that gains most by it: a variable pulled away from its bound, a row whose multiplier is below 0."""
         basis = self.basis
+        if not (basis.held.size or basis.active):
+            return False
         gain, found = 0.0, None
         if basis.held.size:
             s, h = basis.s[basis.held], basis.h[basis.held]
@@ -192,7 +209,7 @@ class WorkingSet:
             gains = np.where(pulled, add_gains(s, h, basis.dependent[basis.held]), 0.0)
             at = int(gains.argmax())
             gain, found = float(gains[at]), ("variable", int(basis.held[at]))
-        rows = np.flatnonzero(basis.element < 0) if basis.right.size else NONE
+        rows = np.flatnonzero(basis.element < 0) if basis.active else NONE
         if rows.size:
             price, kappa = basis.x[rows], basis.kappa[rows]
             gains = np.where(price < 0, price**2 / np.maximum(-2.0 * kappa, 1e-300), 0.0)
