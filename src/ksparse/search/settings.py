@@ -43,8 +43,8 @@ class SearchSettings:
     rounded: int = 24  # supports that are drawn by its z
     elite: int = 6  # local optima that are recombined
     children: int = 48  # supports made of two of them
-    screened: int = 200  # columns of V that are looked at for a component
-    refined: int = 10  # of them, by power iterations
+    screened: int = 64  # columns of V that are looked at for a component
+    refined: int = 8  # of them, by power iterations
     powers: int = 32  # random starts of truncated power iterations at a time (sparse_pca.py)
     weights: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01)  # of penalised starts, relative to the curvature of φ along one variable
     start_tol: float = 1e-4  # relative change of F at which a first-order start has done its part

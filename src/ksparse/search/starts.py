@@ -100,10 +100,9 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
         first, *rest = random_components(problem, pieces.settings.powers, rng)
         yield Start("power iteration", first)
         by_columns = column_components(problem, pieces.settings.screened, pieces.settings.refined, rng)
-        starts = [Start("power iteration", support) for support in rest[:1]] + [
-            Start("a column of V", support) for support in by_columns[:1]
-        ]
-        yield from sorted(starts, key=lambda start: problem.evaluate(start.support).value)[:1]  # type: ignore[union-attr]
+        others = [("power iteration", support) for support in rest[:1]] + [("a column of V", support) for support in by_columns[:1]]
+        ranked = sorted(others, key=lambda other: problem.evaluate(other[1]).value)  # type: ignore[union-attr]
+        yield from (Start(name, support) for name, support in ranked[:1])
     else:
         yield from _greedy(problem)
 

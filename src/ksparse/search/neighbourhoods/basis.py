@@ -40,6 +40,7 @@ class Snapshot:
     h: Vector
     value: float
     changes: int
+    key: int
 
 
 class Basis:
@@ -344,7 +345,7 @@ class Basis:
         p = self.e + self.size
         return Snapshot(
             self.element.copy(), self.held, self.level, self.inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(), self.h.copy(),
-            self.value, self.changes,
+            self.value, self.changes, self.key,
         )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
@@ -360,5 +361,5 @@ class Basis:
         places = np.flatnonzero(differs)
         if places.size:
             self._fill_rows(places)
-        self.key = self._key(self.support)
+        self.key = saved.key
         self.s, self.h = saved.s.copy(), saved.h.copy()

@@ -146,7 +146,8 @@ class Updated:
         banned: list[int] = []
         while True:
             alone = self._add_gains(within=False)
-            alone[banned] = 0.0
+            if banned:
+                alone[banned] = 0.0
             count = min(self.entering, int(np.count_nonzero(alone > least)))
             if not count or not self.support.size:
                 return
