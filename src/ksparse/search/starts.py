@@ -97,12 +97,12 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
     """Where to begin without a first-order method: from the smallest support, for a component from random ones."""
     pieces = problem.pieces
     if pieces.spectral:
-        first, *rest = random_components(problem, pieces.settings.powers, rng)
-        yield Start("power iteration", first)
-        by_columns = column_components(problem, pieces.settings.screened, pieces.settings.refined, rng)
-        others = [("power iteration", support) for support in rest[:1]] + [("a column of V", support) for support in by_columns[:1]]
-        ranked = sorted(others, key=lambda other: problem.evaluate(other[1]).value)  # type: ignore[union-attr]
-        yield from (Start(name, support) for name, support in ranked[:1])
+        drawn = random_components(problem, pieces.settings.powers, rng)[:2]
+        by_columns = column_components(problem, pieces.settings.screened, pieces.settings.refined, rng)[:1]
+        values = [problem.evaluate(support).value for support in (*drawn, *by_columns)]  # type: ignore[union-attr]
+        yield from (Start("power iteration", support) for support in drawn)
+        if by_columns and values[-1] < min(values[:-1]):
+            yield Start("a column of V", by_columns[0])
     else:
         yield from _greedy(problem)
 
