@@ -178,6 +178,7 @@ class Exploration:
         count = strategy.units + self.plan.effort - 1 if self.plan.effort is not None else strategy.units
         endless = self.plan.effort is None and deadline < np.inf
         last = self.started + ENOUGH * (deadline - self.started)
+        hurried = problem.until(last) if endless else problem
         elite = Elite(problem.pieces.settings.elite)
         elite.take(begin.value, begin.support)
         done = 0
@@ -188,7 +189,7 @@ class Exploration:
             round_ = seeds.spawn(together if done >= count else min(together, count - done))
             done += len(round_)
             others = [list(elite.children(problem.k, together, np.random.default_rng(seed.spawn(1)[0]))) for seed in round_]
-            for found in searches(problem, strategy, begin, round_, others, self.plan.n_jobs):
+            for found in searches(problem if done <= count else hurried, strategy, begin, round_, others, self.plan.n_jobs):
                 if found is not None:
                     elite.take(found.best.value, found.best.support)
                     self._take("search again", found)

@@ -155,6 +155,11 @@ class SupportProblem:
         """The problem of a quadratic model in place of φ; what was seen of φ is not known of it."""
         return SupportProblem(self.pieces.with_model(model), self.k)
 
+    def until(self, deadline: float) -> SupportProblem:
+        """The same with less time."""
+        model = self.pieces.model  # with the columns it remembers
+        return replace(self, pieces=replace(self.pieces, deadline=deadline, quadratic=lambda: model))
+
     def with_own_memory(self) -> SupportProblem:
         """The same with a copy of what it has seen: searches beside each other then do not depend on each other's order."""
         return replace(self, memory=self.memory.copy())
