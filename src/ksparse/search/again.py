@@ -17,7 +17,7 @@ from ksparse.search.candidate import Candidate, Found
 from ksparse.search.local import descended
 from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.problem import SupportProblem
-from ksparse.search.starts import Start, feasible_candidate, kicked, relaxed_supports
+from ksparse.search.starts import Start, feasible_candidate, kicked, other_supports
 from ksparse.search.strategy import Strategy
 
 
@@ -39,7 +39,7 @@ def explored(
     """
     if strategy.by_models:
         return explore_by_models(problem, start, rng)
-    drawn = () if others is None and problem.pieces.simple else relaxed_supports(problem, rng)
+    drawn = () if others is None and problem.pieces.simple else other_supports(problem, start.support, rng)
     return perturb.explore(strategy.search(problem), start, rng, chain(drawn, others or ()))
 
 

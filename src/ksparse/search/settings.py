@@ -41,6 +41,7 @@ class SearchSettings:
     relaxed: int = 500  # variables up to which the perspective relaxation is solved for supports to start from
     relaxed_steps: int = 100  # of its first-order method
     rounded: int = 24  # supports that are drawn by its z
+    drawn: int = 8  # supports that are drawn at random where the relaxation says nothing
     elite: int = 6  # local optima that are recombined
     children: int = 48  # supports made of two of them
     screened: int = 64  # columns of V that are looked at for a component

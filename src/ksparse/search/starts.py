@@ -119,8 +119,14 @@ def first_order_starts(
     yield from _penalised(problem, loss, C, begin, stopping, weights)
 
 
-def relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
-    """Supports that the perspective relaxation suggests, its own first, then random ones drawn by its z; none where it says nothing."""
+def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Iterator[Vector]:
+    """Supports to search from beside one: those that the perspective relaxation suggests, or where it says nothing random ones."""
+    suggested = list(_relaxed_supports(problem, rng))
+    yield from suggested or (kicked(problem, support, rng) for _ in range(problem.pieces.settings.drawn))
+
+
+def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
+    """What the relaxation has in the support, then random supports drawn by its z; none where it says nothing."""
     pieces, settings, k, n = problem.pieces, problem.pieces.settings, problem.k, problem.n
     if not pieces.polyhedral or n > settings.relaxed or (k >= n and not pieces.floored) or pieces.linear is None or pieces.model is None:
         return

@@ -27,7 +27,7 @@ class Updated:
     monotone, compared = True, 1
 
     def __init__(self, problem: SupportProblem, room: int) -> None:
-        pieces = problem.pieces
+        self.problem, pieces = problem, problem.pieces
         assert pieces.model is not None
         assert pieces.linear is not None
         self.basis, self.constant = Basis(pieces.model, pieces.linear, room), pieces.model.constant
@@ -76,13 +76,18 @@ class Updated:
 
     def jump(self, support: Vector) -> bool:
         self.working.changes += support.size
-        if support.size > self.room or not self.basis.stand_on(support):
+        if support.size > self.room:
             return False
         try:
-            self.working.obey()
-        except BlockedError:
+            if self.basis.stand_on(support):
+                self.working.obey()
+                return True
+            found = self.problem.evaluate(support)  # too nearly dependent, unless constraints hold some of it
+            if found is not None:
+                self.stand_at(found)
+        except (BlockedError, DependentError):
             return False
-        return True
+        return found is not None
 
     def adds(self, least: float, most: int, shut: Vector | None = None) -> Iterator[Move]:
         self.basis.wanted = most
