@@ -26,8 +26,6 @@ from ksparse.search.proof import prove
 from ksparse.search.starts import Start, all_supports, cheap_starts, feasible_candidate, feasible_support, first_order_starts, given_starts
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
 
-ENOUGH = 0.8  # of the time that is given, for more searches where no effort is: a proof comes after
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -177,7 +175,7 @@ class Exploration:
         problem, together, deadline = self.problem, self.problem.pieces.settings.together, self.problem.pieces.deadline
         count = strategy.units + self.plan.effort - 1 if self.plan.effort is not None else strategy.units
         endless = self.plan.effort is None and deadline < np.inf
-        last = self.started + ENOUGH * (deadline - self.started)
+        last = self.started + problem.pieces.settings.enough * (deadline - self.started)
         hurried = problem.until(last) if endless else problem
         elite = Elite(problem.pieces.settings.elite)
         elite.take(begin.value, begin.support)

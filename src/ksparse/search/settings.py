@@ -32,6 +32,7 @@ class SearchSettings:
     proved: int = 3_000  # moves that are solved one by one in a proof
     proved_spectral: int = 2_000  # eigenvalue problems in a proof
     together: int = 8  # searches that do not know of each other: a fixed number, so that the answer does not depend on n_jobs
+    enough: float = 0.8  # of a time limit, for more searches where no effort is given: a proof comes after
     path_rounds: int = 3  # down and up a path at most
     restarts: int = 4  # from kicked supports, where no kicks belong to the search itself
     kicked_models: int = 12  # kicked supports from which models are taken anew, where the data are small
