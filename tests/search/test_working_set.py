@@ -94,3 +94,48 @@ def test_the_value_is_that_of_the_quadratic_program_wherever_it_stands(name, see
             assert hood.value == pytest.approx(before[0], rel=1e-9)
             assert sorted(hood.support) == before[1]
     assert refused <= 0.2 * (compared + refused) + 1
+
+
+def test_a_row_that_alone_holds_a_variable_without_curvature_is_not_let_go():
+    C = ks.Polyhedron(G=[[0.0, 1, -1], [-1, 0, 1]], h=[-1.0, 1], lower=np.zeros(3))
+    loss = ks.Quadratic(np.diag([0.0, 1, 1]), np.array([0.0, 1, -2]))
+    result = ks.minimize(loss, 2, C, settings=ks.SearchSettings(enumerated=0))
+    assert result.fun == pytest.approx(-2.0)
+    for seed in (5, 20, 21, 36):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(60, 40))
+        A[:, rng.choice(40, 4, replace=False)] = 0
+        b, G, x = rng.normal(size=60), np.round(rng.normal(size=(3, 40))), np.zeros(40)
+        x[rng.choice(40, 4, replace=False)] = rng.uniform(0, 1, 4)
+        C = ks.Polyhedron(G=G, h=G @ x + rng.choice([0, 0, 0.5], size=3), lower=np.zeros(40))
+        assert C.contains(ks.minimize(ks.LeastSquares(A, b), 4, C).x)
+
+
+def test_a_support_that_is_forced_in_and_held_at_0_has_no_swaps():
+    settings = ks.SearchSettings(enumerated=0)
+    result = ks.minimize(ks.Quadratic(np.eye(4), np.array([1.0, 1, -1, -1])), 2, ks.Nonnegative(), forced_in=[0, 1], settings=settings)
+    assert not result.x.any()
+
+
+def test_bounds_that_a_budget_implies_are_kept_exactly_above_floors():
+    rng = np.random.default_rng(169)
+    n, B = 9, 10.0 ** rng.integers(3, 11)
+    lower = np.zeros(n)
+    lower[:5] = B * rng.uniform(0.1, 1, 5)
+    total = float(lower.sum() + rng.uniform(0.1, 1))
+    most = (total - (lower.sum() - lower))[5]
+    upper = np.full(n, np.inf)
+    upper[5:] = most
+    c = np.zeros(n)
+    c[:5], c[5] = -lower[:5], -3 * B
+    C = ks.Polyhedron(E=np.ones((1, n)), f=[total], lower=lower, upper=upper)
+    result = ks.minimize(ks.Quadratic(np.eye(n), c), 6, C, min_nonzero=1e-3 * most)
+    assert (result.x <= upper).all()
+    assert (result.x >= lower).all()
+
+
+def test_units_that_are_far_apart_leave_the_relaxation_without_a_word(rng):
+    A = rng.standard_normal((20, 5)) * np.array([1.0, 1e-160, 1e-7, 1.0, 1e-100])
+    C = ks.Polyhedron(E=np.ones((1, 5)), f=[1.0], lower=0.0, upper=0.7)
+    result = ks.minimize(ks.LeastSquares(A, rng.standard_normal(20)), 3, C, settings=ks.SearchSettings(enumerated=0))
+    assert C.contains(result.x)

@@ -21,6 +21,7 @@ from ksparse.linalg.constraints import Linear
 TRIED = 12  # values of ν at a time
 ROUNDS = 3  # of them, each closer
 SINGULAR = 1e-3  # the sine of a variable's angle to those before it, below which the relaxation says little
+SPREAD = 1e6  # of the variables' units: one method's weight for all of them says little beyond
 SMALLEST = 1e-8  # ν, of the one that lets nobody in
 
 
@@ -36,6 +37,8 @@ def diagonal_part(H: Vector) -> float | None:
     """A little less than the largest θ with H − θ·diag(H) positive semidefinite; None where H is singular, or nearly so."""
     unit = np.sqrt(np.diag(H))
     if not (unit > 0).all():
+        return None
+    if not unit.max() <= SPREAD * unit.min():
         return None
     H = H / unit / unit[:, None]
     try:

@@ -138,7 +138,8 @@ class SupportProblem:
         pieces = self.pieces
         problem = restricted_problem(pieces.loss, pieces.C, candidate.support)
         if pieces.floored:
-            whole = None if pieces.linear is None else pieces.linear.on(candidate.support)
+            linear = pieces.C.as_linear(self.n)  # with every bound, those that others imply too
+            whole = None if linear is None else linear.on(candidate.support)
             assert whole is not None
             floor = pieces.floor[candidate.support]
             low = np.where(candidate.x > 0, np.maximum(whole.lower, floor), whole.lower)

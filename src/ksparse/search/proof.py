@@ -45,17 +45,19 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
     moves = _in_doubt(problem, pieces.model, at, pieces.settings.proved)
     if moves is None:
         return Proof(False)
+    doubts = 0
     for j, i in moves:
-        if problem.expired:
+        if problem.expired or doubts > pieces.settings.tried:
             return Proof(False)
         kept = at.support if j < 0 else np.delete(at.support, j)
         support = kept if i < 0 else np.append(kept, i)
         if problem.lower_bound(support) >= target:
             continue
         tried = problem.evaluate(support, at)
-        better = tried is not None and tried.value < at.value - pieces.tolerance(at.value)
-        return Proof(False, tried if better else None)
-    return Proof(True)
+        if tried is not None and tried.value < at.value - pieces.tolerance(at.value):
+            return Proof(False, tried)
+        doubts += 1  # neither proved nor better: another may be
+    return Proof(not doubts)
 
 
 Moves = list[tuple[int, int]]  # the place of the variable that leaves, the one that enters; −1 for none

@@ -20,6 +20,7 @@ from ksparse.linalg.constraints import Linear
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.search.gains import add_gains
+from ksparse.search.neighbourhoods.base import DependentError
 
 REFRESH = 128  # changes between factorisations from scratch
 DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the support
@@ -248,6 +249,8 @@ class Basis:
         last = p - 1
         B, K = self.B[:p], self.inverse[:p, :p]
         v = K[:, q].copy()
+        if not abs(v[q]) > 0.0:  # nothing holds the rest without it
+            raise DependentError
         off = float(self._u[q]) - (level or 0.0)
         t = off / float(v[q])
         self._forget(int(self._element[j]), level)

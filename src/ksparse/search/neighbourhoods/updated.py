@@ -158,6 +158,8 @@ class Updated:
                 return
             entering = np.argpartition(-alone, count - 1)[:count]
             variables, gains = self._swap_gains(entering)
+            if not gains.size:  # all of the support is forced in, and held at 0
+                return
             j, i = divmod(int(gains.argmax()), count)
             if not gains[j, i] > least:
                 return

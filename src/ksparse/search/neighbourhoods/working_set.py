@@ -185,7 +185,7 @@ class WorkingSet:
         along = a @ basis.inverse[:p, :p]
         by_variables = towards * way * (of_held - along @ basis.B[:p, basis.held])
         by_variables[basis.h[basis.held] <= basis.dependent[basis.held]] = 0.0
-        rate = np.concatenate([by_variables, -towards * along[basis.e + rows]])
+        rate = np.concatenate([by_variables, np.where(self._spared(rows), -towards * along[basis.e + rows], 0.0)])
         price = np.concatenate([-way * basis.s[basis.held], basis.x[rows]])
         moving = rate > 1e-9 * float(np.abs(rate).max(initial=0.0))
         if not moving.any():
@@ -196,6 +196,13 @@ class WorkingSet:
         else:
             basis.drop(int(rows[best - basis.held.size]))
         self.count(1)
+
+    def _spared(self, rows: Vector) -> Vector:
+        """Which active rows, at places among the elements, can be let go: some alone hold a variable without curvature."""
+        basis = self.basis
+        G, variables = basis.G[~basis.element[rows]], basis.element[basis.free]
+        alone = np.sum(G[:, variables] ** 2 / self.bend[variables], axis=1)  # 1/−κ where it is the only constraint
+        return np.asarray(-basis.kappa[rows] * alone > NEEDED)
 
     def _release_worst(self) -> bool:
         """Let the constraint go that gains most by it: a variable pulled away from its bound, a row whose multiplier is below 0."""
@@ -212,7 +219,8 @@ class WorkingSet:
         rows = np.flatnonzero(basis.element < 0) if basis.active else NONE
         if rows.size:
             price, kappa = basis.x[rows], basis.kappa[rows]
-            gains = np.where(price < 0, price**2 / np.maximum(-2.0 * kappa, 1e-300), 0.0)
+            spared = (price < 0) & self._spared(rows)
+            gains = np.where(spared, price**2 / np.where(spared, -2.0 * kappa, 1.0), 0.0)
             at = int(gains.argmax())
             if gains[at] > gain:
                 gain, found = float(gains[at]), ("row", int(rows[at]))
