@@ -54,12 +54,7 @@ class Linear:
 
     def reach(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector, Vector]:
         """What each variable brings at least to each row of G, and at least and at most to each row of E, between other bounds."""
-        with np.errstate(invalid="ignore"):
-            least, one, other = (
-                np.nan_to_num(M, posinf=np.inf, neginf=-np.inf)
-                for M in (np.minimum(self.G * lower, self.G * upper), self.E * lower, self.E * upper)
-            )  # 0·∞ is 0
-        return least, np.minimum(one, other), np.maximum(one, other)
+        return contributions(self.G, lower, upper)[0], *contributions(self.E, lower, upper)
 
     def violation(self, x: Vector) -> float:
         """The largest amount by which one constraint is broken."""
@@ -80,3 +75,10 @@ class Linear:
                 terms = np.maximum(np.abs(v), top if M is None else np.abs(M) @ size)
                 worst = max(worst, float(np.max(excess[excess > 0] / terms[excess > 0])))
         return worst
+
+
+def contributions(M: Vector, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+    """What each variable between its bounds brings to each row of M, at least and at most."""
+    with np.errstate(invalid="ignore"):
+        one, other = (np.where(M == 0, 0.0, M * side) for side in (lower, upper))  # 0·∞ is 0
+    return np.minimum(one, other), np.maximum(one, other)

@@ -12,6 +12,7 @@ from ksparse.base.arrays import Vector
 from ksparse.base.deadline import GRACE, time_left
 from ksparse.base.silence import silenced
 from ksparse.linalg.constraints import Linear
+from ksparse.linalg.presolve import implied_upper
 from ksparse.linalg.scaling import unit_constraints
 
 SECONDS = 5.0  # for one such question
@@ -36,7 +37,7 @@ def fewest_nonzeros(
     few the support with the larger `preferred` entries. Unbounded variables are given far bounds, which prove nothing.
     """
     n, seconds = linear.lower.size, min(SECONDS, max(GRACE, time_left()))
-    low, high = _tightened(linear)
+    low, high = linear.lower, np.minimum(linear.upper, implied_upper(linear))  # a budget makes bounds finite
     rows = unit_constraints(linear, lambda M: np.hstack([M, np.zeros_like(M)]))
     sides = [side for side in (rows["b_ub"], rows["b_eq"], low, high) if side is not None]
     scale = max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides) or 1.0
@@ -65,14 +66,3 @@ def fewest_nonzeros(
     if found.x is None:
         return None
     return Fewest(np.flatnonzero(found.x[n:] > 0.5), proved=bounded and found.status == 0, in_time=found.status == 0)
-
-
-def _tightened(linear: Linear) -> tuple[Vector, Vector]:
-    """Bounds, made finite where an equation of nonnegative terms caps a nonnegative variable (a budget does)."""
-    low, high = linear.lower.copy(), linear.upper.copy()
-    if (low >= 0).all():
-        for row, right in zip(linear.E, linear.f, strict=True):
-            if (row >= 0).all() and right >= 0:
-                seen = row > 0
-                high[seen] = np.minimum(high[seen], right / row[seen])
-    return low, high

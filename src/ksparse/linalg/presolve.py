@@ -11,24 +11,23 @@ from dataclasses import replace
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.linalg.constraints import Linear
+from ksparse.linalg.constraints import Linear, contributions
 
 MARGIN = 1e-9  # of a row's terms
 
 
 def presolved(linear: Linear) -> Linear:
     """The same polyhedron without upper bounds that an equation and the lower bounds imply, and without rows that the bounds imply."""
-    upper = np.where(linear.upper >= _implied_upper(linear), np.inf, linear.upper)
-    with np.errstate(invalid="ignore"):
-        most = np.nan_to_num(np.maximum(linear.G * linear.lower, linear.G * linear.upper), posinf=np.inf, neginf=-np.inf).sum(axis=1)
-        terms = np.nan_to_num(np.abs(linear.G) * np.maximum(np.abs(linear.lower), np.abs(linear.upper)), posinf=np.inf).sum(axis=1)
-        asks = ~(most <= linear.h - MARGIN * (terms + np.abs(linear.h)))
+    upper = np.where(linear.upper >= implied_upper(linear), np.inf, linear.upper)
+    least, most = contributions(linear.G, linear.lower, linear.upper)
+    terms = np.maximum(np.abs(least), np.abs(most)).sum(axis=1)
+    asks = ~(most.sum(axis=1) <= linear.h - MARGIN * (terms + np.abs(linear.h)))
     if (np.isinf(upper) & np.isfinite(linear.upper)).any() and not asks.all():
         upper = linear.upper  # a row may be implied by a bound that is implied by it: one of the two
-    return replace(linear, upper=upper, G=linear.G[asks], h=linear.h[asks]) if not asks.all() else replace(linear, upper=upper)
+    return replace(linear, upper=upper, G=linear.G[asks], h=linear.h[asks])
 
 
-def _implied_upper(linear: Linear) -> Vector:
+def implied_upper(linear: Linear) -> Vector:
     """What Σ eᵢxᵢ = f with e ≥ 0 and x ≥ lower, finite, leaves for each variable; ∞ where nothing is said."""
     implied = np.full(linear.lower.size, np.inf)
     for row, right in zip(linear.E, linear.f, strict=True):

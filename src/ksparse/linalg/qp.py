@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.linalg.active_set import DUST, FLAT, PULL, Active, Solution, descended, exchanged
-from ksparse.linalg.constraints import Linear
+from ksparse.linalg.constraints import Linear, contributions
 from ksparse.linalg.objective import Objective, least_squares
 from ksparse.linalg.scaling import unit_constraints, unit_rows, unit_scales
 
@@ -129,15 +129,13 @@ def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
 
 def _rows_in_reach(linear: Linear) -> bool:
     """Whether each row alone can be met within the bounds: a cheap look that spares the solver most infeasible problems."""
-    with np.errstate(invalid="ignore"):
-        for M, v, equation in ((linear.E, linear.f, True), (linear.G, linear.h, False)):
-            if v.size:
-                ends = np.stack([M * linear.lower, M * linear.upper])
-                ends[:, M == 0] = 0.0  # 0·∞
-                least, most = ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
-                slack = TRUSTED * np.maximum(np.abs(v), np.where(np.isfinite(ends), np.abs(ends), 0.0).max(axis=0).sum(axis=1))
-                if (least > v + slack).any() or (equation and (most < v - slack).any()):
-                    return False
+    for M, v, equation in ((linear.E, linear.f, True), (linear.G, linear.h, False)):
+        if v.size:
+            ends = np.stack(contributions(M, linear.lower, linear.upper))
+            least, most = ends.sum(axis=2)
+            slack = TRUSTED * np.maximum(np.abs(v), np.where(np.isfinite(ends), np.abs(ends), 0.0).max(axis=0).sum(axis=1))
+            if (least > v + slack).any() or (equation and (most < v - slack).any()):
+                return False
     return True
 
 

@@ -156,15 +156,12 @@ def _fitting(linear: Linear, ranked: Vector, count: int) -> Vector:
     needs, room = np.vstack([rows, least]), np.concatenate([linear.h, linear.f])
     filling = (needs >= 0).all(axis=1)  # rows of which nobody gives anything back
     needs, room = needs[filling], room[filling]
-    chosen: list[int] = []
-    taken = np.zeros(room.size)
-    for i in ranked:
-        if len(chosen) == count:
-            break
-        if (taken + needs[:, i] <= room + 1e-9 * (1.0 + np.abs(room))).all():
-            chosen.append(int(i))
-            taken = taken + needs[:, i]
-    return np.array(chosen, dtype=np.intp)
+    room = room + 1e-9 * (1.0 + np.abs(room))
+    chosen, left = np.zeros(0, dtype=np.intp), ranked
+    while left.size and chosen.size < count:
+        left = left[(needs[:, left] <= room[:, None]).all(axis=0)]
+        chosen, room, left = np.append(chosen, left[:1]), room - needs[:, left[:1]].sum(axis=1), left[1:]
+    return chosen
 
 
 def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int = 0, products: int = 0) -> Iterator[Start]:
