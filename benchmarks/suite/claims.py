@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from suite.contenders import OURS
-from suite.row import Row, problems_of
+from suite.contenders.base import BUDGETS
+from suite.row import Row, best_of, problems_of
 
 ROUNDING = 1e-9  # two answers on one support differ by this much at most
 GIB = 1024.0
@@ -37,33 +38,36 @@ def claims(rows: list[Row]) -> list[Claim]:
         by_name = {row.contender: row for row in several}
         if OURS in by_name:
             found += [claim for rule in RULES.get(group, ()) for claim in rule(by_name)]
+    for group, rules in MEANS.items():
+        several = [row for row in rows if row.group == group and not row.missing]
+        found += [claim for rule in rules for claim in rule(several)]
     return found
 
 
-def _claim(rows: Rows, sentence: str, ratio: float, bound: float, why: str = "") -> Claim:
-    ours = rows[OURS]
+def _claim(rows: Rows, sentence: str, ratio: float, bound: float, why: str = "", mine: str = OURS) -> Claim:
+    ours = rows[mine]
     if not (ours.solved and ours.feasible):
         return Claim(ours.group, ours.problem, sentence, math.nan, bound, False, f"ours: {ours.reason or 'infeasible'}")
     holds = None if why and math.isnan(ratio) else ratio <= bound * (1 + ROUNDING)
     return Claim(ours.group, ours.problem, sentence, ratio, bound, holds, why)
 
 
-def at_most(other: str, bound: float = 1.0, proved: bool = False, obeying: bool = False) -> Rule:
+def at_most(other: str, bound: float = 1.0, proved: bool = False, obeying: bool = False, mine: str = OURS) -> Rule:
     """Our objective is at most `bound` times the other's, which may break signs (that can only help it), but not the limit on nonzeros.
 
-    With `obeying` only where the other broke nothing.
+    With `obeying` only where the other broke nothing; `mine` is another of our own rows.
     """
     words = f"objective at most {'' if bound == 1 else f'{bound:g} × '}that of {other}"
 
     def rule(rows: Rows) -> list[Claim]:
         theirs = rows.get(other)
-        if theirs is None or (proved and not theirs.proved) or (obeying and theirs.solved and not theirs.feasible):
+        if theirs is None or mine not in rows or (proved and not theirs.proved) or (obeying and theirs.solved and not theirs.feasible):
             return []
         if not theirs.solved:
-            return [_claim(rows, words, math.nan, bound, f"{other}: {theirs.reason}")]
+            return [_claim(rows, words, math.nan, bound, f"{other}: {theirs.reason}", mine)]
         if theirs.kind != "penalised" and theirs.nonzeros > theirs.k:
-            return [_claim(rows, words, math.nan, bound, f"{other}: {theirs.nonzeros} nonzeros")]
-        return [_claim(rows, words, _ratio(rows[OURS].objective, theirs.objective), bound)]
+            return [_claim(rows, words, math.nan, bound, f"{other}: {theirs.nonzeros} nonzeros", mine)]
+        return [_claim(rows, words, _ratio(rows[mine].objective, theirs.objective), bound, mine=mine)]
 
     return rule
 
@@ -102,6 +106,20 @@ def within_memory(gib: float) -> Rule:
     return lambda rows: [_claim(rows, f"peak memory at most {gib:g} GiB", rows[OURS].peak / (gib * GIB), 1.0)]
 
 
+def mean_within(share: float, mine: str, kind: str) -> Callable[[list[Row]], list[Claim]]:
+    """On the problems of a kind where all took part, `mine` is on the average within a share of the best of the rows there."""
+
+    def rule(rows: list[Row]) -> list[Claim]:
+        problems = [several for several in problems_of([row for row in rows if row.kind == kind]).values() if best_of(several) > 0]
+        ratios = [row.objective / best_of(several) for several in problems for row in several if row.contender == mine and row.feasible]
+        if not ratios:
+            return []
+        words, mean = f"{mine}: within {100 * share:g} % of the best on the average", sum(ratios) / len(ratios)
+        return [Claim(rows[0].group, f"{len(ratios)} of {kind}", words, mean, 1 + share, mean <= 1 + share)]
+
+    return rule
+
+
 ABESS, WIDE, SCOPE = "abess", "abess, wide search", "skscope Scope"
 SCIPS = ("SCIP", "SCIP, perspective", "skfolio with SCIP")
 TABLE5 = [at_most(SCOPE), faster(SCOPE, 1 / 5), at_most(ABESS), at_most(WIDE, obeying=True)]
@@ -115,5 +133,15 @@ RULES: dict[str, list[Rule]] = {
     "rows": [rule for name in SCIPS[:2] for rule in (at_most(name, 1.0001, proved=True), faster(name, 1 / 50))],
     "caps": [rule for name in SCIPS[:2] for rule in (at_most(name, 1.001, proved=True), faster(name, 1 / 50))],
     "logistic": [at_most(ABESS), at_most(WIDE), at_most(SCOPE)],
+    "effort": [at_most(f"{name}, {seconds:g} s", mine=f"{OURS}, {seconds:g} s") for seconds in BUDGETS for name in (ABESS, WIDE, SCOPE)],
     "sparse_csr": [within_memory(3.0)],
+}
+SIXTEEN = f"{OURS}, effort 16"
+MEANS: dict[str, list[Callable[[list[Row]], list[Claim]]]] = {
+    "knob": [
+        mean_within(0.02, OURS, "least squares"),
+        mean_within(0.007, SIXTEEN, "least squares"),
+        mean_within(0.05, OURS, "logistic"),
+        mean_within(0.01, SIXTEEN, "logistic"),
+    ],
 }

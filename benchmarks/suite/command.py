@@ -57,7 +57,7 @@ def run_group(group: str, given: argparse.Namespace, console: Console, field: li
 
 def _of(group: str) -> list[Contender]:
     only = GROUPS[group].contenders
-    return [one for one in contenders() if not only or one.name in only]
+    return [one for one in contenders() if (one.name in only if only else not one.invited)]
 
 
 def _chosen(field: list[Contender], wanted: list[str] | None, unwanted: list[str] | None) -> list[Contender]:

@@ -62,6 +62,18 @@ def test_claims_are_computed_from_rows():
     assert claims([made("abess")]) == []
 
 
+def test_claims_on_averages_and_on_the_same_time():
+    rows = [made(OURS, 1.03, group="knob", problem=name) for name in "pq"] + [made("ksparse, effort 128", 1.0, group="knob", problem="p")]
+    found = verdicts(rows)
+    assert found["ksparse: within 2 % of the best on the average"].ratio == pytest.approx(1.015)
+    assert found["ksparse: within 2 % of the best on the average"].holds
+    assert "ksparse: within 5 % of the best on the average" not in found  # of classes there are none
+    timed = [made(OURS, 3.0, group="effort"), made("ksparse, 1 s", 1.0, group="effort"), made("abess, 1 s", 0.9, group="effort")]
+    assert list(verdicts(timed)) == ["objective at most that of abess, 1 s"]
+    assert verdicts(timed)["objective at most that of abess, 1 s"].holds is False
+    assert verdicts([made(OURS, group="effort"), made("abess, 1 s", group="effort")]) == {}
+
+
 def test_a_wide_search_is_compared_where_it_obeys():
     wide = "abess, wide search"
     assert verdicts([made(OURS, 1.0), made(wide, 0.9)])[f"objective at most that of {wide}"].holds is False

@@ -16,9 +16,11 @@ import ksparse as ks
 from ksparse.datasets import MissingDataError
 from suite import command
 from suite.contenders import OURS, contenders
-from suite.contenders.base import keep_largest, quietly, unit
+from suite.contenders.abess_ import Abess
+from suite.contenders.base import keep_largest, quietly, restarted, unit
 from suite.contenders.ours import Ours
 from suite.contenders.refit import along_weights, least_squares_on, logistic_on
+from suite.contenders.skscope_ import Skscope
 from suite.judge import judge
 from suite.problem import KINDS, Problem, tiny, twin
 from suite.problems import ALL, GROUPS, build, names
@@ -94,6 +96,7 @@ def test_the_full_catalogue_is_the_one_described():
     assert not set(names("table5")) & set(names("table5_others"))
     for group in GROUPS.values():
         assert set(group.contenders) <= {one.name for one in contenders()}
+    assert len([name for name in names("knob") if name.startswith("i = ")]) == 5 * 27
     assert names("table2") == [f"i = {i}" for i in range(1, 6)]
     assert names("portfolios")[-2:] == ["S&P 476", "Tokyo 1338"]
 
@@ -130,7 +133,7 @@ def test_a_twin_is_like_its_problem():
 
 def cases():
     for contender in contenders():
-        for kind in contender.kinds:
+        for kind in () if contender.invited else contender.kinds:
             for signs in ("none", "some", "all") if kind == "least squares" else ("none",):
                 if contender.takes(tiny(kind, signs)):
                     yield pytest.param(contender, kind, signs, id=f"{contender.name}-{kind}-{signs}")
@@ -172,9 +175,43 @@ def test_every_contender_that_is_there_solves_a_tiny_problem(contender, kind, si
         assert verdict.objective <= good + 1e-3 * abs(good)
 
 
+def test_searches_again_while_there_is_time():
+    asked, values = [], iter([3.0, 2.0, 5.0])
+
+    def again(start):
+        asked.append(start)
+        value = next(values, 4.0)
+        return value, value
+
+    problem = tiny("least squares")
+    assert restarted(again, problem, 0.01) == 2.0  # the best of them
+    assert asked[0] is None  # its own start first
+    assert all(len(set(start)) == problem.k for start in asked[1:])
+    assert restarted(lambda start: (1.0, 1.0), problem, 0.0) == 1.0  # once at least
+    few = (
+        Abess("abess, soon", budget=0.05),
+        Skscope("scope, soon", "ScopeSolver", ("least squares",), budget=0.05),
+        Ours("ours", {"effort": 2}),
+    )
+    for one in few:
+        if not one.missing():
+            quietly(one.load)
+            assert judge(problem, quietly(one.solve, problem, 5.0).x).feasible
+
+
+def test_some_contenders_run_only_where_they_are_named():
+    invited = {one.name for one in contenders() if one.invited}
+    assert "ksparse, effort 16" in invited
+    assert invited <= set(GROUPS["knob"].contenders) | set(GROUPS["effort"].contenders)
+    assert not invited & {one.name for one in command._of("table5")}
+    assert {one.name for one in command._of("knob")} == set(GROUPS["knob"].contenders)
+
+
 def test_those_who_take_sparse_matrices_do():
     problem = tiny("least squares", sparse=True)
-    takers = [one for one in contenders() if one.takes(problem) and not one.missing() and not one.name.startswith(COMPILED)]
+    takers = [
+        one for one in contenders() if one.takes(problem) and not one.invited and not one.missing() and not one.name.startswith(COMPILED)
+    ]
     assert OURS in [one.name for one in takers]
     for one in takers:
         assert judge(problem, quietly(one.solve, problem, 5.0).x).nonzeros == problem.k

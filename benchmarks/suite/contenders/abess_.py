@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from suite.contenders.base import Answer, Contender, ignores_signs, joined, quietly, standardised
+from suite.contenders.base import BUDGETS, Answer, Contender, ignores_signs, joined, quietly, restarted, standardised
+from suite.judge import judge
 from suite.problem import Problem
 
 SCALE = 1e3  # its splicing stops below an absolute gain (0.01·k·log p·log log n / n): scaled up, so that no gain is too small for it
@@ -16,26 +18,37 @@ WIDE = 128  # inactive variables that it looks at by default; 0 is all
 
 @dataclass(frozen=True)
 class Abess(Contender):
-    """Linear and logistic regression on the raw columns: no intercept, no normalisation."""
+    """Linear and logistic regression on the raw columns: no intercept, no normalisation. With a budget: again from random supports."""
 
     name: str = "abess"
     search: int = WIDE
+    budget: float = 0.0  # seconds
+    invited: bool = False
     kinds = ("least squares", "logistic")
     needs = ("abess",)
     takes_sparse = True
 
     def solve(self, problem: Problem, seconds: float) -> Answer:
+        if not self.budget:
+            return self._searched(problem)
+        return Answer(restarted(lambda start: self._valued(problem, start), problem, self.budget), "the best of its restarts")
+
+    def _searched(self, problem: Problem, start: Any = None) -> Answer:
         from abess import LinearRegression, LogisticRegression
 
-        options = {"support_size": problem.k, "fit_intercept": False, "important_search": self.search}
+        options = {"support_size": problem.k, "fit_intercept": False, "important_search": self.search, "A_init": start}
         if problem.kind == "logistic":
-            model = LogisticRegression(**options)
+            model = LogisticRegression(**options, alpha=0.5 * problem.ridge)
             quietly(lambda: model.fit(problem.A, (problem.b > 0).astype(float), is_normal=False))
             return Answer(model.coef_)
         model, scale = LinearRegression(**options), SCALE * np.sqrt(len(problem.b)) / np.linalg.norm(problem.b)
         lowest = 0.0 if problem.signs == "all" else None  # one bound for all coefficients: some signs cannot be told
         quietly(lambda: model.fit(problem.A, scale * problem.b, is_normal=False, beta_low=lowest))
         return Answer(model.coef_ / scale, ignores_signs(problem) if problem.signs == "some" else "")
+
+    def _valued(self, problem: Problem, start: Any) -> tuple[Any, float]:
+        x = self._searched(problem, start).x
+        return x, judge(problem, x).objective
 
 
 @dataclass(frozen=True)
@@ -56,4 +69,10 @@ class AbessComponent(Contender):
         return Answer(np.asarray(model.coef_).ravel(), joined("from the correlation matrix", "checks all its eigenvalues first"))
 
 
-CONTENDERS: list[Contender] = [Abess(), Abess("abess, wide search", 0), AbessComponent()]
+CONTENDERS: list[Contender] = [
+    Abess(),
+    Abess("abess, wide search", 0),
+    AbessComponent(),
+    *(Abess(f"abess, {seconds:g} s", budget=seconds, invited=True) for seconds in BUDGETS),
+    *(Abess(f"abess, wide search, {seconds:g} s", 0, seconds, invited=True) for seconds in BUDGETS),
+]

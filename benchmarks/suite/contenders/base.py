@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +14,7 @@ import numpy as np
 
 from suite.problem import Problem, twin
 
+BUDGETS = (0.3, 1.0, 3.0)  # seconds, the same for all who search again while there is time
 WARM_UP = 10.0  # seconds that a solver with a clock may spend on the tiny twin
 
 
@@ -31,6 +34,7 @@ class Contender:
     kinds: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()  # modules
     takes_sparse: ClassVar[bool] = False
+    invited: ClassVar[bool] = False  # runs only in groups that name it
 
     def missing(self) -> str | None:
         """Why it cannot run here, without importing anything."""
@@ -52,6 +56,20 @@ class Contender:
     def solve(self, problem: Problem, seconds: float) -> Answer:
         """Solve; those that have a clock stop after `seconds` with the best they have, the others are stopped from outside."""
         raise NotImplementedError
+
+
+def restarted(again: Callable[[Any], tuple[Any, float]], problem: Problem, seconds: float) -> Any:
+    """The best of a library's searches, the first from its own start, the others from random supports, while the time lasts."""
+    rng, began = np.random.default_rng(0), time.perf_counter()
+    best, value = again(None)
+    longest = time.perf_counter() - began
+    while time.perf_counter() - began + longest < seconds:
+        started = time.perf_counter()
+        x, reached = again(np.sort(rng.choice(problem.n, problem.k, replace=False)))
+        longest = max(longest, time.perf_counter() - started)
+        if reached < value:
+            best, value = x, reached
+    return best
 
 
 def quietly(call: Any, *arguments: Any) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from suite.contenders.base import Answer, Contender
+from suite.contenders.base import BUDGETS, Answer, Contender
 from suite.problem import KINDS, Problem
 
 OURS = "ksparse"
+EFFORTS = (16, 128)
 
 
 def pieces(problem: Problem) -> tuple[Any, Any]:
@@ -43,6 +45,8 @@ class Ours(Contender):
     """`minimize` and `minimize_penalized`."""
 
     name: str = OURS
+    options: Mapping[str, Any] = field(default_factory=dict)  # of `minimize`
+    invited: bool = False
     kinds = KINDS
     needs = ("ksparse",)
     takes_sparse = True
@@ -55,7 +59,7 @@ class Ours(Contender):
         if problem.kind == "penalised":
             result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), **PENALISED)
         else:
-            result = ks.minimize(loss, problem.k, C, min_nonzero=problem.floor)
+            result = ks.minimize(loss, problem.k, C, min_nonzero=problem.floor, **self.options)
         return Answer(np.asarray(result.x), ended(result))
 
 
@@ -73,4 +77,9 @@ class OursInSkfolio(Contender):
         return Answer(np.asarray(SparseMeanRisk(problem.k).fit(problem.returns).weights_))
 
 
-CONTENDERS: list[Contender] = [Ours(), OursInSkfolio()]
+CONTENDERS: list[Contender] = [
+    Ours(),
+    OursInSkfolio(),
+    *(Ours(f"{OURS}, effort {units}", {"effort": units}, invited=True) for units in EFFORTS),
+    *(Ours(f"{OURS}, {seconds:g} s", {"max_time": seconds}, invited=True) for seconds in BUDGETS),
+]

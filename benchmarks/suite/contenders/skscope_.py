@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from suite.contenders.base import Answer, Contender, ignores_signs, joined, quietly, standardised, unit
+from suite.contenders.base import BUDGETS, Answer, Contender, ignores_signs, joined, quietly, restarted, standardised, unit
 from suite.problem import Problem
 
 STEPS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # of HTP: the best of these, as its authors do it
@@ -31,8 +31,8 @@ def _objectives() -> dict[str, Any]:
 
     @jax.jit
     def logistic(x: Any, data: Any) -> Any:
-        A, y = data
-        return jnp.sum(jnp.logaddexp(0.0, -y * (A @ x)))
+        A, y, ridge = data
+        return jnp.sum(jnp.logaddexp(0.0, -y * (A @ x))) + 0.5 * ridge * jnp.dot(x, x)
 
     @jax.jit
     def component(x: Any, data: Any) -> Any:
@@ -54,7 +54,7 @@ def _data(problem: Problem) -> tuple[Any, ...]:
         return (jnp.asarray(standardised(problem.A)),)
     A, b = jnp.asarray(problem.A), jnp.asarray(problem.b)
     if problem.kind == "logistic":
-        return A, b
+        return A, b, problem.ridge
     return A, b, 0.5 * problem.n / float(np.vdot(problem.A, problem.A))  # as if columns had length 1: steps and tolerances suit any data
 
 
@@ -71,6 +71,8 @@ class Skscope(Contender):
     solver: str
     kinds: tuple[str, ...] = ("least squares",)
     layer: bool = False
+    budget: float = 0.0  # seconds, for restarts from random supports
+    invited: bool = False
     needs = ("skscope", "jax")
 
     def takes(self, problem: Problem) -> bool:
@@ -113,6 +115,14 @@ class Skscope(Contender):
         import skscope
 
         objective, data = _objectives()[problem.kind], _data(problem)
+        if self.budget:
+            solver = getattr(skscope, self.solver)(problem.n, problem.k)
+
+            def again(start: Any) -> tuple[Any, float]:
+                x = quietly(lambda: solver.solve(objective, data=data, init_support_set=start))
+                return np.asarray(x, dtype=np.float64), float(solver.objective_value)
+
+            return Answer(restarted(again, problem, self.budget), "the best of its restarts")
         best, value = np.zeros(problem.n), np.inf
         for options in [{"step_size": step} for step in STEPS] if self.solver == "HTPSolver" else [{}]:
             solver = getattr(skscope, self.solver)(problem.n, problem.k, **options)
@@ -137,4 +147,8 @@ CONTENDERS: list[Contender] = [
     Skscope("skscope GraSP", "GraspSolver"),
     Skscope("skscope FoBa", "FobaSolver"),
     Skscope("skscope OMP", "OMPSolver"),
+    *(
+        Skscope(f"skscope Scope, {seconds:g} s", "ScopeSolver", ("least squares", "logistic"), budget=seconds, invited=True)
+        for seconds in BUDGETS
+    ),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from suite.contenders.base import BUDGETS
 from suite.problem import KINDS, Problem, tiny
 from suite.problems import constrained, real, regression
 
@@ -26,6 +27,8 @@ def _tiny(quick: bool) -> Builders:
 
 
 ABESSES = ("abess", "abess, wide search")
+KNOB = ("ksparse", "ksparse, effort 16", "ksparse, effort 128")
+TIMED = ("ksparse", *(f"{name}, {seconds:g} s" for seconds in BUDGETS for name in ("ksparse", *ABESSES, "skscope Scope")))
 GROUPS = {
     group.name: group
     for group in (
@@ -38,6 +41,8 @@ GROUPS = {
         Group("rows", "Least variance with a return to be reached, without and above a floor", constrained.row_builders),
         Group("caps", "Least variance under sector caps, or with buy-ins", constrained.cap_builders),
         Group("logistic", "Logistic regression with a planted support", regression.logistic_builders),
+        Group("knob", "What effort buys: Table 5 on other seeds, gene-like classes", regression.knob_builders, KNOB),
+        Group("effort", "Objective against time, each given the same", regression.effort_builders, TIMED),
         Group("sparse_csr", "Least squares with a sparse matrix and a planted support", regression.csr_builders),
         Group("tiny", "Tiny problems of every kind", _tiny),
     )

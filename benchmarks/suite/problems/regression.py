@@ -51,6 +51,42 @@ def _table5(i: int, seed: int, signs: bool) -> Problem:
     return Problem("least squares", data.k, A=data.A, b=data.b, nonnegative=data.nonnegative if signs else data.nonnegative[:0])
 
 
+def knob_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    """Table 5 without signs on every seed but those in view, and gene-like classes: what effort buys."""
+    instances = {f"i = {i}, seed {seed}": partial(_table5, i, seed, False) for i in range(1, 6) for seed in range(3, 30)}
+    return gene_builders(quick) | ({} if quick else instances)
+
+
+def effort_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    """Hard ones of several kinds, for curves of the objective against time."""
+    if quick:
+        return {"i = 1, seed 10": partial(_table5, 1, 10, False)}
+    instances = {f"i = {i}, seed {seed}": partial(_table5, i, seed, False) for i in (1, 3, 5) for seed in (10, 11)}
+    products = {f"diabetes, products, k = {k}": partial(_products, k) for k in (5, 20)}
+    crimes = {f"communities, products, k = {k}": partial(_crimes, k) for k in (5, 50)}
+    return instances | products | crimes | {name: build for name, build in gene_builders(False).items() if name.startswith("genes 0")}
+
+
+def _products(k: int) -> Problem:
+    from ksparse.datasets import diabetes
+
+    A, b = diabetes(quadratic=True)[:2]
+    return Problem("least squares", k, A=A, b=b)
+
+
+def _crimes(k: int) -> Problem:
+    """Crimes against the columns and all products of two of them, each of unit length around its mean."""
+    from ksparse.datasets import communities
+
+    X, b = communities()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    left, right = np.triu_indices(X.shape[1])
+    A = np.hstack([X, X[:, left] * X[:, right]])
+    A -= A.mean(axis=0)
+    length = np.sqrt((A * A).sum(axis=0))
+    return Problem("least squares", k, A=A[:, length > 0] / length[length > 0], b=b - b.mean())
+
+
 def best_subset_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     m, n, k = (500, 1000, 10) if quick else (5000, 10_000, 100)
     return {name: partial(planted, m, n, k, nonnegative=signs) for name, signs in (("signs free", False), ("nonnegative", True))}
@@ -82,6 +118,29 @@ def _logistic(m: int, n: int, k: int, seed: int = 0) -> Problem:
     A = rng.standard_normal((m, n))
     y = np.where(rng.uniform(size=m) < 1.0 / (1.0 + np.exp(-A @ x)), 1.0, -1.0)
     return Problem("logistic", k, A=A, b=y)
+
+
+def gene_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    m, n = (60, 400) if quick else (102, 6033)
+    return {f"genes {seed}, k = {k}": partial(_genes, m, n, k, seed) for seed in ((0,) if quick else range(5)) for k in (5, 10)}
+
+
+def _genes(m: int, n: int, k: int, seed: int) -> Problem:
+    """Two classes and far more columns than rows: blocks of columns that go together, 60 that shift with the class, labels flipped.
+
+    Any ten of so many columns separate the classes: a ridge of 1 keeps the coefficients finite.
+    """
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((m, n))
+    y = np.where(rng.permutation(m) < m // 2, 1.0, -1.0)
+    for _ in range(60):
+        block = rng.choice(n, int(rng.integers(10, 120)), replace=False)
+        loading = rng.uniform(0.5, 1.5, block.size) * rng.choice([-1, 1], block.size)
+        A[:, block] += rng.uniform(0.5, 1.5) * np.outer(rng.standard_normal(m), loading)
+    shifted = rng.choice(n, 60, replace=False)
+    A[:, shifted] += np.outer(0.5 * y, rng.normal(0.0, 0.5, 60))
+    A = (A - A.mean(axis=0)) / A.std(axis=0)
+    return Problem("logistic", k, A=A, b=np.where(rng.random(m) < 0.1, -y, y), ridge=1.0)
 
 
 def csr_builders(quick: bool) -> dict[str, Callable[[], Problem]]:

@@ -1,0 +1,11 @@
+"""The objective against time: ours with `max_time`, and abess and Scope searching again from random supports for as long.
+
+Claims: objective at most that of each of them in the same time.
+"""
+
+from __future__ import annotations
+
+from suite.command import main
+
+if __name__ == "__main__":
+    main("effort", __doc__)

@@ -1,0 +1,11 @@
+"""What `effort` buys: ours by default, with 16 and with 128 searches, on Table 5's seeds 3…29 and on gene-like classes.
+
+Claims, on the average by kind: by default within 2 % (classes 5 %) of 128 searches, with 16 within 0.7 % (1 %).
+"""
+
+from __future__ import annotations
+
+from suite.command import main
+
+if __name__ == "__main__":
+    main("knob", __doc__)
