@@ -109,7 +109,9 @@ def judge_claims(problem, result, k):
         if best is None:
             blind = all(answer.status == "infeasible" for answer in answers) and problem.region.holds(x)
             return [Verdict("fuzzer", f"the twin finds no feasible point, fun = {result.fun!r}")] if blind else []
-        hopeless = problem.case.regime == "columns scaled"  # then a twin that is worse only says how hard it is
+        hopeless = problem.case.regime == "columns scaled" or not (
+            problem.phi.quadratic or problem.case.natural
+        )  # then a twin that is worse only says how hard it is
         if problem.phi.convex and not hopeless and problem.region.holds(x) and better(problem, best.x, x, claim=False):
             return [Verdict("fuzzer", f"the twin has nothing as good as fun = {result.fun!r}, status {status}")]
         if better(problem, x, best.x, claim=True) and status == "OPTIMAL":

@@ -113,12 +113,13 @@ def _starts(phi, cut, support):
 def _descend(phi, cut, support, z):
     """Newton's method on C with damped, convex models; each step is the best of their exact minimisers."""
     value, damping = phi.value(_embed(z, support, phi.n)), 1e-10
+    perfect = 1e-13 * value if getattr(phi, "kind", "") == "logistic" else -np.inf  # of classes that can be told apart there is no minimum
     settled, steps = (1e-13, STEPS) if phi.convex else (1e-10, STEPS // 10)  # one of several minima: near it a step is short, and dear
     for _ in range(steps):
         kinds = (False, True) if getattr(phi, "kind", "") in ("huber", "logistic") else (False,)
         tried = [_model_step(phi, cut, support, z, value, damping, majorant) for majorant in kinds]
         at, lower, damping = min(tried, key=lambda step: step[1])
-        if at is None or value - lower <= settled * np.abs(value):
+        if at is None or value - lower <= settled * np.abs(value) or lower <= perfect:
             return z if at is None else at
         z, value = at, lower
     return z

@@ -176,3 +176,32 @@ def test_a_penalised_run_on_data_that_overflow_warns_of_nothing():
         warnings.simplefilter("error")
         result = ks.minimize_penalized(ks.Poisson(A, [1.0, 1.0]), ks.TopK1(0.1, 3), method="gist", max_iter=300)
     assert np.isfinite(result.x).all()
+
+
+def test_the_relaxation_in_values_of_any_size(rng):
+    A, b = 1e100 * rng.standard_normal((5, 3)), 1e100 * rng.standard_normal(5)
+    found = ks.minimize(ks.LeastSquares(A, b), 3, ks.BudgetBox(1.0, 0.0, np.inf), min_nonzero=0.1, settings=ks.SearchSettings(enumerated=0))
+    assert found.success
+
+
+def test_a_component_keeps_a_forced_variable_that_explains_nothing():
+    loss = ks.PrincipalComponent.from_factor([[0.845, 0.0, -0.411]])
+    settings = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+    found = ks.minimize(loss, 1, ks.L2Ball(), forced_in=[1], forced_out=[2], settings=settings)
+    assert set(found.support) <= {1}
+
+
+def test_a_point_that_arithmetic_can_hardly_find_is_not_called_missing():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((10, 6)) * np.array([1e3, 1e-2, 1e-6, 1e2, 1e5, 1e1])
+    row = np.array(
+        [[0.14580577220508742, 0.7311378927283557, 1.0659783944294328, -0.8126050889276193, -0.5825759106055975, -0.06810361566658703]]
+    )
+    low = np.array([-0.5, -1.3848676249484628, -0.5, -2.7154569379862252, -0.5, -0.5])
+    high = np.array([0.993269658671819, 0.5, 1.50972624524191, 0.5, 0.8597898623459348, 0.735459418969699])
+    C = ks.Polyhedron(None, None, row, [2.0759587122060235], lower=low, upper=high)  # hardly more than a point without two of them
+    found = ks.minimize(
+        ks.LeastSquares(A, rng.standard_normal(10)), 5, C, forced_out=[1, 3], min_nonzero=0.001, settings=ks.SearchSettings(enumerated=0)
+    )
+    assert found.maxcv < 1e-9
+    assert (np.abs(found.x[found.support]) >= 0.001).all()

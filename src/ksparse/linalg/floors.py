@@ -12,7 +12,7 @@ from ksparse.linalg.active_set import Active, Solution
 from ksparse.linalg.bound import Noise, shortfall
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective
-from ksparse.linalg.qp import solve_qp
+from ksparse.linalg.qp import feasible_point, solve_qp
 
 BRANCHES = 200  # choices of signs that are tried
 
@@ -61,6 +61,27 @@ def above_floor(objective: Objective, linear: Linear, floor: Vector, guess: Acti
     if best is None:
         raise UndecidedError("no choice of signs could be settled") if undecided else InfeasibleError("no point is that large throughout")
     return Floored(best.found, best.linear, -np.inf if undecided or noise is None else others)
+
+
+def feasible_above_floor(linear: Linear, floor: Vector) -> Vector | None:
+    """A point with every variable at least its `floor` in size, by linear programs on either side of 0; None where none is found."""
+    lower, upper = linear.above(floor)
+    stack = [Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)]
+    for _ in range(BRANCHES):
+        node = stack.pop() if stack else None
+        if node is None:
+            break
+        try:
+            x = feasible_point(node)
+        except InfeasibleError:
+            continue
+        short = np.flatnonzero((np.abs(x) < floor) & (node.lower < 0) & (node.upper > 0))
+        if not short.size:
+            return x
+        i = int(short[0])
+        sides = [_bounded(node, i, node.lower[i], -floor[i]), _bounded(node, i, floor[i], node.upper[i])]
+        stack += [side for side in (sides if x[i] >= 0 else sides[::-1]) if (side.lower <= side.upper).all()]
+    return None
 
 
 def _bounded(linear: Linear, i: int, low: float, high: float) -> Linear:

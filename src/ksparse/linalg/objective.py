@@ -67,7 +67,7 @@ class Objective:
         """The least-squares solution x, λ of Hx + c + Mᵀλ = 0, Mx = right; from the root, where there is one, without forming H."""
         n, r = self.c.size, right.size
         if self.R is None or self.q is None:
-            K = np.block([[self.H, M.T], [M, np.zeros((r, r))]])
+            K = np.block([[self.H, M.T], [M, np.zeros((r, r))]]) if r else self.H
             solution = solve_symmetric(K, np.concatenate([-self.c, right]))
             return solution[:n], solution[n:]
         x, along = np.zeros(n), np.eye(n)

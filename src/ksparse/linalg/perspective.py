@@ -2,27 +2,30 @@
 
 With H − diag(d) positive semidefinite, every zᵢ in {0, 1} saying whether i is in the support,
 
-    min ½xᵀ(H − diag(d))x − rᵀx + Σ ½dᵢxᵢ²/zᵢ   s.t.  Ex = f,  Gx ≤ h,  lowᵢzᵢ ≤ xᵢ ≤ highᵢzᵢ,  Σzᵢ ≤ k,  0 ≤ z ≤ 1
+    min ½xᵀ(H − diag(d))x − rᵀx + Σ ½dᵢxᵢ²/zᵢ   s.t.  Ex = f,  Gx ≤ h,  xᵢ/zᵢ of a size that is allowed,  Σzᵢ ≤ k,  0 ≤ z ≤ 1
 
-is the problem itself, and convex once z may be anything between. It is solved by ADMM on x = y: the x-step is linear under Ex = f, with one
-inverse for all steps, and the y-step is separable given the multiplier ν of Σz ≤ k: a reverse Huber function, linear up to y = 1/τ, where
-z = τ|y| reaches 1, and ½dy² + ν beyond.
+is the problem itself, and convex once z may be anything between. It is solved by ADMM on x = y and Gx = s: the x-step is linear under
+Ex = f, with one inverse for all steps and all nodes of a tree, and the y-step is separable given the multiplier ν of Σz ≤ k: a reverse
+Huber function, linear up to |y| = 1/τ, where z = τ|y| reaches 1, and ½dy² + ν beyond. Rows of every array are nodes: problems that
+differ by which variables are decided, and are solved side by side.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.linalg.constraints import Linear
 
-TRIED = 12  # values of ν at a time
-ROUNDS = 3  # of them, each closer
+NEWTON = 10  # steps for σ = ν^−½, at most: z is piecewise linear in it where no bound is reached
+SETTLED = 1e-6  # of Σz
+FLATTEST = 1e5  # the largest σ, beside the one that lets nobody in: ν is 0 there
 SINGULAR = 1e-3  # the sine of a variable's angle to those before it, below which the relaxation says little
 SPREAD = 1e6  # of the variables' units: one method's weight for all of them says little beyond
-SMALLEST = 1e-8  # ν, of the one that lets nobody in
+FREE, IN, OUT = 0, 1, -1  # what is decided of a variable
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,150 @@ class Relaxed:
 
     x: Vector
     z: Vector  # in 0…1, at most k together
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Which sizes a nonzero may have: from `near` to `up` above 0, from `near` to `down` below; −1 where it may not be on that side."""
+
+    near: Vector
+    up: Vector
+    down: Vector
+
+    @classmethod
+    def between(cls, lower: Vector, upper: Vector, floor: Vector | float = 0.0) -> Sizes:
+        """Those between bounds, and above a floor."""
+        near = np.maximum(np.maximum(lower, -upper), floor)
+        return cls(np.maximum(near, 0.0), np.where(upper > 0, upper, -1.0), np.where(lower < 0, -lower, -1.0))
+
+    def on(self, kept: Vector) -> Sizes:
+        """Those of some variables."""
+        return Sizes(self.near[kept], self.up[kept], self.down[kept])
+
+
+@dataclass
+class Nodes:
+    """Where the method stands, one row per node."""
+
+    state: Vector  # FREE, IN or OUT
+    y: Vector
+    u: Vector  # multipliers of x = y, over the weight
+    s: Vector  # Gx, at most h
+    p: Vector  # their multipliers, over the weight
+    sigma: Vector  # ν^−½
+    x: Vector
+    z: Vector
+    price: Vector  # multipliers of Ex = f
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def of(self, rows: Vector) -> Self:
+        """Some of the nodes, copied."""
+        return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+    def put(self, rows: Vector, others: Nodes) -> None:
+        """Others in the place of some."""
+        for field in fields(self):
+            getattr(self, field.name)[rows] = getattr(others, field.name)
+
+
+class Perspective:
+    """The relaxation for one d; the rows of E and G of about unit size, and so H, in which one weight suits all variables."""
+
+    def __init__(self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int) -> None:
+        self.d, self.linear, self.sizes, self.k = d, linear, sizes, k
+        self.weight = weight = float(np.median(np.diag(H)))  # of the distance between x and y
+        n, E, G = r.size, linear.E, linear.G
+        K = np.linalg.inv(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
+        KE = K @ E.T
+        S = np.linalg.pinv(E @ KE)
+        P = K - KE @ S @ KE.T
+        self._P, self._x0 = weight * P, P @ r + KE @ (S @ linear.f)
+        self._L, self._price0 = weight * (KE @ S), S @ (linear.f - KE.T @ r)
+        self._half = np.sqrt(0.5 * np.maximum(d, 0.0))
+        with np.errstate(divide="ignore"):
+            self._flattest = tuple(1.0 / np.where(far > 0, far, 1.0) for far in (sizes.up, sizes.down))
+            self._steepest = 1.0 / sizes.near
+
+    def start(self, state: Vector) -> Nodes:
+        """Nodes (rows) of which nothing is known."""
+        n, count = self.d.size, len(state)
+        y = np.where(state == OUT, 0.0, np.clip(1.0 / n, -self.sizes.down, np.maximum(self.sizes.up, 0.0)))
+        s = np.minimum(y @ self.linear.G.T, self.linear.h)
+        zero = np.zeros_like(y)
+        return Nodes(state, y, zero, s, np.zeros_like(s), np.zeros(count), y, zero, np.zeros((count, self.linear.f.size)))
+
+    def step(self, nodes: Nodes) -> None:
+        """One step of ADMM for every node."""
+        G, weight = self.linear.G, self.weight
+        v = nodes.y - nodes.u
+        if nodes.s.size:
+            v += (nodes.s - nodes.p) @ G
+        nodes.x = v @ self._P + self._x0
+        nodes.price = self._price0 - v @ self._L
+        over = nodes.x + nodes.u
+        nodes.y, nodes.z, nodes.sigma = self._nearest(over, nodes.state, nodes.sigma, weight)
+        nodes.u = over - nodes.y
+        if nodes.s.size:
+            reached = nodes.x @ G.T + nodes.p
+            nodes.s = np.minimum(reached, self.linear.h)
+            nodes.p = reached - nodes.s
+
+    def row_price(self, nodes: Nodes) -> Vector:
+        """Multipliers of Gx ≤ h, never below 0."""
+        return np.asarray(self.weight * nodes.p)
+
+    def _nearest(self, v: Vector, state: Vector, sigma: Vector, weight: float) -> tuple[Vector, Vector, Vector]:
+        """The y-step: y, z of least Σ ½dy²/z + ½weight(y − v)² under Σz ≤ k, and the σ that belongs to them."""
+        above = v >= 0
+        far = np.where(above, self.sizes.up, self.sizes.down)
+        size = np.abs(v)
+        free = (state == FREE) & (far > 0)
+        flat = np.where(above, *self._flattest)
+        room = self.k - (state == IN).sum(axis=1)
+        pulled = np.where(free, size, 0.0)
+        most = weight * pulled * np.minimum(far, 0.5 * weight * pulled / np.maximum(self.d, 1e-300))  # the ν that lets a variable in
+        sigma = self._sigma(pulled, flat, room, sigma, 1.0 / np.sqrt(np.maximum(most.max(axis=1), 1e-300)), weight)
+        z, tau, _ = self._indicators(size, flat, sigma, weight)
+        z = np.where(free, np.clip(z, 0.0, 1.0), state == IN)
+        whole = np.clip(weight * size / (weight + self.d), self.sizes.near, np.maximum(far, self.sizes.near))
+        y = np.where(z >= 1.0, whole, z / np.where(tau > 0, tau, 1.0))
+        y = np.where(above, y, -y)
+        wrong = (far <= 0) & (state == IN)  # decided, and pulled to the side where it may not be: as near to 0 as it may
+        if wrong.any():
+            y = np.where(wrong, np.where(self.sizes.up > 0, self.sizes.near, -self.sizes.near), y)
+        return y, z, sigma
+
+    def _sigma(self, size: Vector, flat: Vector, room: Vector, sigma: Vector, least: Vector, weight: float) -> Vector:
+        """σ with Σz = room for every node, by Newton's method between bounds that close in; the flattest where all fit."""
+        most = FLATTEST * least
+        sigma, low, high = np.clip(sigma, least, most), least.copy(), np.full(sigma.size, np.inf)
+        open_ = np.arange(sigma.size)
+        for _ in range(NEWTON):
+            z, _, slope = self._indicators(size[open_], flat[open_], sigma[open_], weight)
+            off = room[open_] - np.clip(z, 0.0, 1.0).sum(axis=1)
+            rise = np.where((z > 0) & (z < 1), slope, 0.0).sum(axis=1)
+            at = sigma[open_]
+            low[open_], high[open_] = np.where(off > 0, at, low[open_]), np.where(off < 0, at, high[open_])
+            unsettled = (np.abs(off) > SETTLED * np.maximum(room[open_], 1)) & ~((off > 0) & (at >= most[open_]))
+            if not unsettled.any():
+                break
+            new = at + off / np.where(rise > 0, rise, np.inf)
+            inside = (rise > 0) & (new > low[open_]) & (new < high[open_])
+            half = np.where(np.isinf(high[open_]), 4.0 * at, 0.5 * (low[open_] + high[open_]))
+            open_, new = open_[unsettled], np.where(inside, new, half)[unsettled]
+            sigma[open_] = np.minimum(new, most[open_])
+        return sigma
+
+    def _indicators(self, size: Vector, flat: Vector, sigma: Vector, weight: float) -> tuple[Vector, Vector, Vector]:
+        """z before it is cut to 0…1, τ, and dz/dσ."""
+        sigma = sigma[:, None]
+        bent = sigma * self._half
+        tau = np.minimum(np.maximum(bent, flat), self._steepest)
+        paid = (tau / sigma) ** 2  # ντ²
+        z = tau * size - (0.5 * self.d + paid) / weight
+        return z, tau, np.where(tau == bent, self._half * size, 2.0 * paid / (sigma * weight))
 
 
 def diagonal_part(H: Vector) -> float | None:
@@ -58,56 +205,13 @@ def diagonal_part(H: Vector) -> float | None:
 
 def relax(H: Vector, r: Vector, d: Vector, linear: Linear, k: int, steps: int) -> Relaxed:
     """The relaxation by so many steps; `linear` with the bounds of variables in the support."""
-    n, rows = r.size, linear.h.size
-    weight = float(np.median(np.diag(H)))  # of the distance between x and y
-    G = linear.G * (1.0 / np.maximum(np.linalg.norm(linear.G, axis=1, keepdims=True), 1e-300)) if rows else linear.G
-    h = linear.h / np.maximum(np.linalg.norm(linear.G, axis=1), 1e-300) if rows else linear.h
-    K = np.linalg.inv(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
-    KE = K @ linear.E.T
-    S = np.linalg.pinv(linear.E @ KE)
-    P, start = K - KE @ S @ KE.T, KE @ (S @ linear.f)
-    y, u, z = np.clip(np.full(n, 1.0 / n), linear.lower.clip(max=0.0), linear.upper), np.zeros(n), np.zeros(n)
-    slack, price = np.minimum(G @ y, h), np.zeros(rows)
+    per = max(float(np.median(np.diag(H))), 1e-300)  # values of any size
+    H, r, d = H / per, r / per, d / per
+    size = np.maximum(np.linalg.norm(linear.G, axis=1), 1e-300)
+    rows = replace(linear, G=linear.G / size[:, None], h=linear.h / size)
+    shut = (linear.lower == 0) & (linear.upper == 0)
+    method = Perspective(H, r, d, rows, Sizes.between(linear.lower, linear.upper), k)
+    nodes = method.start(np.where(shut, OUT, FREE)[None])
     for _ in range(steps):
-        x = P @ (r + weight * (y - u + G.T @ (slack - price))) + start
-        y, z = _nearest(x + u, weight, d, linear, k)
-        u += x - y
-        if rows:
-            slack = np.minimum(G @ x + price, h)
-            price += G @ x - slack
-    return Relaxed(y, z)
-
-
-def _nearest(v: Vector, weight: float, d: Vector, linear: Linear, k: int) -> tuple[Vector, Vector]:
-    """The y-step: y, z of least Σ ½dy²/z + ½weight(y − v)² under Σz ≤ k."""
-    far = np.where(v >= 0, linear.upper, -linear.lower)  # how far y may go on v's side
-    size, far = np.where(far > 0, np.abs(v), 0.0), np.where(far > 0, far, 1.0)
-    near = np.where(v >= 0, np.maximum(linear.lower, 0.0), np.maximum(-linear.upper, 0.0))
-    most = max(float((weight * weight * size * size / (2.0 * d)).max()), 1e-300)  # there every z is 0
-    least = SMALLEST * most
-    if _count(np.array([least]), size, weight, d, near, far)[0] <= k:
-        most = least
-    for _ in range(ROUNDS if most > least else 0):
-        tried = np.geomspace(least, most, TRIED)
-        first = int((_count(tried, size, weight, d, near, far) <= k).argmax())  # at the last there is none
-        least, most = tried[max(first - 1, 0)], tried[first]
-    nu = most
-    tau = _slope(nu, d, near, far)
-    s = size - (0.5 * d / np.maximum(tau, 1e-300) + nu * tau) / weight
-    whole = s * tau > 1.0
-    y = np.where(s <= 0, 0.0, np.where(whole, np.clip(weight * size / (weight + d), near, far), s))
-    z = np.where(s <= 0, 0.0, np.where(whole, 1.0, tau * s))
-    return np.where(v >= 0, y, -y), z
-
-
-def _slope(nu: Vector | float, d: Vector, near: Vector, far: Vector) -> Vector:
-    """τ: z = τ|y| where z < 1, within the bounds."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(np.sqrt(d / (2.0 * nu)), 1.0 / far, 1.0 / near))
-
-
-def _count(nu: Vector, size: Vector, weight: float, d: Vector, near: Vector, far: Vector) -> Vector:
-    """Σz for each ν."""
-    tau = _slope(nu[:, None], d, near, far)
-    s = size - (0.5 * d / np.maximum(tau, 1e-300) + nu[:, None] * tau) / weight
-    return np.asarray(np.clip(tau * s, 0.0, 1.0).sum(axis=1))
+        method.step(nodes)
+    return Relaxed(nodes.y[0], nodes.z[0])

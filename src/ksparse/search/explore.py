@@ -13,6 +13,7 @@ from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.firstorder.drive import Stopping
+from ksparse.linalg.floors import feasible_above_floor
 from ksparse.losses import Loss
 from ksparse.result import Status
 from ksparse.search.again import explored, local_search, searches
@@ -67,8 +68,9 @@ class Exploration:
             status = Status.UNBOUNDED
         except OutOfTimeError:
             status = Status.TIME_LIMIT
-        if not status.good:
-            self.incumbent.best = self.incumbent.best or some_point(problem, self.begin)
+        if self.incumbent.best is None:
+            self.incumbent.best = some_point(problem, self.begin)
+            status = Status.NUMERICAL_TROUBLE if status.good else status  # a point, but no arithmetic that makes the best of its support
         if self.incumbent.best is None:
             in_time = " in the time given" if problem.expired else ""
             raise InfeasibleError(f"no point of C = {problem.pieces.C} {asked(problem)} was found{in_time} that meets every constraint")
@@ -228,15 +230,35 @@ def asked(problem: SupportProblem) -> str:
 
 
 def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
-    """A k-sparse point of C near the start, not re-solved."""
-    support = feasible_support(problem, to_float64(begin))
-    if support is None:
-        return None
-    support = np.sort(support)
-    x = problem.pieces.C.restrict(support).project(to_float64(begin)[support])
-    full = np.zeros(problem.n)
+    """A k-sparse point of C near the start, not re-solved; above a floor one of a support that no better was found on."""
+    pieces, full = problem.pieces, np.zeros(problem.n)
+    if pieces.floored:
+        found = _point_above_floor(problem)
+        if found is None:
+            return None
+        support, x = found
+    else:
+        chosen = feasible_support(problem, to_float64(begin))
+        if chosen is None or not chosen.size:  # what 0 is worth has been seen
+            return None
+        support = np.sort(chosen)
+        try:
+            x = pieces.C.restrict(support).project(to_float64(begin)[support])
+        except InfeasibleError:
+            return None
     full[support] = x
-    return Candidate.unpriced(support, x, problem.pieces.loss.value(full), problem.pieces.rows)
+    return Candidate.unpriced(support, x, pieces.loss.value(full), pieces.rows)
+
+
+def _point_above_floor(problem: SupportProblem) -> tuple[Vector, Vector] | None:
+    pieces = problem.pieces
+    for key in problem.memory.doubtful:
+        support = np.frombuffer(key, dtype=np.intp)
+        linear = None if pieces.linear is None else pieces.linear.on(support)
+        x = None if linear is None or support.size > problem.k else feasible_above_floor(linear, pieces.floor[support])
+        if x is not None:
+            return support, x
+    return None
 
 
 def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:

@@ -7,6 +7,7 @@ the same way, it knows the end and stops. Nothing is proved here: that is left t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from ksparse.base.arrays import Vector
@@ -18,8 +19,8 @@ from ksparse.search.problem import SupportProblem
 class LocalSearch:
     """A support on the move, and where it has been."""
 
-    def __init__(self, problem: SupportProblem, neighbourhood: Neighbourhood, most: int) -> None:
-        self.problem, self.k, self.hood, self.most = problem, problem.k, neighbourhood, most
+    def __init__(self, problem: SupportProblem, neighbourhood: Neighbourhood, most: int, aside: float = math.inf) -> None:
+        self.problem, self.k, self.hood, self.most, self.aside = problem, problem.k, neighbourhood, most, aside
         settings = problem.pieces.settings
         self.depth = max(3, int(settings.depth * self.k))  # ways by other k go as far
         self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS else settings.tried

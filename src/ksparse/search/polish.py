@@ -73,7 +73,7 @@ def polish_problem(
     target = max(work.residual, promised(problem.loss))
     try:
         if problem.loss.has_hessian:
-            x = _newton(problem, x, deadline, work.newton)
+            x = _newton(problem, x, deadline, work)
         if problem.residual(x, curvature_bound(problem, x)) > target:
             x = _first_order(problem, x, deadline, work.steps, target)
     except UnboundedError:
@@ -112,9 +112,10 @@ def _lipschitz(problem: Problem) -> float:
         return math.inf
 
 
-def _newton(problem: Problem, x: Point, deadline: float, steps: int) -> Point:
+def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> Point:
     """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic."""
-    for _ in range(steps):
+    settled = (0.1 * work.residual) ** 2  # of F, by which it still falls: the step taken then squares that
+    for _ in range(work.newton):
         if time.perf_counter() >= deadline:
             return x
         g, model = x.gradient, _model(problem, x)
@@ -141,7 +142,7 @@ def _newton(problem: Problem, x: Point, deadline: float, steps: int) -> Point:
             t /= 2.0
         if better is None:
             return x
-        done = abs(slope) <= 1e-18 * max(abs(problem.F(x)), 1e-300) or float(np.abs(t * d.x).max()) <= 1e-15 * float(
+        done = abs(slope) <= settled * max(abs(problem.F(x)), 1e-300) or float(np.abs(t * d.x).max()) <= 1e-15 * float(
             np.abs(w).max(initial=1e-300)
         )
         x = better

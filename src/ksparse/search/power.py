@@ -34,13 +34,17 @@ def column_components(problem: SupportProblem, screened: int, refined: int, rng:
     return _iterated(problem, X[np.argsort(-explained, kind="stable")[:refined]])
 
 
-def _truncated(problem: SupportProblem, product: Vector) -> Vector:
-    """The k largest entries of each row, forced ones among them, as a unit vector."""
-    pieces, rows = problem.pieces, np.arange(len(product))[:, None]
+def _largest(problem: SupportProblem, product: Vector) -> Vector:
+    """Where the k largest entries of each row are that are allowed, forced ones among them."""
     size = np.abs(product)
-    size[:, ~pieces.allowed] = -1.0
-    size[:, pieces.forced] = np.inf
-    top = np.argpartition(-size, problem.most - 1, axis=1)[:, : problem.most]
+    size[:, ~problem.pieces.allowed] = -1.0
+    size[:, problem.pieces.forced] = np.inf
+    return np.argpartition(-size, problem.most - 1, axis=1)[:, : problem.most]
+
+
+def _truncated(problem: SupportProblem, product: Vector) -> Vector:
+    """The k largest entries of each row as a unit vector."""
+    rows, top = np.arange(len(product))[:, None], _largest(problem, product)
     X = np.zeros_like(product)
     X[rows, top] = product[rows, top]
     X /= np.maximum(np.abs(X).max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
@@ -50,7 +54,7 @@ def _truncated(problem: SupportProblem, product: Vector) -> Vector:
 
 def _iterated(problem: SupportProblem, X: Vector) -> list[Vector]:
     """The supports where truncated power iterations end from the rows of X, the best first, each once."""
-    pieces, count, most = problem.pieces, len(X), problem.most
+    pieces, count = problem.pieces, len(X)
     assert pieces.model is not None
     before = np.full(count, np.inf)
     for _ in range(SWEEPS):
@@ -61,8 +65,7 @@ def _iterated(problem: SupportProblem, X: Vector) -> list[Vector]:
         X = _truncated(problem, product)
     explained, _ = _products(pieces.model, X)
     supports: dict[bytes, Vector] = {}
-    for row in np.argsort(-explained, kind="stable"):
-        support = np.sort(np.argpartition(-np.abs(X[row]), most - 1)[:most])
+    for support in np.sort(_largest(problem, X), axis=1)[np.argsort(-explained, kind="stable")]:
         supports.setdefault(support.tobytes(), support)
     return list(supports.values())
 

@@ -20,6 +20,7 @@ class SearchSettings:
     changes_solved: int = 400  # the same where every change is a quadratic program: about the time of the search before this one
     changes_smooth: int = 300  # the same where it is Newton's method
     changes_dear: int = 60  # the same where it is a first-order method
+    aside: float = 0.25  # of the changes, where each is dear, go to other starts (tests/fuzz)
     depth: float = 0.25  # ways by other k go this part of k far (table5.py)
     kick: tuple[float, float] = (0.25, 0.5)  # of the support leaves in a kick (table5.py)
     returns: int = 8  # kicks in a row that led to known supports, after which the best is believed (table5.py)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ class Strategy:
     name: str  # for `verbose`
     neighbourhood: str | None  # "updated", "priced", "rayleigh", "gradient"; None where columns are too dear to rank moves
     changes: int  # of a support in one search
+    aside: float = math.inf  # the same for other starts, which come beside them
     perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
     first_order: bool = True  # whether first-order starts come too, where something else has begun the search
     by_models: bool = False  # whether second-order models choose what is solved
@@ -29,7 +31,7 @@ class Strategy:
     def search(self, problem: SupportProblem) -> LocalSearch:
         """A local search of this kind."""
         assert self.neighbourhood is not None
-        return LocalSearch(problem, _stand(self.neighbourhood, problem), self.changes)
+        return LocalSearch(problem, _stand(self.neighbourhood, problem), self.changes, self.aside)
 
 
 def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
@@ -57,12 +59,13 @@ def without_updates(problem: SupportProblem) -> Strategy:
     """The best where a factorisation cannot be updated, or cannot be trusted."""
     pieces, settings = problem.pieces, problem.pieces.settings
     if not pieces.modelled:
-        return Strategy("gradients", "gradient", settings.changes_dear, units=settings.restarts, wanders=False)
+        aside = settings.aside * settings.changes_dear
+        return Strategy("gradients", "gradient", settings.changes_dear, aside, units=settings.restarts, wanders=False)
     changes = settings.changes_solved if pieces.direct else settings.changes_smooth
     if (pieces.loss.entries or 0) >= settings.large and modelled(problem, np.zeros(problem.n)) is not None:
         return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)
     kind = "gains bounded by multipliers" if pieces.certifying else "gains on second-order models"
-    return Strategy(kind, "priced", changes)
+    return Strategy(kind, "priced", changes, settings.aside * changes)
 
 
 def modelled(problem: SupportProblem, x: Vector) -> SupportProblem | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ksparse.base.arrays import Array, Vector, namespace, norm_1
 from ksparse.base.checks import check_number
-from ksparse.linalg.active_set import Solution
+from ksparse.linalg.active_set import Active, Solution
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, convex
 from ksparse.linalg.qp import solve_qp
@@ -43,7 +43,9 @@ class L1Ball(ConvexSet):
             return None
         n = c.size
         split = Objective(np.block([[H, -H], [-H, H]]), np.concatenate([c, -c]))
-        both = solve_qp(split, Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=self.radius)).x
+        reached = np.array([norm_1(near) >= (1.0 - 1e-9) * self.radius])
+        guess = Active(np.concatenate([near <= 0, near >= 0]), np.zeros(2 * n, dtype=bool), reached)
+        both = solve_qp(split, Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=self.radius), guess).x
         x = both[:n] - both[n:]
         return Solution.unpriced(x * min(1.0, self.radius / max(float(np.abs(x).sum()), 1e-300)))
 
