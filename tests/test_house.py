@@ -7,7 +7,7 @@ import pytest
 
 HOUSE = Path(__file__).parents[1] / "src" / "ksparse"
 ROOMS = [  # each may use those before it
-    "errors", "base", "result", "linalg", "losses", "sets", "penalties", "firstorder", "search", "solve", "models", "datasets",
+    "errors", "base", "result", "linalg", "losses", "sets", "penalties", "firstorder", "search", "certify", "solve", "models", "datasets",
     "estimators", "skfolio", "plotting", "experiments", "cli", "__main__",
 ]  # fmt: skip
 PIECES = ("losses", "sets", "penalties", "firstorder/methods")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -81,6 +82,9 @@ class Result:
     swaps: int = 0  # exchanges of variables made by "auto"
     proved: bool = False  # whether it is proved that no add, drop or swap improves x
     outcomes: list[dict[str, Any]] = field(default_factory=list)  # one row per weight or start tried
+    lower_bound: float = -math.inf  # what no k-sparse point of C falls below, where that is proved
+    gap: float = math.inf  # (fun − lower_bound)/|fun|
+    nodes: int = 0  # of the tree that proved it
 
     def __repr__(self) -> str:
         asked = "" if self.k is None else f" (k = {self.k})"
@@ -92,6 +96,11 @@ class Result:
             "method": self.method if self.rho is None else f"{self.method}, rho = {self.rho:g}",
             "maxcv": f"{self.maxcv:.3g}",
             "residual": f"{self.residual:.3g}",
+            **(
+                {"bound": f"{self.lower_bound:.10g} (gap {100 * self.gap:.3g} %, {self.nodes} nodes)"}
+                if self.lower_bound > -math.inf
+                else {}
+            ),
             "nit": f"{self.nit} ({self.nfev} values, {self.njev} gradients, {self.elapsed:.3g} s)",
         }
         return "\n".join(f"{name:>9}: {text}" for name, text in rows.items())

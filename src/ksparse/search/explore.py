@@ -279,6 +279,7 @@ def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bo
         if bound < np.inf:
             return False  # not even that is proved
         raise InfeasibleError(f"C = {problem.pieces.C} holds no point {asked(problem)}: every support was tried")
+    incumbent.bound = bound
     proved = bound >= best.value - problem.pieces.claimable(best.value)
     incumbent.take("enumeration", Found(best, 0, proved), time.perf_counter() - started)
     return True

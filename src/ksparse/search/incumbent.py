@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ class Incumbent:
     searches: int = 0
     iterations: int = 0
     products: int = 0
+    bound: float = -math.inf  # what no support's value falls below, where all were tried
     rows: list[dict[str, Any]] = field(default_factory=list)  # one per start
 
     def take(self, name: str, found: Found, elapsed: float) -> None:

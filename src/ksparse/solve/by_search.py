@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.callback import as_scipy_callback
-from ksparse.base.checks import check_integer, check_n_jobs
+from ksparse.base.checks import check_integer, check_n_jobs, check_number
 from ksparse.base.report import Lines, logger
+from ksparse.certify.prove import Certificate, Progress, Wanted, prove
 from ksparse.result import Result, Status
 from ksparse.search.explore import Exploration, Plan, some_point
 from ksparse.search.incumbent import Incumbent
@@ -20,6 +22,7 @@ from ksparse.solve.judge import judge_search
 from ksparse.solve.penalty_grid import resolve_weights
 from ksparse.solve.request import Request
 
+SHOWN = 1.0  # seconds between two lines of a tree
 RESTARTS = 8  # from kicked supports: as much work as one more search
 
 
@@ -66,8 +69,18 @@ def exploration(request: Request, problem: SupportProblem, plan: Plan, tell: Cal
     return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, tell)
 
 
-def solve_by_search(request: Request, problem: SupportProblem, plan: Plan) -> Result:
-    """The best k-sparse point that the search finds."""
+def make_wanted(gap: float | None, max_nodes: int | None) -> Wanted | None:
+    """The proof that the arguments ask for."""
+    if gap is None:
+        if max_nodes is not None:
+            raise ValueError("max_nodes needs gap, such as gap=0.01: without one no tree is grown")
+        return None
+    most = None if max_nodes is None else check_integer(max_nodes, "max_nodes", 1)
+    return Wanted(check_number(gap, "gap", at_least=0.0), most)
+
+
+def solve_by_search(request: Request, problem: SupportProblem, plan: Plan, wanted: Wanted | None = None) -> Result:
+    """The best k-sparse point that the search finds, and how good it is at least, where that is wanted."""
     report = Report(request.verbose, request.callback)
     search = exploration(request, problem, plan, lambda incumbent: report.tell(incumbent, problem.n))
     try:
@@ -76,7 +89,10 @@ def solve_by_search(request: Request, problem: SupportProblem, plan: Plan) -> Re
         with report:
             report.banner(request, problem)
             status = search.run()
-            result = judge_search(request, problem, search.incumbent, status)
+            certificate = certified(
+                problem, search.incumbent, status, wanted, lambda progress: report.show(progress, search.incumbent, request)
+            )
+            result = judge_search(request, problem, search.incumbent, status, certificate)
             report.footer(result)
         return result
     except KeyboardInterrupt:  # outside of what takes one itself: before the search began, or after it ended
@@ -86,12 +102,24 @@ def solve_by_search(request: Request, problem: SupportProblem, plan: Plan) -> Re
         return judge_search(request, problem, search.incumbent, Status.INTERRUPTED)
 
 
+def certified(
+    problem: SupportProblem, incumbent: Incumbent, status: Status, wanted: Wanted | None, tell: Callable[[Progress], None]
+) -> Certificate:
+    """What is proved of a search's answer: by enumeration, or by a tree where one is wanted and the search was not stopped."""
+    if status is Status.OPTIMAL:
+        return Certificate(incumbent.bound, 0, Status.OPTIMAL)
+    if wanted is None or not status.good or incumbent.best is None:
+        return Certificate()
+    return prove(problem, incumbent, wanted, tell)
+
+
 class Report(Lines):
     """Prints the starts of a search and tells the callback; silent for verbose = 0."""
 
     def __init__(self, verbose: int, callback: Callable[..., Any] | None) -> None:
         super().__init__(verbose)
         self._callback = as_scipy_callback(callback)
+        self._shown = -math.inf
 
     def banner(self, request: Request, problem: SupportProblem) -> None:
         """What is solved and how, and the head of the table."""
@@ -111,6 +139,20 @@ class Report(Lines):
                 "%s", f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6} {proved:>7} {row['elapsed']:>7.2f}s"
             )
         self._callback(lambda: best.full(n), best.value, incumbent.searches, np.nan, row["elapsed"])
+
+    def show(self, progress: Progress, incumbent: Incumbent, request: Request) -> None:
+        """Where the tree stands, about once in a second; the callback hears of every round."""
+        best, elapsed = incumbent.best, request.elapsed
+        assert best is not None
+        if self.verbose and (elapsed - self._shown >= SHOWN or progress.nodes == 1):
+            self._shown = elapsed
+            gap = (progress.best - progress.bound) / (abs(progress.best) or 1.0)
+            logger.info(
+                "%s",
+                f"tree: {progress.nodes} nodes, {progress.open} open, best {progress.best:.9e}, bound {progress.bound:.9e}, "
+                f"gap {100 * gap:.3g} %, {elapsed:.1f} s",
+            )
+        self._callback(lambda: best.full(request.n), best.value, progress.nodes, np.nan, elapsed)
 
     def footer(self, result: Result) -> None:
         """How it ended."""

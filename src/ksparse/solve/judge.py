@@ -11,6 +11,7 @@ import numpy as np
 
 from ksparse.base.arrays import Array, embed, epsilon, finite, indices_of, like, take, to_float64
 from ksparse.base.deadline import OutOfTimeError
+from ksparse.certify.prove import Certificate
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.drive import Run
 from ksparse.firstorder.methods import Method
@@ -24,6 +25,7 @@ from ksparse.sets import ConvexSet
 from ksparse.solve.request import Request
 from ksparse.solve.rounding import Rounded, cut_to_sparse
 
+NOTHING = Certificate()  # proved
 STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary
 ACCEPTED = 1e-2  # one above this is no success, however little F changed
 SINGLE = 1e-5  # of φ: what an answer in single precision may lose by its own rounding
@@ -67,9 +69,12 @@ def judge_sparse(request: Request, rho: float | None, run: Run, name: str, round
     )  # fmt: skip
 
 
-def judge_search(request: Request, problem: SupportProblem, incumbent: Incumbent, status: Status) -> Result:
+def judge_search(
+    request: Request, problem: SupportProblem, incumbent: Incumbent, status: Status, certificate: Certificate = NOTHING
+) -> Result:
     """The result of a search over supports: its best candidate re-solved on the raw data, and judged."""
     best = incumbent.best
+    status = status if certificate.status is None else certificate.status
     assert best is not None
     z, residual, products = best.x, math.inf, Products(forward=incumbent.products)
     try:
@@ -94,7 +99,15 @@ def judge_search(request: Request, problem: SupportProblem, incumbent: Incumbent
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
+        lower_bound=certificate.lower_bound, gap=gap_between(fun, certificate.lower_bound), nodes=certificate.nodes, note=certificate.note,
     )  # fmt: skip
+
+
+def gap_between(fun: float, bound: float) -> float:
+    """(fun − bound)/|fun|, 0 where they meet; ∞ where there is no bound, or nothing to measure it by."""
+    if fun <= bound:
+        return 0.0
+    return (fun - bound) / abs(fun) if fun else math.inf
 
 
 def value_of(loss: Loss, x: Array) -> float:
@@ -163,7 +176,7 @@ def interrupted(found: Result) -> Result:
 
 def _result(
     x: Array, fun: float, C: ConvexSet, k: int | None, residual: float, status: Status, accepted: float,
-    *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, **more: Any,
+    *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, note: str = "", **more: Any,
 ) -> Result:  # fmt: skip
     support = indices_of(x != 0)
     feasible = C.contains(x) and (k is None or support.size <= k)
@@ -175,7 +188,7 @@ def _result(
         fun=fun,
         success=bool(status.good and feasible and sound),
         status=status,
-        message=status.message,
+        message=status.message + note,
         nit=nit,
         nfev=evaluations[0],
         njev=evaluations[1],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ksparse.penalties import Penalty
 from ksparse.result import Result
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import make_plan, solve_by_search
+from ksparse.solve.by_search import make_plan, make_wanted, solve_by_search
 from ksparse.solve.judge import judge_penalized
 from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_on_grid
 from ksparse.solve.request import check_pieces, check_request, fitting_threads, support_problem, try_out
@@ -103,6 +104,8 @@ def minimize(
     n_restarts: int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
+    gap: float | None = None,
+    max_nodes: int | None = None,
     settings: SearchSettings | None = None,
     tol: float = 1e-5,
     max_iter: int = 10_000,
@@ -127,6 +130,9 @@ def minimize(
     effort, n_jobs, random_state : for "auto": how many whole searches, from other seeds, of which the best counts, threads to run them in,
         and the first one's seed. More effort is never worse; the same seed gives the same answer, whatever n_jobs. By default it is one,
         or with max_time as many as bring something in the time. n_restarts is the older name: eight are one more unit of effort.
+    gap, max_nodes : for "auto": go on after the search until it is proved that no k-sparse point is better than the answer by more than
+        gap·|φ| (0.01 for 1 %), or that many nodes have been looked at. `lower_bound`, `gap` and `nodes` of the result say how far that
+        came, whatever stopped it; where no bound can be had its message says why.
     settings : for "auto": the numbers that steer its search, where its defaults will not do.
     step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
     """
@@ -136,10 +142,13 @@ def minimize(
         if isinstance(method, str) and method == "auto":
             resolve_rule(step)  # not used, but not wrong either
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
-            return solve_by_search(request, problem, make_plan(effort, n_restarts, n_jobs, random_state, rho))
+            plan = make_plan(effort, n_restarts, n_jobs, random_state, rho)
+            wanted = make_wanted(gap, max_nodes)
+            return solve_by_search(request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted)
         _refuse_for_papers_methods(
-            forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, n_restarts=n_restarts, settings=settings
-        )
+            forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, n_restarts=n_restarts, settings=settings,
+            gap=None if gap is None else True, max_nodes=max_nodes,
+        )  # fmt: skip
         return solve_on_grid(request, resolve_method(method, step), rho, continuation)
 
 

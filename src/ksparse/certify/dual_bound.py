@@ -1,0 +1,122 @@
+"""A lower bound from any dual point.
+
+Split φ(x) = g(x) + ½xᵀDx with D = diag(d) ≥ 0 and g convex: g(x) = ½xᵀMx − rᵀx + constant, M = H − D positive semidefinite. For any w, λ
+and any μ ≥ 0, with q = −∇g(w) + Eᵀλ − Gᵀμ, every x of the problem has
+
+    φ(x) ≥ g(w) + ∇g(w)ᵀ(x − w) + λᵀ(f − Ex) + μᵀ(Gx − h) + ½xᵀDx        (convexity of g; Ex = f; Gx ≤ h)
+         = g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ (qᵢxᵢ − ½dᵢxᵢ²)
+         ≥ g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ_{i in} cᵢ(qᵢ) − (the sum of the t largest cᵢ(qᵢ) of the free i),      t = k − #in,
+
+where cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have, for a free i not below 0, since xᵢ = 0 is allowed. It is the Fenchel
+dual of the perspective relaxation, whose value the best dual point reaches; but it holds at every point, so that no solver's tolerance
+can make it wrong. What arithmetic may have lost is taken off: in variables of unit curvature (Mw)ᵢ is wrong by at most the rounding times
+Σ|wⱼ|, since no entry of M exceeds 1, which moves cᵢ by that times the largest xᵢ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.certify.program import Program
+from ksparse.linalg.perspective import FREE, IN
+
+IMPROVEMENTS = 2  # Newton steps on the multipliers of Ex = f
+
+
+@dataclass
+class Bounds:
+    """Of several nodes, one row each."""
+
+    value: Vector  # the bound
+    charge: Vector  # cᵢ, with its rounding
+    last_in: Vector  # the smallest cᵢ among the t largest of the free; ∞ where t = 0
+    first_out: Vector  # the largest of the others; 0 where there are none
+
+    def of(self, rows: Vector) -> Bounds:
+        """Some of them."""
+        return Bounds(self.value[rows], self.charge[rows], self.last_in[rows], self.first_out[rows])
+
+
+class DualBound:
+    """The bound for one D."""
+
+    def __init__(self, program: Program, d: Vector) -> None:
+        self.program, self.d = program, d
+        self.M = program.H - np.diag(d)
+        self._far = np.maximum(program.sizes.up, program.sizes.down)
+
+    def at(self, w: Vector, price: Vector, row_price: Vector, state: Vector) -> Bounds:
+        """The bound at (w, λ, μ) for each node, λ improved a little."""
+        best = self._at(w, price, row_price, state)
+        for _ in range(IMPROVEMENTS if price.size else 0):
+            price = price + self._newton(*best[1:], state)
+            better = self._at(w, price, row_price, state)
+            if not (better[0].value > best[0].value).any():
+                break
+            worse = ~(better[0].value > best[0].value)
+            for new, old in zip((*vars(better[0]).values(), *better[1:]), (*vars(best[0]).values(), *best[1:]), strict=True):
+                new[worse] = old[worse]
+            best = better
+        return best[0]
+
+    def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector) -> tuple[Bounds, Vector, Vector]:
+        """The bounds, the x that the charges are reached at, and which of them count."""
+        program, linear, rounding = self.program, self.program.linear, self.program.rounding
+        Mw, size = w @ self.M, np.abs(w).sum(axis=1)
+        q = program.r - Mw + price @ linear.E - row_price @ linear.G
+        terms = np.abs(program.r) + np.abs(price) @ np.abs(linear.E) + row_price @ np.abs(linear.G)
+        off = rounding * (terms + size[:, None]) + program.noise.pull
+        paid = price @ linear.f - row_price @ linear.h
+        blur = rounding * (abs(program.constant) + size**2 + np.abs(price) @ np.abs(linear.f) + row_price @ np.abs(linear.h))
+        charge, x = self.charges(q, off, state)
+        total, last_in, first_out = top_sum(charge, state, program.k)
+        blur += rounding * np.abs(np.where(np.isfinite(total), total, 0.0))
+        value = program.constant - 0.5 * np.einsum("ij,ij->i", w, Mw) + paid - total - blur
+        counted = (state == IN) | ((state == FREE) & (charge >= last_in[:, None]))
+        return Bounds(value, charge, last_in, first_out), x, counted
+
+    def charges(self, q: Vector, off: Vector, state: Vector) -> tuple[Vector, Vector]:
+        """cᵢ at q, with what it rises where q is off by as much as that; and the x it is reached at."""
+        sizes, d = self.program.sizes, self.d
+        best, at = np.full(q.shape, -np.inf), np.zeros(q.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for pull, far, sign in ((q, sizes.up, 1.0), (-q, sizes.down, -1.0)):
+                free = np.where(d > 0, pull / d, np.where(pull > 0.5 * d * (far + sizes.near), np.inf, 0.0))  # of no curvature: an end
+                x = np.minimum(np.maximum(free, sizes.near), far)
+                value = np.where(np.isinf(x), np.inf, x * (pull - 0.5 * d * x))
+                better = (far > 0) & (far >= sizes.near) & ~(value <= best)
+                best, at = np.where(better, value, best), np.where(better, sign * x, at)
+            may_be_0 = (state != IN) | self.program.vanishes
+            nothing = may_be_0 & ~(best > 0)
+            best, at = np.where(nothing, 0.0, best), np.where(nothing, 0.0, at)
+            reach = np.minimum(np.where(d > 0, np.maximum((np.abs(q) + off) / d, sizes.near), np.inf), self._far)
+            risen = np.where(off > 0, off * np.maximum(reach, 0.0), 0.0)
+        return best + np.where(np.isnan(risen), np.inf, risen), at
+
+    def _newton(self, x: Vector, counted: Vector, state: Vector) -> Vector:
+        """A step of λ: the bound's slope is f − Ex over what counts, its curvature E·diag(1/d)·Eᵀ over what is not at a bound."""
+        E, sizes = self.program.linear.E, self.program.sizes
+        x = np.where(counted & np.isfinite(x), x, 0.0)
+        slope = self.program.linear.f - x @ E.T
+        size = np.abs(x)
+        inner = counted & (size > sizes.near) & (size < np.where(x > 0, sizes.up, sizes.down)) & (self.d > 0)
+        bend = np.where(inner, 1.0 / np.where(self.d > 0, self.d, 1.0), 0.0)
+        K = np.einsum("bi,ri,si->brs", bend, E, E)
+        K += 1e-9 * (1.0 + np.trace(K, axis1=1, axis2=2))[:, None, None] * np.eye(len(E))
+        return np.linalg.solve(K, slope[:, :, None])[:, :, 0]
+
+
+def top_sum(charge: Vector, state: Vector, k: int) -> tuple[Vector, Vector, Vector]:
+    """Σ over those in and the t largest of the free, the last of these, and the first after them."""
+    inside = state == IN
+    room = k - inside.sum(axis=1)
+    falling = -np.sort(-np.where(state == FREE, charge, 0.0), axis=1)  # charges of the free are not below 0
+    running = np.concatenate([np.zeros((len(charge), 1)), np.cumsum(falling, axis=1)], axis=1)
+    rows, last = np.arange(len(charge)), np.clip(room, 0, charge.shape[1])
+    total = np.where(inside, charge, 0.0).sum(axis=1) + running[rows, last]
+    last_in = np.where(last > 0, falling[rows, np.maximum(last - 1, 0)], np.inf)
+    first_out = np.where(last < charge.shape[1], falling[rows, np.minimum(last, charge.shape[1] - 1)], 0.0)
+    return total, last_in, first_out

@@ -1,0 +1,119 @@
+"""The problem as the bound sees it: a convex quadratic over a polyhedron, in variables of unit curvature and values near 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.linalg.bound import Noise, rounding_of
+from ksparse.linalg.constraints import Linear
+from ksparse.linalg.model import QuadraticModel
+from ksparse.linalg.perspective import FREE, IN, Sizes
+from ksparse.linalg.presolve import implied_upper
+from ksparse.linalg.scaling import unit_rows, unit_scales
+from ksparse.search.pieces import Pieces
+
+WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
+REGULAR = 1e-7  # the least eigenvalue, beside the largest, from which a bound is implied by H
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """min ½xᵀHx − rᵀx + constant s.t. Ex = f, Gx ≤ h, at most k nonzeros, each of a size that is allowed."""
+
+    H: Vector  # ones on its diagonal, but for variables that it does not see
+    r: Vector
+    constant: float
+    linear: Linear  # rows of largest entry 1; its bounds are not used
+    sizes: Sizes
+    vanishes: Vector  # whether a variable that is in the support may be 0 though there is a floor
+    state: Vector  # IN where a variable is in every support
+    k: int
+    noise: Noise  # of H and r
+    names: Vector  # which variables of the whole problem these are
+    scale: float  # of values
+
+    @classmethod
+    def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: float) -> Program:
+        """That of a convex quadratic over a polyhedron, of which a k-sparse point has the value `best`."""
+        names, linear = np.flatnonzero(pieces.allowed), pieces.linear
+        assert linear is not None
+        H, unit = model.block(names), unit_scales(model.diagonal[names])
+        scale = max(abs(best), abs(best - model.constant)) or 1.0
+        per = np.sqrt(scale) / unit  # a variable over its own unit
+        most = np.minimum(linear.upper, WIDER * implied_upper(linear.without(~pieces.allowed)))  # as presolve left it out
+        lower, upper = linear.lower[names] / per, most[names] / per
+        G, h, _ = unit_rows(linear.G[:, names] * per, linear.h)
+        E, f, _ = unit_rows(linear.E[:, names] * per, linear.f)
+        forced = np.isin(names, pieces.forced)
+        return cls(
+            H / unit / unit[:, None],
+            model.r[names] / unit / np.sqrt(scale),
+            model.constant / scale,
+            Linear(lower, upper, G, h, E, f),
+            Sizes.between(lower, upper, pieces.floor[names] / per),
+            forced & (lower <= 0) & (upper >= 0),
+            np.where(forced, IN, FREE).astype(np.int8),
+            k,
+            Noise(model.noise.entries, model.noise.pull / np.sqrt(scale), model.noise.convex),
+            names,
+            scale,
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of variables."""
+        return self.r.size
+
+    @property
+    def rounding(self) -> float:
+        """Of a product with H or of a sum over all variables, with what was lost in H itself."""
+        return rounding_of(self.n) + self.noise.entries
+
+    @property
+    def floored(self) -> bool:
+        """Whether a variable in the support may be held away from 0."""
+        return bool(self.sizes.near.any())
+
+    def on(self, kept: Vector) -> Program:
+        """The same where only some variables may be nonzero."""
+        linear = self.linear
+        linear = Linear(linear.lower[kept], linear.upper[kept], linear.G[:, kept], linear.h, linear.E[:, kept], linear.f)
+        return replace(
+            self, H=self.H[np.ix_(kept, kept)], r=self.r[kept], linear=linear, sizes=self.sizes.on(kept), vanishes=self.vanishes[kept],
+            state=self.state[kept], names=self.names[kept],
+        )  # fmt: skip
+
+    def decided(self, state: Vector) -> Program:
+        """The same with what is known of variables."""
+        return replace(self, state=state)
+
+    def boxed(self, best: float) -> Program:
+        """The same with the bounds that a value of at most `best` implies.
+
+        With x̂ the minimum under Ex = f, φ(x) = φ(x̂) + ½(x − x̂)ᵀH(x − x̂) there, so that |xᵢ − x̂ᵢ| is at most √(2(best − φ(x̂))Pᵢᵢ), P the
+        inverse of H on the solutions of Ex = 0. A gradient ρ that is left at x̂ adds its length √(ρᵀPρ) to the first root.
+        """
+        eigenvalues = np.linalg.eigvalsh(self.H)
+        least, lost = float(eigenvalues[0]), self.n * (self.noise.entries + rounding_of(self.n))
+        if not least > max(REGULAR * float(eigenvalues[-1]), 10.0 * lost):
+            return self
+        E, f = self.linear.E, self.linear.f
+        K = np.linalg.inv(self.H)
+        KE = K @ E.T
+        S = np.linalg.pinv(E @ KE)
+        P = K - KE @ S @ KE.T
+        x = P @ self.r + KE @ (S @ f)
+        gradient = self.H @ x - self.r
+        price = np.linalg.lstsq(E.T, gradient, rcond=None)[0] if f.size else f
+        left, unmet = gradient - E.T @ price, np.abs(f - E @ x) + self.rounding * (np.abs(E) @ np.abs(x) + np.abs(f))
+        value, size = 0.5 * float(x @ self.H @ x) - float(self.r @ x) + self.constant, float(np.abs(x).sum())
+        blur = self.rounding * (abs(self.constant) + (size + float(np.abs(self.r).max())) ** 2) + float(np.abs(price) @ unmet)
+        off = self.rounding * (size + float(np.abs(self.r).max() + np.abs(price).sum())) + self.noise.pull  # of the gradient
+        length = np.sqrt(max(0.0, float(left @ K @ left))) + off * np.sqrt(self.n / least)
+        far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / np.sqrt(1.0 - lost / least)
+        reach = WIDER * (far * np.sqrt(np.maximum(np.diag(P), 0.0)) + np.abs(KE @ S) @ unmet + self.rounding * np.abs(x))
+        up, down = np.minimum(self.sizes.up, np.maximum(x + reach, 0.0)), np.minimum(self.sizes.down, np.maximum(reach - x, 0.0))
+        return replace(self, sizes=Sizes(self.sizes.near, up, down))

@@ -1,0 +1,148 @@
+"""Branch and bound around an answer: what no k-sparse point falls below, and the better answers that are met on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.certify.program import Program
+from ksparse.certify.settings import TreeSettings
+from ksparse.certify.tree import Leaf, Tree
+from ksparse.linalg.bound import EPS
+from ksparse.linalg.perspective import IN, OUT, Nodes
+from ksparse.result import Status
+from ksparse.search.incumbent import Incumbent
+from ksparse.search.local import descended
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
+from ksparse.search.starts import Start, feasible_candidate
+from ksparse.search.strategy import choose_strategy
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How close the bound is to come, and how far it may go for that."""
+
+    gap: float  # of |φ|
+    max_nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A lower bound, how it came about, and why it went no further."""
+
+    lower_bound: float = -math.inf
+    nodes: int = 0
+    status: Status | None = None  # OPTIMAL, or what stopped it; None where there is no bound to be had
+    note: str = ""  # what is to be added to a message: how close, or why there is none and what would give one
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a tree stands."""
+
+    nodes: int
+    open: int
+    best: float
+    bound: float
+
+
+def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]) -> Certificate:
+    """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
+    assert incumbent.best is not None
+    pieces, model, best, settings = problem.pieces, problem.pieces.model, incumbent.best.value, TreeSettings()
+    missing = _missing(pieces, best)
+    if missing or model is None:
+        return Certificate(note=missing)
+    program = Program.of(pieces, model, problem.k, best)
+    scale = program.scale
+    proof = _Proof(problem, incumbent, scale)
+    tree = Tree(program.boxed(best / scale), proof.solve, best / scale, wanted.gap, settings, pieces.deadline)
+    status = Status.OPTIMAL
+    try:
+        for _ in _grown(tree, proof):
+            bound = tree.bound * scale
+            tell(Progress(tree.nodes, len(tree.open), tree.best * scale, bound))
+            if wanted.max_nodes is not None and tree.nodes >= wanted.max_nodes and not tree.done:
+                status = Status.ITERATION_LIMIT
+                break
+    except StopIteration:
+        status = Status.CALLBACK_STOP
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    bound = tree.bound * scale
+    if status is Status.OPTIMAL and not tree.done:
+        if tree.hopeless:
+            return Certificate(nodes=tree.nodes, note=_FLAT)
+        status = Status.TIME_LIMIT if pieces.expired else Status.ITERATION_LIMIT
+    note = f", to within {100 * wanted.gap:g} %" if status is Status.OPTIMAL else ""
+    return Certificate(bound - 4.0 * EPS * abs(bound) if math.isfinite(bound) else bound, tree.nodes, status, note)
+
+
+_FLAT = (
+    "; no lower bound: some direction of φ has no curvature and C does not bound it; a ridge term, bounds on the variables, or more rows than"
+    " columns would give one"
+)
+
+
+def _missing(pieces: Pieces, best: float) -> str:
+    """Why there can be no bound; nothing where there may be one."""
+    if not math.isfinite(best):
+        return "; no lower bound: the answer has no finite value"
+    if not pieces.convex:
+        return "; no lower bound: φ is not convex"
+    if pieces.model is None:
+        return "; no lower bound: φ is not quadratic"
+    if pieces.linear is None:
+        return f"; no lower bound: C = {pieces.C} is not made of linear constraints"
+    return ""
+
+
+def _grown(tree: Tree, proof: _Proof) -> Iterator[None]:
+    """The tree from its root on, now and then with a look for a better answer where it is most open."""
+    tree.plant()
+    if tree.open:
+        tree.offer(proof.descended(tree.program, tree.open[0][2]))
+    yield
+    for turn, _ in enumerate(tree.grow()):
+        if tree.open and turn % tree.settings.looks == 0:
+            tree.offer(proof.descended(tree.program, tree.open[0][2]))
+        yield
+
+
+class _Proof:
+    """What a tree asks of the search: the best value on a support, and a descent from one."""
+
+    def __init__(self, problem: SupportProblem, incumbent: Incumbent, scale: float) -> None:
+        self.problem, self.incumbent, self.scale = problem, incumbent, scale
+        self._tried: set[bytes] = set()
+
+    def solve(self, support: Vector) -> Leaf:
+        """The value and the bound on a support."""
+        candidate = self.problem.evaluate(support)
+        if candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.best.value:
+            self.incumbent.best, self.incumbent.proved = candidate, False
+        return Leaf(math.inf if candidate is None else candidate.value / self.scale, self.problem.lower_bound(support) / self.scale)
+
+    def descended(self, program: Program, node: Nodes) -> float:
+        """The value that a descent ends at from what the relaxation of a node has most of."""
+        state, z = node.state[0], node.z[0]
+        rank = np.where(state == IN, 2.0, np.where(state == OUT, -1.0, z))
+        order = np.argsort(-rank, kind="stable")
+        support = program.names[order[(rank[order] > 0)][: program.k]]
+        key = np.sort(support).tobytes()
+        strategy = choose_strategy(self.problem)
+        if key in self._tried or not support.size or strategy.neighbourhood is None:
+            return math.inf
+        self._tried.add(key)
+        start = feasible_candidate(self.problem, Start("tree", support))
+        if start is None:
+            return math.inf
+        found = descended(strategy.search(self.problem), start)
+        if self.incumbent.best is not None and found.value < self.incumbent.best.value:
+            self.incumbent.best, self.incumbent.proved = found, False
+        return found.value / self.scale

@@ -1,0 +1,70 @@
+"""Lower bounds of many nodes at once: steps of the relaxation, its dual points, and what they decide of variables.
+
+With the charges c sorted, the absence of one of the t largest raises the bound by cᵢ − c₍ₜ₊₁₎, the presence of another by c₍ₜ₎ − cⱼ. Where
+that reaches the cut, no better point is there, and the variable is decided for the whole subtree.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.certify.dual_bound import Bounds, DualBound
+from ksparse.certify.program import Program
+from ksparse.linalg.perspective import FREE, IN, OUT, Nodes, Perspective
+
+EVERY = 6  # steps between two bounds
+GAIN = 1e-3  # of the way to the cut: a bound that rises less does not rise
+FEW = 0.7  # of the nodes of a batch are left: the others are put aside
+
+
+class Relaxation:
+    """The relaxation and the bound for one D."""
+
+    def __init__(self, program: Program, d: Vector) -> None:
+        self.program, self.d = program, d
+        self.method = Perspective(program.H, program.r, d, program.linear, program.sizes, program.k)
+        self.dual = DualBound(program, d)
+
+    def root(self) -> Nodes:
+        """The node where nothing is decided but what the problem decides."""
+        return self.method.start(self.program.state[None].copy())
+
+    def bound(self, nodes: Nodes, cut: float, steps: int, patience: int, deadline: float = np.inf) -> Vector:
+        """Bounds of the nodes, each as far as it rises below the cut; the nodes move, and what is decided on the way stays so."""
+        best = np.full(len(nodes), -np.inf)
+        places, now, last = np.arange(len(nodes)), nodes.of(np.arange(len(nodes))), np.zeros(len(nodes), dtype=int)
+        for step in range(1, steps + 1):
+            self.method.step(now)
+            if step % EVERY:
+                continue
+            found = self.dual.at(now.x, now.price, self.method.row_price(now), now.state)
+            before = best[places]
+            best[places] = np.maximum(before, found.value)
+            rises = best[places] > before + GAIN * np.maximum(cut - before, 0.0) if step > EVERY else np.ones(len(now), dtype=bool)
+            last[rises | screen(now.state, found, self.program.k, cut)] = step
+            over = (best[places] >= cut) | (step - last > patience) | ~(now.state == FREE).any(axis=1)
+            if over.all() or time.perf_counter() >= deadline:
+                break
+            if (~over).mean() < FEW:
+                nodes.put(places[over], now.of(over))
+                places, now, last = places[~over], now.of(~over), last[~over]
+        nodes.put(places, now)
+        return best
+
+
+def screen(state: Vector, found: Bounds, k: int, cut: float) -> Vector:
+    """Decide, in place, what the bounds alone decide; which nodes that changed."""
+    free, value, charge = state == FREE, found.value[:, None], found.charge
+    last_in, first_out = found.last_in[:, None], found.first_out[:, None]
+    room = k - (state == IN).sum(axis=1)
+    many = (free.sum(axis=1) > room) & np.isfinite(found.value)
+    with np.errstate(invalid="ignore"):
+        enter = free & many[:, None] & (charge >= last_in) & (charge > first_out) & (value + charge - first_out >= cut)
+        leave = free & many[:, None] & (charge < last_in) & (value + last_in - charge >= cut)
+    full = (room - enter.sum(axis=1) <= 0) & many
+    leave |= free & full[:, None] & ~enter
+    state[enter], state[leave] = IN, OUT
+    return np.asarray((enter | leave).any(axis=1))

@@ -1,0 +1,22 @@
+"""The numbers that steer a proof, in one place. None of them can make a bound wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How the tree grows."""
+
+    together: int = 32  # nodes branched on in a round: enough to make matrix products of the steps
+    steps: int = 300  # of the relaxation at a node
+    patience: int = 24  # steps without a better bound, after which a node is left
+    root_steps: int = 600
+    root_patience: int = 60
+    rounds: int = 20  # of weights for D
+    rounds_large: int = 8  # the same where each takes seconds
+    small: int = 300  # variables
+    shrunk: float = 0.8  # of the variables are left: D is chosen anew for them
+    looks: int = 8  # rounds between two descents from where the tree is most open
+    doubt: float = 1e-3  # what an entry of size 0 counts beside others, where one is chosen to branch on

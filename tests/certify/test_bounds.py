@@ -1,0 +1,204 @@
+"""No bound is above the optimum: not at any dual point, not at any node, not for any D; beside enumeration by code that is not the library's."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ksparse as ks
+from ksparse.certify.diagonal import Diagonals, margin_of, positive, safe
+from ksparse.certify.dual_bound import DualBound, top_sum
+from ksparse.certify.program import Program
+from ksparse.certify.relaxation import Relaxation, screen
+from ksparse.linalg.perspective import FREE, IN, OUT
+from ksparse.search.pieces import Pieces
+from tests.fuzz.qp import solve_qp
+from tests.fuzz.region import Region
+
+NONE = np.zeros(0, dtype=int)
+
+
+class Small:
+    """A random problem with up to seven variables, and its optimum for any decision of variables."""
+
+    def __init__(self, seed):
+        rng = np.random.default_rng(seed)
+        self.n = n = int(rng.integers(2, 8))
+        self.k = int(rng.integers(1, n + 1))
+        m = int(rng.integers(n, 3 * n))
+        self.M = rng.standard_normal((m, n)) @ np.diag(10.0 ** rng.uniform(-1, 1, n)) + rng.uniform(0, 2) * rng.standard_normal((m, 1))
+        self.t, size = rng.standard_normal(m) * 10.0 ** rng.uniform(-2, 2), float(rng.choice([0.5, 2.0, np.inf]))
+        kind = rng.integers(4)
+        self.lower = np.zeros(n) if kind == 1 else np.full(n, -size)
+        self.upper = np.full(n, size)
+        self.E, self.f = (np.ones((1, n)), np.ones(1)) if kind >= 2 else (np.zeros((0, n)), np.zeros(0))
+        row = rng.standard_normal((1, n))
+        self.G, self.h = (row, row.mean(axis=1) + 0.1) if kind == 3 else (np.zeros((0, n)), np.zeros(0))  # 1/n everywhere is a point
+        self.floor = float(rng.choice([0.0, 0.2]))
+        self.forced = rng.choice(n, 1) if rng.random() < 0.3 and self.k > 1 else NONE
+        self.loss = ks.LeastSquares(self.M, self.t)
+        self.C = ks.Polyhedron(self.G if len(self.h) else None, self.h if len(self.h) else None, self.E if len(self.f) else None,
+                               self.f if len(self.f) else None, lower=self.lower, upper=self.upper)  # fmt: skip
+
+    def best(self, state=None):
+        """The optimum with variables in, out or free; ∞ where there is no point."""
+        state = np.zeros(self.n, dtype=int) if state is None else state
+        state = state.copy()
+        state[self.forced] = np.maximum(state[self.forced], IN)
+        must, may = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
+        found = np.inf
+        for size in range(min(len(may), self.k - len(must)) + 1):
+            for more in itertools.combinations(may, size):
+                found = min(found, self._on(np.sort(np.concatenate([must, np.array(more, dtype=int)]))))
+        return found
+
+    def _on(self, S):
+        if not S.size:
+            return 0.5 * float(self.t @ self.t) if self.C.contains(np.zeros(self.n)) else np.inf
+        found = np.inf
+        for sides in itertools.product((1, -1), repeat=S.size) if self.floor else [()]:
+            lower, upper = self.lower[S].copy(), self.upper[S].copy()
+            for i, side in enumerate(sides):
+                lower[i], upper[i] = (max(lower[i], self.floor), upper[i]) if side > 0 else (lower[i], min(upper[i], -self.floor))
+            if (lower > upper).any():
+                continue
+            region = Region.of(S.size, lower=lower, upper=upper, G=self.G[:, S], h=self.h, E=self.E[:, S], f=self.f)
+            answer = solve_qp(self.M[:, S], self.t, np.zeros(S.size), region)
+            if answer.x is not None:
+                found = min(found, 0.5 * float(((self.M[:, S] @ answer.x - self.t) ** 2).sum()))
+        return found
+
+    def program(self, best):
+        pieces = Pieces.of(self.loss, self.C, self.n, forced_in=self.forced, forced_out=NONE, floor=self.floor, most=self.k)
+        return Program.of(pieces, pieces.model, self.k, best), pieces
+
+    def whole(self, program, state):
+        """Decisions of the program's variables as those of all."""
+        full = np.full(self.n, OUT)
+        full[program.names] = state
+        return full
+
+
+def above(optimum, bound, scale):
+    """Whether a bound is above the optimum by more than the twin's own rounding."""
+    return bound > optimum + 1e-9 * (abs(optimum) + scale)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
+    small, rng = Small(seed), np.random.default_rng(seed + 1)
+    best = small.best()
+    if not np.isfinite(best):
+        return
+    program, _ = small.program(best)
+    boxed = program.boxed(best / program.scale)
+    for _ in range(3):
+        state = np.where(program.state == IN, IN, rng.choice([FREE, FREE, IN, OUT], program.n)).astype(np.int8)
+        if (state == IN).sum() > small.k:
+            continue
+        optimum = small.best(small.whole(program, state)) / program.scale
+        for tried in (program, boxed):
+            optimum_here = optimum if tried is program or optimum <= best / program.scale * (1 + 1e-12) else np.inf  # a box: or worse than best
+            d = safe(tried, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
+            size = 10.0 ** rng.uniform(-2, 1)
+            w, price = size * rng.standard_normal((1, program.n)), size * rng.standard_normal((1, len(program.linear.f)))
+            found = DualBound(tried, d).at(w, price, size * rng.random((1, len(program.linear.h))), state[None])
+            assert not above(optimum_here, found.value[0], 1.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_bounds_of_the_relaxation_and_what_it_decides(seed):
+    small = Small(seed)
+    best = small.best()
+    if not np.isfinite(best):
+        return
+    program, _ = small.program(best)
+    program = program.boxed(best / program.scale)
+    relaxation = Relaxation(program, Diagonals(program).best())
+    node = relaxation.root()
+    cut = best / program.scale * (1 - 1e-3) - 1e-3
+    bound = relaxation.bound(node, cut, 200, 60)[0]
+    assert not above(best / program.scale, bound, 1.0)
+    lost = small.best() if (node.state[0] == program.state).all() else min(
+        (small.best(small.whole(program, _other(program.state, i, node.state[0, i]))) for i in np.flatnonzero(node.state[0] != program.state)),
+        default=np.inf,
+    )  # fmt: skip
+    if not (node.state[0] == program.state).all():  # what was decided is no better the other way round than the cut says
+        assert lost / program.scale >= cut - 1e-9
+
+
+def _other(state, i, decided):
+    other = state.copy()
+    other[i] = OUT if decided == IN else IN
+    return other
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_tree_and_enumeration_agree(seed):
+    small = Small(seed)
+    best = small.best()
+    options = {"forced_in": small.forced, "min_nonzero": small.floor, "settings": ks.SearchSettings(enumerated=0, enumerated_dear=0)}
+    if not np.isfinite(best):
+        return
+    found = ks.minimize(small.loss, small.k, small.C, gap=1e-6, **options)
+    assert found.lower_bound <= best * (1 + 1e-9) + 1e-9
+    if found.status is ks.Status.OPTIMAL:
+        assert found.fun == pytest.approx(best, rel=2e-6, abs=1e-8)
+    assert found.gap >= 0
+    assert found.fun >= found.lower_bound - 1e-9 * abs(found.fun)
+
+
+def test_nearly_all_of_them_are_proved():
+    proved = tried = 0
+    for seed in range(40):
+        small = Small(seed)
+        if np.isfinite(small.best()):
+            options = {"forced_in": small.forced, "min_nonzero": small.floor, "settings": ks.SearchSettings(enumerated=0, enumerated_dear=0)}
+            tried += 1
+            proved += ks.minimize(small.loss, small.k, small.C, gap=1e-4, **options).status is ks.Status.OPTIMAL
+    assert proved >= 0.9 * tried
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_d_is_safe(seed):
+    rng = np.random.default_rng(seed)
+    n = 12
+    Z = rng.standard_normal((20, n)) + rng.standard_normal((20, 1))
+    V = Z.T @ Z
+    pieces = Pieces.of(ks.Quadratic(V), ks.Simplex(), n, forced_in=NONE, forced_out=NONE, most=4)
+    program = Program.of(pieces, pieces.model, 4, 1.0)
+    diagonals = Diagonals(program)
+    assert diagonals.best().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]  # not worse than the least eigenvalue for all
+    for _ in range(3):
+        d = diagonals.best()
+        assert np.linalg.eigvalsh(program.H - np.diag(d))[0] > 0
+        assert positive(program.H, d, margin_of(program))
+        diagonals.weigh(rng.standard_normal(n), rng.random(n))
+    assert np.linalg.eigvalsh(program.H - np.diag(safe(program, 10.0 * d)))[0] >= 0
+
+
+def test_the_charges_by_hand():
+    pieces = Pieces.of(ks.Quadratic(np.eye(3)), ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]), 3, forced_in=NONE, forced_out=NONE, floor=0.5, most=3)
+    program = Program.of(pieces, pieces.model, 2, 1.0)
+    dual = DualBound(program, np.full(3, 0.5))
+    free, zero = np.zeros((1, 3), dtype=np.int8), np.zeros((1, 3))
+    charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, free)
+    np.testing.assert_allclose(x, [[0.0, 0.0, 3.0]])  # wrong side; the floor costs more than 0.1 brings; the upper bound
+    np.testing.assert_allclose(charge, [[0.0, 0.0, 3.0 * 4.0 - 0.25 * 9.0]])
+    charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, np.ones((1, 3), dtype=np.int8))
+    np.testing.assert_allclose(x, [[0.5, 0.5, 3.0]])  # in: at its floor at least
+    np.testing.assert_allclose(charge[0, :2], [-0.5 - 0.0625, 0.05 - 0.0625])
+
+
+def test_the_largest_by_hand():
+    charge, state = np.array([[5.0, 1.0, 3.0, 2.0], [5.0, 1.0, 3.0, 2.0]]), np.array([[0, 1, 0, 0], [-1, 0, 0, 0]])
+    total, last_in, first_out = top_sum(charge, state, 2)
+    np.testing.assert_allclose(total, [6.0, 5.0])
+    np.testing.assert_allclose(last_in, [5.0, 2.0])
+    np.testing.assert_allclose(first_out, [3.0, 1.0])
+    assert screen.__doc__
