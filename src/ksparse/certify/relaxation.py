@@ -15,7 +15,7 @@ from ksparse.certify.dual_bound import Bounds, DualBound
 from ksparse.certify.program import Program
 from ksparse.linalg.perspective import FREE, IN, OUT, Nodes, Perspective
 
-EVERY = 6  # steps between two bounds
+EVERY = 10  # steps between two bounds
 GAIN = 1e-3  # of the way to the cut: a bound that rises less does not rise
 FEW = 0.7  # of the nodes of a batch are left: the others are put aside
 

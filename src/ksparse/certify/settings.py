@@ -9,11 +9,11 @@ from dataclasses import dataclass
 class TreeSettings:
     """How the tree grows."""
 
-    together: int = 32  # nodes branched on in a round: enough to make matrix products of the steps
-    steps: int = 300  # of the relaxation at a node
+    together: int = 64  # nodes branched on in a round: enough to make matrix products of the steps
+    steps: int = 60  # of the relaxation at a node, which begins where its parent ended
     patience: int = 24  # steps without a better bound, after which a node is left
-    root_steps: int = 600
-    root_patience: int = 60
+    root_steps: int = 60  # the same for each round of weights, which begins where the last one ended
+    root_patience: int = 36
     rounds: int = 20  # of weights for D
     rounds_large: int = 8  # the same where each takes seconds
     small: int = 300  # variables

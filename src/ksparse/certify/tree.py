@@ -96,19 +96,19 @@ class Tree:
         settings, program = self.settings, self.program
         diagonals, best, found = Diagonals(program), -np.inf, None
         rounds = settings.rounds if program.n <= settings.small else settings.rounds_large
-        state = program.state[None].copy()
+        node: Nodes | None = None
         for _ in range(rounds):
             relaxation = Relaxation(program, diagonals.best())
-            node = relaxation.method.start(state)
+            node = relaxation.root() if node is None else node.of(np.array([0]))  # from where the last D led
             bound = float(relaxation.bound(node, self.cut, settings.root_steps, settings.root_patience, self.deadline)[0])
-            state = node.state.copy()
             if found is None or bound > best:
                 best, found = bound, (relaxation, node)
-            if best >= self.cut or self.late or (state != OUT).sum() < settings.shrunk * program.n:
+            if best >= self.cut or self.late or (node.state != OUT).sum() < settings.shrunk * program.n:
                 break
             diagonals.weigh(node.y[0], node.z[0])
         assert found is not None
-        found[1].state = state
+        assert node is not None
+        found[1].state = node.state
         return *found, best
 
     def grow(self) -> Iterator[None]:

@@ -25,6 +25,7 @@ SETTLED = 1e-6  # of Σz
 FLATTEST = 1e5  # the largest σ, beside the one that lets nobody in: ν is 0 there
 SINGULAR = 1e-3  # the sine of a variable's angle to those before it, below which the relaxation says little
 SPREAD = 1e6  # of the variables' units: one method's weight for all of them says little beyond
+OVER = 1.6  # over-relaxation of ADMM
 FREE, IN, OUT = 0, 1, -1  # what is decided of a variable
 
 
@@ -116,11 +117,11 @@ class Perspective:
             v += (nodes.s - nodes.p) @ G
         nodes.x = v @ self._P + self._x0
         nodes.price = self._price0 - v @ self._L
-        over = nodes.x + nodes.u
+        over = OVER * nodes.x + (1.0 - OVER) * nodes.y + nodes.u
         nodes.y, nodes.z, nodes.sigma = self._nearest(over, nodes.state, nodes.sigma, weight)
         nodes.u = over - nodes.y
         if nodes.s.size:
-            reached = nodes.x @ G.T + nodes.p
+            reached = OVER * (nodes.x @ G.T) + (1.0 - OVER) * nodes.s + nodes.p
             nodes.s = np.minimum(reached, self.linear.h)
             nodes.p = reached - nodes.s
 
