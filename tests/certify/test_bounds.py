@@ -1,4 +1,4 @@
-"""No bound is above the optimum: not at any dual point, not at any node, not for any D; beside enumeration by code that is not the library's."""
+"""No bound is above the optimum: at no dual point, at no node, for no D; beside enumeration by code that is not the library's."""
 
 import itertools
 
@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fuzz.qp import solve_qp
+from tests.fuzz.region import Region
 
 import ksparse as ks
 from ksparse.certify.diagonal import Diagonals, margin_of, positive, safe
 from ksparse.certify.dual_bound import DualBound, top_sum
 from ksparse.certify.program import Program
-from ksparse.certify.relaxation import Relaxation, screen
+from ksparse.certify.relaxation import Relaxation
 from ksparse.linalg.perspective import FREE, IN, OUT
 from ksparse.search.pieces import Pieces
-from tests.fuzz.qp import solve_qp
-from tests.fuzz.region import Region
 
 NONE = np.zeros(0, dtype=int)
 
@@ -86,7 +86,7 @@ def above(optimum, bound, scale):
     return bound > optimum + 1e-9 * (abs(optimum) + scale)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
     small, rng = Small(seed), np.random.default_rng(seed + 1)
@@ -101,7 +101,9 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
             continue
         optimum = small.best(small.whole(program, state)) / program.scale
         for tried in (program, boxed):
-            optimum_here = optimum if tried is program or optimum <= best / program.scale * (1 + 1e-12) else np.inf  # a box: or worse than best
+            optimum_here = (
+                optimum if tried is program or optimum <= best / program.scale * (1 + 1e-12) else np.inf
+            )  # a box: or worse than best
             d = safe(tried, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
             size = 10.0 ** rng.uniform(-2, 1)
             w, price = size * rng.standard_normal((1, program.n)), size * rng.standard_normal((1, len(program.linear.f)))
@@ -109,7 +111,7 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
             assert not above(optimum_here, found.value[0], 1.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_bounds_of_the_relaxation_and_what_it_decides(seed):
     small = Small(seed)
@@ -123,12 +125,9 @@ def test_bounds_of_the_relaxation_and_what_it_decides(seed):
     cut = best / program.scale * (1 - 1e-3) - 1e-3
     bound = relaxation.bound(node, cut, 200, 60)[0]
     assert not above(best / program.scale, bound, 1.0)
-    lost = small.best() if (node.state[0] == program.state).all() else min(
-        (small.best(small.whole(program, _other(program.state, i, node.state[0, i]))) for i in np.flatnonzero(node.state[0] != program.state)),
-        default=np.inf,
-    )  # fmt: skip
-    if not (node.state[0] == program.state).all():  # what was decided is no better the other way round than the cut says
-        assert lost / program.scale >= cut - 1e-9
+    changed = np.flatnonzero(node.state[0] != program.state)
+    others = [small.best(small.whole(program, _other(program.state, i, node.state[0, i]))) / program.scale for i in changed]
+    assert min(others, default=np.inf) >= cut - 1e-9  # what was decided is no better the other way round than the cut says
 
 
 def _other(state, i, decided):
@@ -137,7 +136,7 @@ def _other(state, i, decided):
     return other
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_tree_and_enumeration_agree(seed):
     small = Small(seed)
@@ -158,7 +157,11 @@ def test_nearly_all_of_them_are_proved():
     for seed in range(40):
         small = Small(seed)
         if np.isfinite(small.best()):
-            options = {"forced_in": small.forced, "min_nonzero": small.floor, "settings": ks.SearchSettings(enumerated=0, enumerated_dear=0)}
+            options = {
+                "forced_in": small.forced,
+                "min_nonzero": small.floor,
+                "settings": ks.SearchSettings(enumerated=0, enumerated_dear=0),
+            }
             tried += 1
             proved += ks.minimize(small.loss, small.k, small.C, gap=1e-4, **options).status is ks.Status.OPTIMAL
     assert proved >= 0.9 * tried
@@ -183,7 +186,9 @@ def test_d_is_safe(seed):
 
 
 def test_the_charges_by_hand():
-    pieces = Pieces.of(ks.Quadratic(np.eye(3)), ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]), 3, forced_in=NONE, forced_out=NONE, floor=0.5, most=3)
+    pieces = Pieces.of(
+        ks.Quadratic(np.eye(3)), ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]), 3, forced_in=NONE, forced_out=NONE, floor=0.5, most=3
+    )
     program = Program.of(pieces, pieces.model, 2, 1.0)
     dual = DualBound(program, np.full(3, 0.5))
     free, zero = np.zeros((1, 3), dtype=np.int8), np.zeros((1, 3))
@@ -201,4 +206,3 @@ def test_the_largest_by_hand():
     np.testing.assert_allclose(total, [6.0, 5.0])
     np.testing.assert_allclose(last_in, [5.0, 2.0])
     np.testing.assert_allclose(first_out, [3.0, 1.0])
-    assert screen.__doc__

@@ -22,6 +22,8 @@ from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate
 from ksparse.search.strategy import choose_strategy
 
+CLOSER = 1.0 - 1e-6  # of the gap: what is proved is so after rounding
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -61,7 +63,7 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     program = Program.of(pieces, model, problem.k, best)
     scale = program.scale
     proof = _Proof(problem, incumbent, scale)
-    tree = Tree(program.boxed(best / scale), proof.solve, best / scale, wanted.gap, settings, pieces.deadline)
+    tree = Tree(program.boxed(best / scale), proof.solve, best / scale, CLOSER * wanted.gap, settings, pieces.deadline)
     status = Status.OPTIMAL
     try:
         for _ in _grown(tree, proof):
@@ -84,8 +86,8 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
 
 
 _FLAT = (
-    "; no lower bound: some direction of φ has no curvature and C does not bound it; a ridge term, bounds on the variables, or more rows than"
-    " columns would give one"
+    "; no lower bound: some direction of φ has no curvature and C does not bound it; a ridge term, bounds on the variables, or more rows"
+    " than columns would give one"
 )
 
 

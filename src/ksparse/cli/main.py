@@ -41,6 +41,8 @@ def build_parser() -> argparse.ArgumentParser:
         if name in ("regress", "pca", "portfolio"):
             told = "whole searches, of which the best counts (default: one, or with --limit as many as help)"
             command.add_argument("--effort", type=_searches, metavar="N", help=told)
+            told = "prove how good the answer is, until it is within this share of the optimum: 1%% or 0.01"
+            command.add_argument("--gap", type=_share, metavar="SHARE", help=told)
             command.add_argument("--limit", type=_seconds, metavar="SECONDS", help="stop after this time with the best answer so far")
             command.add_argument("--seed", type=int, default=0, help="of the random restarts (default: 0)")
         command.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -53,6 +55,17 @@ def _searches(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
     return int(text)
+
+
+def _share(text: str) -> float:
+    number, per = (text[:-1], 100.0) if text.endswith("%") else (text, 1.0)
+    try:
+        value = float(number) / per
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a share such as 1% or 0.01, got {text!r}") from None
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be >= 0 and finite, got {text}")
+    return value
 
 
 def _seconds(text: str) -> float | None:

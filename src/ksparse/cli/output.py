@@ -8,7 +8,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from rich.text import Text
 from ksparse.base.atomic import probe, write_atomically
 from ksparse.cli.exits import InputError
 from ksparse.result import Result
+from ksparse.solve.by_search import tree_line
 
+LIVE, SELDOM = 0.5, 5.0  # seconds between two lines of a proof, on a terminal and elsewhere
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a text begins that a spreadsheet would run
 
 
@@ -68,6 +70,23 @@ class Output:
             shown.add_row(*(Text(cell) for cell in row))
         self.screen.print(shown)
 
+    def watch(self, gap: float | None) -> Callable[..., None] | None:
+        """A callback that shows where a proof stands, on standard error: a line that changes on a terminal, elsewhere one now and then."""
+        if gap is None:
+            return None
+        live, shown = self.aside.is_terminal, -math.inf
+
+        def tell(intermediate_result: Any) -> None:
+            nonlocal shown
+            at = intermediate_result
+            if "nodes" not in at or at.elapsed - shown < (LIVE if live else SELDOM):
+                return
+            shown = at.elapsed
+            line = tree_line(at.nodes, at.open, at.fun, at.lower_bound, at.gap, at.elapsed)
+            self.aside.print(line, end="\r" if live else "\n", markup=False, highlight=False, soft_wrap=True)
+
+        return tell
+
     def say(self, line: str) -> None:
         """A line under the table."""
         self.screen.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -114,7 +133,7 @@ def facts(result: Result) -> dict[str, Any]:
         "objective": result.fun,
         "violation": result.maxcv,
         "seconds": result.elapsed,
-    }
+    } | ({"lower_bound": result.lower_bound, "gap": result.gap, "nodes": result.nodes} if result.lower_bound > -math.inf else {})
 
 
 def plain(value: Any) -> Any:

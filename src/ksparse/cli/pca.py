@@ -45,7 +45,15 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if flat.size and not options.no_scale:
         raise InputError(f"column {names[flat[0]]!r} is constant and has no correlation: leave it out with --drop, or use --no-scale")
     found = sparse_components(
-        X, k, options.components, scale=not options.no_scale, max_time=options.limit, effort=options.effort, random_state=options.seed
+        X,
+        k,
+        options.components,
+        scale=not options.no_scale,
+        max_time=options.limit,
+        effort=options.effort,
+        random_state=options.seed,
+        gap=options.gap,
+        callback=output.watch(options.gap),
     )
     shares = found.variance / found.total
     orders = [[int(j) for j in np.argsort(-np.abs(row), kind="stable") if row[j] != 0] for row in found.loadings]

@@ -56,7 +56,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
         max_weight=options.max_weight,
     )  # fmt: skip
     result = solve_portfolio(
-        wanted, k, min_weight=options.min_weight, max_time=options.limit, effort=options.effort, random_state=options.seed
+        wanted,
+        k,
+        min_weight=options.min_weight,
+        max_time=options.limit,
+        effort=options.effort,
+        random_state=options.seed,
+        gap=options.gap,
+        callback=output.watch(options.gap),
     )
     if result.status is Status.UNBOUNDED:
         raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")

@@ -59,7 +59,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     X = numbers(features)
     forced = [names.index(name) for name in choose(features, options.forced_in, "--forced-in")]
     problem = linear_problem(X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced)
-    fit = problem.minimize(k, max_time=options.limit, effort=options.effort, random_state=options.seed)
+    fit = problem.minimize(
+        k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap, callback=output.watch(options.gap)
+    )
     if fit.result.status is Status.UNBOUNDED:
         raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
     _tell(fit, X, y, names, classes, options, output)

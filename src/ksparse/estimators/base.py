@@ -91,6 +91,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     """A linear model with at most k features; the subclasses say what y is."""
 
     _losses: ClassVar[tuple[str, ...]]
+    gap: float | None = None  # those that choose k by cross-validation prove nothing
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
         check_n_jobs(self.n_jobs)
@@ -126,6 +127,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _options(self) -> dict[str, Any]:
         options = {"random_state": self.random_state, "max_time": self.max_time, "verbose": self.verbose}
+        options |= {} if self.gap is None else {"gap": self.gap}
         return options | ({"effort": self.effort, "n_restarts": self.n_restarts, "n_jobs": self.n_jobs} if self.method == "auto" else {})
 
     def _solve(self, problem: LinearProblem, callback: Any) -> LinearFit:

@@ -42,6 +42,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
+        gap: float | None = None,
         max_time: float | None = None,
         verbose: int = 0,
     ) -> None:
@@ -58,6 +59,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.gap = gap
         self.max_time = max_time
         self.verbose = verbose
 

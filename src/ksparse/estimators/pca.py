@@ -25,7 +25,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     nonnegative : no loading below 0.
     deflation : "projection", "hotelling" or "orthogonal": how a component is taken out before the next is sought.
     scale : standardise the columns, so that correlations count; otherwise covariances.
-    effort, n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`; max_time is for all components.
+    effort, n_restarts, n_jobs, random_state, gap, max_time, verbose : as in `SparseRegressor`; max_time is for all components.
 
     Attributes
     ----------
@@ -48,6 +48,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
+        gap: float | None = None,
         max_time: float | None = None,
         verbose: int = 0,
     ) -> None:
@@ -60,6 +61,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.gap = gap
         self.max_time = max_time
         self.verbose = verbose
 
@@ -79,7 +81,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         found = sparse_components(
             X, _clipped(self.k, X.shape[1]), count, scale=self.scale, nonnegative=self.nonnegative, deflation=self.deflation,
             max_time=self.max_time, effort=self.effort, n_restarts=self.n_restarts, n_jobs=self.n_jobs, random_state=self.random_state,
-            verbose=self.verbose, callback=task.callback,
+            gap=self.gap, verbose=self.verbose, callback=task.callback,
         )  # fmt: skip
         self.components_, self.result_ = found.loadings, found.results
         self.n_components_ = self._n_features_out = len(found.loadings)

@@ -38,7 +38,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         group's weights may sum to, one number or a mapping from group to number.
     previous_weights, turnover_cost : weights before (an array, or a mapping from name to weight), and what a unit of trade costs.
     C : a ksparse set for the weights instead of budget, bounds and groups, such as a `ks.Polyhedron`.
-    effort, n_restarts, n_jobs, random_state, max_time, verbose : as in `SparseRegressor`.
+    effort, n_restarts, n_jobs, random_state, gap, max_time, verbose : as in `SparseRegressor`.
 
     Attributes
     ----------
@@ -64,6 +64,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
+        gap: float | None = None,
         max_time: float | None = None,
         verbose: int = 0,
     ) -> None:
@@ -82,6 +83,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.gap = gap
         self.max_time = max_time
         self.verbose = verbose
 
@@ -104,6 +106,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
             "n_restarts": self.n_restarts,
             "n_jobs": self.n_jobs,
             "random_state": self.random_state,
+            "gap": self.gap,
             "max_time": self.max_time,
         }
         options |= {"verbose": self.verbose, "callback": task.callback}

@@ -32,6 +32,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     method : "auto", or one of the paper's methods (see `ks.minimize`).
     effort, n_restarts, n_jobs, random_state : of "auto": how many whole searches (n_restarts is the older way to say it), threads to run
         them in, their seed.
+    gap : prove, after the search, how good the model is, until no other can be better by more than this share of the loss; see
+        `result_.lower_bound` and `result_.gap`.
     max_time : seconds; the best model so far is kept, with a `ConvergenceWarning`.
     verbose : print a table of the search.
 
@@ -58,6 +60,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
+        gap: float | None = None,
         max_time: float | None = None,
         verbose: int = 0,
     ) -> None:
@@ -75,6 +78,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.gap = gap
         self.max_time = max_time
         self.verbose = verbose
 

@@ -35,7 +35,7 @@ class SparseMeanRisk(BaseOptimization):
     transaction_costs : what a unit of trade from `previous_weights` costs, per period like the returns; skfolio's `cross_val_predict` then
         hands the weights of each rebalancing to the next.
     prior_estimator : skfolio's prior for mean and covariance; None for `EmpiricalPrior`.
-    effort, n_restarts, n_jobs, random_state, max_time : of the search, as in `ks.minimize`.
+    effort, n_restarts, n_jobs, random_state, gap, max_time : of the search and its proof, as in `ks.minimize`.
     portfolio_params, fallback, previous_weights, raise_on_failure : skfolio's, as in every optimiser.
 
     Attributes
@@ -58,6 +58,7 @@ class SparseMeanRisk(BaseOptimization):
         n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
+        gap: float | None = None,
         max_time: float | None = None,
         portfolio_params: dict[str, Any] | None = None,
         fallback: Any = None,
@@ -79,6 +80,7 @@ class SparseMeanRisk(BaseOptimization):
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.gap = gap
         self.max_time = max_time
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -126,6 +128,7 @@ class SparseMeanRisk(BaseOptimization):
             self.result_ = solve_portfolio(
                 wanted, min(check_integer(self.k, "k", 1), len(mu)), min_weight=self.min_weight, effort=self.effort,
                 n_restarts=self.n_restarts, n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
+                gap=self.gap,
             )  # fmt: skip
         except UnboundedError:
             raise ValueError(NO_RISK) from None

@@ -230,35 +230,29 @@ def asked(problem: SupportProblem) -> str:
 
 
 def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
-    """A k-sparse point of C near the start, not re-solved; above a floor one of a support that no better was found on."""
-    pieces, full = problem.pieces, np.zeros(problem.n)
-    if pieces.floored:
-        found = _point_above_floor(problem)
-        if found is None:
-            return None
-        support, x = found
-    else:
-        chosen = feasible_support(problem, to_float64(begin))
-        if chosen is None or not chosen.size:  # what 0 is worth has been seen
-            return None
-        support = np.sort(chosen)
-        try:
-            x = pieces.C.restrict(support).project(to_float64(begin)[support])
-        except InfeasibleError:
-            return None
-    full[support] = x
-    return Candidate.unpriced(support, x, pieces.loss.value(full), pieces.rows)
-
-
-def _point_above_floor(problem: SupportProblem) -> tuple[Vector, Vector] | None:
-    pieces = problem.pieces
-    for key in problem.memory.doubtful:
-        support = np.frombuffer(key, dtype=np.intp)
-        linear = None if pieces.linear is None else pieces.linear.on(support)
-        x = None if linear is None or support.size > problem.k else feasible_above_floor(linear, pieces.floor[support])
+    """A k-sparse point of C near the start, not re-solved."""
+    pieces, full, start = problem.pieces, np.zeros(problem.n), to_float64(begin)
+    chosen = feasible_support(problem, start)
+    supports = [] if chosen is None or not chosen.size else [np.sort(chosen)]  # what 0 is worth has been seen
+    if pieces.floored:  # and those that no best point was found on, though one may be there
+        supports += [support for key in problem.memory.doubtful if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k]
+    for support in supports:
+        x = _point_on(problem, support, start)
         if x is not None:
-            return support, x
+            full[support] = x
+            return Candidate.unpriced(support, x, pieces.loss.value(full), pieces.rows)
     return None
+
+
+def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector | None:
+    pieces = problem.pieces
+    linear = pieces.linear.on(support) if pieces.floored and pieces.linear is not None else None
+    if linear is not None:
+        return feasible_above_floor(linear, pieces.floor[support])
+    try:
+        return np.asarray(pieces.C.restrict(support).project(start[support]))
+    except InfeasibleError:
+        return None
 
 
 def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:

@@ -13,7 +13,7 @@ from ksparse.linalg.spectral import Ended, falls_for_ever, minimize_by_projectio
 from ksparse.search.cuts import by_cuts
 from ksparse.sets import ConvexSet
 
-ROUGH = 20  # steps from each of several starts, before the best of them goes on alone
+ROUGH = 10  # steps from each of several starts, before the best of them goes on alone
 
 
 def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:

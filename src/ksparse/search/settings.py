@@ -52,7 +52,7 @@ class SearchSettings:
     weights: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01)  # of penalised starts, relative to the curvature of φ along one variable
     start_tol: float = 1e-4  # relative change of F at which a first-order start has done its part
     start_steps: int = 300  # of a first-order start
-    directions: int = 8  # of negative curvature along which a quadratic that is not convex is begun (tests/fuzz)
+    directions: int = 4  # of negative curvature along which a quadratic that is not convex is begun (tests/fuzz)
     value_newton: int = 25  # steps of Newton's method, for a value to compare
     value_steps: int = 400  # of a first-order method, for a value to compare
     value_residual: float = 1e-6  # the residual that such a value is computed to

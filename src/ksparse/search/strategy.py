@@ -59,8 +59,8 @@ def without_updates(problem: SupportProblem) -> Strategy:
     """The best where a factorisation cannot be updated, or cannot be trusted."""
     pieces, settings = problem.pieces, problem.pieces.settings
     if not pieces.modelled:
-        aside = settings.aside * settings.changes_dear
-        return Strategy("gradients", "gradient", settings.changes_dear, aside, units=settings.restarts, wanders=False)
+        units = settings.restarts if pieces.convex else 1  # there each value is the best of several starts already
+        return Strategy("gradients", "gradient", settings.changes_dear, settings.aside * settings.changes_dear, units=units, wanders=False)
     changes = settings.changes_solved if pieces.direct else settings.changes_smooth
     if (pieces.loss.entries or 0) >= settings.large and modelled(problem, np.zeros(problem.n)) is not None:
         return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)

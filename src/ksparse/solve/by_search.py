@@ -18,7 +18,7 @@ from ksparse.search.explore import Exploration, Plan, some_point
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy
-from ksparse.solve.judge import judge_search
+from ksparse.solve.judge import gap_between, judge_search
 from ksparse.solve.penalty_grid import resolve_weights
 from ksparse.solve.request import Request
 
@@ -113,6 +113,11 @@ def certified(
     return prove(problem, incumbent, wanted, tell)
 
 
+def tree_line(nodes: int, open_: int, best: float, bound: float, gap: float, elapsed: float) -> str:
+    """Where a tree stands."""
+    return f"tree: {nodes} nodes, {open_} open, best {best:.9e}, bound {bound:.9e}, gap {100 * gap:.3g} %, {elapsed:.1f} s"
+
+
 class Report(Lines):
     """Prints the starts of a search and tells the callback; silent for verbose = 0."""
 
@@ -144,15 +149,14 @@ class Report(Lines):
         """Where the tree stands, about once in a second; the callback hears of every round."""
         best, elapsed = incumbent.best, request.elapsed
         assert best is not None
+        gap = gap_between(progress.best, progress.bound)
         if self.verbose and (elapsed - self._shown >= SHOWN or progress.nodes == 1):
             self._shown = elapsed
-            gap = (progress.best - progress.bound) / (abs(progress.best) or 1.0)
-            logger.info(
-                "%s",
-                f"tree: {progress.nodes} nodes, {progress.open} open, best {progress.best:.9e}, bound {progress.bound:.9e}, "
-                f"gap {100 * gap:.3g} %, {elapsed:.1f} s",
-            )
-        self._callback(lambda: best.full(request.n), best.value, progress.nodes, np.nan, elapsed)
+            logger.info("%s", tree_line(progress.nodes, progress.open, progress.best, progress.bound, gap, elapsed))
+        self._callback(
+            lambda: best.full(request.n), best.value, progress.nodes, np.nan, elapsed,
+            nodes=progress.nodes, open=progress.open, lower_bound=progress.bound, gap=gap,
+        )  # fmt: skip
 
     def footer(self, result: Result) -> None:
         """How it ended."""

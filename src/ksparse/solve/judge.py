@@ -38,7 +38,7 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, 
     residual = method.residual(judge, point)
     status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
     return _result(
-        run.x, judge.F(point), problem.C, None, residual, status, ACCEPTED,
+        run.x, judge.F(point) if epsilon(run.x) < 1e-10 else _in_double(problem, run.x), problem.C, None, residual, status, ACCEPTED,
         nit=run.nit, evaluations=_evaluations(problem.loss, before, problem.products),
         elapsed=elapsed, method=method.name, rho=None, trace=run.trace,
     )  # fmt: skip
@@ -110,6 +110,11 @@ def gap_between(fun: float, bound: float) -> float:
     return (fun - bound) / abs(fun) if fun else math.inf
 
 
+def _in_double(problem: Problem, x: Array) -> float:
+    """F at an x in single precision, summed in double."""
+    return value_of(problem.loss, x) + problem.penalty.value(to_float64(x))
+
+
 def value_of(loss: Loss, x: Array) -> float:
     """φ(x) from the raw data; of data in single precision summed in double, on x's support."""
     support = indices_of(x != 0)
@@ -156,7 +161,9 @@ def best_of(results: list[Result], elapsed: float) -> Result:
 def restated(found: Result, fun: float, units: Callable[[Any], Any]) -> Result:
     """The same answer to the same problem in other units: φ there, and `units` for every other value of φ on the way."""
     rows = [row | {name: units(row[name]) for name in ("F", "fun") if name in row} for row in found.outcomes]
-    return replace(found, fun=fun, trace=replace(found.trace, F=units(found.trace.F)), outcomes=rows)
+    bound = float(units(found.lower_bound)) if math.isfinite(found.lower_bound) else found.lower_bound
+    trace = replace(found.trace, F=units(found.trace.F))
+    return replace(found, fun=fun, trace=trace, outcomes=rows, lower_bound=bound, gap=gap_between(fun, bound))
 
 
 def rejudged(found: Result, x: Array, fun: float, C: ConvexSet, status: Status, elapsed: float) -> Result:

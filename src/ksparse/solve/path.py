@@ -17,7 +17,7 @@ from ksparse.losses import Loss
 from ksparse.result import Result
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import make_plan, one_search
+from ksparse.solve.by_search import make_plan, make_wanted, one_search
 from ksparse.solve.request import check_request, fitting_threads, support_problem
 from ksparse.solve.walk import Walk
 
@@ -97,6 +97,8 @@ def k_path(
     n_restarts: int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
+    gap: float | None = None,
+    max_nodes: int | None = None,
     tol: float = 1e-5,
     max_iter: int = 10_000,
     max_time: float | None = None,
@@ -108,7 +110,8 @@ def k_path(
 
     The largest k, and a few below, each half of the last, are solved as `minimize` does. Then every k is searched from the answer above,
     less its least useful variables, and from the answer below, which has room for another. An answer below is also one for k, so the
-    objective never rises with k. The other arguments are those of `minimize`; max_time is for the whole path.
+    objective never rises with k. The other arguments are those of `minimize`; gap and max_nodes are for each k, max_time is for
+    the whole path.
     """
     sizes = _sizes(ks)
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
@@ -116,7 +119,7 @@ def k_path(
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
     plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
-    walk = Walk(top, problem, sizes, plan)
+    walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes))
     with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
         walk.go()
         results = walk.judged()

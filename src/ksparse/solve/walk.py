@@ -12,6 +12,7 @@ import numpy as np
 from ksparse.base.callback import as_scipy_callback
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.threads import one_thread
+from ksparse.certify.prove import Wanted
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.result import Result, Status
 from ksparse.search.again import local_search
@@ -20,21 +21,22 @@ from ksparse.search.explore import Plan, asked, conclude, settle, some_point, tr
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates
-from ksparse.solve.by_search import exploration
-from ksparse.solve.judge import judge_search
+from ksparse.solve.by_search import certified, exploration
+from ksparse.solve.judge import NOTHING, judge_search
 from ksparse.solve.request import Request
 
 
 class Walk:
     """The path while it is made: the best candidate for every k, all with one memory of supports."""
 
-    def __init__(self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan) -> None:
-        self.request, self.sizes, self.plan = request, sizes, plan
+    def __init__(self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan, wanted: Wanted | None = None) -> None:
+        self.request, self.sizes, self.plan, self.wanted = request, sizes, plan, wanted
         self.problems = {k: problem.with_k(k) for k in sizes}
         self.incumbents = {k: Incumbent() for k in sizes}
         self.spent = dict.fromkeys(sizes, 0.0)
         self.begun: dict[tuple[int, str], Candidate] = {}  # whose answer each k was last searched from
         self.status = dict.fromkeys(sizes, Status.STATIONARY)
+        self.certificates = dict.fromkeys(sizes, NOTHING)
         self.tell = as_scipy_callback(request.callback)
 
     def go(self) -> None:
@@ -53,6 +55,7 @@ class Walk:
                 if self._values() == before:
                     break
             self._prove()
+            self._certify()
         except StopIteration:
             self._end(Status.CALLBACK_STOP)
         except KeyboardInterrupt:
@@ -85,6 +88,16 @@ class Walk:
                 except UnboundedError:
                     self.status[k] = Status.UNBOUNDED
                 self.spent[k] += time.perf_counter() - began
+
+    def _certify(self) -> None:
+        """A bound for each k, where one is wanted or all supports were tried; what a tree finds for one k is an answer for the next."""
+        for below, k in zip([0, *self.sizes], self.sizes, strict=False):
+            problem, incumbent, better = self.problems[k], self.incumbents[k], self.incumbents[below].best if below else None
+            if better is not None and incumbent.best is not None and better.value < incumbent.best.value:
+                incumbent.best, incumbent.proved = better, False
+            began, status = time.perf_counter(), conclude(problem, incumbent, self.status[k])
+            self.certificates[k] = certified(problem, incumbent, status, self.wanted, lambda _: None)
+            self.spent[k] += time.perf_counter() - began
 
     def _take(self, k: int, name: str, found: Found) -> None:
         """Note where a search for one k ended, and tell the callback."""
@@ -156,10 +169,12 @@ class Walk:
             began = time.perf_counter()
             status = conclude(problem, incumbent, self.status[k])
             request = replace(self.request, k=k, started=began - self.spent[k])
-            result = judge_search(request, problem, incumbent, status)
+            result = judge_search(request, problem, incumbent, status, self.certificates[k])
             if results and result.fun > results[-1].fun:  # what was proved of this support's neighbours is not of the other's
                 kept = Status.STATIONARY if status is Status.SWAP_OPTIMAL else status
-                result = judge_search(request, problem, replace(incumbent, best=below, proved=status is Status.OPTIMAL), kept)
+                result = judge_search(
+                    request, problem, replace(incumbent, best=below, proved=status is Status.OPTIMAL), kept, self.certificates[k]
+                )
             else:
                 below = incumbent.best
             results.append(result)

@@ -14,6 +14,8 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.polish import PolishedPoint, Work, polish
 from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 
+SAME = 1e-9  # of a point's size: two that are so near lead to the same place
+
 
 class Polished:
     """A stationary point on a support; of a quadratic that is not convex, on few variables, the best one."""
@@ -56,9 +58,10 @@ class Polished:
         best = minimize_quadratic(objective, C, begins[0]) if on_faces is None else None
         if best is not None and pieces.convex:
             return best
-        points = [C.project(begin) for begin in begins] + [point for point in (on_faces, best) if point is not None]
+        known = [point for point in (on_faces, best) if point is not None]
+        points = _distinct([*(C.project(begin) for begin in begins), *known])
         settled = settled_by_projection(objective, C, points, settings.value_steps, settings.value_residual, pieces.deadline)
-        candidates: list[Vector] = [settled, *points[len(begins) :]]
+        candidates: list[Vector] = [settled, *known]
         return min(candidates, key=objective.value)
 
     def _value(self, model: QuadraticModel, objective: Objective, support: Vector, x: Vector) -> float:
@@ -81,6 +84,15 @@ class Polished:
 
     def lower_bound(self, support: Vector, found: Candidate) -> float:
         return -np.inf
+
+
+def _distinct(points: list[Vector]) -> list[Vector]:
+    """Each point once: a cone takes half of all directions to 0."""
+    found: list[Vector] = []
+    for point in points:
+        if not any(np.abs(point - other).max() <= SAME * np.abs(point).max() for other in found):
+            found.append(point)
+    return found
 
 
 def _ways_down(objective: Objective, most: int) -> list[Vector]:

@@ -1,0 +1,166 @@
+"""`gap=` at every door: what is proved, what is said where nothing can be, and what a limit leaves."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse.cli.main import run as main
+
+SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+
+
+@pytest.fixture
+def risk(rng):
+    returns = 0.01 * (rng.standard_normal((300, 40)) * rng.uniform(0.5, 1.5, 40) + 0.7 * rng.standard_normal((300, 1)))
+    return np.cov(returns.T)
+
+
+def test_a_portfolio_is_proved(risk):
+    found = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-4)
+    assert found.status is ks.Status.OPTIMAL
+    assert found.success
+    assert found.message == "proved optimal, to within 0.01 %"
+    assert found.fun * (1 - 1e-4) * (1 - 1e-12) <= found.lower_bound <= found.fun
+    assert found.gap == pytest.approx((found.fun - found.lower_bound) / found.fun)
+    assert found.nodes >= 1
+    assert "bound: " in repr(found)
+    again = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-4)
+    assert (again.lower_bound, again.nodes) == (found.lower_bound, found.nodes)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_units_do_not_matter(risk, factor):
+    found, scaled = (ks.minimize(ks.Quadratic(2 * size * risk), 5, ks.Simplex(), gap=1e-3) for size in (1.0, factor))
+    assert scaled.status is ks.Status.OPTIMAL
+    assert scaled.lower_bound == pytest.approx(factor * found.lower_bound, rel=1e-3)
+
+
+def test_without_a_gap_nothing_is_proved_but_by_enumeration(risk):
+    found = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex())
+    assert (found.lower_bound, found.gap, found.nodes) == (-np.inf, np.inf, 0)
+    few = ks.minimize(ks.Quadratic(2 * risk[:6, :6]), 2, ks.Simplex())
+    assert few.status is ks.Status.OPTIMAL
+    assert few.gap <= 1e-9
+
+
+def test_limits_leave_a_bound(risk):
+    best = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-6)
+    few = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-6, max_nodes=1)
+    assert few.status is ks.Status.ITERATION_LIMIT
+    assert 0 < few.lower_bound <= best.fun
+    assert few.gap > 1e-6
+    late = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-6, max_time=0.2)
+    assert late.lower_bound <= best.fun
+    assert late.fun >= best.fun * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)])
+def test_a_tree_that_is_stopped_has_a_bound(risk, raised, status):
+    seen = []
+
+    def callback(intermediate_result):
+        if "nodes" in intermediate_result:
+            seen.append(intermediate_result)
+            raise raised
+
+    found = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-6, callback=callback)
+    assert found.status is status
+    assert len(seen) == 1
+    assert {"nodes", "open", "lower_bound", "gap", "elapsed"} <= set(seen[0])
+    assert 0 < found.lower_bound < found.fun
+
+
+def test_it_says_where_it_stands(risk, caplog):
+    with caplog.at_level(logging.INFO, logger="ksparse"):
+        ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-4, verbose=1)
+    assert any("tree: 1 nodes" in line and "gap" in line for line in caplog.messages)
+
+
+def test_where_there_is_no_bound_the_message_says_why(rng):
+    A, b = rng.standard_normal((12, 30)), rng.standard_normal(12)
+    wide = ks.minimize(ks.LeastSquares(A, b), 4, gap=0.01)
+    assert wide.success
+    assert wide.lower_bound == -np.inf
+    assert "no lower bound: some direction of φ has no curvature" in wide.message
+    assert "ridge" in wide.message
+    boxed = ks.minimize(ks.LeastSquares(A, b), 2, ks.Box(-1.0, 1.0), gap=0.05, max_time=20.0)
+    assert 0 <= boxed.lower_bound <= boxed.fun
+    assert "φ is not convex" in ks.minimize(ks.Quadratic(-np.eye(30)), 3, ks.Box(-1.0, 1.0), gap=0.1).message
+
+
+def test_a_ridge_gives_one(rng):
+    A, b = rng.standard_normal((12, 30)), rng.standard_normal(12)
+    found = ks.minimize(ks.LeastSquares(A, b, ridge=2.0), 3, gap=0.01)
+    assert found.status is ks.Status.OPTIMAL
+    assert found.gap <= 0.01
+
+
+def test_single_precision_is_bounded_too(rng):
+    A, b = rng.standard_normal((80, 20)).astype(np.float32), rng.standard_normal(80).astype(np.float32)
+    found = ks.minimize(ks.LeastSquares(A, b), 4, gap=1e-3, settings=SEARCHED)
+    exact = ks.minimize(ks.LeastSquares(A.astype(float), b.astype(float)), 4, gap=1e-6, settings=SEARCHED)
+    assert found.status is ks.Status.OPTIMAL
+    assert found.lower_bound <= exact.fun
+
+
+def test_what_arithmetic_cannot_tell_is_not_claimed():
+    t = np.linspace(0, 1, 50)
+    A = np.vander(t, 14, increasing=True)
+    b = np.sin(6 * t) + 0.01 * np.random.default_rng(0).standard_normal(50)
+    found = ks.minimize(ks.LeastSquares(A, b), 6, gap=1e-3, max_time=2.0)
+    assert found.lower_bound <= found.fun * (1 + 1e-12)
+
+
+class Risk(ks.Quadratic):
+    """A quadratic with a name of its own: what it offers is asked for, not its class."""
+
+
+def test_a_loss_of_the_users_is_bounded_too(risk):
+    own, ours = (ks.minimize(loss(2 * risk), 5, ks.Simplex(), gap=1e-3) for loss in (Risk, ks.Quadratic))
+    assert own.status is ks.Status.OPTIMAL
+    assert own.lower_bound == pytest.approx(ours.lower_bound)
+
+
+def test_a_path_is_proved_k_by_k(risk):
+    path = ks.k_path(ks.Quadratic(2 * risk), range(3, 7), ks.Simplex(), gap=1e-3)
+    assert all(found.status is ks.Status.OPTIMAL for found in path.results)
+    assert all(found.gap <= 1e-3 for found in path.results)
+    assert (np.diff([found.lower_bound for found in path.results]) <= 1e-3 * path.objective[0]).all()
+
+
+def test_bad_arguments(risk):
+    loss, C = ks.Quadratic(2 * risk), ks.Simplex()
+    with pytest.raises(ValueError, match="gap must be"):
+        ks.minimize(loss, 3, C, gap=-0.1)
+    with pytest.raises(ValueError, match="max_nodes needs gap"):
+        ks.minimize(loss, 3, C, max_nodes=10)
+    with pytest.raises(ValueError, match="max_nodes must be"):
+        ks.minimize(loss, 3, C, gap=0.1, max_nodes=0)
+    with pytest.raises(ValueError, match="gap needs method='auto'"):
+        ks.minimize(loss, 3, C, method="apdca", gap=0.0)
+
+
+def test_estimators_prove_too(rng):
+    X = rng.standard_normal((100, 30))
+    y = X[:, :3] @ np.array([1.0, -2.0, 1.5]) + 0.5 * rng.standard_normal(100)
+    model = ks.SparseRegressor(3, gap=1e-3).fit(X, y)
+    assert model.result_.status is ks.Status.OPTIMAL
+    assert model.result_.gap <= 1e-3
+    assert ks.SparsePortfolio(4, gap=1e-3).fit(0.01 * X).result_.gap <= 1e-3
+
+
+def test_the_command_line_proves_too(tmp_path, capsys, rng):
+    X = 100 * np.cumprod(1 + 0.01 * rng.standard_normal((120, 25)), axis=0)
+    path = tmp_path / "prices.csv"
+    path.write_text("\n".join([",".join(f"a{i}" for i in range(25)), *(",".join(f"{v:.9f}" for v in row) for row in X)]))
+    assert main(["portfolio", str(path), "-k", "5", "--long-only", "--gap", "1%", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["gap"] <= 0.01
+    assert said["status"] == "optimal"
+    assert said["lower_bound"] <= said["objective"]
+    with pytest.raises(SystemExit):
+        main(["portfolio", str(path), "-k", "5", "--gap", "much"])
+    assert "must be a share such as 1% or 0.01" in capsys.readouterr().err
