@@ -42,6 +42,7 @@ from ksparse.sets import (
     WholeSpace,
 )
 from ksparse.solve.minimize import minimize, minimize_penalized
+from ksparse.solve.near_optimal import NearOptimal, near_optimal
 from ksparse.solve.path import KPath, k_path
 
 try:
@@ -98,6 +99,7 @@ __all__ = [
     "MeanVariance",
     "Method",
     "MissingPieceError",
+    "NearOptimal",
     "NmAPG",
     "Nonnegative",
     "NonnegativeBall",
@@ -122,5 +124,6 @@ __all__ = [
     "k_path",
     "minimize",
     "minimize_penalized",
+    "near_optimal",
     "weight_max",
 ]

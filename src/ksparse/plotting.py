@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ksparse.result import Result, Trace
+from ksparse.solve.near_optimal import NearOptimal
 from ksparse.solve.path import KPath
 
 if TYPE_CHECKING:
@@ -129,6 +130,13 @@ def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax:
 def plot_weights(names: Sequence[str], weights: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
     """Bars of the positions of a portfolio in percent, the largest first; at most `limit` of them."""
     return _bars(names, 100.0 * np.asarray(weights, dtype=float), limit, "weight, %", ax)
+
+
+def plot_frequencies(found: NearOptimal, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """In how many of the nearly best supports each variable is, in percent, the most frequent first; at most `limit` of them."""
+    shares = 100.0 * found.frequencies
+    label = f"in this share of {len(found)} supports, %"
+    return _bars([f"x{j}" for j in range(shares.size)] if names is None else names, shares, limit, label, ax)
 
 
 def plot_path(path: KPath, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None) -> Axes:

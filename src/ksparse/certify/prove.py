@@ -57,18 +57,17 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
     assert incumbent.best is not None
     pieces, model, best, settings = problem.pieces, problem.pieces.model, incumbent.best.value, TreeSettings()
-    missing = _missing(pieces, best)
+    missing = missing_for_a_bound(pieces, best)
     if missing or model is None:
         return Certificate(note=missing)
     program = Program.of(pieces, model, problem.k, best)
     scale = program.scale
-    proof = _Proof(problem, incumbent, scale)
-    tree = Tree(program.boxed(best / scale), proof.solve, best / scale, CLOSER * wanted.gap, settings, pieces.deadline)
+    search = TreeSearch(problem, incumbent, scale)
+    tree = Tree(program.boxed(best / scale), search.solve, best / scale, CLOSER * wanted.gap, settings, pieces.deadline)
     status = Status.OPTIMAL
     try:
-        for _ in _grown(tree, proof):
-            bound = tree.bound * scale
-            tell(Progress(tree.nodes, len(tree.open), tree.best * scale, bound))
+        for _ in _grown(tree, search):
+            tell(progress_of(tree, scale))
             if wanted.max_nodes is not None and tree.nodes >= wanted.max_nodes and not tree.done:
                 status = Status.ITERATION_LIMIT
                 break
@@ -85,13 +84,18 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     return Certificate(bound - 4.0 * EPS * abs(bound) if math.isfinite(bound) else bound, tree.nodes, status, note)
 
 
+def progress_of(tree: Tree, scale: float) -> Progress:
+    """Where a tree stands, in the units of φ."""
+    return Progress(tree.nodes, len(tree.open), tree.best * scale, tree.bound * scale)
+
+
 _FLAT = (
     "; no lower bound: some direction of φ has no curvature and C does not bound it; a ridge term, bounds on the variables, or more rows"
     " than columns would give one"
 )
 
 
-def _missing(pieces: Pieces, best: float) -> str:
+def missing_for_a_bound(pieces: Pieces, best: float) -> str:
     """Why there can be no bound; nothing where there may be one."""
     if not math.isfinite(best):
         return "; no lower bound: the answer has no finite value"
@@ -104,19 +108,19 @@ def _missing(pieces: Pieces, best: float) -> str:
     return ""
 
 
-def _grown(tree: Tree, proof: _Proof) -> Iterator[None]:
+def _grown(tree: Tree, search: TreeSearch) -> Iterator[None]:
     """The tree from its root on, now and then with a look for a better answer where it is most open."""
     tree.plant()
     if tree.open:
-        tree.offer(proof.descended(tree.program, tree.open[0][2]))
+        tree.offer(search.descended(tree.program, tree.open[0][2]))
     yield
     for turn, _ in enumerate(tree.grow()):
         if tree.open and turn % tree.settings.looks == 0:
-            tree.offer(proof.descended(tree.program, tree.open[0][2]))
+            tree.offer(search.descended(tree.program, tree.open[0][2]))
         yield
 
 
-class _Proof:
+class TreeSearch:
     """What a tree asks of the search: the best value on a support, and a descent from one."""
 
     def __init__(self, problem: SupportProblem, incumbent: Incumbent, scale: float) -> None:

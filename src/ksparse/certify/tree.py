@@ -42,6 +42,7 @@ class Tree:
     gap: float  # of |best|: where the bound comes so close it is good enough
     settings: TreeSettings
     deadline: float = np.inf
+    every: bool = False  # whether all supports below the cut are wanted, one by one, and not only the best
     nodes: int = 0
     closed: float = np.inf  # the least bound of what needs no more branching
     open: list[tuple[float, int, Nodes]] = field(default_factory=list)  # bound, number, node: the least bound first
@@ -147,7 +148,7 @@ class Tree:
 
     def _is_leaf(self, state: Vector) -> bool:
         free, room = int((state == FREE).sum()), self.program.k - int((state == IN).sum())
-        return free == 0 or (free <= room and not self.program.floored)
+        return free == 0 or (free <= room and not self.program.floored and not self.every)
 
     def _close(self, bound: float, state: Vector) -> None:
         leaf = self.solve(self.program.names[state != OUT])

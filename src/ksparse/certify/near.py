@@ -1,0 +1,84 @@
+"""All supports that are nearly as good as the best: the tree with its cut above the best value instead of below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ksparse.certify.program import Program
+from ksparse.certify.prove import Progress, TreeSearch, missing_for_a_bound, progress_of
+from ksparse.certify.settings import TreeSettings
+from ksparse.certify.tree import Tree
+from ksparse.result import Status
+from ksparse.search.candidate import Candidate
+from ksparse.search.incumbent import Incumbent
+from ksparse.search.problem import SupportProblem
+
+ROUNDING = 1e-9  # of the value: a support at the edge is in
+
+
+@dataclass(frozen=True)
+class Near:
+    """The supports that were found, the best first, and whether they are all."""
+
+    candidates: list[Candidate]
+    complete: bool
+    note: str  # why not
+    nodes: int
+
+
+def near_supports(problem: SupportProblem, incumbent: Incumbent, within: float, at_most: int, tell: Callable[[Progress], None]) -> Near:
+    """Every support whose best value is within a share of the best of all; with what the search has seen where there is no bound."""
+    assert incumbent.best is not None
+    pieces, model, best = problem.pieces, problem.pieces.model, incumbent.best.value
+    found = _Found(problem, incumbent, within)
+    note = missing_for_a_bound(pieces, best)
+    if note or model is None:
+        return Near(found.all()[:at_most], False, f"the list may not be complete{note}", 0)
+    program = Program.of(pieces, model, problem.k, best)
+    scale = program.scale
+    edge = (found.edge + ROUNDING * abs(found.edge)) / scale
+    search = TreeSearch(problem, incumbent, scale)
+    tree = Tree(program.boxed(edge), search.solve, best / scale, -within - ROUNDING, TreeSettings(), pieces.deadline, every=True)
+    note = ""
+    try:
+        tree.plant()
+        for _ in tree.grow():
+            tell(progress_of(tree, scale))
+            if len(found.all()) > at_most:
+                note = f"there are more than at_most = {at_most}"
+                break
+    except StopIteration:
+        note = Status.CALLBACK_STOP.message
+    except KeyboardInterrupt:
+        note = Status.INTERRUPTED.message
+    if not note and ((tree.open and not tree.done) or not tree.nodes):
+        note = "no lower bound" if tree.hopeless else "the time was up"
+    if not note and problem.memory.doubtful:
+        note = "on some supports arithmetic could not find the best point"
+    return Near(found.all()[:at_most], not note, note, tree.nodes)
+
+
+class _Found:
+    """What has been seen so far that is good enough."""
+
+    def __init__(self, problem: SupportProblem, incumbent: Incumbent, within: float) -> None:
+        self.problem, self.incumbent, self.within = problem, incumbent, within
+
+    @property
+    def edge(self) -> float:
+        """The value up to which a support is good enough."""
+        assert self.incumbent.best is not None
+        best = self.incumbent.best.value
+        return best + self.within * abs(best)
+
+    def all(self) -> list[Candidate]:
+        """Supports of at most k variables within the edge, the best first, each once."""
+        edge = self.edge + ROUNDING * abs(self.edge)
+        good = [
+            one for one in self.problem.memory.seen.values() if one is not None and one.value <= edge and one.support.size <= self.problem.k
+        ]
+        assert self.incumbent.best is not None
+        once = {one.support.tobytes(): one for one in sorted([*good, self.incumbent.best], key=lambda one: -one.value)}
+        allowed = self.problem.pieces.allowed
+        return sorted((one for one in once.values() if allowed[one.support].all()), key=lambda one: (one.value, tuple(one.support)))

@@ -1,0 +1,105 @@
+"""Not one support but all that are nearly as good: variables that are in all of them, others that may be exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.base.checks import check_integer, check_number
+from ksparse.base.deadline import until
+from ksparse.certify.near import near_supports
+from ksparse.firstorder.drive import Stopping
+from ksparse.losses import Loss
+from ksparse.result import Result
+from ksparse.search.explore import Plan
+from ksparse.search.settings import SearchSettings
+from ksparse.sets import ConvexSet
+from ksparse.solve.by_search import Report, exploration
+from ksparse.solve.judge import judge_search, value_of
+from ksparse.solve.request import check_request, fitting_threads, support_problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class NearOptimal:
+    """Supports whose best value is within a share of the best of all."""
+
+    best: Result  # the answer that `minimize` gives, or a better one that was met
+    supports: list[Vector]  # the best first
+    values: Vector  # φ at the best point on each
+    x: Vector  # those points, one per row
+    within: float
+    complete: bool  # whether it is proved that there are no others
+    message: str
+    nodes: int  # of the tree
+    elapsed: float  # seconds
+
+    def __len__(self) -> int:
+        return len(self.supports)
+
+    @property
+    def frequencies(self) -> Vector:
+        """In which share of the supports each variable is."""
+        return np.asarray((self.x != 0).mean(axis=0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per support."""
+        import pandas as pd
+
+        excess = (self.values - self.values[0]) / (abs(self.values[0]) or 1.0)
+        return pd.DataFrame(
+            {"objective": self.values, "excess": excess, "nonzeros": [s.size for s in self.supports], "support": self.supports}
+        )
+
+    def __repr__(self) -> str:
+        return f"{len(self)} supports within {100 * self.within:g} % of {self.values[0]:.10g}: {self.message}"
+
+
+def near_optimal(
+    loss: Loss,
+    k: int,
+    C: ConvexSet | None = None,
+    *,
+    within: float = 0.01,
+    at_most: int = 1000,
+    forced_in: Any = (),
+    forced_out: Any = (),
+    min_nonzero: Any = 0.0,
+    random_state: int = 0,
+    settings: SearchSettings | None = None,
+    max_time: float | None = None,
+    callback: Callable[..., Any] | None = None,
+    verbose: int = 0,
+) -> NearOptimal:
+    """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
+
+    within : the share of |φ|. at_most : supports that are listed; where there are more, the list is not complete, and says so.
+    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it. The other arguments are
+    those of `minimize`. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
+    """
+    within, at_most = check_number(within, "within", at_least=0.0), check_integer(at_most, "at_most", 1)
+    request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose)
+    with until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
+        problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
+        report = Report(verbose, callback)
+        search = exploration(request, problem, Plan(effort=1, seed=random_state), lambda incumbent: report.tell(incumbent, problem.n))
+        with report:
+            report.banner(request, problem)
+            status = search.run()
+            found = near_supports(
+                problem, search.incumbent, within, at_most, lambda progress: report.show(progress, search.incumbent, request)
+            )
+        points = np.array([one.full(problem.n) for one in found.candidates])
+        values = np.array([value_of(problem.pieces.loss, x) for x in points])
+        order = np.argsort(values, kind="stable")
+        message = "complete" if found.complete else f"perhaps not all: {found.note}"
+        return NearOptimal(
+            judge_search(request, problem, search.incumbent, status), [found.candidates[i].support for i in order], values[order],
+            points[order], within, found.complete, message, found.nodes, request.elapsed,
+        )  # fmt: skip

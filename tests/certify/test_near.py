@@ -1,0 +1,88 @@
+"""All supports that are nearly as good as the best, beside enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse.plotting import plot_frequencies
+
+SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+
+
+def families(seed):
+    """Least squares free and with signs, and a portfolio."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((30, 8)) + rng.standard_normal((30, 1))
+    b = A[:, :3] @ rng.standard_normal(3) + rng.standard_normal(30)
+    yield ks.LeastSquares(A, b), None
+    yield ks.LeastSquares(A, b), ks.Nonnegative()
+    yield ks.Quadratic(A.T @ A), ks.Simplex()
+
+
+def enumerated(loss, C, n, k, within):
+    """The nonzeros of the best point on every k of the variables, where its value is good enough."""
+    C = ks.WholeSpace() if C is None else C
+    found = {}
+    for size in range(1, k + 1):
+        for S in itertools.combinations(range(n), size):
+            out = np.setdiff1d(np.arange(n), S)
+            try:
+                best = ks.minimize(loss, size, C, forced_out=out)
+            except ks.InfeasibleError:
+                continue
+            found[tuple(best.support)] = best.fun
+    found[()] = loss.value(np.zeros(n)) if C.contains(np.zeros(n)) else np.inf
+    edge = min(found.values()) * (1 + within)
+    return {support for support, value in found.items() if value <= edge}
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_it_is_what_enumeration_finds(seed):
+    for loss, C in families(seed):
+        found = ks.near_optimal(loss, 3, C, within=0.05, settings=SEARCHED)
+        assert found.complete, found.message
+        assert {tuple(support) for support in found.supports} == enumerated(loss, C, 8, 3, 0.05)
+        assert (np.diff(found.values) >= 0).all()
+        assert found.values[0] == pytest.approx(found.best.fun)
+        for x, value, support in zip(found.x, found.values, found.supports, strict=True):
+            assert loss.value(x) == pytest.approx(value)
+            np.testing.assert_array_equal(np.flatnonzero(x), support)
+            assert C is None or C.contains(x)
+
+
+def test_frequencies_and_a_picture(rng):
+    A = rng.standard_normal((60, 12))
+    b = 3 * A[:, 2] + rng.standard_normal(60)
+    found = ks.near_optimal(ks.LeastSquares(A, b), 2, within=0.2)
+    assert found.complete
+    assert found.frequencies[2] == 1.0
+    assert found.frequencies.sum() == pytest.approx(np.mean([s.size for s in found.supports]))
+    assert list(found.to_frame().columns) == ["objective", "excess", "nonzeros", "support"]
+    assert f"{len(found)} supports within 20 %" in repr(found)
+    assert plot_frequencies(found).get_xlabel().startswith("in this share of")
+    assert plot_frequencies(found, [f"g{i}" for i in range(12)]) is not None
+
+
+def test_what_is_not_complete_says_so(rng):
+    A, b = rng.standard_normal((60, 15)), rng.standard_normal(60)
+    few = ks.near_optimal(ks.LeastSquares(A, b), 4, within=0.5, at_most=5)
+    assert not few.complete
+    assert len(few) == 5
+    assert "more than at_most = 5" in few.message
+    wide = ks.near_optimal(ks.LeastSquares(A[:8], b[:8]), 3, within=0.1)
+    assert not wide.complete
+    assert len(wide) >= 1
+    smooth = ks.near_optimal(ks.Logistic(A, b > 0), 3, within=0.1)
+    assert "not quadratic" in smooth.message
+    late = ks.near_optimal(ks.LeastSquares(A, b), 6, within=0.5, max_time=0.05, at_most=10**6)
+    assert not late.complete
+
+
+def test_bad_arguments(rng):
+    loss = ks.LeastSquares(rng.standard_normal((20, 5)), rng.standard_normal(20))
+    with pytest.raises(ValueError, match="within must be"):
+        ks.near_optimal(loss, 2, within=-0.1)
+    with pytest.raises(ValueError, match="at_most must be"):
+        ks.near_optimal(loss, 2, at_most=0)
