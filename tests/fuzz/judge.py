@@ -11,7 +11,7 @@ from .phi import wide
 from .region import FEASIBLE
 
 FORBIDDEN = (
-    "crash", "nan", "infeasible_success", "over_k", "wrong_fun", "wrong_field", "disobeyed", "false_optimal", "false_swap",
+    "crash", "nan", "infeasible_success", "over_k", "wrong_fun", "wrong_field", "disobeyed", "false_optimal", "false_swap", "false_bound",
     "false_unbounded", "false_infeasible", "missed_unbounded", "warning", "printed", "slow", "hung", "mutated", "irreproducible",
 )  # fmt: skip
 COUNTED = ("suboptimal",)  # at most one in a thousand
@@ -92,9 +92,12 @@ def _value(problem, x):
 
 
 def judge_claims(problem, result, k):
-    """What the status claims, against the twin."""
+    """What the status and the bound claim, against the twin."""
     status, twin = result.status.name, problem.twin(k)
     x = np.asarray(result.x, dtype=float)
+    bound = _judge_bound(problem, result, twin)
+    if bound or ("gap=" in problem.call and status == "ITERATION_LIMIT"):  # so many nodes were not enough
+        return bound
     if status == "UNBOUNDED":
         return _judge_unbounded(problem, twin)
     if problem.early or result.method != "auto" or problem.penalty is not None:
@@ -124,6 +127,20 @@ def judge_claims(problem, result, k):
     if not result.success:
         return [Verdict("gave_up", f"status {status}, success False")]
     return _judge_swap(problem, result, twin, x) if status in ("OPTIMAL", "SWAP_OPTIMAL") or result.proved else []
+
+
+def _judge_bound(problem, result, twin):
+    """A lower bound that a feasible point is below."""
+    if not np.isfinite(result.lower_bound):
+        return []
+    points = [np.asarray(result.x, dtype=float)]
+    if problem.case.enumerable and twin.best()[0] is not None:
+        points.append(twin.best()[0].x)
+    for x in points:
+        value = None if x is None or not problem.region.holds(x) else float(problem.phi.value(x))
+        if value is not None and result.lower_bound > value + 1e-9 * abs(value) + 100 * problem.phi.rounding(x):
+            return [Verdict("false_bound", f"lower_bound = {result.lower_bound!r}, but φ = {value!r} at {x.tolist()}")]
+    return []
 
 
 def _sure(problem):

@@ -88,7 +88,7 @@ class Perspective:
 
     def __init__(self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int) -> None:
         self.d, self.linear, self.sizes, self.k = d, linear, sizes, k
-        self.weight = weight = float(np.median(np.diag(H)))  # of the distance between x and y
+        self.weight = weight = float(np.median(np.diag(H))) or 1.0  # of the distance between x and y
         n, E, G = r.size, linear.E, linear.G
         K = np.linalg.inv(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
         KE = K @ E.T
