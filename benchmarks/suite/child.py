@@ -41,7 +41,14 @@ def _pin(threads: int) -> None:
 def _answer(answer: Answer) -> dict[str, Any]:
     x = np.asarray(answer.x, dtype=np.float64).ravel()
     where = np.flatnonzero(x)
-    return {"n": x.size, "index": where.tolist(), "value": x[where].tolist(), "note": answer.note, "proved": bool(answer.proved)}
+    return {
+        "n": x.size,
+        "index": where.tolist(),
+        "value": x[where].tolist(),
+        "note": answer.note,
+        "proved": bool(answer.proved),
+        "bound": answer.bound,
+    }
 
 
 def main() -> None:

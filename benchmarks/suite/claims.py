@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from suite.contenders import OURS
+from suite.contenders import OURS, PROOF
 from suite.contenders.base import BUDGETS
 from suite.row import Row, best_of, problems_of
 
@@ -36,7 +36,7 @@ def claims(rows: list[Row]) -> list[Claim]:
     found = []
     for (group, _), several in problems_of(rows).items():
         by_name = {row.contender: row for row in several}
-        if OURS in by_name:
+        if OURS in by_name or PROOF in by_name:
             found += [claim for rule in RULES.get(group, ()) for claim in rule(by_name)]
     for group, rules in MEANS.items():
         several = [row for row in rows if row.group == group and not row.missing]
@@ -80,18 +80,43 @@ def _ratio(ours: float, theirs: float) -> float:
     return over / under if under else math.inf
 
 
-def faster(other: str, bound: float = 1.0) -> Rule:
+def bounded(mine: str) -> Rule:
+    """Our lower bound is not above the best answer that anyone has found."""
+
+    def rule(rows: Rows) -> list[Claim]:
+        best = best_of(list(rows.values()))
+        if mine not in rows or not math.isfinite(rows[mine].bound):
+            return []
+        return [_claim(rows, "the lower bound is below the best answer of all", _ratio(rows[mine].bound, best), 1.0, mine=mine)]
+
+    return rule
+
+
+def within_gap(mine: str, gap: float) -> Rule:
+    """Our answer is proved to be within a gap."""
+
+    def rule(rows: Rows) -> list[Claim]:
+        ours = rows.get(mine)
+        if ours is None:
+            return []
+        proved = (ours.objective - ours.bound) / abs(ours.objective) if ours.solved and ours.objective else math.nan
+        return [_claim(rows, f"proved to within {100 * gap:g} %", proved / gap, 1.0, mine=mine)]
+
+    return rule
+
+
+def faster(other: str, bound: float = 1.0, mine: str = OURS) -> Rule:
     """Our median time is at most `bound` times the other's; one that was stopped counts with the limit, which it would have exceeded."""
     words = f"time at most {'' if bound == 1 else f'1/{1 / bound:g} of '}that of {other}"
 
     def rule(rows: Rows) -> list[Claim]:
         theirs = rows.get(other)
-        if theirs is None:
+        if theirs is None or mine not in rows:
             return []
         if theirs.seconds:
-            return [_claim(rows, words, rows[OURS].time / theirs.time, bound)]
+            return [_claim(rows, words, rows[mine].time / theirs.time, bound, mine=mine)]
         late = theirs.reason.startswith("not done")
-        return [_claim(rows, words, rows[OURS].time / theirs.limit if late else math.nan, bound, f"{other}: {theirs.reason}")]
+        return [_claim(rows, words, rows[mine].time / theirs.limit if late else math.nan, bound, f"{other}: {theirs.reason}", mine)]
 
     return rule
 
@@ -132,6 +157,7 @@ RULES: dict[str, list[Rule]] = {
     "portfolios": [rule for name in SCIPS for rule in (at_most(name, 1.001, proved=True), faster(name, 1 / 50))],
     "rows": [rule for name in SCIPS[:2] for rule in (at_most(name, 1.0001, proved=True), faster(name, 1 / 50))],
     "caps": [rule for name in SCIPS[:2] for rule in (at_most(name, 1.001, proved=True), faster(name, 1 / 50))],
+    "proofs": [within_gap(PROOF, 1e-4), bounded(PROOF), faster(SCIPS[1], 1 / 100, PROOF)],
     "logistic": [at_most(ABESS), at_most(WIDE), at_most(SCOPE)],
     "effort": [at_most(f"{name}, {seconds:g} s", mine=f"{OURS}, {seconds:g} s") for seconds in BUDGETS for name in (ABESS, WIDE, SCOPE)],
     "sparse_csr": [within_memory(3.0)],

@@ -82,7 +82,8 @@ def run(group: str, name: str, problem: Problem, contender: Contender, settings:
         return Row(group, name, contender.name, reason=f"no answer to judge: {error}", warm_up=heard.warm_up, **common)
     return Row(
         group, name, contender.name, objective=verdict.objective, violation=verdict.violation, nonzeros=verdict.nonzeros,
-        feasible=verdict.feasible, proved=last["proved"], seconds=[one["seconds"] for one in heard.runs], warm_up=heard.warm_up,
+        feasible=verdict.feasible, proved=last["proved"], bound=last["bound"],
+        seconds=[one["seconds"] for one in heard.runs], warm_up=heard.warm_up,
         before=heard.runs[0]["before"], peak=max(one["peak"] for one in heard.runs), note=last["note"],
         reason="" if verdict.finite else "the answer is not finite", **common,
     )  # fmt: skip

@@ -26,6 +26,7 @@ class Row:
     nonzeros: int = -1
     feasible: bool = False
     proved: bool = False
+    bound: float = -math.inf  # that the contender gives for the objective
     seconds: list[float] = field(default_factory=list)  # of each repetition
     warm_up: float = NAN  # import, and first calls on the tiny twin
     before: float = NAN  # MiB of the process before the solve

@@ -8,6 +8,7 @@ import pytest
 
 import ksparse as ks
 from ksparse.cli.main import run as main
+from ksparse.datasets import pit_props
 
 SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
 
@@ -164,3 +165,27 @@ def test_the_command_line_proves_too(tmp_path, capsys, rng):
     with pytest.raises(SystemExit):
         main(["portfolio", str(path), "-k", "5", "--gap", "much"])
     assert "must be a share such as 1% or 0.01" in capsys.readouterr().err
+
+
+def test_components_are_proved():
+    V = pit_props()[0]
+    for k in (3, 6, 10):
+        best = ks.minimize(ks.PrincipalComponent(V), k, ks.L2Ball())  # by enumeration
+        found = ks.minimize(ks.PrincipalComponent(V), k, ks.L2Ball(), gap=1e-3, settings=SEARCHED)
+        assert best.status is ks.Status.OPTIMAL
+        assert found.status is ks.Status.OPTIMAL
+        assert found.lower_bound <= best.fun + 1e-9
+        assert found.fun == pytest.approx(best.fun, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_bound_of_a_component_is_above_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((20, 9)) * 10.0 ** rng.uniform(-1, 1, 9) + rng.standard_normal((20, 1))
+    loss, radius, k = ks.PrincipalComponent.from_data(Z), float(rng.uniform(0.5, 3.0)), int(rng.integers(1, 8))
+    forced = [int(rng.integers(9))] if seed % 2 else []
+    best = ks.minimize(loss, k, ks.L2Ball(radius), forced_in=forced)
+    found = ks.minimize(loss, k, ks.L2Ball(radius), forced_in=forced, gap=1e-6, max_nodes=500, settings=SEARCHED)
+    assert found.lower_bound <= best.fun + 1e-9 * abs(best.fun)
+    first = ks.minimize(loss, k, ks.L2Ball(radius), forced_in=forced, gap=1e-6, max_nodes=1, settings=SEARCHED)
+    assert first.lower_bound <= found.lower_bound + 1e-9 * abs(best.fun)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from suite.contenders.base import Answer, Contender
-from suite.contenders.ours import OURS
+from suite.contenders.ours import OURS, PROOF
 
 MODULES = ("ours", "paper", "abess_", "skscope_", "sklearn_", "skglm_", "el0ps_", "scip", "skfolio_", "cvxpy_")
 
@@ -20,4 +20,4 @@ def find(module: str, name: str, kind: str) -> Contender:
     return next(one for one in import_module(module).CONTENDERS if one.name == name and kind in one.kinds)
 
 
-__all__ = ["OURS", "Answer", "Contender", "contenders", "find"]
+__all__ = ["OURS", "PROOF", "Answer", "Contender", "contenders", "find"]

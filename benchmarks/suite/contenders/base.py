@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -20,11 +21,12 @@ WARM_UP = 10.0  # seconds that a solver with a clock may spend on the tiny twin
 
 @dataclass(frozen=True)
 class Answer:
-    """x as the library gave it, what a reader must know about it, and whether the library proved it optimal."""
+    """x as the library gave it, what a reader must know about it, whether the library proved it optimal, and its lower bound."""
 
     x: Any
     note: str = ""
     proved: bool = False
+    bound: float = -math.inf  # of the objective
 
 
 class Contender:

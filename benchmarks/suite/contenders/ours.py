@@ -12,6 +12,7 @@ from suite.contenders.base import BUDGETS, Answer, Contender
 from suite.problem import KINDS, Problem
 
 OURS = "ksparse"
+PROOF = f"{OURS}, proof"
 EFFORTS = (16, 128)
 
 
@@ -60,7 +61,8 @@ class Ours(Contender):
             result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), **PENALISED)
         else:
             result = ks.minimize(loss, problem.k, C, min_nonzero=problem.floor, **self.options)
-        return Answer(np.asarray(result.x), ended(result))
+        told = ended(result) if result.lower_bound == -np.inf else f"gap {100 * result.gap:.2g} % after {result.nodes} nodes"
+        return Answer(np.asarray(result.x), told, result.status.name == "OPTIMAL", result.lower_bound)
 
 
 @dataclass(frozen=True)
@@ -81,5 +83,6 @@ CONTENDERS: list[Contender] = [
     Ours(),
     OursInSkfolio(),
     *(Ours(f"{OURS}, effort {units}", {"effort": units}, invited=True) for units in EFFORTS),
+    Ours(PROOF, {"gap": 1e-4, "max_time": 100.0}, invited=True),
     *(Ours(f"{OURS}, {seconds:g} s", {"max_time": seconds}, invited=True) for seconds in BUDGETS),
 ]

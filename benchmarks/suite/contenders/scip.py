@@ -58,9 +58,10 @@ class Scip(Contender):
         if model.getNSols() == 0:
             raise RuntimeError(f"no solution in {seconds:.0f} s ({model.getStatus()})")
         proved, gap = model.getStatus() == "optimal", model.getGap()
-        bound = f"gap {100 * gap:.2g} %" if gap < ENDLESS else "no lower bound"
-        note = "proved optimal" if proved else f"not proved: {bound} at its time limit"
-        return Answer(clean(np.array([model.getVal(held) for held in x]), problem.kind == "portfolio"), note, proved)
+        far = f"gap {100 * gap:.2g} %" if gap < ENDLESS else "no lower bound"
+        note = "proved optimal" if proved else f"not proved: {far} at its time limit"
+        bound = float(model.getDualbound()) * np.median(np.diag(problem.V))
+        return Answer(clean(np.array([model.getVal(held) for held in x]), problem.kind == "portfolio"), note, proved, bound)
 
 
 def _constrain(model: Any, problem: Problem, x: list[Any]) -> None:

@@ -40,6 +40,12 @@ GROUPS = {
         Group("portfolios", "Least variance, long only, at most 10 assets", real.portfolio_builders),
         Group("rows", "Least variance with a return to be reached, without and above a floor", constrained.row_builders),
         Group("caps", "Least variance under sector caps, or with buy-ins", constrained.cap_builders),
+        Group(
+            "proofs",
+            "Proved to 0.01 %: OR-Library, and buy-ins",
+            constrained.proof_builders,
+            ("ksparse, proof", "SCIP", "SCIP, perspective"),
+        ),
         Group("logistic", "Logistic regression with a planted support", regression.logistic_builders),
         Group("knob", "What effort buys: Table 5 on other seeds, gene-like classes", regression.knob_builders, KNOB),
         Group("effort", "Objective against time, each given the same", regression.effort_builders, TIMED),

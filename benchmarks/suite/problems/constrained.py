@@ -36,6 +36,23 @@ def cap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     return sectors | {f"pard{file}, k = {k}": partial(_pard, file, limit) for file in files for k, limit in limits.items()}
 
 
+def proof_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    """What is to be proved: OR-Library under a budget, with a return and with a ridge; buy-ins."""
+    if quick:
+        return {"generated 40": partial(_market, "generated", 5, n=40)}
+    budgets = {f"port{i}, budget, k = {k}": partial(_budget, i, k) for i in range(1, 6) for k in (5, 10, 20)}
+    rows = {name: build for name, build in row_builders(False).items() if name.startswith("port")}
+    return budgets | rows | {name: build for name, build in cap_builders(False).items() if name.startswith("pard")}
+
+
+def _budget(i: int, k: int) -> Problem:
+    from ksparse.datasets import orlib_portfolio
+
+    V = orlib_portfolio(i).V
+    n = len(V)
+    return Problem("rows", k, V=V / np.median(np.diag(V)), E=np.ones((1, n)), f=np.ones(1), upper=1.0)
+
+
 def _returning(V: Any, mu: Any, k: int, high: float | None = None, floor: float = 0.0) -> Problem:
     """min xᵀVx, Σx = 1, μᵀx = a return between that of the least risk and the highest."""
     import ksparse as ks

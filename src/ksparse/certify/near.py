@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ksparse.certify.program import Program
-from ksparse.certify.prove import Progress, TreeSearch, missing_for_a_bound, progress_of
-from ksparse.certify.settings import TreeSettings
+from ksparse.certify.prove import Progress, TreeSearch, family_of, progress_of
 from ksparse.certify.tree import Tree
 from ksparse.result import Status
 from ksparse.search.candidate import Candidate
@@ -30,16 +28,13 @@ class Near:
 def near_supports(problem: SupportProblem, incumbent: Incumbent, within: float, at_most: int, tell: Callable[[Progress], None]) -> Near:
     """Every support whose best value is within a share of the best of all; with what the search has seen where there is no bound."""
     assert incumbent.best is not None
-    pieces, model, best = problem.pieces, problem.pieces.model, incumbent.best.value
     found = _Found(problem, incumbent, within)
-    note = missing_for_a_bound(pieces, best)
-    if note or model is None:
-        return Near(found.all()[:at_most], False, f"the list may not be complete{note}", 0)
-    program = Program.of(pieces, model, problem.k, best)
-    scale = program.scale
-    edge = (found.edge + ROUNDING * abs(found.edge)) / scale
+    family = family_of(problem, incumbent.best.value, found.edge + ROUNDING * abs(found.edge))
+    if isinstance(family, str):
+        return Near(found.all()[:at_most], False, f"the list may not be complete{family}", 0)
+    scale = family.scale
     search = TreeSearch(problem, incumbent, scale)
-    tree = Tree(program.boxed(edge), search.solve, best / scale, -within - ROUNDING, TreeSettings(), pieces.deadline, every=True)
+    tree = Tree(family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True)
     note = ""
     try:
         tree.plant()

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.certify.component import ComponentFamily
 from ksparse.certify.program import Program
+from ksparse.certify.quadratic import QuadraticFamily
 from ksparse.certify.settings import TreeSettings
-from ksparse.certify.tree import Leaf, Tree
+from ksparse.certify.tree import Family, Leaf, Tree
 from ksparse.linalg.bound import EPS
-from ksparse.linalg.perspective import IN, OUT, Nodes
 from ksparse.result import Status
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.local import descended
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate
 from ksparse.search.strategy import choose_strategy
@@ -56,14 +56,13 @@ class Progress:
 def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]) -> Certificate:
     """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
     assert incumbent.best is not None
-    pieces, model, best, settings = problem.pieces, problem.pieces.model, incumbent.best.value, TreeSettings()
-    missing = missing_for_a_bound(pieces, best)
-    if missing or model is None:
-        return Certificate(note=missing)
-    program = Program.of(pieces, model, problem.k, best)
-    scale = program.scale
+    best = incumbent.best.value
+    family = family_of(problem, best)
+    if isinstance(family, str):
+        return Certificate(note=family)
+    scale = family.scale
     search = TreeSearch(problem, incumbent, scale)
-    tree = Tree(program.boxed(best / scale), search.solve, best / scale, CLOSER * wanted.gap, settings, pieces.deadline)
+    tree = Tree(family, search.solve, best / scale, CLOSER * wanted.gap, problem.pieces.deadline)
     status = Status.OPTIMAL
     try:
         for _ in _grown(tree, search):
@@ -79,7 +78,7 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     if status is Status.OPTIMAL and not tree.done:
         if tree.hopeless:
             return Certificate(nodes=tree.nodes, note=_FLAT)
-        status = Status.TIME_LIMIT if pieces.expired else Status.ITERATION_LIMIT
+        status = Status.TIME_LIMIT if problem.expired else Status.ITERATION_LIMIT
     note = f", to within {100 * wanted.gap:g} %" if status is Status.OPTIMAL else ""
     return Certificate(bound - 4.0 * EPS * abs(bound) if math.isfinite(bound) else bound, tree.nodes, status, note)
 
@@ -95,28 +94,34 @@ _FLAT = (
 )
 
 
-def missing_for_a_bound(pieces: Pieces, best: float) -> str:
-    """Why there can be no bound; nothing where there may be one."""
+def family_of(problem: SupportProblem, best: float, edge: float | None = None) -> Family | str:
+    """How the problem is bounded, for values up to `edge`, or `best`; or why it cannot be, for a message."""
+    pieces, model, settings = problem.pieces, problem.pieces.model, TreeSettings()
     if not math.isfinite(best):
         return "; no lower bound: the answer has no finite value"
+    if problem.n > settings.largest:
+        return f"; no lower bound: more than {settings.largest} variables"
+    if pieces.spectral:
+        return ComponentFamily(problem, best, settings)
     if not pieces.convex:
         return "; no lower bound: φ is not convex"
-    if pieces.model is None:
+    if model is None:
         return "; no lower bound: φ is not quadratic"
     if pieces.linear is None:
         return f"; no lower bound: C = {pieces.C} is not made of linear constraints"
-    return ""
+    program = Program.of(pieces, model, problem.k, best)
+    return QuadraticFamily(program.boxed((best if edge is None else edge) / program.scale), settings)
 
 
 def _grown(tree: Tree, search: TreeSearch) -> Iterator[None]:
     """The tree from its root on, now and then with a look for a better answer where it is most open."""
     tree.plant()
     if tree.open:
-        tree.offer(search.descended(tree.program, tree.open[0][2]))
+        tree.offer(search.descended(tree.family.promising(tree.open[0][2])))
     yield
     for turn, _ in enumerate(tree.grow()):
-        if tree.open and turn % tree.settings.looks == 0:
-            tree.offer(search.descended(tree.program, tree.open[0][2]))
+        if tree.open and turn % tree.family.looks == 0:
+            tree.offer(search.descended(tree.family.promising(tree.open[0][2])))
         yield
 
 
@@ -134,12 +139,8 @@ class TreeSearch:
             self.incumbent.best, self.incumbent.proved = candidate, False
         return Leaf(math.inf if candidate is None else candidate.value / self.scale, self.problem.lower_bound(support) / self.scale)
 
-    def descended(self, program: Program, node: Nodes) -> float:
-        """The value that a descent ends at from what the relaxation of a node has most of."""
-        state, z = node.state[0], node.z[0]
-        rank = np.where(state == IN, 2.0, np.where(state == OUT, -1.0, z))
-        order = np.argsort(-rank, kind="stable")
-        support = program.names[order[(rank[order] > 0)][: program.k]]
+    def descended(self, support: Vector) -> float:
+        """The value that a descent from a support ends at; ∞ where it begins nowhere, or has begun there before."""
         key = np.sort(support).tobytes()
         strategy = choose_strategy(self.problem)
         if key in self._tried or not support.size or strategy.neighbourhood is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 class TreeSettings:
     """How the tree grows."""
 
+    largest: int = 6_000  # variables: H is held as a whole, and factorised
     together: int = 64  # nodes branched on in a round: enough to make matrix products of the steps
     steps: int = 60  # of the relaxation at a node, which begins where its parent ended
     patience: int = 24  # steps without a better bound, after which a node is left
@@ -20,3 +21,6 @@ class TreeSettings:
     shrunk: float = 0.8  # of the variables are left: D is chosen anew for them
     looks: int = 8  # rounds between two descents from where the tree is most open
     doubt: float = 1e-3  # what an entry of size 0 counts beside others, where one is chosen to branch on
+    together_component: int = 16  # nodes of a component branched on in a round
+    thresholds: int = 40  # values of ρ at the root of a component
+    nearby: tuple[float, ...] = (1.0, 0.9, 1.1)  # of the parent's, at the other nodes

@@ -1,7 +1,7 @@
 """Branch and bound: nodes decide of some variables whether they are in the support, the best bound first, many at a time.
 
-A round takes a fixed number of open nodes, so that the tree does not depend on how its nodes are shared among threads. Bounds are in the
-units of the program.
+What a node is and how it is bounded is a family's business. A round takes a fixed number of open nodes, so that the tree does not depend
+on how its nodes are shared among threads.
 """
 
 from __future__ import annotations
@@ -10,15 +10,41 @@ import heapq
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.certify.diagonal import Diagonals
-from ksparse.certify.program import Program
-from ksparse.certify.relaxation import Relaxation
-from ksparse.certify.settings import TreeSettings
-from ksparse.linalg.perspective import FREE, IN, OUT, Nodes
+
+Node = Any  # what a family makes of it
+
+
+class Family(Protocol):
+    """Problems that are bounded in one way. Values are in units of its own."""
+
+    scale: float  # of a value in them
+    together: int  # nodes that are branched on in a round
+    looks: int  # rounds between two looks for a better answer where the tree is most open
+
+    def root(self, cut: float, deadline: float) -> tuple[float, Node]:
+        """The node where nothing is decided but what the problem decides, and its bound; the cut is what a bound is to reach."""
+        ...
+
+    def children(self, node: Node) -> list[Node]:
+        """Nodes that hold all supports of this one, each once."""
+        ...
+
+    def bounds(self, nodes: list[Node], cut: float, deadline: float) -> Vector:
+        """What no support of each node falls below; on the way variables may be decided whose other choice does not lead below the cut."""
+        ...
+
+    def leaf(self, node: Node, every: bool) -> Vector | None:
+        """The variables that hold the best support of a node, or with `every` its only one; None where it is to be branched on."""
+        ...
+
+    def promising(self, node: Node) -> Vector:
+        """The variables that a node's relaxation has most of, at most k."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -29,23 +55,19 @@ class Leaf:
     bound: float
 
 
-Solve = Callable[[Vector], Leaf]
-
-
 @dataclass
 class Tree:
-    """The tree of one program, while it grows."""
+    """The tree of one problem, while it grows."""
 
-    program: Program
-    solve: Solve  # on the variables of a support, by their names in the whole problem
+    family: Family
+    solve: Callable[[Vector], Leaf]  # on the variables of a support
     best: float  # a value that is reached
     gap: float  # of |best|: where the bound comes so close it is good enough
-    settings: TreeSettings
     deadline: float = np.inf
     every: bool = False  # whether all supports below the cut are wanted, one by one, and not only the best
     nodes: int = 0
     closed: float = np.inf  # the least bound of what needs no more branching
-    open: list[tuple[float, int, Nodes]] = field(default_factory=list)  # bound, number, node: the least bound first
+    open: list[tuple[float, int, Node]] = field(default_factory=list)  # bound, number, node: the least bound first
     count: int = 0  # of nodes that were put there
 
     @property
@@ -80,37 +102,10 @@ class Tree:
         self.best = min(self.best, value)
 
     def plant(self) -> None:
-        """The root: D for it, and again on the variables that are left where few are."""
-        relaxation, root, bound = self._rooted()
-        while not self.late and bound < self.cut:
-            kept = np.flatnonzero(root.state[0] != OUT)
-            if kept.size > self.settings.shrunk * self.program.n:
-                break
-            self.program = self.program.decided(root.state[0]).on(kept)
-            relaxation, root, again = self._rooted()
-            bound = max(bound, again)
-        self.relaxation, self.nodes = relaxation, 1
+        """The root."""
+        bound, root = self.family.root(self.cut, self.deadline)
+        self.nodes = 1
         self._put(bound, root)
-
-    def _rooted(self) -> tuple[Relaxation, Nodes, float]:
-        """The relaxation whose D gives the best bound of the root, of some rounds; the root with all that was decided on the way."""
-        settings, program = self.settings, self.program
-        diagonals, best, found = Diagonals(program), -np.inf, None
-        rounds = settings.rounds if program.n <= settings.small else settings.rounds_large
-        node: Nodes | None = None
-        for _ in range(rounds):
-            relaxation = Relaxation(program, diagonals.best())
-            node = relaxation.root() if node is None else node.of(np.array([0]))  # from where the last D led
-            bound = float(relaxation.bound(node, self.cut, settings.root_steps, settings.root_patience, self.deadline)[0])
-            if found is None or bound > best:
-                best, found = bound, (relaxation, node)
-            if best >= self.cut or self.late or (node.state != OUT).sum() < settings.shrunk * program.n:
-                break
-            diagonals.weigh(node.y[0], node.z[0])
-        assert found is not None
-        assert node is not None
-        found[1].state = node.state
-        return *found, best
 
     def grow(self) -> Iterator[None]:
         """Round after round until the bound is close enough, the time is up, or nothing is open."""
@@ -119,25 +114,25 @@ class Tree:
             yield
 
     def _round(self) -> None:
-        children: list[tuple[float, Nodes]] = []
-        while self.open and len(children) < 2 * self.settings.together:
+        children: list[tuple[float, Node]] = []
+        while self.open and len(children) < 2 * self.family.together:
             bound, _, node = heapq.heappop(self.open)
+            leaf = None if bound >= self.cut else self.family.leaf(node, self.every)
             if bound >= self.cut:
                 self.closed = min(self.closed, bound)
-            elif self._is_leaf(node.state[0]):
-                self._close(bound, node.state[0])
+            elif leaf is not None:
+                found = self.solve(leaf)
+                self.best, self.closed = min(self.best, found.value), min(self.closed, max(bound, found.bound))
             else:
-                children += [(bound, child) for child in self._children(node)]
+                children += [(bound, child) for child in self.family.children(node)]
         if not children:
             return
-        whole = stacked([child for _, child in children])
-        settings = self.settings
-        bounds = self.relaxation.bound(whole, self.cut, settings.steps, settings.patience, self.deadline)
+        bounds = self.family.bounds([child for _, child in children], self.cut, self.deadline)
         self.nodes += len(children)
-        for i, (parent, _) in enumerate(children):
-            self._put(max(parent, float(bounds[i])), whole.of(np.array([i])))
+        for (parent, child), bound in zip(children, bounds, strict=True):
+            self._put(max(parent, float(bound)), child)
 
-    def _put(self, bound: float, node: Nodes) -> None:
+    def _put(self, bound: float, node: Node) -> None:
         """Keep a node for later; what was decided in it was decided by the cut."""
         if bound >= self.cut:
             self.closed = min(self.closed, bound)
@@ -145,30 +140,3 @@ class Tree:
         self.closed = min(self.closed, self.cut)
         self.count += 1
         heapq.heappush(self.open, (bound, self.count, node))
-
-    def _is_leaf(self, state: Vector) -> bool:
-        free, room = int((state == FREE).sum()), self.program.k - int((state == IN).sum())
-        return free == 0 or (free <= room and not self.program.floored and not self.every)
-
-    def _close(self, bound: float, state: Vector) -> None:
-        leaf = self.solve(self.program.names[state != OUT])
-        self.best = min(self.best, leaf.value)
-        self.closed = min(self.closed, max(bound, leaf.bound))
-
-    def _children(self, node: Nodes) -> Iterator[Nodes]:
-        """The node with one variable more decided: the one of which the relaxation says least."""
-        state, y, z = node.state[0], node.y[0], node.z[0]
-        free = np.flatnonzero(state == FREE)
-        doubt = np.minimum(z[free], 1.0 - z[free]) * (self.settings.doubt + np.abs(y[free]))
-        i = free[doubt.argmax()] if doubt.max() > 0 else free[z[free].argmax()]
-        for side in (IN, OUT):
-            child = node.of(np.array([0]))
-            child.state[0, i] = side
-            if (child.state == IN).sum() >= self.program.k:
-                child.state[child.state == FREE] = OUT
-            yield child
-
-
-def stacked(nodes: list[Nodes]) -> Nodes:
-    """Many nodes as one batch."""
-    return Nodes(**{name: np.concatenate([getattr(node, name) for node in nodes]) for name in vars(nodes[0])})

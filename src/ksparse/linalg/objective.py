@@ -10,6 +10,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.linalg.scaling import unit_scales
 
+REGULAR = 1e-3  # the sine of a variable's angle to those before it, above which one system is enough
 DEPENDENT = 1e-4  # the sine of a column's angle to those before it, below which H = AᵀA is too coarse
 
 
@@ -76,6 +77,21 @@ class Objective:
         if along.shape[1]:
             x = x + along @ least_squares(self.R @ along, self.q - self.R @ x)
         return x, least_squares(M.T, -self.gradient(x)) if r else np.zeros(0)
+
+
+def regular_minimum(objective: Objective) -> Vector | None:
+    """−H⁻¹c where H is positive definite beyond doubt; None where it may not be, or a root is to be used."""
+    if objective.R is not None:
+        return None
+    unit = unit_scales(np.diag(objective.H))
+    H, d = objective.H / unit / unit[:, None], -objective.c / unit
+    try:
+        if not np.linalg.cholesky(H).diagonal().min() > REGULAR:
+            return None
+    except np.linalg.LinAlgError:
+        return None
+    x = np.linalg.solve(H, d)
+    return np.asarray((x + np.linalg.solve(H, d - H @ x)) / unit)
 
 
 def least_squares(M: Vector, d: Vector) -> Vector:

@@ -7,7 +7,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.errors import UnboundedError
 from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective, convex, least_squares, null_space
+from ksparse.linalg.objective import Objective, convex, least_squares, null_space, regular_minimum
 from ksparse.linalg.qp import solve_qp
 from ksparse.linalg.spectral import Ended, falls_for_ever, minimize_by_projection
 from ksparse.search.cuts import by_cuts
@@ -22,6 +22,10 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
     Of two equally good points (an eigenvector and its negative) the one on the side of `near`. `UnboundedError` where there is no minimum.
     """
     linear = C.as_linear(objective.c.size)
+    if linear is not None and linear.equations_only and not linear.f.size:
+        x = regular_minimum(objective)
+        if x is not None:
+            return x
     if linear is None:
         found = C.minimize_quadratic(objective.H, objective.c, near)
         return by_cuts(objective, C, near) if found is None else found.x

@@ -1,0 +1,100 @@
+"""Convex quadratics over polyhedra, for the tree: nodes of the perspective relaxation, with a D that is chosen at the root."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.certify.diagonal import Diagonals
+from ksparse.certify.program import Program
+from ksparse.certify.relaxation import Relaxation
+from ksparse.certify.settings import TreeSettings
+from ksparse.linalg.perspective import FREE, IN, OUT, Nodes
+
+FIRST = np.array([0])
+
+
+class QuadraticFamily:
+    """One node is one row of `Nodes`."""
+
+    def __init__(self, program: Program, settings: TreeSettings) -> None:
+        self.program, self.settings = program, settings
+        self.scale, self.together, self.looks = program.scale, settings.together, settings.looks
+
+    def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
+        """With D chosen for it, and again on the variables that are left where few are."""
+        relaxation, root, bound = self._rooted(cut, deadline)
+        while time.perf_counter() < deadline and bound < cut:
+            kept = np.flatnonzero(root.state[0] != OUT)
+            if kept.size > self.settings.shrunk * self.program.n:
+                break
+            self.program = self.program.decided(root.state[0]).on(kept)
+            relaxation, root, again = self._rooted(cut, deadline)
+            bound = max(bound, again)
+        self.relaxation = relaxation
+        return bound, root
+
+    def _rooted(self, cut: float, deadline: float) -> tuple[Relaxation, Nodes, float]:
+        """The relaxation whose D gives the best bound of the root, of some rounds; the root with all that was decided on the way."""
+        settings, program = self.settings, self.program
+        diagonals, best, found = Diagonals(program), -np.inf, None
+        rounds = settings.rounds if program.n <= settings.small else settings.rounds_large
+        node: Nodes | None = None
+        for _ in range(rounds):
+            relaxation = Relaxation(program, diagonals.best())
+            node = relaxation.root() if node is None else node.of(FIRST)  # from where the last D led
+            bound = float(relaxation.bound(node, cut, settings.root_steps, settings.root_patience, deadline)[0])
+            if found is None or bound > best:
+                best, found = bound, (relaxation, node)
+            late = time.perf_counter() >= deadline
+            if best >= cut or late or (node.state != OUT).sum() < settings.shrunk * program.n:
+                break
+            diagonals.weigh(node.y[0], node.z[0])
+        assert found is not None
+        assert node is not None
+        found[1].state = node.state
+        return *found, best
+
+    def children(self, node: Nodes) -> list[Nodes]:
+        """One variable more is decided: the one of which the relaxation says least."""
+        state, y, z = node.state[0], node.y[0], node.z[0]
+        free = np.flatnonzero(state == FREE)
+        doubt = np.minimum(z[free], 1.0 - z[free]) * (self.settings.doubt + np.abs(y[free]))
+        i = free[doubt.argmax()] if doubt.max() > 0 else free[z[free].argmax()]
+        return [self._decided(node, i, side) for side in (IN, OUT)]
+
+    def _decided(self, node: Nodes, i: int, side: int) -> Nodes:
+        child = node.of(FIRST)
+        child.state[0, i] = side
+        if (child.state == IN).sum() >= self.program.k:
+            child.state[child.state == FREE] = OUT
+        return child
+
+    def bounds(self, nodes: list[Nodes], cut: float, deadline: float) -> Vector:
+        """All of them side by side."""
+        whole = stacked(nodes)
+        found = self.relaxation.bound(whole, cut, self.settings.steps, self.settings.patience, deadline)
+        for i, node in enumerate(nodes):
+            node.put(FIRST, whole.of(np.array([i])))
+        return found
+
+    def leaf(self, node: Nodes, every: bool) -> Vector | None:
+        """What is decided, or where all that is free fits and nothing is lost by it, with that."""
+        state = node.state[0]
+        free, room = int((state == FREE).sum()), self.program.k - int((state == IN).sum())
+        whole = free == 0 or (free <= room and not self.program.floored and not every)
+        return self.program.names[state != OUT] if whole else None
+
+    def promising(self, node: Nodes) -> Vector:
+        """Those decided, then those with the largest z."""
+        state = node.state[0]
+        rank = np.where(state == IN, 2.0, np.where(state == OUT, -1.0, node.z[0]))
+        order = np.argsort(-rank, kind="stable")
+        return self.program.names[order[rank[order] > 0][: self.program.k]]
+
+
+def stacked(nodes: list[Nodes]) -> Nodes:
+    """Many nodes as one batch."""
+    return Nodes(**{name: np.concatenate([getattr(node, name) for node in nodes]) for name in vars(nodes[0])})
