@@ -15,9 +15,15 @@ from ksparse.certify.dual_bound import DualBound, top_sum
 from ksparse.certify.program import Program
 from ksparse.certify.relaxation import Relaxation
 from ksparse.linalg.perspective import FREE, IN, OUT
+from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 
 NONE = np.zeros(0, dtype=int)
+
+
+def known(value):
+    """A point of which only the value matters."""
+    return Candidate.unpriced(NONE, np.zeros(0), value)
 
 
 class Small:
@@ -72,7 +78,7 @@ class Small:
 
     def program(self, best):
         pieces = Pieces.of(self.loss, self.C, self.n, forced_in=self.forced, forced_out=NONE, floor=self.floor, most=self.k)
-        return Program.of(pieces, pieces.model, self.k, best), pieces
+        return Program.of(pieces, pieces.model, self.k, known(best)), pieces
 
     def whole(self, program, state):
         """Decisions of the program's variables as those of all."""
@@ -174,7 +180,7 @@ def test_d_is_safe(seed):
     Z = rng.standard_normal((20, n)) + rng.standard_normal((20, 1))
     V = Z.T @ Z
     pieces = Pieces.of(ks.Quadratic(V), ks.Simplex(), n, forced_in=NONE, forced_out=NONE, most=4)
-    program = Program.of(pieces, pieces.model, 4, 1.0)
+    program = Program.of(pieces, pieces.model, 4, known(1.0))
     diagonals = Diagonals(program)
     assert diagonals.best().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]  # not worse than the least eigenvalue for all
     for _ in range(3):
@@ -189,7 +195,7 @@ def test_the_charges_by_hand():
     pieces = Pieces.of(
         ks.Quadratic(np.eye(3)), ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]), 3, forced_in=NONE, forced_out=NONE, floor=0.5, most=3
     )
-    program = Program.of(pieces, pieces.model, 2, 1.0)
+    program = Program.of(pieces, pieces.model, 2, known(1.0))
     dual = DualBound(program, np.full(3, 0.5))
     free, zero = np.zeros((1, 3), dtype=np.int8), np.zeros((1, 3))
     charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, free)

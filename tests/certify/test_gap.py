@@ -189,3 +189,13 @@ def test_no_bound_of_a_component_is_above_the_optimum(seed):
     assert found.lower_bound <= best.fun + 1e-9 * abs(best.fun)
     first = ks.minimize(loss, k, ks.L2Ball(radius), forced_in=forced, gap=1e-6, max_nodes=1, settings=SEARCHED)
     assert first.lower_bound <= found.lower_bound + 1e-9 * abs(best.fun)
+
+
+@pytest.mark.parametrize("radius", [0.3, 1.0, 100.0])
+def test_a_ball_is_bounded_by_its_multiplier(rng, radius):
+    A, b = rng.standard_normal((60, 12)), rng.standard_normal(60)
+    best = ks.minimize(ks.LeastSquares(A, b), 4, ks.L2Ball(radius))  # by enumeration
+    found = ks.minimize(ks.LeastSquares(A, b), 4, ks.L2Ball(radius), gap=1e-3, settings=SEARCHED)
+    assert best.status is ks.Status.OPTIMAL
+    assert found.lower_bound <= best.fun * (1 + 1e-9)
+    assert found.gap <= 0.01

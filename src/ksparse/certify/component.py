@@ -2,8 +2,8 @@
 
 For any symmetric U, xᵀVx = xᵀ(V − U)x + xᵀUx ≤ λ_max(V − U) + maxᵢ(Uᵢᵢ + the k − 1 largest |Uᵢⱼ|) for unit x with at most k nonzeros: the
 second term bounds the largest eigenvalue of every k × k block of U (Gershgorin). U = V clipped to ±ρ makes it a search in one number; ρ = 0
-is the component without a limit, the largest |Vᵢⱼ| leaves Gershgorin's bound alone. Only variables that are out make a node's bound smaller;
-so a node is branched on those that its component has most of.
+is the component without a limit, the largest |Vᵢⱼ| leaves Gershgorin's bound alone. Only variables that are out make a node's bound
+smaller; so a node is branched on those that its component has most of.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def near_supports(problem: SupportProblem, incumbent: Incumbent, within: float, 
     """Every support whose best value is within a share of the best of all; with what the search has seen where there is no bound."""
     assert incumbent.best is not None
     found = _Found(problem, incumbent, within)
-    family = family_of(problem, incumbent.best.value, found.edge + ROUNDING * abs(found.edge))
+    family = family_of(problem, incumbent.best, found.edge + ROUNDING * abs(found.edge))
     if isinstance(family, str):
         return Near(found.all()[:at_most], False, f"the list may not be complete{family}", 0)
     scale = family.scale

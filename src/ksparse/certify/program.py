@@ -13,9 +13,11 @@ from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.perspective import FREE, IN, Sizes
 from ksparse.linalg.presolve import implied_upper
 from ksparse.linalg.scaling import unit_rows, unit_scales
+from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 
 WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
+WIDER_SQUARE = 1.0 + 1e-12  # the same for the square of a radius, which is multiplied out
 REGULAR = 1e-7  # the least eigenvalue, beside the largest, from which a bound is implied by H
 
 
@@ -36,12 +38,21 @@ class Program:
     scale: float  # of values
 
     @classmethod
-    def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: float) -> Program:
-        """That of a convex quadratic over a polyhedron, of which a k-sparse point has the value `best`."""
-        names, linear = np.flatnonzero(pieces.allowed), pieces.linear
-        assert linear is not None
-        H, unit = model.block(names), unit_scales(model.diagonal[names])
-        scale = max(abs(best), abs(best - model.constant)) or 1.0
+    def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: Candidate) -> Program:
+        """That of a convex quadratic over a polyhedron or a ball, of which a k-sparse point is known.
+
+        On a ball of radius R, φ(x) ≥ φ(x) + ½ν(‖x‖² − R²) for any ν ≥ 0, which is a quadratic without the ball: ν is what that point has.
+        """
+        names, linear, shift = np.flatnonzero(pieces.allowed), pieces.linear, max(0.0, best.shift)
+        constant = model.constant
+        if linear is None:
+            assert pieces.radius is not None
+            linear = Linear.of(pieces.n, -WIDER * pieces.radius, WIDER * pieces.radius)
+            constant -= 0.5 * shift * (WIDER_SQUARE * pieces.radius**2)
+        H = model.block(names)
+        H[np.diag_indices_from(H)] += shift
+        unit = unit_scales(model.diagonal[names] + shift)
+        scale = max(abs(best.value), abs(best.value - constant)) or 1.0
         per = np.sqrt(scale) / unit  # a variable over its own unit
         most = np.minimum(linear.upper, WIDER * implied_upper(linear.without(~pieces.allowed)))  # as presolve left it out
         lower, upper = linear.lower[names] / per, most[names] / per
@@ -51,7 +62,7 @@ class Program:
         return cls(
             H / unit / unit[:, None],
             model.r[names] / unit / np.sqrt(scale),
-            model.constant / scale,
+            constant / scale,
             Linear(lower, upper, G, h, E, f),
             Sizes.between(lower, upper, pieces.floor[names] / per),
             forced & (lower <= 0) & (upper >= 0),

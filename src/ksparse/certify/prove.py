@@ -16,6 +16,7 @@ from ksparse.certify.settings import TreeSettings
 from ksparse.certify.tree import Family, Leaf, Tree
 from ksparse.linalg.bound import EPS
 from ksparse.result import Status
+from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.local import descended
 from ksparse.search.problem import SupportProblem
@@ -56,8 +57,7 @@ class Progress:
 def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]) -> Certificate:
     """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
     assert incumbent.best is not None
-    best = incumbent.best.value
-    family = family_of(problem, best)
+    family, best = family_of(problem, incumbent.best), incumbent.best.value
     if isinstance(family, str):
         return Certificate(note=family)
     scale = family.scale
@@ -94,23 +94,23 @@ _FLAT = (
 )
 
 
-def family_of(problem: SupportProblem, best: float, edge: float | None = None) -> Family | str:
-    """How the problem is bounded, for values up to `edge`, or `best`; or why it cannot be, for a message."""
+def family_of(problem: SupportProblem, best: Candidate, edge: float | None = None) -> Family | str:
+    """How the problem is bounded, for values up to `edge`, or that of `best`; or why it cannot be, for a message."""
     pieces, model, settings = problem.pieces, problem.pieces.model, TreeSettings()
-    if not math.isfinite(best):
+    if not math.isfinite(best.value):
         return "; no lower bound: the answer has no finite value"
     if problem.n > settings.largest:
         return f"; no lower bound: more than {settings.largest} variables"
     if pieces.spectral:
-        return ComponentFamily(problem, best, settings)
+        return ComponentFamily(problem, best.value, settings)
     if not pieces.convex:
         return "; no lower bound: φ is not convex"
     if model is None:
         return "; no lower bound: φ is not quadratic"
-    if pieces.linear is None:
-        return f"; no lower bound: C = {pieces.C} is not made of linear constraints"
+    if pieces.linear is None and pieces.radius is None:
+        return f"; no lower bound: C = {pieces.C} is neither a ball nor made of linear constraints"
     program = Program.of(pieces, model, problem.k, best)
-    return QuadraticFamily(program.boxed((best if edge is None else edge) / program.scale), settings)
+    return QuadraticFamily(program.boxed((best.value if edge is None else edge) / program.scale), settings)
 
 
 def _grown(tree: Tree, search: TreeSearch) -> Iterator[None]:
