@@ -199,3 +199,10 @@ def test_a_ball_is_bounded_by_its_multiplier(rng, radius):
     assert best.status is ks.Status.OPTIMAL
     assert found.lower_bound <= best.fun * (1 + 1e-9)
     assert found.gap <= 0.01
+
+
+def test_an_implied_bound_below_0_is_widened_and_not_narrowed():
+    loss = ks.MeanVariance.from_returns(np.array([[2, -5, 1], [4, -4, -1], [-4, -3, 1], [-2, -2, 3]]), 30.0)
+    C = ks.BudgetBox(-0.5400561425231272, [-0.5263571950524425, 0.0, -0.36724823603860357], [0.4597065837776609, 0.7, 1.3784022834267158])
+    found = ks.minimize(loss, 3, C, settings=SEARCHED, gap=0.05)
+    assert found.lower_bound <= found.fun

@@ -12,7 +12,7 @@ import ksparse as ks
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("page", "examples"), [("README.md", 9), ("docs/estimators.md", 15)])
+@pytest.mark.parametrize(("page", "examples"), [("README.md", 11), ("docs/estimators.md", 15)])
 def test_examples_on_a_page_run_as_printed(page, examples):
     failures, tried = doctest.testfile(str(ROOT / page), module_relative=False)
     assert tried >= examples

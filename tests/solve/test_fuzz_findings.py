@@ -205,3 +205,18 @@ def test_a_point_that_arithmetic_can_hardly_find_is_not_called_missing():
     )
     assert found.maxcv < 1e-9
     assert (np.abs(found.x[found.support]) >= 0.001).all()
+
+
+def test_a_variable_without_risk_and_without_a_bound():
+    """Exchanges rank by curvature: one that has none must be looked at by itself."""
+    loss = ks.MeanVariance(np.diag([4.0, 0, 0, 0, 0, 0, 0]), [-0.79, 0.83, -0.08, -1.65, 0.66, 1.16, -0.43], 30.0)
+    low = [-np.inf, -np.inf, -0.8, -0.08, 0.0, -0.68, -0.01]
+    C = ks.Box(low, [0.01, 1.3, 1.1, 0.7, np.inf, 1.3, 0.09])
+    assert ks.minimize(loss, 3, C, settings=ks.SearchSettings(enumerated=0)).status is ks.Status.UNBOUNDED
+
+
+def test_a_proof_of_a_value_that_is_rounding():
+    A, rng = np.array([[-1.08, 0.8, -0.26, -0.62, -1.75, -0.86, 0.19, -0.4]]), np.random.default_rng(0)
+    C = ks.Polyhedron(rng.standard_normal((2, 8)), [0.5, 0.7], np.ones((1, 8)), [0.0], lower=-1.0, upper=1.0)
+    found = ks.minimize(ks.LeastSquares(A, [0.0]), 3, C, gap=1e-9, max_nodes=50, settings=ks.SearchSettings(enumerated=0))
+    assert found.fun <= 1e-20

@@ -90,6 +90,10 @@ class ComponentFamily:
         free, room = int((node.state == FREE).sum()), self.k - int((node.state == IN).sum())
         return self.names[node.state != OUT] if free == 0 or (free <= room and not every) else None
 
+    def leaf_bound(self, support: Vector, x: Vector) -> float:
+        """None of its own: on a support the search proves its value."""
+        return -np.inf
+
     def promising(self, node: ComponentNode) -> Vector:
         rank = np.where(node.state == IN, 2.0, np.where(node.state == OUT, -1.0, node.weight))
         order = np.argsort(-rank, kind="stable")

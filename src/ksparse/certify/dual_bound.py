@@ -1,7 +1,7 @@
 """A lower bound from any dual point.
 
-Split φ(x) = g(x) + ½xᵀDx with D = diag(d) ≥ 0 and g convex: g(x) = ½xᵀMx − rᵀx + constant, M = H − D positive semidefinite. For any w, λ
-and any μ ≥ 0, with q = −∇g(w) + Eᵀλ − Gᵀμ, every x of the problem has
+Split φ(x) = g(x) + ½xᵀDx with D = diag(d) and g convex: of a quadratic g(x) = ½xᵀMx − rᵀx + constant with M = H − D positive semidefinite.
+For any w, λ and any μ ≥ 0, with q = −∇g(w) + Eᵀλ − Gᵀμ, every x of the problem has
 
     φ(x) ≥ g(w) + ∇g(w)ᵀ(x − w) + λᵀ(f − Ex) + μᵀ(Gx − h) + ½xᵀDx        (convexity of g; Ex = f; Gx ≤ h)
          = g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ (qᵢxᵢ − ½dᵢxᵢ²)
@@ -9,12 +9,12 @@ and any μ ≥ 0, with q = −∇g(w) + Eᵀλ − Gᵀμ, every x of the proble
 
 where cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have, for a free i not below 0, since xᵢ = 0 is allowed. It is the Fenchel
 dual of the perspective relaxation, whose value the best dual point reaches; but it holds at every point, so that no solver's tolerance
-can make it wrong. What arithmetic may have lost is taken off: in variables of unit curvature (Mw)ᵢ is wrong by at most the rounding times
-Σ|wⱼ|, since no entry of M exceeds 1, which moves cᵢ by that times the largest xᵢ.
+can make it wrong. What arithmetic may have lost is taken off: where qᵢ may be wrong by some amount, cᵢ rises by that times the largest xᵢ.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,13 +40,26 @@ class Bounds:
         return Bounds(self.value[rows], self.charge[rows], self.last_in[rows], self.first_out[rows])
 
 
-class DualBound:
-    """The bound for one D."""
+@dataclass
+class Linearised:
+    """g from below by a linear function, for several w."""
+
+    value: Vector  # g(w) − ∇g(w)ᵀw
+    gradient: Vector  # ∇g(w)
+    blur: Vector  # what rounding may have cost the first,
+    off: Vector  # and each entry of the second
+
+
+class DualBound(ABC):
+    """The bound for one split of φ; the subclasses know g."""
 
     def __init__(self, program: Program, d: Vector) -> None:
         self.program, self.d = program, d
-        self.M = program.H - np.diag(d)
         self._far = np.maximum(program.sizes.up, program.sizes.down)
+
+    @abstractmethod
+    def linearised(self, w: Vector) -> Linearised:
+        """g at the rows of w."""
 
     def at(self, w: Vector, price: Vector, row_price: Vector, state: Vector) -> Bounds:
         """The bound at (w, λ, μ) for each node, λ improved a little."""
@@ -65,16 +78,15 @@ class DualBound:
     def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector) -> tuple[Bounds, Vector, Vector]:
         """The bounds, the x that the charges are reached at, and which of them count."""
         program, linear, rounding = self.program, self.program.linear, self.program.rounding
-        Mw, size = w @ self.M, np.abs(w).sum(axis=1)
-        q = program.r - Mw + price @ linear.E - row_price @ linear.G
-        terms = np.abs(program.r) + np.abs(price) @ np.abs(linear.E) + row_price @ np.abs(linear.G)
-        off = rounding * (terms + size[:, None]) + program.noise.pull
+        g = self.linearised(w)
+        q = price @ linear.E - row_price @ linear.G - g.gradient
+        off = g.off + rounding * (np.abs(g.gradient) + np.abs(price) @ np.abs(linear.E) + row_price @ np.abs(linear.G))
         paid = price @ linear.f - row_price @ linear.h
-        blur = rounding * (abs(program.constant) + size**2 + np.abs(price) @ np.abs(linear.f) + row_price @ np.abs(linear.h))
+        blur = g.blur + rounding * (np.abs(price) @ np.abs(linear.f) + row_price @ np.abs(linear.h))
         charge, x = self.charges(q, off, state)
         total, last_in, first_out = top_sum(charge, state, program.k)
         blur += rounding * np.abs(np.where(np.isfinite(total), total, 0.0))
-        value = program.constant - 0.5 * np.einsum("ij,ij->i", w, Mw) + paid - total - blur
+        value = g.value + paid - total - blur
         counted = (state == IN) | ((state == FREE) & (charge >= last_in[:, None]))
         return Bounds(value, charge, last_in, first_out), x, counted
 
@@ -107,6 +119,25 @@ class DualBound:
         K = np.einsum("bi,ri,si->brs", bend, E, E)
         K += 1e-9 * (1.0 + np.trace(K, axis1=1, axis2=2))[:, None, None] * np.eye(len(E))
         return np.linalg.solve(K, slope[:, :, None])[:, :, 0]
+
+
+class QuadraticBound(DualBound):
+    """g(x) = ½xᵀMx − rᵀx + constant, M = H − D."""
+
+    def __init__(self, program: Program, d: Vector) -> None:
+        super().__init__(program, d)
+        self.M = program.H - np.diag(d)
+
+    def linearised(self, w: Vector) -> Linearised:
+        """In variables of unit curvature (Mw)ᵢ is wrong by at most the rounding times Σ|wⱼ|, since no entry of M exceeds 1."""
+        program, rounding = self.program, self.program.rounding
+        Mw, size = w @ self.M, np.abs(w).sum(axis=1)
+        return Linearised(
+            program.constant - 0.5 * np.einsum("ij,ij->i", w, Mw),
+            Mw - program.r,
+            rounding * (abs(program.constant) + size**2),
+            rounding * (np.abs(program.r) + size[:, None]) + program.noise.pull,
+        )
 
 
 def top_sum(charge: Vector, state: Vector, k: int) -> tuple[Vector, Vector, Vector]:

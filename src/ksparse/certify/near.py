@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ksparse.certify.prove import Progress, TreeSearch, family_of, progress_of
 from ksparse.certify.tree import Tree
 from ksparse.result import Status
@@ -33,7 +35,7 @@ def near_supports(problem: SupportProblem, incumbent: Incumbent, within: float, 
     if isinstance(family, str):
         return Near(found.all()[:at_most], False, f"the list may not be complete{family}", 0)
     scale = family.scale
-    search = TreeSearch(problem, incumbent, scale)
+    search = TreeSearch(problem, incumbent, family)
     tree = Tree(family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True)
     note = ""
     try:
@@ -47,6 +49,8 @@ def near_supports(problem: SupportProblem, incumbent: Incumbent, within: float, 
         note = Status.CALLBACK_STOP.message
     except KeyboardInterrupt:
         note = Status.INTERRUPTED.message
+    except np.linalg.LinAlgError:
+        note = "the values are too small or too large for a bound"
     if not note and ((tree.open and not tree.done) or not tree.nodes):
         note = "no lower bound" if tree.hopeless else "the time was up"
     if not note and problem.memory.doubtful:

@@ -35,11 +35,12 @@ class Program:
     k: int
     noise: Noise  # of H and r
     names: Vector  # which variables of the whole problem these are
+    per: Vector  # their units: x there is per·x here
     scale: float  # of values
 
     @classmethod
-    def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: Candidate) -> Program:
-        """That of a convex quadratic over a polyhedron or a ball, of which a k-sparse point is known.
+    def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: Candidate, scale: float | None = None) -> Program:
+        """That of a convex quadratic over a polyhedron or a ball, of which a k-sparse point is known; in a unit of values, if one is given.
 
         On a ball of radius R, φ(x) ≥ φ(x) + ½ν(‖x‖² − R²) for any ν ≥ 0, which is a quadratic without the ball: ν is what that point has.
         """
@@ -52,9 +53,10 @@ class Program:
         H = model.block(names)
         H[np.diag_indices_from(H)] += shift
         unit = unit_scales(model.diagonal[names] + shift)
-        scale = max(abs(best.value), abs(best.value - constant)) or 1.0
+        scale = scale or max(abs(best.value), abs(best.value - constant)) or 1.0
         per = np.sqrt(scale) / unit  # a variable over its own unit
-        most = np.minimum(linear.upper, WIDER * implied_upper(linear.without(~pieces.allowed)))  # as presolve left it out
+        implied = implied_upper(linear.without(~pieces.allowed))  # as presolve left it out
+        most = np.minimum(linear.upper, implied + np.where(np.isinf(implied), 0.0, (WIDER - 1.0) * np.abs(implied)))
         lower, upper = linear.lower[names] / per, most[names] / per
         G, h, _ = unit_rows(linear.G[:, names] * per, linear.h)
         E, f, _ = unit_rows(linear.E[:, names] * per, linear.f)
@@ -70,6 +72,7 @@ class Program:
             k,
             Noise(model.noise.entries, model.noise.pull / np.sqrt(scale), model.noise.convex),
             names,
+            per,
             scale,
         )
 
@@ -94,7 +97,7 @@ class Program:
         linear = Linear(linear.lower[kept], linear.upper[kept], linear.G[:, kept], linear.h, linear.E[:, kept], linear.f)
         return replace(
             self, H=self.H[np.ix_(kept, kept)], r=self.r[kept], linear=linear, sizes=self.sizes.on(kept), vanishes=self.vanishes[kept],
-            state=self.state[kept], names=self.names[kept],
+            state=self.state[kept], names=self.names[kept], per=self.per[kept],
         )  # fmt: skip
 
     def decided(self, state: Vector) -> Program:

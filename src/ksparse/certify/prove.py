@@ -13,6 +13,7 @@ from ksparse.certify.component import ComponentFamily
 from ksparse.certify.program import Program
 from ksparse.certify.quadratic import QuadraticFamily
 from ksparse.certify.settings import TreeSettings
+from ksparse.certify.smooth import SmoothFamily
 from ksparse.certify.tree import Family, Leaf, Tree
 from ksparse.linalg.bound import EPS
 from ksparse.result import Status
@@ -23,6 +24,7 @@ from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate
 from ksparse.search.strategy import choose_strategy
 
+SMALLEST = 1e-200  # a value that squares may be taken of
 CLOSER = 1.0 - 1e-6  # of the gap: what is proved is so after rounding
 
 
@@ -61,7 +63,7 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     if isinstance(family, str):
         return Certificate(note=family)
     scale = family.scale
-    search = TreeSearch(problem, incumbent, scale)
+    search = TreeSearch(problem, incumbent, family)
     tree = Tree(family, search.solve, best / scale, CLOSER * wanted.gap, problem.pieces.deadline)
     status = Status.OPTIMAL
     try:
@@ -74,6 +76,8 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
         status = Status.CALLBACK_STOP
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    except np.linalg.LinAlgError:
+        return Certificate(nodes=tree.nodes, note="; no lower bound: the values are too small or too large for it")
     bound = tree.bound * scale
     if status is Status.OPTIMAL and not tree.done:
         if tree.hopeless:
@@ -99,16 +103,23 @@ def family_of(problem: SupportProblem, best: Candidate, edge: float | None = Non
     pieces, model, settings = problem.pieces, problem.pieces.model, TreeSettings()
     if not math.isfinite(best.value):
         return "; no lower bound: the answer has no finite value"
+    if abs(best.value) <= pieces.claimable(0.0) or abs(best.value) < SMALLEST:
+        return "; no lower bound: the value is rounding"
     if problem.n > settings.largest:
         return f"; no lower bound: more than {settings.largest} variables"
     if pieces.spectral:
         return ComponentFamily(problem, best.value, settings)
     if not pieces.convex:
         return "; no lower bound: φ is not convex"
+    if pieces.linear is None and (pieces.radius is None or model is None):
+        return f"; no lower bound: C = {pieces.C} is not made of linear constraints"
     if model is None:
-        return "; no lower bound: φ is not quadratic"
-    if pieces.linear is None and pieces.radius is None:
-        return f"; no lower bound: C = {pieces.C} is neither a ball nor made of linear constraints"
+        composite = pieces.loss.composite() if pieces.modelled else None
+        return (
+            "; no lower bound: nothing is known of φ but its values"
+            if composite is None
+            else SmoothFamily(problem, composite, best, settings)
+        )
     program = Program.of(pieces, model, problem.k, best)
     return QuadraticFamily(program.boxed((best.value if edge is None else edge) / program.scale), settings)
 
@@ -128,16 +139,20 @@ def _grown(tree: Tree, search: TreeSearch) -> Iterator[None]:
 class TreeSearch:
     """What a tree asks of the search: the best value on a support, and a descent from one."""
 
-    def __init__(self, problem: SupportProblem, incumbent: Incumbent, scale: float) -> None:
-        self.problem, self.incumbent, self.scale = problem, incumbent, scale
+    def __init__(self, problem: SupportProblem, incumbent: Incumbent, family: Family) -> None:
+        self.problem, self.incumbent, self.family = problem, incumbent, family
         self._tried: set[bytes] = set()
 
     def solve(self, support: Vector) -> Leaf:
         """The value and the bound on a support."""
+        scale = self.family.scale
         candidate = self.problem.evaluate(support)
         if candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.best.value:
             self.incumbent.best, self.incumbent.proved = candidate, False
-        return Leaf(math.inf if candidate is None else candidate.value / self.scale, self.problem.lower_bound(support) / self.scale)
+        bound = self.problem.lower_bound(support) / scale
+        if candidate is None:
+            return Leaf(math.inf, bound)
+        return Leaf(candidate.value / scale, max(bound, self.family.leaf_bound(candidate.support, candidate.x)))
 
     def descended(self, support: Vector) -> float:
         """The value that a descent from a support ends at; ∞ where it begins nowhere, or has begun there before."""
@@ -152,4 +167,4 @@ class TreeSearch:
         found = descended(strategy.search(self.problem), start)
         if self.incumbent.best is not None and found.value < self.incumbent.best.value:
             self.incumbent.best, self.incumbent.proved = found, False
-        return found.value / self.scale
+        return found.value / self.family.scale

@@ -8,6 +8,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.certify.diagonal import Diagonals
+from ksparse.certify.dual_bound import QuadraticBound
 from ksparse.certify.program import Program
 from ksparse.certify.relaxation import Relaxation
 from ksparse.certify.settings import TreeSettings
@@ -25,6 +26,7 @@ class QuadraticFamily:
 
     def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
         """With D chosen for it, and again on the variables that are left where few are."""
+        given = self.program.state
         relaxation, root, bound = self._rooted(cut, deadline)
         while time.perf_counter() < deadline and bound < cut:
             kept = np.flatnonzero(root.state[0] != OUT)
@@ -34,7 +36,8 @@ class QuadraticFamily:
             relaxation, root, again = self._rooted(cut, deadline)
             bound = max(bound, again)
         self.relaxation = relaxation
-        return bound, root
+        decided = root.state.shape[1] != given.size or bool((root.state[0] != given).any())
+        return min(bound, cut) if decided else bound, root
 
     def _rooted(self, cut: float, deadline: float) -> tuple[Relaxation, Nodes, float]:
         """The relaxation whose D gives the best bound of the root, of some rounds; the root with all that was decided on the way."""
@@ -43,7 +46,7 @@ class QuadraticFamily:
         rounds = settings.rounds if program.n <= settings.small else settings.rounds_large
         node: Nodes | None = None
         for _ in range(rounds):
-            relaxation = Relaxation(program, diagonals.best())
+            relaxation = Relaxation(program, QuadraticBound(program, diagonals.best()))
             node = relaxation.root() if node is None else node.of(FIRST)  # from where the last D led
             bound = float(relaxation.bound(node, cut, settings.root_steps, settings.root_patience, deadline)[0])
             if found is None or bound > best:
@@ -86,6 +89,10 @@ class QuadraticFamily:
         free, room = int((state == FREE).sum()), self.program.k - int((state == IN).sum())
         whole = free == 0 or (free <= room and not self.program.floored and not every)
         return self.program.names[state != OUT] if whole else None
+
+    def leaf_bound(self, support: Vector, x: Vector) -> float:
+        """None of its own: on a support the search proves its value."""
+        return -np.inf
 
     def promising(self, node: Nodes) -> Vector:
         """Those decided, then those with the largest z."""

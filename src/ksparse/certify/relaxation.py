@@ -21,20 +21,22 @@ FEW = 0.7  # of the nodes of a batch are left: the others are put aside
 
 
 class Relaxation:
-    """The relaxation and the bound for one D."""
+    """The relaxation of a program, and a bound at its dual points."""
 
-    def __init__(self, program: Program, d: Vector) -> None:
-        self.program, self.d = program, d
-        self.method = Perspective(program.H, program.r, d, program.linear, program.sizes, program.k)
-        self.dual = DualBound(program, d)
+    def __init__(self, program: Program, dual: DualBound) -> None:
+        self.program, self.dual = program, dual
+        self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k)
 
     def root(self) -> Nodes:
         """The node where nothing is decided but what the problem decides."""
         return self.method.start(self.program.state[None].copy())
 
     def bound(self, nodes: Nodes, cut: float, steps: int, patience: int, deadline: float = np.inf) -> Vector:
-        """Bounds of the nodes, each as far as it rises below the cut; the nodes move, and what is decided on the way stays so."""
-        best = np.full(len(nodes), -np.inf)
+        """Bounds of the nodes, each as far as it rises below the cut; the nodes move, and what is decided on the way stays so.
+
+        What was decided against is known not to fall below the cut, and no more: a node where that happened has no higher bound.
+        """
+        best, before_all = np.full(len(nodes), -np.inf), nodes.state.copy()
         places, now, last = np.arange(len(nodes)), nodes.of(np.arange(len(nodes))), np.zeros(len(nodes), dtype=int)
         for step in range(1, steps + 1):
             self.method.step(now)
@@ -52,7 +54,7 @@ class Relaxation:
                 nodes.put(places[over], now.of(over))
                 places, now, last = places[~over], now.of(~over), last[~over]
         nodes.put(places, now)
-        return best
+        return np.where((nodes.state != before_all).any(axis=1), np.minimum(best, cut), best)
 
 
 def screen(state: Vector, found: Bounds, k: int, cut: float) -> Vector:

@@ -21,6 +21,8 @@ class TreeSettings:
     shrunk: float = 0.8  # of the variables are left: D is chosen anew for them
     looks: int = 8  # rounds between two descents from where the tree is most open
     doubt: float = 1e-3  # what an entry of size 0 counts beside others, where one is chosen to branch on
+    models: int = 10  # of a loss that is not quadratic, at the root
+    rises: float = 0.01  # of the way to the cut: what another model must bring
     together_component: int = 16  # nodes of a component branched on in a round
     thresholds: int = 40  # values of ρ at the root of a component
     nearby: tuple[float, ...] = (1.0, 0.9, 1.1)  # of the parent's, at the other nodes

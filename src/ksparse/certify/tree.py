@@ -42,6 +42,10 @@ class Family(Protocol):
         """The variables that hold the best support of a node, or with `every` its only one; None where it is to be branched on."""
         ...
 
+    def leaf_bound(self, support: Vector, x: Vector) -> float:
+        """What nothing on a support falls below, from the best point there; −∞ where the search's own bound is as good."""
+        ...
+
     def promising(self, node: Node) -> Vector:
         """The variables that a node's relaxation has most of, at most k."""
         ...

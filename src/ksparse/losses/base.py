@@ -17,6 +17,7 @@ import numpy as np
 
 from ksparse.base.arrays import Array, Vector, replaced, to_float64
 from ksparse.base.checks import check_vector
+from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import opaque
 from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, triangle
 from ksparse.linalg.model import QuadraticModel
@@ -77,6 +78,10 @@ class Loss(ABC):
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """The second-order model of φ at x, where it shows its curvature; on float64 NumPy data. Of a quadratic φ that is `quadratic()`."""
         return self.quadratic()
+
+    def composite(self) -> Composite | None:
+        """φ as h(Ax) + ½ Σ ρⱼxⱼ² with a convex h, where it is: what a lower bound of a φ that is not quadratic rests on."""
+        return None
 
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
         """∇²φ(x) as a dense NumPy matrix: for restricted losses on float64 NumPy data, where n is small."""

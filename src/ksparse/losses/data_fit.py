@@ -13,6 +13,7 @@ import scipy.sparse
 from ksparse.base.arrays import Array, Matrix, Vector, namespace, replaced, sqnorm, take
 from ksparse.base.checks import as_array, check_adjoint, check_matrix, check_number, check_squares, check_vector
 from ksparse.linalg import one_pass
+from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram, opaque
 from ksparse.linalg.matrix import Squares, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
 from ksparse.linalg.model import QuadraticModel
@@ -106,6 +107,15 @@ class DataFit(Loss):
         bend = self._weighted(self.bend(image))
         Hx = np.asarray(self.A.T @ (bend * image)) + (0.0 if self.ridge is None else self.ridge * x)
         return QuadraticModel.at(Gram(self.A, bend, self.ridge), x, Hx, self.value_at(x, image), self.gradient_at(x, image))
+
+    def composite(self) -> Composite | None:
+        def value(image: Vector) -> float:
+            return float(np.sum(self._weighted(self.h(image))))
+
+        def slope(image: Vector) -> Vector:
+            return np.asarray(self._weighted(self.slope(image)))
+
+        return None if self.opaque else Composite(self.A, value, slope, np.zeros(self.n) if self.ridge is None else np.asarray(self.ridge))
 
     @property
     def entries(self) -> int:

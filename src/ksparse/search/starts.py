@@ -104,7 +104,18 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
         if by_columns and values[-1] < min(values[:-1]):
             yield Start("a column of V", by_columns[0])
     else:
+        _look_where_nothing_bends(problem)
         yield from _greedy(problem)
+
+
+def _look_where_nothing_bends(problem: SupportProblem) -> None:
+    """`UnboundedError` where φ falls for ever along a variable that H does not see: exchanges rank by curvature, and would not meet it."""
+    pieces, model, linear = problem.pieces, problem.pieces.model, problem.pieces.linear
+    if model is None or linear is None or pieces.forced.size >= problem.k:
+        return
+    endless = ((model.r > 0) & np.isinf(linear.upper)) | ((model.r < 0) & np.isinf(linear.lower))
+    for i in np.flatnonzero(pieces.allowed & endless & (model.diagonal == 0))[: pieces.settings.tried]:
+        problem.evaluate(np.union1d(pieces.forced, [i]).astype(np.intp))
 
 
 def first_order_starts(

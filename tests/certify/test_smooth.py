@@ -1,0 +1,60 @@
+"""Bounds of losses that are not quadratic, beside enumeration."""
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse.certify.program import Program
+from ksparse.certify.smooth import SmoothBound
+from ksparse.search.candidate import Candidate
+from ksparse.search.pieces import Pieces
+
+NONE = np.zeros(0, dtype=int)
+SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+SETS = {"whole": None, "signs": ks.Nonnegative(), "box": ks.Box(-0.4, 0.6), "budget": ks.Hyperplane(b=0.5)}
+
+
+def losses(seed, ridge):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((40, 7)) + 0.5 * rng.standard_normal((40, 1))
+    image = A[:, :3] @ np.array([1.0, -0.8, 0.6])
+    yield ks.Logistic(A, (rng.random(40) < 1 / (1 + np.exp(-image))).astype(float), ridge=ridge)
+    yield ks.Huber(A, image + rng.standard_normal(40), delta=0.5, ridge=ridge)
+    yield ks.Poisson(A, rng.poisson(np.exp(np.clip(0.5 * image, -3, 3))), ridge=ridge)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("seed", range(2))
+def test_trees_of_smooth_losses_agree_with_enumeration(seed, name):
+    for loss in losses(seed, 1.0):
+        best = ks.minimize(loss, 3, SETS[name], settings=ks.SearchSettings(enumerated_dear=100)).fun
+        found = ks.minimize(loss, 3, SETS[name], gap=1e-3, max_nodes=2000, settings=SEARCHED)
+        assert found.lower_bound <= best + 1e-6 * abs(best)
+        assert found.fun == pytest.approx(best, rel=1.1e-3, abs=1e-9) or found.status is not ks.Status.OPTIMAL
+        assert found.status is ks.Status.OPTIMAL
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_dual_point_is_above_a_point_of_the_problem(seed):
+    rng = np.random.default_rng(seed)
+    for loss in losses(seed, 10.0 ** rng.uniform(-2, 1)):
+        pieces = Pieces.of(loss, ks.Box(-1.0, 1.0), 7, forced_in=NONE, forced_out=NONE, most=3)
+        start = np.zeros(7)
+        program = Program.of(pieces, pieces.model_at(start), 3, Candidate.unpriced(NONE, np.zeros(0), loss.value(start)))
+        dual = SmoothBound(program, loss.composite())
+        points = np.zeros((200, 7))
+        for point in points:
+            point[rng.choice(7, 3, replace=False)] = rng.uniform(-1, 1, 3)
+        lowest = min(loss.value(point) for point in points) / program.scale
+        w = rng.standard_normal((30, 7)) * 10.0 ** rng.uniform(-2, 1, (30, 1))
+        state = np.zeros((30, 7), dtype=np.int8)
+        assert (dual.at(w, np.zeros((30, 0)), np.zeros((30, 0)), state).value <= lowest + 1e-12).all()
+
+
+def test_without_a_ridge_the_message_says_what_would_help():
+    for loss in losses(0, 0.0):
+        found = ks.minimize(loss, 3, gap=0.01, settings=SEARCHED)
+        assert found.lower_bound == -np.inf
+        assert "a ridge term" in found.message
+    own = ks.Custom(lambda x: float(x @ x), lambda x: 2 * x, n=20, convex=True)
+    assert "nothing is known of φ but its values" in ks.minimize(own, 3, gap=0.1, settings=SEARCHED).message
