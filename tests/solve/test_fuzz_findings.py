@@ -220,3 +220,10 @@ def test_a_proof_of_a_value_that_is_rounding():
     C = ks.Polyhedron(rng.standard_normal((2, 8)), [0.5, 0.7], np.ones((1, 8)), [0.0], lower=-1.0, upper=1.0)
     found = ks.minimize(ks.LeastSquares(A, [0.0]), 3, C, gap=1e-9, max_nodes=50, settings=ks.SearchSettings(enumerated=0))
     assert found.fun <= 1e-20
+
+
+def test_two_variables_that_are_flat_together():
+    loss = ks.Quadratic([[8, -8, -4], [-8, 8, 4], [-4, 4, 2]], [-3, 2, 0])
+    C = ks.Box([-0.11, -np.inf, -np.inf], [0.57, 1.4, np.inf])
+    assert ks.minimize(loss, 2, C, settings=ks.SearchSettings(enumerated=0)).status is ks.Status.UNBOUNDED
+    assert ks.minimize(loss, 2, ks.Box(-1.0, 1.4), settings=ks.SearchSettings(enumerated=0)).success

@@ -19,6 +19,7 @@ from ksparse.firstorder.steps import Backtracking
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.integer import fewest_nonzeros
 from ksparse.linalg.perspective import diagonal_part, relax
+from ksparse.linalg.recession import falling_direction
 from ksparse.losses import Loss
 from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
@@ -109,13 +110,17 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
 
 
 def _look_where_nothing_bends(problem: SupportProblem) -> None:
-    """`UnboundedError` where φ falls for ever along a variable that H does not see: exchanges rank by curvature, and would not meet it."""
+    """`UnboundedError` where φ falls for ever along few variables that H is flat on: exchanges rank by curvature, and might not meet them."""
     pieces, model, linear = problem.pieces, problem.pieces.model, problem.pieces.linear
-    if model is None or linear is None or pieces.forced.size >= problem.k:
+    if model is None or linear is None or not pieces.convex or pieces.loss.least > -np.inf:
         return
-    endless = ((model.r > 0) & np.isinf(linear.upper)) | ((model.r < 0) & np.isinf(linear.lower))
-    for i in np.flatnonzero(pieces.allowed & endless & (model.diagonal == 0))[: pieces.settings.tried]:
-        problem.evaluate(np.union1d(pieces.forced, [i]).astype(np.intp))
+    if problem.n > pieces.settings.relaxed:
+        return
+    variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.without(~pieces.allowed))
+    if variables is not None:
+        support = np.union1d(pieces.forced, variables).astype(np.intp)
+        if support.size <= problem.k:
+            problem.evaluate(support)  # which proves it, or finds that it was rounding
 
 
 def first_order_starts(
