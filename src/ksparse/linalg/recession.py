@@ -16,7 +16,7 @@ CLEAR = 1e-7  # of the largest entry: smaller ones of a direction are the solver
 
 
 def falling_direction(H: Vector, r: Vector, linear: Linear) -> Vector | None:
-    """The variables of a direction d with Hd = 0, rᵀd > 0, Ed = 0, Gd ≤ 0 and no bound on its way, of least Σ|dᵢ|; None where there is none."""
+    """The variables of a d with Hd = 0, rᵀd > 0, Ed = 0, Gd ≤ 0 and no bound on its way, of least Σ|dᵢ|; None where there is none."""
     up, down = np.isinf(np.minimum(linear.upper, implied_upper(linear))), np.isinf(linear.lower)
     if not (up | down).any() or not r.any():
         return None

@@ -110,7 +110,7 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
 
 
 def _look_where_nothing_bends(problem: SupportProblem) -> None:
-    """`UnboundedError` where φ falls for ever along few variables that H is flat on: exchanges rank by curvature, and might not meet them."""
+    """`UnboundedError` where φ falls for ever along few variables that H is flat on: exchanges rank by curvature, and may not meet them."""
     pieces, model, linear = problem.pieces, problem.pieces.model, problem.pieces.linear
     if model is None or linear is None or not pieces.convex or pieces.loss.least > -np.inf:
         return
