@@ -86,8 +86,8 @@ class Nodes:
 class Perspective:
     """The relaxation for one d; the rows of E and G of about unit size, and so H, in which one weight suits all variables."""
 
-    def __init__(self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int) -> None:
-        self.d, self.linear, self.sizes, self.k = d, linear, sizes, k
+    def __init__(self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int, over: float = OVER) -> None:
+        self.d, self.linear, self.sizes, self.k, self.over = d, linear, sizes, k, over
         self.weight = weight = float(np.median(np.diag(H))) or 1.0  # of the distance between x and y
         n, E, G = r.size, linear.E, linear.G
         K = np.linalg.inv(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
@@ -117,11 +117,11 @@ class Perspective:
             v += (nodes.s - nodes.p) @ G
         nodes.x = v @ self._P + self._x0
         nodes.price = self._price0 - v @ self._L
-        over = OVER * nodes.x + (1.0 - OVER) * nodes.y + nodes.u
+        over = self.over * nodes.x + (1.0 - self.over) * nodes.y + nodes.u
         nodes.y, nodes.z, nodes.sigma = self._nearest(over, nodes.state, nodes.sigma, weight)
         nodes.u = over - nodes.y
         if nodes.s.size:
-            reached = OVER * (nodes.x @ G.T) + (1.0 - OVER) * nodes.s + nodes.p
+            reached = self.over * (nodes.x @ G.T) + (1.0 - self.over) * nodes.s + nodes.p
             nodes.s = np.minimum(reached, self.linear.h)
             nodes.p = reached - nodes.s
 
@@ -211,7 +211,7 @@ def relax(H: Vector, r: Vector, d: Vector, linear: Linear, k: int, steps: int) -
     size = np.maximum(np.linalg.norm(linear.G, axis=1), 1e-300)
     rows = replace(linear, G=linear.G / size[:, None], h=linear.h / size)
     shut = (linear.lower == 0) & (linear.upper == 0)
-    method = Perspective(H, r, d, rows, Sizes.between(linear.lower, linear.upper), k)
+    method = Perspective(H, r, d, rows, Sizes.between(linear.lower, linear.upper), k, over=1.0)
     nodes = method.start(np.where(shut, OUT, FREE)[None])
     for _ in range(steps):
         method.step(nodes)
