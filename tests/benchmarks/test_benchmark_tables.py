@@ -74,6 +74,14 @@ def test_claims_on_averages_and_on_the_same_time():
     assert verdicts([made(OURS, group="effort"), made("abess, 1 s", group="effort")]) == {}
 
 
+def test_claims_on_proofs():
+    proof, scip = "ksparse, proof", "SCIP, perspective"
+    good = [made(proof, 1.0, 1.0, group="proofs", bound=0.99995), made(scip, 1.0, 200.0, group="proofs")]
+    assert [claim.holds for claim in claims(good)] == [True, True, True]
+    wrong = [made(proof, 1.0, 1.0, group="proofs", bound=0.9999), made(scip, 0.99, 50.0, group="proofs")]  # somebody is below the bound
+    assert [claim.holds for claim in claims(wrong)] == [True, False, False]
+
+
 def test_a_wide_search_is_compared_where_it_obeys():
     wide = "abess, wide search"
     assert verdicts([made(OURS, 1.0), made(wide, 0.9)])[f"objective at most that of {wide}"].holds is False
