@@ -206,3 +206,20 @@ def test_an_implied_bound_below_0_is_widened_and_not_narrowed():
     C = ks.BudgetBox(-0.5400561425231272, [-0.5263571950524425, 0.0, -0.36724823603860357], [0.4597065837776609, 0.7, 1.3784022834267158])
     found = ks.minimize(loss, 3, C, settings=SEARCHED, gap=0.05)
     assert found.lower_bound <= found.fun
+
+
+def test_a_matrix_that_is_indefinite_by_its_rounding_is_taken_as_it_is():
+    """In single precision BᵀB has eigenvalues of −1e-8: far out in a box φ falls below what a convex one would."""
+    rng = np.random.default_rng(0)
+    for big in (1e2, 1e3, 1e4):
+        for _ in range(6):
+            B = rng.standard_normal((2, 4)).astype(np.float32)
+            Q, c = B.T @ B, (B.T @ rng.standard_normal(2)).astype(np.float32)
+            Q = (Q + Q.T) / 2
+            found = ks.minimize(ks.Quadratic(Q, c), 3, ks.Box(-big, big), gap=1e-6, settings=SEARCHED, max_nodes=100)
+            H, c = Q.astype(float), c.astype(float)
+            vectors = np.linalg.eigh(H[:3, :3])[1]
+            far = np.zeros(4)
+            far[:3] = vectors[:, 0] * big / np.abs(vectors[:, 0]).max()
+            for x in (far, -far):
+                assert found.lower_bound <= 0.5 * x @ H @ x + c @ x + 1e-9 * abs(c @ x)

@@ -56,5 +56,19 @@ def test_without_a_ridge_the_message_says_what_would_help():
         found = ks.minimize(loss, 3, gap=0.01, settings=SEARCHED)
         assert found.lower_bound == -np.inf
         assert "a ridge term" in found.message
-    own = ks.Custom(lambda x: float(x @ x), lambda x: 2 * x, n=20, convex=True)
+    own = ks.Custom(lambda x: 1.0 + float(x @ x), lambda x: 2 * x, n=20, convex=True)
     assert "nothing is known of φ but its values" in ks.minimize(own, 3, gap=0.1, settings=SEARCHED).message
+
+
+def test_a_slope_that_is_a_difference_is_not_trusted_beyond_its_terms():
+    """1 − σ(40) is 0 in arithmetic, and not in truth: a value of 1e-17 cannot be bounded by slopes that are known to 1e-16."""
+    A = np.array([[48.9, 0.16, -0.4], [93.3, -1.46, -0.09], [150.6, 0.05, -0.62], [39.4, -1.0, -0.47], [-64.0, 0.9, -0.41]])
+    loss = ks.Logistic(A, [0.0, 0.0, 0.0, 0.0, 1.0])
+    found = ks.minimize(loss, 3, ks.Box([-1.0, 0.2, -0.17], [-0.5, 0.7, 0.14]), gap=0.05)
+    assert found.lower_bound <= loss.value(np.array([-1.0, 0.7, 0.14])) * (1 + 1e-9)
+
+
+def test_nothing_to_bound():
+    loss = ks.Huber([[-0.97, 1.34]], [0.06], delta=0.7)
+    found = ks.minimize(loss, 2, forced_out=[0, 1], settings=SEARCHED, gap=0.05)
+    assert "no variable may be used" in found.message

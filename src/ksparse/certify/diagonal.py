@@ -43,7 +43,8 @@ def positive(H: Vector, d: Vector, margin: float) -> bool:
 def safe(program: Program, d: Vector) -> Vector:
     """The largest multiple of d, at most d itself, that leaves H − D positive semidefinite for certain.
 
-    Where none does D is 0 if H is a Gram matrix, else as little below 0 as makes it certain: then only bounds can hold x.
+    Where none does D is 0 if H is a Gram matrix, else as little below 0 as makes it certain: then only bounds can hold x. A matrix that is
+    the data may be indefinite by its own rounding, and is taken as it is.
     """
     H, margin = program.H, margin_of(program)
     for _ in range(TRIES):
@@ -55,7 +56,12 @@ def safe(program: Program, d: Vector) -> Vector:
             break
         X = np.linalg.solve(L, np.diag(np.sqrt(d)))
         d = d * min(SHRINK, SHRINK / float(np.linalg.eigvalsh(X @ X.T)[-1]))
-    return np.full(d.size, 0.0 if program.noise.convex else -2.0 * margin)
+    if program.noise.convex:
+        return np.zeros(d.size)
+    below = 2.0 * margin + max(0.0, -float(np.linalg.eigvalsh(H)[0]))
+    while not positive(H, np.full(d.size, -below), margin):
+        below *= 2.0
+    return np.full(d.size, -below)
 
 
 class Diagonals:

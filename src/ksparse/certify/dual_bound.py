@@ -87,6 +87,7 @@ class DualBound(ABC):
         total, last_in, first_out = top_sum(charge, state, program.k)
         blur += rounding * np.abs(np.where(np.isfinite(total), total, 0.0))
         value = g.value + paid - total - blur
+        value = np.where(np.isnan(value), -np.inf, value)  # what overflowed says nothing
         counted = (state == IN) | ((state == FREE) & (charge >= last_in[:, None]))
         return Bounds(value, charge, last_in, first_out), x, counted
 

@@ -128,6 +128,7 @@ class Program:
         off = self.rounding * (size + float(np.abs(self.r).max() + np.abs(price).sum())) + self.noise.pull  # of the gradient
         length = np.sqrt(max(0.0, float(left @ K @ left))) + off * np.sqrt(self.n / least)
         far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / np.sqrt(1.0 - lost / least)
-        reach = WIDER * (far * np.sqrt(np.maximum(np.diag(P), 0.0)) + np.abs(KE @ S) @ unmet + self.rounding * np.abs(x))
+        lost_in_P = self.n * self.rounding * float(eigenvalues[-1]) / least * np.diag(K)  # where an equation nearly fixes a variable
+        reach = WIDER * (far * np.sqrt(np.maximum(np.diag(P), 0.0) + lost_in_P) + np.abs(KE @ S) @ unmet + self.rounding * np.abs(x))
         up, down = np.minimum(self.sizes.up, np.maximum(x + reach, 0.0)), np.minimum(self.sizes.down, np.maximum(reach - x, 0.0))
         return replace(self, sizes=Sizes(self.sizes.near, up, down))

@@ -105,6 +105,8 @@ def family_of(problem: SupportProblem, best: Candidate, edge: float | None = Non
         return "; no lower bound: the answer has no finite value"
     if abs(best.value) <= pieces.claimable(0.0) or abs(best.value) < SMALLEST:
         return "; no lower bound: the value is rounding"
+    if not pieces.allowed.any():
+        return "; no lower bound: no variable may be used"
     if problem.n > settings.largest:
         return f"; no lower bound: more than {settings.largest} variables"
     if pieces.spectral:
@@ -114,7 +116,7 @@ def family_of(problem: SupportProblem, best: Candidate, edge: float | None = Non
     if pieces.linear is None and (pieces.radius is None or model is None):
         return f"; no lower bound: C = {pieces.C} is not made of linear constraints"
     if model is None:
-        composite = pieces.loss.composite() if pieces.modelled else None
+        composite = None if pieces.model_at(best.full(problem.n)) is None else pieces.loss.composite()
         return (
             "; no lower bound: nothing is known of φ but its values"
             if composite is None
@@ -152,7 +154,7 @@ class TreeSearch:
         bound = self.problem.lower_bound(support) / scale
         if candidate is None:
             return Leaf(math.inf, bound)
-        return Leaf(candidate.value / scale, max(bound, self.family.leaf_bound(candidate.support, candidate.x)))
+        return Leaf(candidate.value / scale, max(bound, self.family.leaf_bound(support, candidate.full(self.problem.n)[support])))
 
     def descended(self, support: Vector) -> float:
         """The value that a descent from a support ends at; ∞ where it begins nowhere, or has begun there before."""

@@ -31,6 +31,8 @@ class SmoothBound(DualBound):
 
     def __init__(self, program: Program, composite: Composite) -> None:
         self._composite, self._A = composite, columns(composite.A, program.names)
+        zero = np.zeros(self._A.shape[0])
+        self._h0, self._slope0 = composite.value(zero), np.asarray(composite.slope(zero))
         self._length = np.sqrt(Gram(self._A).diagonal()) * program.per / program.scale
         super().__init__(program, composite.ridge[program.names] * program.per**2 / program.scale)
 
@@ -42,9 +44,10 @@ class SmoothBound(DualBound):
             u = np.asarray(self._A @ (row * per))
             h, slope = self._composite.value(u), np.asarray(self._composite.slope(u))
             value[i], gradient[i] = (h - float(slope @ u)) / scale, np.asarray(self._A.T @ slope) * per / scale
-            rounding = rounding_of(u.size)
-            blur[i] = rounding * (abs(h) + float(np.abs(slope) @ np.abs(u))) / scale
-            off[i] = rounding * float(np.sqrt(slope @ slope)) * self._length
+            rounding, size = rounding_of(u.size), np.abs(u)
+            terms = np.abs(slope) + np.abs(slope - self._slope0) + np.abs(self._slope0)  # a slope may be the difference of larger ones
+            blur[i] = rounding * (abs(h) + abs(self._h0) + float(terms @ size)) / scale
+            off[i] = rounding * float(np.sqrt(terms @ terms)) * self._length
         return Linearised(value, gradient, blur, off)
 
 
@@ -80,6 +83,8 @@ class SmoothFamily(QuadraticFamily):
                 break
             x = np.zeros(self.problem.n)
             x[program.names] = node.y[0] * program.per
+            if self.problem.pieces.model_at(x) is None:  # it overflows there
+                break
             self.program = self._program(x)
         assert found is not None
         self.relaxation, node = found

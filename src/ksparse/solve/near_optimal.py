@@ -80,10 +80,13 @@ def near_optimal(
     """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
 
     within : the share of |φ|. at_most : supports that are listed; where there are more, the list is not complete, and says so.
-    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it. The other arguments are
-    those of `minimize`. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
+    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it; above a floor
+    (min_nonzero) all of them are. The other arguments are those of `minimize`. Where φ and C allow no lower bound, the list holds what the
+    search has met, and is not called complete.
     """
     within, at_most = check_number(within, "within", at_least=0.0), check_integer(at_most, "at_most", 1)
+    if within >= 1.0:
+        raise ValueError(f"within must be a share below 1, such as 0.01, got {within:g}")
     request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose)
     with until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
