@@ -227,3 +227,11 @@ def test_two_variables_that_are_flat_together():
     C = ks.Box([-0.11, -np.inf, -np.inf], [0.57, 1.4, np.inf])
     assert ks.minimize(loss, 2, C, settings=ks.SearchSettings(enumerated=0)).status is ks.Status.UNBOUNDED
     assert ks.minimize(loss, 2, ks.Box(-1.0, 1.4), settings=ks.SearchSettings(enumerated=0)).success
+
+
+def test_an_unbounded_problem_above_a_floor_has_a_point():
+    factor = np.array([[10, 2, 4, 0, 0, 0], [-6, 4, 2, 1, 4, -2]])  # a budget of 0.3 that no single position of 0.4 meets
+    loss, C = ks.MeanVariance(factor.T @ factor, [4, -4, 1, 10, -8, 1], 30.0), ks.Hyperplane([0.0, 2.0, 0.0, 1.85, 1.51, 0.82], 0.3)
+    found = ks.minimize(loss, 3, C, min_nonzero=0.4, settings=ks.SearchSettings(enumerated=0))
+    assert found.status is ks.Status.UNBOUNDED
+    assert found.maxcv <= 1e-9

@@ -24,7 +24,16 @@ from ksparse.search.local import LocalSearch, descended
 from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
-from ksparse.search.starts import Start, all_supports, cheap_starts, feasible_candidate, feasible_support, first_order_starts, given_starts
+from ksparse.search.starts import (
+    Start,
+    all_supports,
+    cheap_starts,
+    feasible_candidate,
+    feasible_support,
+    few_above_floor,
+    first_order_starts,
+    given_starts,
+)
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
 
 
@@ -234,8 +243,12 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     pieces, full, start = problem.pieces, np.zeros(problem.n), to_float64(begin)
     chosen = feasible_support(problem, start)
     supports = [] if chosen is None or not chosen.size else [np.sort(chosen)]  # what 0 is worth has been seen
-    if pieces.floored:  # and those that no best point was found on, though one may be there
+    if pieces.floored:  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
         supports += [support for key in problem.memory.doubtful if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k]
+        supports += few_above_floor(problem)
+        if supports and supports[-1].size < problem.k:  # on both sides of 0 a floor may take one variable more, against the others
+            others = np.setdiff1d(np.flatnonzero(pieces.allowed), supports[-1])[: pieces.settings.tried]
+            supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
     for support in supports:
         x = _point_on(problem, support, start)
         if x is not None:

@@ -201,11 +201,17 @@ def _greedy(problem: SupportProblem) -> Iterator[Start]:
         if feasible_candidate(problem, start) is not None:
             yield start
             return
-    if pieces.linear is not None:  # the question whether such a point exists at all
-        possible = pieces.linear.without(~pieces.allowed)
-        fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score)
-        if fewest is not None and fewest.support.size <= problem.k:
-            yield Start("fewest", fewest.support)
+    yield from (Start("fewest", support) for support in few_above_floor(problem, score))  # the question whether such a point exists at all
+
+
+def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> list[Vector]:
+    """The support of fewest variables, those of large score first, that a point of a polyhedron needs; none where that is more than k."""
+    pieces = problem.pieces
+    if pieces.linear is None:
+        return []
+    possible = pieces.linear.without(~pieces.allowed)
+    fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score)
+    return [] if fewest is None or fewest.support.size > problem.k else [fewest.support]
 
 
 def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
