@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.cli.main import run as main
+from ksparse.cli import main
 from ksparse.datasets import pit_props
 
 SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
