@@ -97,4 +97,4 @@ class ComponentFamily:
     def promising(self, node: ComponentNode) -> Vector:
         rank = np.where(node.state == IN, 2.0, np.where(node.state == OUT, -1.0, node.weight))
         order = np.argsort(-rank, kind="stable")
-        return self.names[order[rank[order] > 0][: self.k]]
+        return np.asarray(self.names[order[rank[order] > 0][: self.k]])

@@ -99,7 +99,7 @@ class QuadraticFamily:
         state = node.state[0]
         rank = np.where(state == IN, 2.0, np.where(state == OUT, -1.0, node.z[0]))
         order = np.argsort(-rank, kind="stable")
-        return self.program.names[order[rank[order] > 0][: self.program.k]]
+        return np.asarray(self.program.names[order[rank[order] > 0][: self.program.k]])
 
 
 def stacked(nodes: list[Nodes]) -> Nodes:

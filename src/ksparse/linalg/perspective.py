@@ -135,7 +135,7 @@ class Perspective:
         far = np.where(above, self.sizes.up, self.sizes.down)
         size = np.abs(v)
         free = (state == FREE) & (far > 0)
-        flat = np.where(above, *self._flattest)
+        flat = np.where(above, self._flattest[0], self._flattest[1])
         room = self.k - (state == IN).sum(axis=1)
         pulled = np.where(free, size, 0.0)
         most = weight * pulled * np.minimum(far, 0.5 * weight * pulled / np.maximum(self.d, 1e-300))  # the ν that lets a variable in

@@ -115,7 +115,11 @@ class DataFit(Loss):
         def slope(image: Vector) -> Vector:
             return np.asarray(self._weighted(self.slope(image)))
 
-        return None if self.opaque else Composite(self.A, value, slope, np.zeros(self.n) if self.ridge is None else np.asarray(self.ridge))
+        return (
+            None
+            if self.opaque
+            else Composite(self.A, value, slope, np.zeros(int(self.A.shape[1])) if self.ridge is None else np.asarray(self.ridge))
+        )
 
     @property
     def entries(self) -> int:
