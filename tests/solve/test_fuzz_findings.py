@@ -235,3 +235,42 @@ def test_an_unbounded_problem_above_a_floor_has_a_point():
     found = ks.minimize(loss, 3, C, min_nonzero=0.4, settings=ks.SearchSettings(enumerated=0))
     assert found.status is ks.Status.UNBOUNDED
     assert found.maxcv <= 1e-9
+
+
+NOT_ALL = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+
+
+def test_a_component_is_not_left_at_0_where_it_explains_nothing():
+    ball = ks.CustomSet(lambda u: u / max(1.0, np.linalg.norm(u)), lambda x: max(0.0, np.linalg.norm(x) - 1.0), n=2)
+    found = ks.minimize(ks.PrincipalComponent(np.diag([0.0, 1.0])), 1, ball, settings=NOT_ALL)
+    assert found.fun == pytest.approx(-1.0)
+
+
+def test_few_exchanges_are_tried_where_none_can_be_proved():
+    """The data are so small that no proof holds; the other of two variables is better."""
+    loss = ks.MeanVariance(np.diag([2.0, 1.0]) * 1e-200, [-1e-100, 1e-100], 0.5)
+    assert list(ks.minimize(loss, 1, ks.Simplex(0.1), settings=NOT_ALL).support) == [1]
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("huber", 11), ("poisson", 6), ("logistic", 6)])
+def test_nearly_equal_columns_of_a_smooth_loss(kind, seed):
+    """The best point is far out along their difference, which H = AᵀDA hardly sees: the model is solved from the data."""
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((8, 3)), rng.integers(0, 2, 8).astype(float)
+    A[:, 1] = A[:, 0] + 1e-8 * A[:, 1]
+    losses = {"huber": lambda A: ks.Huber(A, b, delta=3.0), "poisson": lambda A: ks.Poisson(A, b), "logistic": lambda A: ks.Logistic(A, b)}
+    make = losses[kind]
+    apart = make(np.column_stack([A[:, 0], (A[:, 1] - A[:, 0]) / 1e-8]))  # the same space, in a better basis
+    C = ks.Box([-np.inf, -np.inf, -0.1], [np.inf, np.inf, 0.1])
+    assert ks.minimize(make(A), 2, C, settings=NOT_ALL).fun <= ks.minimize(apart, 2).fun * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", [18, 20, 25])
+def test_a_program_of_very_different_columns_is_solved_to_rounding(seed):
+    """Many small steps drift from the budget, and the answer was refused; PIQP has none."""
+    rng = np.random.default_rng(seed)
+    A, low = rng.standard_normal((10, 6)) * 10.0 ** rng.integers(-6, 7, 6), -rng.uniform(0.3, 1.5, 6)
+    C = ks.BudgetBox(0.8 * low.sum(), low, rng.uniform(0.1, 1.5, 6))
+    loss = ks.LeastSquares(A, rng.standard_normal(10))
+    found = ks.minimize(loss, 6, C, min_nonzero=0.4, settings=NOT_ALL)
+    assert found.fun <= ks.minimize(loss, 6, C, min_nonzero=0.4).fun * (1 + 1e-6)

@@ -23,17 +23,19 @@ from ksparse.linalg.objective import Objective, least_squares
 from ksparse.linalg.scaling import unit_constraints, unit_rows, unit_scales
 
 TRUSTED = 1e-9  # of a constraint's terms: broken by more, an answer is refused
+MET = 1e-13  # of a constraint's terms: broken by no more, it is met
 GUESS_ROUNDS = 3  # of exchanges from a neighbour's constraints: more cost as much as the interior-point solve that they were to save
 OFF = 1e-3  # of a constraint's terms: broken by more, an interior-point answer is none
 FAR = 1e20  # a right-hand side beyond this, where x is of size 1, does not matter
 STATIONARY = 1e-9  # of the gradient's terms: pulled by more, a point is no optimum
 
 
-def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None) -> Solution:
+def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None, near: Vector | None = None) -> Solution:
     """The minimum over the polyhedron.
 
     `InfeasibleError` where there is no point, `UnboundedError` with no minimum, `UndecidedError` where arithmetic cannot tell. A guess of
-    the active constraints, from a neighbouring problem, often saves the interior-point solve. Everything is scaled to size 1 first:
+    the active constraints, from a neighbouring problem, often saves the interior-point solve; a point `near` that meets them all saves the
+    linear program before the slow way. Everything is scaled to size 1 first:
     variables to a unit diagonal of H, rows to largest entry 1, and the whole by how far x is pulled or held.
     """
     if linear.equations_only:
@@ -47,7 +49,12 @@ def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None) 
     low, high = linear.lower * unit, linear.upper * unit
     scale = _reach(objective.c, Linear(low, high, G, h, E, f))
     scaled = Linear(low / scale, high / scale, G, h / scale, E, f / scale)
-    found = _solve_scaled(objective.times(1 / scale), scaled, guess, lambda: feasible_point(linear) * unit / scale)
+
+    def some_point() -> Vector:
+        met = near is not None and linear.broken(near) <= MET
+        return np.asarray((near if met and near is not None else feasible_point(linear)) * unit / scale)
+
+    found = _solve_scaled(objective.times(1 / scale), scaled, guess, some_point)
     x = np.clip(found.x * scale / unit, linear.lower, linear.upper)
     return Solution(
         x, scale * unit * found.bound_price, scale * found.row_price / by_G, scale * found.equation_price / by_E, found.active
@@ -96,9 +103,9 @@ def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, so
         found = way()
         if found is None or (way is not from_some_point and _stopped_by_rounding(objective, found.x)):
             continue  # whether anything stops x there, the slow way decides
-        for swept in (found, _swept(found, linear)):
-            if _acceptable(objective, linear, swept):
-                return swept
+        for clean in (found, _swept(found, linear), _met(found, linear)):
+            if _acceptable(objective, linear, clean):
+                return clean
     raise UndecidedError("no optimum of the quadratic program could be found to rounding")
 
 
@@ -113,6 +120,16 @@ def _stopped_by_rounding(objective: Objective, x: Vector) -> bool:
 def _swept(found: Solution, linear: Linear) -> Solution:
     """What is rounding, in units of size 1, as 0: at the tip of a cone all of x is, and breaks each row by as much as the row's terms."""
     return replace(found, x=np.where(np.abs(found.x) <= DUST, np.clip(0.0, linear.lower, linear.upper), found.x))
+
+
+def _met(found: Solution, linear: Linear) -> Solution:
+    """The active rows met again, by the variables that have room: many steps, each rounded, drift away from them."""
+    M, right = np.vstack([linear.E, linear.G[found.active.rows]]), np.concatenate([linear.f, linear.h[found.active.rows]])
+    x, room = np.clip(found.x, linear.lower, linear.upper), (found.x > linear.lower) & (found.x < linear.upper)
+    if not right.size or not room.any():
+        return found
+    x[room] += least_squares(M[:, room], right - M @ x)
+    return replace(found, x=x)
 
 
 def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
@@ -181,7 +198,7 @@ def feasible_point(linear: Linear) -> Vector:
         raise InfeasibleError("linear programming proves that no point meets every constraint")
     x = np.clip(found, linear.lower, linear.upper)
     for _ in range(4):  # HiGHS keeps rows to 1e-7: what is broken or nearly so is met exactly, by the variables that have room
-        if linear.broken(x) <= 1e-13:
+        if linear.broken(x) <= MET:
             return x
         near = linear.G @ x - linear.h > -1e-7 * np.maximum(np.abs(x).max(initial=0.0), np.abs(linear.h))
         M, gap = np.vstack([linear.E, linear.G[near]]), np.concatenate([linear.f - linear.E @ x, linear.h[near] - linear.G[near] @ x])

@@ -117,10 +117,18 @@ class Loss(ABC):
         squares = self.squares()
         return squares is not None and opaque(squares.A)
 
+    def sharpened(self) -> Loss:
+        """The same φ with second derivatives where `hessian_at` and `model_at` take a majorant's; itself where they do not."""
+        return self
+
     def root(self) -> Root | None:
         """R, q and rest with φ(x) = ½‖Rx − q‖² + ½·rest², where φ is a sum of squares: like `hessian_at` for restricted losses."""
         squares = self.squares()
         return None if squares is None else triangle(*squares)
+
+    def root_at(self, x: Array, image: Array) -> Root | None:
+        """The same of the second-order model at x, where that is a sum of squares."""
+        return self.root()
 
     def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """For each place of the support the first place whose variable is the same to φ, as far as φ's data show it at once."""

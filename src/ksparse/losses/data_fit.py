@@ -15,9 +15,11 @@ from ksparse.base.checks import as_array, check_adjoint, check_matrix, check_num
 from ksparse.linalg import one_pass
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram, opaque
-from ksparse.linalg.matrix import Squares, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
+from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue, triangle
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
+
+FLAT = 1e-10  # of the largest h″: where one is less, its parabola's lowest point is too far away to reckon with
 
 
 class DataFit(Loss):
@@ -98,6 +100,15 @@ class DataFit(Loss):
             A = dense(self.A)
             H = np.asarray(A.T @ (bend[:, None] * A))
         return H if self.ridge is None else H + np.diag(np.asarray(self.ridge))
+
+    def root_at(self, x: Array, image: Array) -> Root | None:
+        # h(z) + h′(z)(u − z) + ½h″(z)(u − z)² is ½h″(z)·(u − z + h′(z)/h″(z))² but for a constant, where h bends at all
+        if self.squares() is not None:
+            return self.root()
+        image, bend = np.asarray(image), np.asarray(self.bend(image))
+        if not bend.min() > FLAT * bend.max():
+            return None
+        return triangle(self.A, image - np.asarray(self.slope(image)) / bend, self._weighted(bend), self.ridge)
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """H = AᵀDA with D the terms' h″ (Huber: of its majorant)."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksparse.base.arrays import Array, Matrix, namespace
+from ksparse.base.arrays import Array, Matrix, namespace, replaced
 from ksparse.base.checks import check_number
 from ksparse.losses.data_fit import DataFit
+
+SHARP = 1e-3  # of the majorant's curvature, where the second derivative is 0
 
 
 class Huber(DataFit):
@@ -17,6 +19,7 @@ class Huber(DataFit):
     def __init__(self, A: Matrix, b: Any, delta: float, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, b, sample_weight, ridge)
         self.delta = check_number(delta, "delta", above=0)
+        self._beyond = 1.0  # of the majorant's curvature beyond δ
 
     def h(self, image: Array) -> Array:
         # with c = clip(r, −δ, δ): ½c² + δ(|r| − |c|) is both branches at once
@@ -32,4 +35,9 @@ class Huber(DataFit):
         # h″ is 0 beyond δ, which says nothing about how far to step; the quadratic majorant at r has h′(r)/r
         xp = namespace(image)
         size = xp.abs(image - self.b)
-        return self.delta / xp.where(size > self.delta, size, xp.full_like(size, self.delta))
+        return xp.where(size > self.delta, self._beyond * self.delta / xp.maximum(size, xp.full_like(size, self.delta)), xp.ones_like(size))
+
+    def sharpened(self) -> Huber:
+        # not quite h″: what has outliers alone still bends a little
+        sharp: Huber = replaced(self, _beyond=SHARP)
+        return sharp

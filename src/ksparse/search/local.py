@@ -53,7 +53,7 @@ class LocalSearch:
 
         The second where a good fit is near: there all gains are small beside the losses, and all supports in doubt. A perfect fit is not.
         """
-        if abs(self.hood.value) <= self.tiny:
+        if self.hood.value <= self.problem.pieces.loss.least + self.tiny:
             return True
         if self.hood.trust is not Trust.EXACT or self.size < self.k:
             return False

@@ -32,6 +32,7 @@ class Work:
     newton: int  # steps of Newton's method
     steps: int  # of the first-order methods, where they are needed
     residual: float  # that they are to end at
+    by_value: bool = False  # whether Newton's method may end the work where F falls no more: badly scaled residuals lag behind
 
 
 THOROUGH = Work(100, 20_000, KKT)  # for an answer
@@ -70,11 +71,11 @@ def polish_problem(
 ) -> PolishedPoint:
     """min φ over C for a small problem in NumPy float64."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
-    target = max(work.residual, promised(problem.loss))
+    target, settled = max(work.residual, promised(problem.loss)), False
     try:
         if problem.loss.has_hessian:
-            x = _newton(problem, x, deadline, work)
-        if problem.residual(x, curvature_bound(problem, x)) > target:
+            x, settled = _newton(problem, x, deadline, work)
+        if not (settled and work.by_value) and problem.residual(x, curvature_bound(problem, x)) > target:
             x = _first_order(problem, x, deadline, work.steps, target)
     except UnboundedError:
         if problem.loss.least == -math.inf:  # else arithmetic's word against the loss's
@@ -112,25 +113,30 @@ def _lipschitz(problem: Problem) -> float:
         return math.inf
 
 
-def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> Point:
-    """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic."""
+def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> tuple[Point, bool]:
+    """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic.
+
+    Where F falls slowly by a model that is a majorant, as Huber's is, the second derivative takes its place while long steps are good.
+    The second that comes back: whether F would fall no more.
+    """
+    loss, fell = problem.loss, math.inf
     settled = (0.1 * work.residual) ** 2  # of F, by which it still falls: the step taken then squares that
     for _ in range(work.newton):
         if time.perf_counter() >= deadline:
-            return x
-        g, model = x.gradient, _model(problem, x)
+            return x, False
+        g, model = x.gradient, _model(loss, x)
         if model is None:
-            return x
+            return x, False
         try:
             w = minimize_quadratic(model, problem.C, x.x)
         except InfeasibleError:
-            return x
+            return x, False
         except UnboundedError:  # of the model; of φ itself, if that is quadratic
             if problem.loss.is_quadratic:
                 raise
-            return x
+            return x, False
         if w is None or not np.isfinite(w).all():
-            return x
+            return x, False
         d = problem.point(w) - x
         slope = float(g @ d.x)
         t, better = 1.0, None
@@ -141,30 +147,31 @@ def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> Point:
                 break
             t /= 2.0
         if better is None:
-            return x
+            return x, False
         done = abs(slope) <= settled * max(abs(problem.F(x)), 1e-300) or float(np.abs(t * d.x).max()) <= 1e-15 * float(
             np.abs(w).max(initial=1e-300)
         )
-        x = better
-        if done:
-            break
-    return x
+        fell, before, x = problem.F(x) - problem.F(better), fell, better
+        if done and loss is problem.loss:
+            return x, True
+        loss = loss.sharpened() if fell > 0.25 * before and t > 0.1 and not done else problem.loss
+    return x, False
 
 
-def _model(problem: Problem, x: Point) -> Objective | None:
+def _model(loss: Loss, x: Point) -> Objective | None:
     """The second-order model of φ at x, from the data where H is too coarse; None where it overflows."""
     try:
-        H = problem.loss.hessian_at(x.x, x.image)
+        H = loss.hessian_at(x.x, x.image)
     except ValueError:  # differences may leave the domain of a user's function
         return None
     if not np.isfinite(H).all():
         return None
-    root = None if well_conditioned(H) else problem.loss.root()
+    root = None if well_conditioned(H) else loss.root_at(x.x, x.image)
     if root is not None:
         return Objective.of_squares(*root)
     # ∇φ − Hx is c but for rounding, which along a flat direction is all there is: a quadratic has c itself at 0
     zero = np.zeros_like(x.x)
-    c = problem.loss.gradient_at(zero, problem.loss.image(zero)) if problem.loss.is_quadratic else x.gradient - H @ x.x
+    c = loss.gradient_at(zero, loss.image(zero)) if loss.is_quadratic else x.gradient - H @ x.x
     return Objective(H, c)
 
 

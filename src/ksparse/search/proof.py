@@ -40,7 +40,7 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
         return Proof(prove_spectral(problem, at))
     target = at.value - pieces.claimable(at.value)
     if not pieces.certifying or problem.lower_bound(at.support) < target:
-        return Proof(False)
+        return Proof(False, _better_by_trial(problem, at))
     assert pieces.model is not None
     moves = _in_doubt(problem, pieces.model, at, pieces.settings.proved)
     if moves is None:
@@ -49,8 +49,7 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
     for j, i in moves:
         if problem.expired or doubts > pieces.settings.tried:
             return Proof(False)
-        kept = at.support if j < 0 else np.delete(at.support, j)
-        support = kept if i < 0 else np.append(kept, i)
+        support = _moved(at.support, j, i)
         if problem.lower_bound(support) >= target:
             continue
         tried = problem.evaluate(support, at)
@@ -63,18 +62,46 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
 Moves = list[tuple[int, int]]  # the place of the variable that leaves, the one that enters; −1 for none
 
 
+def _better_by_trial(problem: SupportProblem, at: Candidate) -> Candidate | None:
+    """A better support one move away, where nothing can be proved but the moves are few: ranks and bounds may have passed over it."""
+    pieces = problem.pieces
+    for j, i in _every_move(problem, at, pieces.settings.tried if pieces.direct else pieces.settings.guessed) or []:
+        if problem.expired:
+            return None
+        tried = problem.evaluate(_moved(at.support, j, i), at)
+        if tried is not None and tried.value < at.value - pieces.tolerance(at.value):
+            return tried
+    return None
+
+
+def _moved(support: Vector, j: int, i: int) -> Vector:
+    kept = support if j < 0 else np.delete(support, j)
+    return kept if i < 0 else np.append(kept, i)
+
+
+def _every_move(problem: SupportProblem, at: Candidate, most: int) -> Moves | None:
+    """All that may be done to a support; None where that is more than `most`.
+
+    Without a floor a variable that leaves takes nothing but its own 0 along.
+    """
+    inactive, movable = problem.inactive(at), ~np.isin(at.support, problem.pieces.forced)
+    places = [int(j) for j in np.flatnonzero(movable)]
+    drops: Moves = [(j, -1) for j in places] if problem.pieces.floored else []
+    places = places if at.support.size >= problem.k else [-1, *places]
+    if len(places) * inactive.size > most:
+        return None
+    return drops + [(j, int(i)) for j in places for i in inactive]
+
+
 def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
     """The moves whose gain is not bounded by what may be left unclaimed; None where they are more than `most`."""
     pieces = problem.pieces
     inactive, movable = problem.inactive(at), ~np.isin(at.support, pieces.forced)
     free = at.support.size < problem.k
     factor = _Factor.of(pieces, model, at)
-    # without a floor a variable that leaves takes nothing but its own 0 along
+    if factor is None:  # nothing to reckon with
+        return _every_move(problem, at, most)
     moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floored else []
-    if factor is None:  # nothing to reckon with: every move is looked at
-        if (movable.sum() + free) * inactive.size > most:
-            return None
-        return moves + [(int(j), int(i)) for j in ([-1] if free else []) + list(np.flatnonzero(movable)) for i in inactive]
     least = pieces.claimable(at.value) - factor.slack
     if free:
         moves += [(-1, int(i)) for i in inactive[~(factor.add_gains(pieces, inactive) <= least)]]

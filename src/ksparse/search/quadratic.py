@@ -6,6 +6,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.errors import UnboundedError
+from ksparse.linalg.active_set import Active
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, convex, least_squares, null_space, regular_minimum
 from ksparse.linalg.qp import solve_qp
@@ -30,8 +31,14 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
         found = C.minimize_quadratic(objective.H, objective.c, near)
         return by_cuts(objective, C, near) if found is None else found.x
     if objective.R is not None or convex(objective.H):
-        return solve_qp(objective, linear).x
+        return solve_qp(objective, linear, _active_at(near, linear), near).x
     return _on_equations(objective.H, objective.c, linear) if linear.equations_only else None
+
+
+def _active_at(x: Vector, linear: Linear) -> Active | None:
+    """The constraints that x meets as equations; None where that says nothing."""
+    active = Active(x == linear.lower, (x == linear.upper) & (linear.lower < linear.upper), linear.G @ x >= linear.h)
+    return active if any(part.any() for part in (active.at_lower, active.at_upper, active.rows)) else None
 
 
 def settled_by_projection(

@@ -45,7 +45,7 @@ class Polished:
 
     def _polished(self, support: Vector, begin: Vector) -> PolishedPoint:
         pieces, settings = self.pieces, self.pieces.settings
-        work = Work(settings.value_newton, settings.value_steps, settings.value_residual)
+        work = Work(settings.value_newton, settings.value_steps, settings.value_residual, by_value=True)
         return polish(pieces.loss, pieces.C, support, begin, pieces.deadline, work)
 
     def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
