@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse
+import scipy.sparse.linalg
 
 import ksparse as ks
 from ksparse.errors import UndecidedError
@@ -274,3 +274,16 @@ def test_a_program_of_very_different_columns_is_solved_to_rounding(seed):
     loss = ks.LeastSquares(A, rng.standard_normal(10))
     found = ks.minimize(loss, 6, C, min_nonzero=0.4, settings=NOT_ALL)
     assert found.fun <= ks.minimize(loss, 6, C, min_nonzero=0.4).fun * (1 + 1e-6)
+
+
+def test_no_time_to_look_at_an_operator(rng):
+    Q = scipy.sparse.linalg.aslinearoperator(np.diag([1.4, 1.3, 0.8]))
+    found = ks.minimize(ks.MeanVariance(Q, rng.standard_normal(3), 30.0), 1, ks.Box(-1.0, 1.0), max_time=0.0, settings=NOT_ALL)
+    assert found.status is ks.Status.TIME_LIMIT
+
+
+def test_a_component_that_two_variables_carry_for_ever():
+    """On the hyperplane no single one leaves 0, and there it is stationary."""
+    loss = ks.PrincipalComponent(np.diag([0.9, 1.0, 0.8, 2.4]))
+    found = ks.minimize(loss, 2, ks.Hyperplane(b=0.0), forced_out=[1, 2], settings=NOT_ALL)
+    assert found.status is ks.Status.UNBOUNDED

@@ -139,7 +139,7 @@ class Perspective:
         room = self.k - (state == IN).sum(axis=1)
         pulled = np.where(free, size, 0.0)
         most = weight * pulled * np.minimum(far, 0.5 * weight * pulled / np.maximum(self.d, 1e-300))  # the ν that lets a variable in
-        sigma = self._sigma(pulled, flat, room, sigma, 1.0 / np.sqrt(np.maximum(most.max(axis=1), 1e-300)), weight)
+        sigma = self._sigma(pulled, flat, room, sigma, 1.0 / np.sqrt(np.clip(most.max(axis=1), 1e-300, 1e200)), weight)
         z, tau, _ = self._indicators(size, flat, sigma, weight)
         z = np.where(free, np.clip(z, 0.0, 1.0), state == IN)
         whole = np.clip(weight * size / (weight + self.d), self.sizes.near, np.maximum(far, self.sizes.near))

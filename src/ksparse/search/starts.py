@@ -267,7 +267,7 @@ def typical_curvature(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: 
 
 
 def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Vector:
-    """A support to restart from: some variables, at least two where there are as many, replaced by random others.
+    """A support to restart from: some variables, at least two where there are as many, replaced by random others, which fill it up to k.
 
     For a component that is a fresh batch of power iterations, which repair a support faster than swaps do.
     """
@@ -278,4 +278,5 @@ def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator) -
     outside = np.setdiff1d(np.flatnonzero(pieces.allowed), support)
     count = min(max(2, int(np.ceil(rng.uniform(0.1, 0.5) * movable.size))), movable.size, outside.size)
     leaving = rng.choice(movable, count, replace=False)
-    return np.union1d(np.setdiff1d(support, leaving), rng.choice(outside, count, replace=False))
+    room = min(count + max(0, problem.k - support.size), outside.size)
+    return np.union1d(np.setdiff1d(support, leaving), rng.choice(outside, room, replace=False))

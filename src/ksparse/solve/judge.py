@@ -87,7 +87,8 @@ def judge_search(
         status = Status.TIME_LIMIT if status.good else status
     x = like(embed(z, best.support, problem.n), request.loss.kind)
     fun = value_of(request.loss, x)
-    if certificate.lower_bound > fun + _owed(problem.pieces, fun, x):  # a bound that a point is below is none, whatever it rests on
+    bound = certificate.lower_bound
+    if bound > fun and bound > fun + _owed(problem.pieces, fun, x):  # a bound that a point is below is none, whatever it rests on
         certificate = Certificate(note="; no lower bound: arithmetic contradicts the one that was found")
         status = Status.STATIONARY if status is Status.OPTIMAL else status
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(problem.pieces, best.value, x):
