@@ -14,7 +14,7 @@ from ksparse.certify.diagonal import Diagonals, margin_of, positive, safe
 from ksparse.certify.dual_bound import QuadraticBound, top_sum
 from ksparse.certify.program import Program
 from ksparse.certify.relaxation import Relaxation
-from ksparse.linalg.perspective import FREE, IN, OUT
+from ksparse.linalg.states import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 

@@ -9,6 +9,7 @@ import pytest
 import ksparse as ks
 from ksparse.cli import main
 from ksparse.datasets import pit_props
+from ksparse.linalg import perspective
 
 SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
 
@@ -223,3 +224,26 @@ def test_a_matrix_that_is_indefinite_by_its_rounding_is_taken_as_it_is():
             far[:3] = vectors[:, 0] * big / np.abs(vectors[:, 0]).max()
             for x in (far, -far):
                 assert found.lower_bound <= 0.5 * x @ H @ x + c @ x + 1e-9 * abs(c @ x)
+
+
+def clustered(n=40, k=6):
+    """A portfolio whose tree has some hundred nodes."""
+    rng = np.random.default_rng(5)
+    returns = rng.standard_normal((200, 8)) @ rng.standard_normal((8, n)) + rng.standard_normal((200, n))
+    return ks.Quadratic(np.cov(returns.T)), k, ks.Simplex()
+
+
+def test_the_tree_does_not_depend_on_n_jobs():
+    one, two = (ks.minimize(*clustered(), gap=1e-6, n_jobs=n_jobs) for n_jobs in (None, 2))
+    assert one.nodes > 200
+    assert (one.lower_bound, one.nodes, one.fun) == (two.lower_bound, two.nodes, two.fun)
+
+
+def test_compiled_or_not_the_bounds_are_the_same(monkeypatch):
+    pytest.importorskip("numba", reason="numba is not installed")
+    compiled = ks.minimize(*clustered(), gap=1e-6)
+    monkeypatch.setattr(perspective, "compiler_is_there", lambda: False)
+    plain = ks.minimize(*clustered(), gap=1e-6)
+    assert compiled.status is plain.status is ks.Status.OPTIMAL
+    assert compiled.lower_bound == pytest.approx(plain.lower_bound, rel=2e-6)
+    assert compiled.fun == plain.fun

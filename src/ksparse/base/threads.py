@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -70,13 +71,25 @@ def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
     parts = max(1, min(available_threads(), rows))
     edges = np.linspace(0, rows, parts + 1).astype(int)
     slices = [slice(begin, end) for begin, end in pairwise(edges)]
-    others = [_pool(parts - 1).submit(work, part) for part in slices[1:]]
+    others = [_pool(parts - 1, "rows").submit(work, part) for part in slices[1:]]
     return [work(slices[0]), *(other.result() for other in others)]
 
 
+def side_by_side(work: Callable[[Any], Any], parts: Sequence[Any], n_jobs: int | None) -> list[Any]:
+    """`work` on each part, in as many threads as n_jobs says in joblib's way; what comes of it is in the order of the parts."""
+    if n_jobs in (None, 1) or len(parts) < 2:
+        return [work(part) for part in parts]
+    from joblib import effective_n_jobs
+
+    pool = _pool(effective_n_jobs(n_jobs), "parts")
+    others = [pool.submit(copy_context().run, work, part) for part in parts]  # with the caller's np.errstate
+    return [other.result() for other in others]
+
+
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="ksparse")
+def _pool(threads: int, use: str) -> ThreadPoolExecutor:
+    """One for each use: work that waits for other work must not hold the threads which that needs."""
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"ksparse-{use}")
 
 
 if hasattr(os, "register_at_fork"):

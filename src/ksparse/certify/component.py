@@ -15,7 +15,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.certify.settings import TreeSettings
 from ksparse.linalg.bound import EPS, rounding_of
-from ksparse.linalg.perspective import FREE, IN, OUT
+from ksparse.linalg.states import FREE, IN, OUT
 from ksparse.search.problem import SupportProblem
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.certify.program import Program
-from ksparse.linalg.perspective import FREE, IN
+from ksparse.linalg.states import FREE, IN
 
 IMPROVEMENTS = 2  # Newton steps on the multipliers of Ex = f
 

@@ -10,9 +10,10 @@ from ksparse.base.arrays import Vector
 from ksparse.linalg.bound import Noise, rounding_of
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.perspective import FREE, IN, Sizes
+from ksparse.linalg.perspective import Sizes
 from ksparse.linalg.presolve import implied_upper
 from ksparse.linalg.scaling import unit_rows, unit_scales
+from ksparse.linalg.states import FREE, IN
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 

@@ -34,6 +34,7 @@ class Wanted:
 
     gap: float  # of |φ|
     max_nodes: int | None = None
+    n_jobs: int | None = None  # threads that bound nodes; what comes of it does not depend on them
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Progress:
 def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]) -> Certificate:
     """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
     assert incumbent.best is not None
-    family, best = family_of(problem, incumbent.best), incumbent.best.value
+    family, best = family_of(problem, incumbent.best, n_jobs=wanted.n_jobs), incumbent.best.value
     if isinstance(family, str):
         return Certificate(note=family)
     scale = family.scale
@@ -98,7 +99,7 @@ _FLAT = (
 )
 
 
-def family_of(problem: SupportProblem, best: Candidate, edge: float | None = None) -> Family | str:
+def family_of(problem: SupportProblem, best: Candidate, edge: float | None = None, n_jobs: int | None = None) -> Family | str:
     """How the problem is bounded, for values up to `edge`, or that of `best`; or why it cannot be, for a message."""
     pieces, model, settings = problem.pieces, problem.pieces.model, TreeSettings()
     if not math.isfinite(best.value):
@@ -120,10 +121,10 @@ def family_of(problem: SupportProblem, best: Candidate, edge: float | None = Non
         return (
             "; no lower bound: nothing is known of φ but its values"
             if composite is None
-            else SmoothFamily(problem, composite, best, settings)
+            else SmoothFamily(problem, composite, best, settings, n_jobs)
         )
     program = Program.of(pieces, model, problem.k, best)
-    return QuadraticFamily(program.boxed((best.value if edge is None else edge) / program.scale), settings)
+    return QuadraticFamily(program.boxed((best.value if edge is None else edge) / program.scale), settings, n_jobs)
 
 
 def _grown(tree: Tree, search: TreeSearch) -> Iterator[None]:

@@ -7,12 +7,14 @@ import time
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.threads import side_by_side
 from ksparse.certify.diagonal import Diagonals
 from ksparse.certify.dual_bound import QuadraticBound
 from ksparse.certify.program import Program
 from ksparse.certify.relaxation import Relaxation
 from ksparse.certify.settings import TreeSettings
-from ksparse.linalg.perspective import FREE, IN, OUT, Nodes
+from ksparse.linalg.perspective import Nodes
+from ksparse.linalg.states import FREE, IN, OUT
 
 FIRST = np.array([0])
 
@@ -20,8 +22,8 @@ FIRST = np.array([0])
 class QuadraticFamily:
     """One node is one row of `Nodes`."""
 
-    def __init__(self, program: Program, settings: TreeSettings) -> None:
-        self.program, self.settings = program, settings
+    def __init__(self, program: Program, settings: TreeSettings, n_jobs: int | None = None) -> None:
+        self.program, self.settings, self.n_jobs = program, settings, n_jobs
         self.scale, self.together, self.looks = program.scale, settings.together, settings.looks
 
     def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
@@ -76,7 +78,12 @@ class QuadraticFamily:
         return child
 
     def bounds(self, nodes: list[Nodes], cut: float, deadline: float) -> Vector:
-        """All of them side by side."""
+        """So many of them side by side that it does not depend on n_jobs."""
+        share = self.settings.share
+        shares = [nodes[begin : begin + share] for begin in range(0, len(nodes), share)]
+        return np.concatenate(side_by_side(lambda part: self._bounds(part, cut, deadline), shares, self.n_jobs))
+
+    def _bounds(self, nodes: list[Nodes], cut: float, deadline: float) -> Vector:
         whole = stacked(nodes)
         found = self.relaxation.bound(whole, cut, self.settings.steps, self.settings.patience, deadline)
         for i, node in enumerate(nodes):

@@ -13,7 +13,8 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.certify.dual_bound import Bounds, DualBound
 from ksparse.certify.program import Program
-from ksparse.linalg.perspective import FREE, IN, OUT, Nodes, Perspective
+from ksparse.linalg.perspective import Nodes, Perspective
+from ksparse.linalg.states import FREE, IN, OUT
 
 EVERY = 10  # steps between two bounds
 GAIN = 1e-3  # of the way to the cut: a bound that rises less does not rise

@@ -10,7 +10,8 @@ class TreeSettings:
     """How the tree grows."""
 
     largest: int = 6_000  # variables: H is held as a whole, and factorised
-    together: int = 64  # nodes branched on in a round: enough to make matrix products of the steps
+    together: int = 64  # nodes branched on in a round
+    share: int = 64  # nodes that one thread bounds: enough to make matrix products of the steps
     steps: int = 60  # of the relaxation at a node, which begins where its parent ended
     patience: int = 24  # steps without a better bound, after which a node is left
     root_steps: int = 60  # the same for each round of weights, which begins where the last one ended

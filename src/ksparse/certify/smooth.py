@@ -21,7 +21,8 @@ from ksparse.linalg.bound import rounding_of
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram
 from ksparse.linalg.matrix import columns
-from ksparse.linalg.perspective import IN, OUT, Nodes
+from ksparse.linalg.perspective import Nodes
+from ksparse.linalg.states import IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
 
@@ -54,10 +55,10 @@ class SmoothBound(DualBound):
 class SmoothFamily(QuadraticFamily):
     """One node is one row of `Nodes`, as for the model."""
 
-    def __init__(self, problem: SupportProblem, composite: Composite, best: Candidate, settings: TreeSettings) -> None:
+    def __init__(self, problem: SupportProblem, composite: Composite, best: Candidate, settings: TreeSettings, n_jobs: int | None) -> None:
         self.problem, self.composite, self.best = problem, composite, best
         self.scale = abs(best.value) or 1.0  # one for all models: the tree compares their bounds
-        super().__init__(self._program(best.full(problem.n)), settings)
+        super().__init__(self._program(best.full(problem.n)), settings, n_jobs)
 
     def _program(self, x: Vector) -> Program:
         """That of the second-order model at x."""

@@ -6,15 +6,13 @@ Two products read A twice, and reading A is what a step costs. The loop needs co
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.base.threads import in_threads
+from ksparse.linalg.compiled import compiled, compiler_is_there
 
 LARGE = 2**27  # bytes of A from which a pass is worth the compiler's second
 
@@ -26,13 +24,8 @@ def applies(A: Any) -> bool:
         and A.dtype in (np.float32, np.float64)
         and A.flags.c_contiguous
         and A.nbytes >= LARGE
-        and _compiler_is_there()
+        and compiler_is_there()
     )
-
-
-@cache
-def _compiler_is_there() -> bool:
-    return find_spec("numba") is not None
 
 
 def both_products(A: Vector, weight: Vector | None, x: Vector) -> Vector:
@@ -40,7 +33,7 @@ def both_products(A: Vector, weight: Vector | None, x: Vector) -> Vector:
     m, n = A.shape
     y = np.empty(m + n, dtype=A.dtype)
     x, weight = np.ascontiguousarray(x, dtype=A.dtype), np.ones(m, dtype=A.dtype) if weight is None else weight
-    kernel = _kernel()
+    kernel = compiled(_rows)
 
     def part(rows: slice) -> Vector:
         g = np.empty(n, dtype=A.dtype)
@@ -49,20 +42,6 @@ def both_products(A: Vector, weight: Vector | None, x: Vector) -> Vector:
 
     y[m:] = sum(in_threads(part, m))
     return y
-
-
-@cache
-def _kernel() -> Callable[..., None]:
-    """The compiled loop, kept on disk between processes where numba finds a place for it."""
-    import numba
-
-    njit: Any = numba.njit
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
-    try:
-        compiled: Callable[..., None] = njit(cache=True, **options)(_rows)
-    except RuntimeError:  # nowhere to write
-        compiled = njit(**options)(_rows)
-    return compiled
 
 
 def _rows(A: Any, w: Any, x: Any, begin: int, end: int, y: Any, g: Any) -> None:

@@ -18,7 +18,10 @@ from typing import Self
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.linalg.compiled import compiled, compiler_is_there
 from ksparse.linalg.constraints import Linear
+from ksparse.linalg.nearest import nearest
+from ksparse.linalg.states import FREE, IN, OUT
 
 NEWTON = 10  # steps for σ = ν^−½, at most: z is piecewise linear in it where no bound is reached
 SETTLED = 1e-6  # of Σz
@@ -26,7 +29,7 @@ FLATTEST = 1e5  # the largest σ, beside the one that lets nobody in: ν is 0 th
 SINGULAR = 1e-3  # the sine of a variable's angle to those before it, below which the relaxation says little
 SPREAD = 1e6  # of the variables' units: one method's weight for all of them says little beyond
 OVER = 1.6  # over-relaxation of ADMM
-FREE, IN, OUT = 0, 1, -1  # what is decided of a variable
+MANY = 16  # nodes side by side: those of a tree, which is worth a compiler's second
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ class Perspective:
         nodes.x = v @ self._P + self._x0
         nodes.price = self._price0 - v @ self._L
         over = self.over * nodes.x + (1.0 - self.over) * nodes.y + nodes.u
-        nodes.y, nodes.z, nodes.sigma = self._nearest(over, nodes.state, nodes.sigma, weight)
+        quick = len(nodes) >= MANY and compiler_is_there()
+        nodes.y, nodes.z, nodes.sigma = (self._nearest_compiled if quick else self._nearest)(over, nodes.state, nodes.sigma, weight)
         nodes.u = over - nodes.y
         if nodes.s.size:
             reached = self.over * (nodes.x @ G.T) + (1.0 - self.over) * nodes.s + nodes.p
@@ -148,6 +152,15 @@ class Perspective:
         wrong = (far <= 0) & (state == IN)  # decided, and pulled to the side where it may not be: as near to 0 as it may
         if wrong.any():
             y = np.where(wrong, np.where(self.sizes.up > 0, self.sizes.near, -self.sizes.near), y)
+        return y, z, sigma
+
+    def _nearest_compiled(self, v: Vector, state: Vector, sigma: Vector, weight: float) -> tuple[Vector, Vector, Vector]:
+        """The same by a loop over the nodes."""
+        y, z, sigma, sizes = np.empty_like(v), np.empty_like(v), sigma.copy(), self.sizes
+        compiled(nearest)(
+            v, state, sigma, self.d, self._half, sizes.near, sizes.up, sizes.down, *self._flattest, self._steepest,
+            self.k, weight, FLATTEST, SETTLED, NEWTON, y, z,
+        )  # fmt: skip
         return y, z, sigma
 
     def _sigma(self, size: Vector, flat: Vector, room: Vector, sigma: Vector, least: Vector, weight: float) -> Vector:

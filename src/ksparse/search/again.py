@@ -10,7 +10,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.base.deadline import OutOfTimeError, until
-from ksparse.base.threads import one_thread
+from ksparse.base.threads import one_thread, side_by_side
 from ksparse.search import perturb
 from ksparse.search.by_models import explore_by_models
 from ksparse.search.candidate import Candidate, Found
@@ -61,13 +61,7 @@ def searches(
             except OutOfTimeError:
                 return None
 
-    if n_jobs in (None, 1):
-        return [one(seed, given) for seed, given in zip(seeds, others, strict=True)]
-    from joblib import Parallel, delayed
-
-    jobs = (delayed(one)(seed, given) for seed, given in zip(seeds, others, strict=True))
-    found: list[Found | None] = Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
-    return found
+    return side_by_side(lambda given: one(*given), list(zip(seeds, others, strict=True)), n_jobs)
 
 
 def _again(problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]) -> Found | None:

@@ -69,14 +69,14 @@ def exploration(request: Request, problem: SupportProblem, plan: Plan, tell: Cal
     return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, tell)
 
 
-def make_wanted(gap: float | None, max_nodes: int | None) -> Wanted | None:
+def make_wanted(gap: float | None, max_nodes: int | None, n_jobs: int | None) -> Wanted | None:
     """The proof that the arguments ask for."""
     if gap is None:
         if max_nodes is not None:
             raise ValueError("max_nodes needs gap, such as gap=0.01: without one no tree is grown")
         return None
     most = None if max_nodes is None else check_integer(max_nodes, "max_nodes", 1)
-    return Wanted(check_number(gap, "gap", at_least=0.0), most)
+    return Wanted(check_number(gap, "gap", at_least=0.0), most, n_jobs)
 
 
 def solve_by_search(request: Request, problem: SupportProblem, plan: Plan, wanted: Wanted | None = None) -> Result:

@@ -127,9 +127,10 @@ def minimize(
         methods start there, moved into C; default 1/n in every entry.
     forced_in, forced_out, min_nonzero : for "auto": variables that are always or never in the support, and the least size of a nonzero,
         one number or one per variable.
-    effort, n_jobs, random_state : for "auto": how many whole searches, from other seeds, of which the best counts, threads to run them in,
-        and the first one's seed. More effort is never worse; the same seed gives the same answer, whatever n_jobs. By default it is one,
-        or with max_time as many as bring something in the time. n_restarts is the older name: eight are one more unit of effort.
+    effort, n_jobs, random_state : for "auto": how many whole searches, from other seeds, of which the best counts, threads to run them and
+        to bound a tree's nodes in, and the first one's seed. More effort is never worse; the same seed gives the same answer, whatever
+        n_jobs. By default it is one, or with max_time as many as bring something in the time. n_restarts is the older name: eight are one
+        more unit of effort.
     gap, max_nodes : for "auto": go on after the search until it is proved that no k-sparse point is better than the answer by more than
         gap·|φ| (0.01 for 1 %), or that many nodes have been looked at. `lower_bound`, `gap` and `nodes` of the result say how far that
         came, whatever stopped it; where no bound can be had its message says why.
@@ -143,7 +144,7 @@ def minimize(
             resolve_rule(step)  # not used, but not wrong either
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
             plan = make_plan(effort, n_restarts, n_jobs, random_state, rho)
-            wanted = make_wanted(gap, max_nodes)
+            wanted = make_wanted(gap, max_nodes, plan.n_jobs)
             return solve_by_search(request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted)
         _refuse_for_papers_methods(
             forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, n_restarts=n_restarts, settings=settings,

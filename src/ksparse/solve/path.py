@@ -119,7 +119,7 @@ def k_path(
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
     plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
-    walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes))
+    walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))
     with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
         walk.go()
         results = walk.judged()

@@ -1,0 +1,41 @@
+"""The compiled y-step beside the one by whole arrays."""
+
+import numpy as np
+import pytest
+
+from ksparse.linalg import perspective
+from ksparse.linalg.constraints import Linear
+from ksparse.linalg.perspective import Perspective, Sizes
+from ksparse.linalg.states import FREE, IN, OUT
+
+pytest.importorskip("numba", reason="numba is not installed")
+
+
+def drawn(rng, n, k, count=40):
+    """A relaxation with bounds and floors of every kind, nodes with every state, and points to be near to."""
+    Z = rng.standard_normal((2 * n, n))
+    H = np.corrcoef(Z.T)
+    d = 0.02 * np.abs(rng.standard_normal(n)) * (rng.random(n) < 0.8)
+    floor = 0.05 * (rng.random(n) < 0.5)
+    low = np.where(rng.random(n) < 0.3, -np.inf, -rng.random(n)) if rng.integers(0, 2) else np.zeros(n)
+    high = np.maximum(np.where(rng.random(n) < 0.3, np.inf, rng.random(n)), floor + 0.01)
+    linear = Linear.of(n, lower=low, upper=high, E=np.ones((1, n)), f=np.array([0.5]))
+    method = Perspective(H, rng.standard_normal(n), d, linear, Sizes.between(low, high, floor), k)
+    state = rng.choice([FREE, IN, OUT], p=[0.7, 0.1, 0.2], size=(count, n))
+    for row in state:
+        row[np.flatnonzero(row == IN)[k:]] = FREE
+    return method, rng.standard_normal((count, n)), state, np.abs(rng.standard_normal(count))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_loop_is_the_arrays(seed, monkeypatch):
+    monkeypatch.setattr(perspective, "NEWTON", 60)  # to the end, where both settle
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 40))
+    method, v, state, sigma = drawn(rng, n, int(rng.integers(1, n + 1)))
+    given = v.copy(), state.copy(), sigma.copy()
+    (y, z, _), (y2, z2, _) = (step(v, state, sigma, method.weight) for step in (method._nearest, method._nearest_compiled))
+    np.testing.assert_allclose(z2, z, atol=1e-4)
+    np.testing.assert_allclose(y2, y, atol=1e-3)
+    for array, before in zip((v, state, sigma), given, strict=True):
+        np.testing.assert_array_equal(array, before)
