@@ -40,7 +40,7 @@ def judge(problem: Problem, x: Any, tolerance: float = TOLERANCE) -> Verdict:
 
 def _least_squares(problem: Problem, x: Vector) -> float:
     r = problem.A @ x - problem.b
-    return 0.5 * float(r @ r)
+    return 0.5 * float(r @ r) + 0.5 * problem.ridge * float(x @ x)
 
 
 def _logistic(problem: Problem, x: Vector) -> float:

@@ -19,7 +19,7 @@ def _none() -> np.ndarray[Any, Any]:
 class Problem:
     """One of six kinds, always to be minimised.
 
-    least squares   ½‖Ax − b‖²                 s.t. ‖x‖₀ ≤ k, x ≥ 0 on `nonnegative`
+    least squares   ½‖Ax − b‖² + ½ridge‖x‖²    s.t. ‖x‖₀ ≤ k, x ≥ 0 on `nonnegative`
     logistic        Σ log(1 + exp(−bᵢ(Ax)ᵢ)) + ½ridge‖x‖²   s.t. ‖x‖₀ ≤ k, labels b in {−1, 1}
     component       −xᵀRx                      s.t. ‖x‖₀ ≤ k, ‖x‖₂ ≤ 1, R the correlations of the columns of A
     portfolio       xᵀVx                       s.t. ‖x‖₀ ≤ k, Σx = 1, x ≥ 0

@@ -287,3 +287,27 @@ def test_a_component_that_two_variables_carry_for_ever():
     loss = ks.PrincipalComponent(np.diag([0.9, 1.0, 0.8, 2.4]))
     found = ks.minimize(loss, 2, ks.Hyperplane(b=0.0), forced_out=[1, 2], settings=NOT_ALL)
     assert found.status is ks.Status.UNBOUNDED
+
+
+def test_a_function_that_overflows_on_all_of_the_set():
+    c = np.array([-0.7, 1.4])
+    loss = ks.Custom(lambda x: float(np.cosh(x - c).sum()), lambda x: np.sinh(x - c), n=2)
+    with np.errstate(over="ignore"):
+        found = ks.minimize(loss, 1, ks.Simplex(1000.0), settings=NOT_ALL)
+    assert found.status is ks.Status.NUMERICAL_TROUBLE
+
+
+def test_little_curvature_beside_other_variables_is_curvature():
+    loss = ks.Quadratic(np.diag([1e-92, 1e-105, 1e-111]), [-0.1, 0.7, -1.4])
+    found = ks.minimize(loss, 2, method="gist", max_iter=300, rho=[0.01, 1.0])
+    assert found.status is not ks.Status.UNBOUNDED
+
+
+@pytest.mark.parametrize("kind", ["component", "regression"])
+def test_a_tree_where_the_forced_variables_are_all_there_may_be(kind, rng):
+    X = rng.standard_normal((12, 4))
+    component = ks.PrincipalComponent.from_data(X, scale=False), 1, ks.L2Ball(0.7)
+    loss, k, C = component if kind == "component" else (ks.LeastSquares(X, X @ np.ones(4)), 1, None)
+    found = ks.minimize(loss, k, C, forced_in=[0], gap=0.05, settings=NOT_ALL)
+    assert list(found.support) == [0]
+    assert found.status is ks.Status.OPTIMAL

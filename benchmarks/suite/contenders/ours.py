@@ -12,7 +12,7 @@ from suite.contenders.base import BUDGETS, Answer, Contender
 from suite.problem import KINDS, Problem
 
 OURS = "ksparse"
-PROOF = f"{OURS}, proof"
+PROOF, GAP = f"{OURS}, proof", f"{OURS}, gap"
 EFFORTS = (16, 128)
 
 
@@ -23,7 +23,7 @@ def pieces(problem: Problem) -> tuple[Any, Any]:
     match problem.kind:
         case "least squares":
             C = None if problem.signs == "none" else ks.Nonnegative(None if problem.signs == "all" else problem.nonnegative)
-            return ks.LeastSquares(problem.A, problem.b), C
+            return ks.LeastSquares(problem.A, problem.b, ridge=problem.ridge), C
         case "logistic":
             return ks.Logistic(problem.A, problem.b, ridge=problem.ridge), None
         case "component":
@@ -84,5 +84,6 @@ CONTENDERS: list[Contender] = [
     OursInSkfolio(),
     *(Ours(f"{OURS}, effort {units}", {"effort": units}, invited=True) for units in EFFORTS),
     Ours(PROOF, {"gap": 1e-4, "max_time": 100.0}, invited=True),
+    Ours(GAP, {"gap": 1e-3, "max_time": 60.0}, invited=True),
     *(Ours(f"{OURS}, {seconds:g} s", {"max_time": seconds}, invited=True) for seconds in BUDGETS),
 ]

@@ -26,6 +26,10 @@ def _tiny(quick: bool) -> Builders:
     return {kind: lambda kind=kind: tiny(kind) for kind in KINDS}
 
 
+def _gaps(quick: bool) -> Builders:
+    return constrained.gap_builders(quick) | regression.gap_builders(quick) | real.component_gap_builders(quick)
+
+
 ABESSES = ("abess", "abess, wide search")
 KNOB = ("ksparse", "ksparse, effort 16", "ksparse, effort 128")
 TIMED = ("ksparse", *(f"{name}, {seconds:g} s" for seconds in BUDGETS for name in ("ksparse", *ABESSES, "skscope Scope")))
@@ -45,6 +49,9 @@ GROUPS = {
             "Proved to 0.01 %: OR-Library, and buy-ins",
             constrained.proof_builders,
             ("ksparse, proof", "SCIP", "SCIP, perspective"),
+        ),
+        Group(
+            "gaps", "The gap after a minute or two: larger markets, regression, components", _gaps, ("ksparse, gap", "SCIP, perspective")
         ),
         Group("logistic", "Logistic regression with a planted support", regression.logistic_builders),
         Group("knob", "What effort buys: Table 5 on other seeds, gene-like classes", regression.knob_builders, KNOB),

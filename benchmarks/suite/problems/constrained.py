@@ -45,12 +45,46 @@ def proof_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     return budgets | rows | {name: build for name, build in cap_builders(False).items() if name.startswith("pard")}
 
 
+def gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    """How far a proof comes: larger markets, sectors with floors."""
+    if quick:
+        return {"generated 40": partial(_market, "generated", 5, n=40)}
+    markets = {f"{name}, budget, k = {k}": partial(_long_only, name, k) for name in ("sp500", "tokyo") for k in (5, 10, 20)}
+    return markets | {f"port{i}, sectors, k = {k}": partial(_orlib_sectors, i, k) for i in range(2, 6) for k in (5, 10)}
+
+
 def _budget(i: int, k: int) -> Problem:
+    from ksparse.datasets import orlib_portfolio
+
+    return _invested(orlib_portfolio(i).V, k)
+
+
+def _invested(V: Any, k: int) -> Problem:
+    return Problem("rows", k, V=V / np.median(np.diag(V)), E=np.ones((1, len(V))), f=np.ones(1), upper=1.0)
+
+
+def _long_only(name: str, k: int) -> Problem:
+    """The covariance of the returns where there are more days than assets, else Ledoit and Wolf's."""
+    from ksparse import datasets
+
+    returns = getattr(datasets, name)().returns
+    if len(returns) > 2 * returns.shape[1] or name == "tokyo":
+        return _invested(np.cov(returns.T), k)
+    from sklearn.covariance import ledoit_wolf
+
+    return _invested(ledoit_wolf(returns)[0], k)
+
+
+def _orlib_sectors(i: int, k: int) -> Problem:
+    """Weights of 0.01 to 0.4, and of 0 to 0.5, 0.45 and 0.4 in three sectors."""
     from ksparse.datasets import orlib_portfolio
 
     V = orlib_portfolio(i).V
     n = len(V)
-    return Problem("rows", k, V=V / np.median(np.diag(V)), E=np.ones((1, n)), f=np.ones(1), upper=1.0)
+    G = np.array([np.arange(n) % 3 == sector for sector in range(3)], dtype=float)
+    return Problem(
+        "rows", k, V=V / np.median(np.diag(V)), E=np.ones((1, n)), f=np.ones(1), G=G, h=np.array([0.5, 0.45, 0.4]), floor=0.01, upper=0.4
+    )
 
 
 def _returning(V: Any, mu: Any, k: int, high: float | None = None, floor: float = 0.0) -> Problem:

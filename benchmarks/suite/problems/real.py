@@ -19,6 +19,20 @@ def component_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     return digits if quick else {"colon": partial(_genes, "colon"), "leukemia": partial(_genes, "leukemia")}
 
 
+def component_gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    """How far the proof of a component comes."""
+    if quick:
+        return {}
+    return {f"{name}, component, k = {k}": partial(_correlated, name, k) for name in ("communities", "riboflavin") for k in (5, 10)}
+
+
+def _correlated(name: str, k: int) -> Problem:
+    """Of riboflavin the first 257 columns."""
+    from ksparse import datasets
+
+    return Problem("component", k, A=np.asarray(getattr(datasets, name)()[0], dtype=float)[:, :257])
+
+
 def _digits() -> Problem:
     from ksparse.datasets import digits
 

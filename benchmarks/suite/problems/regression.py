@@ -159,3 +159,45 @@ def _csr(m: int, n: int, a_row: int, k: int, seed: int = 0) -> Problem:
     x = np.zeros(n)
     x[rng.choice(n, k, replace=False)] = rng.integers(1, 4, k) * rng.choice([-1, 1], k)
     return Problem("least squares", k, A=A, b=A @ x + 0.1 * rng.standard_normal(m))
+
+
+def gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
+    """How far a proof comes: real data, random columns, OKRidge's example, logistic with a ridge."""
+    if quick:
+        return {"random 100 × 20": partial(_every, 100, 20, 4)}
+    real = {f"{name}, k = {k}": partial(_real, name, k) for name in ("diabetes", "communities") for k in (5, 10)}
+    ridges = {f"logistic, ridge {ridge:g}": partial(_ridged_logistic, ridge) for ridge in (0.1, 1.0, 10.0, 100.0)}
+    return real | {"random 1000 × 100, k = 10": partial(_every, 1000, 100, 10), "OKRidge 6000 × 3000": _okridge} | ridges
+
+
+def _real(name: str, k: int) -> Problem:
+    """Columns of mean 0 and variance 1."""
+    from ksparse import datasets
+
+    A, b = datasets.diabetes(quadratic=True)[:2] if name == "diabetes" else datasets.communities()
+    A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
+    return Problem("least squares", k, A=(A - A.mean(axis=0)) / A.std(axis=0), b=b - b.mean())
+
+
+def _every(m: int, n: int, k: int, snr: float = 1.0, correlation: float = 0.0, ridge: float = 0.0) -> Problem:
+    """A support of every n/k-th column with signs ±1."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((m, n))
+    for j in range(1, n if correlation else 0):
+        A[:, j] = correlation * A[:, j - 1] + np.sqrt(1 - correlation**2) * A[:, j]
+    x = np.zeros(n)
+    x[:: n // k] = rng.choice([-1.0, 1.0], x[:: n // k].size)
+    signal = A @ x
+    return Problem("least squares", k, A=A, b=signal + rng.standard_normal(m) * signal.std() / np.sqrt(snr), ridge=ridge)
+
+
+def _okridge() -> Problem:
+    return _every(6000, 3000, 10, snr=5.0, correlation=0.5, ridge=0.1)
+
+
+def _ridged_logistic(ridge: float, m: int = 2000, n: int = 1000, k: int = 10) -> Problem:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((m, n))
+    x = np.zeros(n)
+    x[:: n // k] = rng.choice([-1.0, 1.0], k)
+    return Problem("logistic", k, A=A, b=np.where(rng.uniform(size=m) < 1 / (1 + np.exp(-A @ x)), 1.0, -1.0), ridge=ridge)

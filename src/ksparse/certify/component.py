@@ -42,7 +42,8 @@ class ComponentFamily:
         self.blur = rounding_of(len(self.V)) + model.noise.entries
 
     def root(self, cut: float, deadline: float) -> tuple[float, ComponentNode]:
-        node = ComponentNode(np.where(self.forced, IN, FREE).astype(np.int8), 0.0, np.zeros(len(self.V)))
+        others = FREE if self.forced.sum() < self.k else OUT
+        node = ComponentNode(np.where(self.forced, IN, others).astype(np.int8), 0.0, np.zeros(len(self.V)))
         largest = float(np.abs(self.V - np.diag(np.diag(self.V))).max(initial=0.0))
         return self._best_of(node, np.linspace(0.0, largest, self.settings.thresholds), np.inf), node
 

@@ -13,13 +13,13 @@ from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.perspective import Sizes
 from ksparse.linalg.presolve import implied_upper
 from ksparse.linalg.scaling import unit_rows, unit_scales
-from ksparse.linalg.states import FREE, IN
+from ksparse.linalg.states import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 
 WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
 WIDER_SQUARE = 1.0 + 1e-12  # the same for the square of a radius, which is multiplied out
-REGULAR = 1e-7  # the least eigenvalue, beside the largest, from which a bound is implied by H
+INVERTED = 1e-2  # of an entry of H⁻¹: where rounding may cost more, nothing is implied by it
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Program:
             Linear(lower, upper, G, h, E, f),
             Sizes.between(lower, upper, pieces.floor[names] / per),
             forced & (lower <= 0) & (upper >= 0),
-            np.where(forced, IN, FREE).astype(np.int8),
+            np.where(forced, IN, FREE if forced.sum() < k else OUT).astype(np.int8),
             k,
             Noise(model.noise.entries, model.noise.pull / np.sqrt(scale), model.noise.convex),
             names,
@@ -92,6 +92,12 @@ class Program:
         """Whether a variable in the support may be held away from 0."""
         return bool(self.sizes.near.any())
 
+    @property
+    def unconstrained(self) -> bool:
+        """Whether nothing is asked of x but that it has few nonzeros."""
+        linear = self.linear
+        return not (linear.f.size or linear.h.size or self.floored) and bool(np.isinf(linear.lower).all() and np.isinf(linear.upper).all())
+
     def on(self, kept: Vector) -> Program:
         """The same where only some variables may be nonzero."""
         linear = self.linear
@@ -113,7 +119,8 @@ class Program:
         """
         eigenvalues = np.linalg.eigvalsh(self.H)
         least, lost = float(eigenvalues[0]), self.n * (self.noise.entries + rounding_of(self.n))
-        if not least > max(REGULAR * float(eigenvalues[-1]), 10.0 * lost):
+        wrong = self.n * self.rounding * float(eigenvalues[-1]) / least if least > 10.0 * lost else np.inf  # of each entry of K, about
+        if wrong > INVERTED:
             return self
         E, f = self.linear.E, self.linear.f
         K = np.linalg.inv(self.H)
@@ -127,9 +134,9 @@ class Program:
         value, size = 0.5 * float(x @ self.H @ x) - float(self.r @ x) + self.constant, float(np.abs(x).sum())
         blur = self.rounding * (abs(self.constant) + (size + float(np.abs(self.r).max())) ** 2) + float(np.abs(price) @ unmet)
         off = self.rounding * (size + float(np.abs(self.r).max() + np.abs(price).sum())) + self.noise.pull  # of the gradient
-        length = np.sqrt(max(0.0, float(left @ K @ left))) + off * np.sqrt(self.n / least)
+        length = np.sqrt(max(0.0, float(left @ K @ left)) * (1.0 + wrong)) + off * np.sqrt(self.n / least)
         far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / np.sqrt(1.0 - lost / least)
-        lost_in_P = self.n * self.rounding * float(eigenvalues[-1]) / least * np.diag(K)  # where an equation nearly fixes a variable
-        reach = WIDER * (far * np.sqrt(np.maximum(np.diag(P), 0.0) + lost_in_P) + np.abs(KE @ S) @ unmet + self.rounding * np.abs(x))
+        spread = np.maximum(np.diag(P), 0.0) + wrong * np.diag(K)  # the second where an equation nearly fixes a variable
+        reach = WIDER * (far * np.sqrt(spread) + np.abs(KE @ S) @ unmet + self.rounding * np.abs(x))
         up, down = np.minimum(self.sizes.up, np.maximum(x + reach, 0.0)), np.minimum(self.sizes.down, np.maximum(reach - x, 0.0))
         return replace(self, sizes=Sizes(self.sizes.near, up, down))

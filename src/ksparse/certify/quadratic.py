@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -47,12 +48,16 @@ class QuadraticFamily:
         diagonals, best, found = Diagonals(program), -np.inf, None
         rounds = settings.rounds if program.n <= settings.small else settings.rounds_large
         node: Nodes | None = None
-        for _ in range(rounds):
+        before = [-np.inf] * settings.watched  # the best of the last rounds: while they rise, more may
+        for turn in itertools.count():
+            if turn >= rounds and best - before[-settings.watched] <= settings.risen * (cut - best):
+                break
             relaxation = Relaxation(program, QuadraticBound(program, diagonals.best()))
             node = relaxation.root() if node is None else node.of(FIRST)  # from where the last D led
             bound = float(relaxation.bound(node, cut, settings.root_steps, settings.root_patience, deadline)[0])
             if found is None or bound > best:
                 best, found = bound, (relaxation, node)
+            before.append(best)
             late = time.perf_counter() >= deadline
             if best >= cut or late or (node.state != OUT).sum() < settings.shrunk * program.n:
                 break

@@ -13,10 +13,11 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.certify.dual_bound import Bounds, DualBound
 from ksparse.certify.program import Program
+from ksparse.linalg.alternation import Alternation
 from ksparse.linalg.perspective import Nodes, Perspective
 from ksparse.linalg.states import FREE, IN, OUT
 
-EVERY = 10  # steps between two bounds
+SYSTEMS, DEPENDENT = 150, 1e6  # up to so many variables of at least such a condition a linear system for every node and step pays
 GAIN = 1e-3  # of the way to the cut: a bound that rises less does not rise
 FEW = 0.7  # of the nodes of a batch are left: the others are put aside
 
@@ -26,7 +27,11 @@ class Relaxation:
 
     def __init__(self, program: Program, dual: DualBound) -> None:
         self.program, self.dual = program, dual
-        self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k)
+        self.method: Perspective | Alternation
+        if program.unconstrained and program.n <= SYSTEMS and np.linalg.cond(program.H) > DEPENDENT:
+            self.method = Alternation(program.H, program.r, dual.d, program.k, np.maximum(program.sizes.up, program.sizes.down))
+        else:
+            self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k)
 
     def root(self) -> Nodes:
         """The node where nothing is decided but what the problem decides."""
@@ -38,15 +43,16 @@ class Relaxation:
         What was decided against is known not to fall below the cut, and no more: a node where that happened has no higher bound.
         """
         best, before_all = np.full(len(nodes), -np.inf), nodes.state.copy()
+        every = self.method.every
         places, now, last = np.arange(len(nodes)), nodes.of(np.arange(len(nodes))), np.zeros(len(nodes), dtype=int)
         for step in range(1, steps + 1):
             self.method.step(now)
-            if step % EVERY:
+            if step % every:
                 continue
             found = self.dual.at(now.x, now.price, self.method.row_price(now), now.state)
             before = best[places]
             best[places] = np.maximum(before, found.value)
-            rises = best[places] > before + GAIN * np.maximum(cut - before, 0.0) if step > EVERY else np.ones(len(now), dtype=bool)
+            rises = best[places] > before + GAIN * np.maximum(cut - before, 0.0) if step > every else np.ones(len(now), dtype=bool)
             last[rises | screen(now.state, found, self.program.k, cut)] = step
             over = (best[places] >= cut) | (step - last > patience) | ~(now.state == FREE).any(axis=1)
             if over.all() or time.perf_counter() >= deadline:

@@ -16,7 +16,9 @@ class TreeSettings:
     patience: int = 24  # steps without a better bound, after which a node is left
     root_steps: int = 60  # the same for each round of weights, which begins where the last one ended
     root_patience: int = 36
-    rounds: int = 20  # of weights for D
+    rounds: int = 20  # of weights for D, at least
+    watched: int = 10  # of the last of them: another comes while these
+    risen: float = 0.05  # have closed so much of what is left to the cut
     rounds_large: int = 8  # the same where each takes seconds
     small: int = 300  # variables
     shrunk: float = 0.8  # of the variables are left: D is chosen anew for them

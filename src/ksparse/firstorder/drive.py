@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, epsilon, farthest, norm, norm_inf
+from ksparse.base.arrays import Array, epsilon, farthest, norm, norm_inf, to_float64
 from ksparse.base.callback import Tell, as_scipy_callback
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import OutOfTimeError
@@ -20,6 +20,7 @@ from ksparse.errors import NotFiniteError, UndecidedError
 from ksparse.firstorder.methods.base import Method, State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.report import Report
+from ksparse.losses import Loss
 from ksparse.result import Status, Trace
 
 RUNAWAY = 1e20  # entries this much larger than the start's, at a lower F: nothing holds x
@@ -222,7 +223,8 @@ def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:
         return False
     if problem.loss.curvature_gradients == 0:  # it shows its curvature: where there is some along d, F turns sooner or later
         along = problem.point(d / norm(d))
-        bend, most = problem.loss.curvature_at(x.x, x.image, along.x, along.image), problem.loss.lipschitz()
+        bend = problem.loss.curvature_at(x.x, x.image, along.x, along.image)
+        most = min(problem.loss.lipschitz(), _curvature_terms(problem.loss, along.x))
         if math.isfinite(most) and bend > 1e-12 * most:
             return False
     for factor in (1e2, 1e4, 1e6):
@@ -230,6 +232,12 @@ def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:
         if not problem.F(far) <= problem.F(x) - 0.5 * factor * drop:
             return False
     return _lets_go(problem, mark.x, x.x)
+
+
+def _curvature_terms(loss: Loss, d: Array) -> float:
+    """What dᵀHd is at most the sum of, (Σ|dᵢ|√Hᵢᵢ)² of a quadratic: beside that, and not beside other variables' curvature, it is rounding."""
+    model = loss.quadratic() if loss.is_quadratic and not loss.opaque else None
+    return math.inf if model is None else float(np.abs(to_float64(d)) @ np.sqrt(np.abs(model.diagonal))) ** 2
 
 
 def _lets_go(problem: Problem, begin: Array, x: Array) -> bool:

@@ -89,6 +89,8 @@ class Nodes:
 class Perspective:
     """The relaxation for one d; the rows of E and G of about unit size, and so H, in which one weight suits all variables."""
 
+    every = 10  # steps between two bounds
+
     def __init__(self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int, over: float = OVER) -> None:
         self.d, self.linear, self.sizes, self.k, self.over = d, linear, sizes, k, over
         self.weight = weight = float(np.median(np.diag(H))) or 1.0  # of the distance between x and y

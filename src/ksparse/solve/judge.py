@@ -12,7 +12,7 @@ import numpy as np
 from ksparse.base.arrays import Array, embed, epsilon, finite, indices_of, like, take, to_float64
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.certify.prove import Certificate
-from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError
 from ksparse.firstorder.drive import Run
 from ksparse.firstorder.methods import Method
 from ksparse.firstorder.problem import Problem, Products
@@ -80,7 +80,7 @@ def judge_search(
     try:
         polished = problem.polish(best)
         z, residual, products = polished.z, polished.residual, _sum(products, polished.products)
-    except (UnboundedError, InfeasibleError, KeyboardInterrupt) as error:
+    except (UnboundedError, InfeasibleError, NotFiniteError, KeyboardInterrupt) as error:
         if status is not Status.UNBOUNDED:
             status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
     except OutOfTimeError:  # the candidate is as good as it is
