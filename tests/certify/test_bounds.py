@@ -1,6 +1,7 @@
 """No bound is above the optimum: at no dual point, at no node, for no D; beside enumeration by code that is not the library's."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,10 +14,12 @@ import ksparse as ks
 from ksparse.certify.diagonal import Diagonals, margin_of, positive, safe
 from ksparse.certify.dual_bound import QuadraticBound, top_sum
 from ksparse.certify.program import Program
-from ksparse.certify.relaxation import Relaxation
+from ksparse.certify.prove import families_of
+from ksparse.certify.relaxation import Relaxation, screen
 from ksparse.linalg.states import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
 
 NONE = np.zeros(0, dtype=int)
 
@@ -48,14 +51,15 @@ class Small:
         self.C = ks.Polyhedron(self.G if len(self.h) else None, self.h if len(self.h) else None, self.E if len(self.f) else None,
                                self.f if len(self.f) else None, lower=self.lower, upper=self.upper)  # fmt: skip
 
-    def best(self, state=None):
-        """The optimum with variables in, out or free; ∞ where there is no point."""
+    def best(self, state=None, exactly=False):
+        """The optimum with variables in, out or free, of at most or exactly k; ∞ where there is no point."""
         state = np.zeros(self.n, dtype=int) if state is None else state
         state = state.copy()
         state[self.forced] = np.maximum(state[self.forced], IN)
         must, may = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
         found = np.inf
-        for size in range(min(len(may), self.k - len(must)) + 1):
+        room = self.k - len(must)
+        for size in [room] if exactly else range(min(len(may), room) + 1):
             for more in itertools.combinations(may, size):
                 found = min(found, self._on(np.sort(np.concatenate([must, np.array(more, dtype=int)]))))
         return found
@@ -115,6 +119,61 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
             w, price = size * rng.standard_normal((1, program.n)), size * rng.standard_normal((1, len(program.linear.f)))
             found = QuadraticBound(tried, d).at(w, price, size * rng.random((1, len(program.linear.h))), state[None])
             assert not above(optimum_here, found.value[0], 1.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_no_bound_of_exactly_k_is_above_the_best_of_exactly_k(seed):
+    small, rng = Small(seed), np.random.default_rng(seed + 1)
+    small.floor = 0.2  # each of them: else a nonzero may be as good as 0
+    best = small.best()
+    if not np.isfinite(best):
+        return
+    program = replace(small.program(best)[0], exactly=True)
+    for _ in range(3):
+        state = np.where(program.state == IN, IN, rng.choice([FREE, FREE, IN, OUT], program.n)).astype(np.int8)
+        if (state == IN).sum() > small.k:
+            continue
+        optimum = small.best(small.whole(program, state), exactly=True) / program.scale
+        d = safe(program, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
+        size = 10.0 ** rng.uniform(-2, 1)
+        w, price = size * rng.standard_normal((1, program.n)), size * rng.standard_normal((1, len(program.linear.f)))
+        found = QuadraticBound(program, d).at(w, price, size * rng.random((1, len(program.linear.h))), state[None])
+        assert not above(optimum, found.value[0], 1.0)
+        decided = state[None].copy()
+        screen(decided, found, small.k, optimum - 1e-6 * abs(optimum))  # what is decided keeps what is best
+        if np.isfinite(optimum):
+            assert small.best(small.whole(program, decided[0]), exactly=True) / program.scale <= optimum * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_parts_by_the_number_of_nonzeros_are_the_whole(seed):
+    """Buy-ins that few assets fit beside: the tree is grown in parts, and proves what enumeration finds."""
+    rng = np.random.default_rng(seed)
+    n = 9
+    returns = rng.standard_normal((60, n)) * rng.uniform(0.5, 1.5, n) + 0.5 * rng.standard_normal((60, 1))
+    V, floor, E = np.cov(returns.T), rng.uniform(0.15, 0.35, n), np.ones((1, n))
+    C = ks.Polyhedron(E=E, f=[1.0], lower=0.0, upper=0.6)
+    best, by_count = np.inf, {}
+    for size in range(1, n + 1):
+        for S in map(list, itertools.combinations(range(n), size)):
+            if floor[S].sum() > 1 or 0.6 * size < 1:
+                continue
+            region = Region.of(
+                size, lower=floor[S], upper=np.full(size, 0.6), G=np.zeros((0, size)), h=np.zeros(0), E=E[:, S], f=np.ones(1)
+            )
+            answer = solve_qp(np.linalg.cholesky(V[np.ix_(S, S)]).T, np.zeros(size), np.zeros(size), region)
+            by_count[size] = min(by_count.get(size, np.inf), float(answer.x @ V[np.ix_(S, S)] @ answer.x))
+    best = min(by_count.values())
+    found = ks.minimize(ks.Quadratic(2 * V), n, C, min_nonzero=floor, gap=1e-6, settings=ks.SearchSettings(enumerated=0))
+    assert found.status is ks.Status.OPTIMAL
+    assert found.fun == pytest.approx(best, rel=1e-8)
+    assert best * (1 - 1.1e-6) <= found.lower_bound <= best * (1 + 1e-9)
+    pieces = Pieces.of(ks.Quadratic(2 * V), C, n, forced_in=NONE, forced_out=NONE, floor=floor, most=n)
+    problem = SupportProblem(pieces, n)
+    assert problem.k == max(by_count)
+    parts = families_of(problem, known(best))
+    assert {part.program.k for part in parts if part.program.exactly} == {*range(1 + min(part.program.k for part in parts), problem.k + 1)}
 
 
 @settings(max_examples=30, deadline=None)

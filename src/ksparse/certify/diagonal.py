@@ -11,18 +11,21 @@ more than the factorisation itself and what was lost in H's entries can hide.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.certify.program import Program
 from ksparse.linalg.bound import EPS
+from ksparse.linalg.compiled import compiled, compiler_is_there
 
 SWEEPS = 30  # of coordinate descent, at most: the rows are those of the last round to begin with
 STILL = 1e-8  # of Σw: rows that move less have settled
 LIGHTEST = 1e-4  # a weight, beside the largest
 SHRINK = 1.0 - 1e-6  # of D, below the largest multiple that is safe
 TRIES = 6
+COMPILED = 50  # variables from which the descent is worth a compiler's second
 
 
 def margin_of(program: Program) -> float:
@@ -85,16 +88,26 @@ class Diagonals:
         w = self._weights + LIGHTEST if self._rounds else np.ones(self.program.n)
         root, U = np.sqrt(w), self._U
         U *= (root / np.linalg.norm(U, axis=1))[:, None]
-        for _ in range(SWEEPS):
-            moved = 0.0
-            for i in range(len(U)):
-                g = H[i] @ U - H[i, i] * U[i]
-                size = math.sqrt(g @ g)
-                if size > 0:
-                    u = g * (-root[i] / size)
-                    moved += float(((u - U[i]) ** 2).sum())
-                    U[i] = u
-            if moved < STILL * float(w.sum()):
-                break
+        descend = compiled(_sweeps) if len(U) >= COMPILED and compiler_is_there() else _sweeps
+        descend(np.ascontiguousarray(H), U, root, SWEEPS, STILL * float(w.sum()))
         g = H @ U - np.diag(H)[:, None] * U
         return safe(self.program, np.maximum(np.diag(H) - np.linalg.norm(g, axis=1) / root, 0.0))
+
+
+def _sweeps(H: Any, U: Any, root: Any, sweeps: int, still: float) -> None:
+    """Coordinate descent on the rows of U, in place, until they are still."""
+    n, rank = U.shape
+    g = np.zeros(rank)
+    for _ in range(sweeps):
+        moved = 0.0
+        for i in range(n):
+            g[:] = H[i] @ U
+            g -= H[i, i] * U[i]
+            size = math.sqrt(g @ g)
+            if size > 0:
+                for j in range(rank):
+                    u = g[j] * (-root[i] / size)
+                    moved += (u - U[i, j]) ** 2
+                    U[i, j] = u
+        if moved < still:
+            break

@@ -7,9 +7,10 @@ For any w, λ and any μ ≥ 0, with q = −∇g(w) + Eᵀλ − Gᵀμ, every x
          = g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ (qᵢxᵢ − ½dᵢxᵢ²)
          ≥ g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ_{i in} cᵢ(qᵢ) − (the sum of the t largest cᵢ(qᵢ) of the free i),      t = k − #in,
 
-where cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have, for a free i not below 0, since xᵢ = 0 is allowed. It is the Fenchel
-dual of the perspective relaxation, whose value the best dual point reaches; but it holds at every point, so that no solver's tolerance
-can make it wrong. What arithmetic may have lost is taken off: where qᵢ may be wrong by some amount, cᵢ rises by that times the largest xᵢ.
+where cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have, for a free i not below 0, since xᵢ = 0 is allowed (unless exactly k
+are to be nonzero). It is the Fenchel dual of the perspective relaxation, whose value the best dual point reaches; but it holds at every
+point, so that no solver's tolerance can make it wrong. What arithmetic may have lost is taken off: where qᵢ may be wrong by some amount,
+cᵢ rises by that times the largest xᵢ.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.certify.program import Program
-from ksparse.linalg.states import FREE, IN
+from ksparse.linalg.states import FREE, IN, OUT
 
 IMPROVEMENTS = 2  # Newton steps on the multipliers of Ex = f
 
@@ -84,11 +85,11 @@ class DualBound(ABC):
         paid = price @ linear.f - row_price @ linear.h
         blur = g.blur + rounding * (np.abs(price) @ np.abs(linear.f) + row_price @ np.abs(linear.h))
         charge, x = self.charges(q, off, state)
-        total, last_in, first_out = top_sum(charge, state, program.k)
-        blur += rounding * np.abs(np.where(np.isfinite(total), total, 0.0))
+        total, last_in, first_out = top_sum(charge, state, program.k, program.exactly)
+        counted = (state == IN) | ((state == FREE) & (charge >= last_in[:, None]))
+        blur += rounding * np.abs(np.where(counted & np.isfinite(charge), charge, 0.0)).sum(axis=1)  # charges may be of either sign
         value = g.value + paid - total - blur
         value = np.where(np.isnan(value), -np.inf, value)  # what overflowed says nothing
-        counted = (state == IN) | ((state == FREE) & (charge >= last_in[:, None]))
         return Bounds(value, charge, last_in, first_out), x, counted
 
     def charges(self, q: Vector, off: Vector, state: Vector) -> tuple[Vector, Vector]:
@@ -102,7 +103,7 @@ class DualBound(ABC):
                 value = np.where(np.isinf(x), np.inf, x * (pull - 0.5 * d * x))
                 better = (far > 0) & (far >= sizes.near) & ~(value <= best)
                 best, at = np.where(better, value, best), np.where(better, sign * x, at)
-            may_be_0 = (state != IN) | self.program.vanishes
+            may_be_0 = (state == OUT) | ((state == FREE) & (not self.program.exactly)) | self.program.vanishes
             nothing = may_be_0 & ~(best > 0)
             best, at = np.where(nothing, 0.0, best), np.where(nothing, 0.0, at)
             reach = np.minimum(np.where(d > 0, np.maximum((np.abs(q) + off) / d, sizes.near), np.inf), self._far)
@@ -141,11 +142,14 @@ class QuadraticBound(DualBound):
         )
 
 
-def top_sum(charge: Vector, state: Vector, k: int) -> tuple[Vector, Vector, Vector]:
-    """Σ over those in and the t largest of the free, the last of these, and the first after them."""
+def top_sum(charge: Vector, state: Vector, k: int, exactly: bool = False) -> tuple[Vector, Vector, Vector]:
+    """Σ over those in and the t largest of the free, the last of these, and the first after them.
+
+    Charges of the free are not below 0, unless there must be exactly k; then the sum is −∞ where there are fewer.
+    """
     inside = state == IN
     room = k - inside.sum(axis=1)
-    falling = -np.sort(-np.where(state == FREE, charge, 0.0), axis=1)  # charges of the free are not below 0
+    falling = -np.sort(-np.where(state == FREE, charge, -np.inf if exactly else 0.0), axis=1)
     running = np.concatenate([np.zeros((len(charge), 1)), np.cumsum(falling, axis=1)], axis=1)
     rows, last = np.arange(len(charge)), np.clip(room, 0, charge.shape[1])
     total = np.where(inside, charge, 0.0).sum(axis=1) + running[rows, last]

@@ -41,7 +41,7 @@ def near_supports(problem: SupportProblem, incumbent: Incumbent, within: float, 
     try:
         tree.plant()
         for _ in tree.grow():
-            tell(progress_of(tree, scale))
+            tell(progress_of([tree], scale))
             if len(found.all()) > at_most:
                 note = f"there are more than at_most = {at_most}"
                 break

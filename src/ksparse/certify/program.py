@@ -34,6 +34,7 @@ class Program:
     vanishes: Vector  # whether a variable that is in the support may be 0 though there is a floor
     state: Vector  # IN where a variable is in every support
     k: int
+    exactly: bool  # k nonzeros, and not fewer
     noise: Noise  # of H and r
     names: Vector  # which variables of the whole problem these are
     per: Vector  # their units: x there is per·x here
@@ -71,6 +72,7 @@ class Program:
             forced & (lower <= 0) & (upper >= 0),
             np.where(forced, IN, FREE if forced.sum() < k else OUT).astype(np.int8),
             k,
+            False,
             Noise(model.noise.entries, model.noise.pull / np.sqrt(scale), model.noise.convex),
             names,
             per,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ksparse.certify.settings import TreeSettings
 from ksparse.certify.smooth import SmoothFamily
 from ksparse.certify.tree import Family, Leaf, Tree
 from ksparse.linalg.bound import EPS
+from ksparse.linalg.presolve import fitting
 from ksparse.result import Status
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
@@ -60,17 +61,20 @@ class Progress:
 def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]) -> Certificate:
     """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
     assert incumbent.best is not None
-    family, best = family_of(problem, incumbent.best, n_jobs=wanted.n_jobs), incumbent.best.value
-    if isinstance(family, str):
-        return Certificate(note=family)
-    scale = family.scale
-    search = TreeSearch(problem, incumbent, family)
-    tree = Tree(family, search.solve, best / scale, CLOSER * wanted.gap, problem.pieces.deadline)
+    families, best = families_of(problem, incumbent.best, wanted.n_jobs), incumbent.best.value
+    if isinstance(families, str):
+        return Certificate(note=families)
+    scale = families[0].scale
+    searches = [TreeSearch(problem, incumbent, family) for family in families]
+    trees = [
+        Tree(family, search.solve, best / scale, CLOSER * wanted.gap, problem.pieces.deadline)
+        for family, search in zip(families, searches, strict=True)
+    ]
     status = Status.OPTIMAL
     try:
-        for _ in _grown(tree, search):
-            tell(progress_of(tree, scale))
-            if wanted.max_nodes is not None and tree.nodes >= wanted.max_nodes and not tree.done:
+        for _ in _grown(trees, searches):
+            tell(progress_of(trees, scale))
+            if wanted.max_nodes is not None and _nodes(trees) >= wanted.max_nodes and not _done(trees):
                 status = Status.ITERATION_LIMIT
                 break
     except StopIteration:
@@ -78,19 +82,33 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     except np.linalg.LinAlgError:
-        return Certificate(nodes=tree.nodes, note="; no lower bound: the values are too small or too large for it")
-    bound = tree.bound * scale
-    if status is Status.OPTIMAL and not tree.done:
-        if tree.hopeless:
-            return Certificate(nodes=tree.nodes, note=_FLAT)
+        return Certificate(nodes=_nodes(trees), note="; no lower bound: the values are too small or too large for it")
+    bound = _bound(trees) * scale
+    if status is Status.OPTIMAL and not _done(trees):
+        if any(tree.hopeless for tree in trees):
+            return Certificate(nodes=_nodes(trees), note=_FLAT)
         status = Status.TIME_LIMIT if problem.expired else Status.ITERATION_LIMIT
     note = f", to within {100 * wanted.gap:g} %" if status is Status.OPTIMAL else ""
-    return Certificate(bound - 4.0 * EPS * abs(bound) if math.isfinite(bound) else bound, tree.nodes, status, note)
+    return Certificate(bound - 4.0 * EPS * abs(bound) if math.isfinite(bound) else bound, _nodes(trees), status, note)
 
 
-def progress_of(tree: Tree, scale: float) -> Progress:
-    """Where a tree stands, in the units of φ."""
-    return Progress(tree.nodes, len(tree.open), tree.best * scale, tree.bound * scale)
+def progress_of(trees: Sequence[Tree], scale: float) -> Progress:
+    """Where trees stand, in the units of φ."""
+    best = min(tree.best for tree in trees)
+    return Progress(_nodes(trees), sum(len(tree.open) for tree in trees), best * scale, _bound(trees) * scale)
+
+
+def _nodes(trees: Sequence[Tree]) -> int:
+    return sum(tree.nodes for tree in trees)
+
+
+def _bound(trees: Sequence[Tree]) -> float:
+    """What no point of any part falls below."""
+    return min(tree.bound for tree in trees)
+
+
+def _done(trees: Sequence[Tree]) -> bool:
+    return all(tree.done for tree in trees)
 
 
 _FLAT = (
@@ -99,8 +117,37 @@ _FLAT = (
 )
 
 
-def family_of(problem: SupportProblem, best: Candidate, edge: float | None = None, n_jobs: int | None = None) -> Family | str:
-    """How the problem is bounded, for values up to `edge`, or that of `best`; or why it cannot be, for a message."""
+def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = None) -> list[Family] | str:
+    """How the problem is bounded, in parts; or why it cannot be, for a message.
+
+    Where floors let k variables in only if they are among the smallest, supports of so many are a part by themselves, of few variables;
+    what is left may have fewer, and its relaxation is much closer.
+    """
+    whole = family_of(problem, best, n_jobs=n_jobs)
+    if isinstance(whole, str):
+        return whole
+    pieces, k, parts = problem.pieces, problem.k, list[Family]()
+    while pieces.floored and pieces.linear is not None and k > max(1, pieces.forced.size):
+        fits = fitting(pieces.linear, *pieces.linear.above(pieces.floor), pieces.allowed, k)
+        fits[pieces.forced] = True
+        if fits.sum() > TreeSettings().shrunk * pieces.allowed.sum():
+            break
+        if fits.sum() >= k:
+            part = family_of(replace(problem, pieces=pieces.only(fits), asked=k), best, n_jobs=n_jobs, exactly=True)
+            assert not isinstance(part, str)
+            parts.append(part)
+        k -= 1
+    if k == problem.k:
+        return [whole]
+    fewer = family_of(problem.with_k(k), best, n_jobs=n_jobs)
+    assert not isinstance(fewer, str)
+    return [fewer, *parts]
+
+
+def family_of(
+    problem: SupportProblem, best: Candidate, edge: float | None = None, n_jobs: int | None = None, exactly: bool = False
+) -> Family | str:
+    """How the problem is bounded, for values up to `edge`, or that of `best`; or why it cannot be. `exactly`: no fewer than k nonzeros."""
     pieces, model, settings = problem.pieces, problem.pieces.model, TreeSettings()
     if not math.isfinite(best.value):
         return "; no lower bound: the answer has no finite value"
@@ -123,20 +170,23 @@ def family_of(problem: SupportProblem, best: Candidate, edge: float | None = Non
             if composite is None
             else SmoothFamily(problem, composite, best, settings, n_jobs)
         )
-    program = Program.of(pieces, model, problem.k, best)
+    program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly)
     return QuadraticFamily(program.boxed((best.value if edge is None else edge) / program.scale), settings, n_jobs)
 
 
-def _grown(tree: Tree, search: TreeSearch) -> Iterator[None]:
-    """The tree from its root on, now and then with a look for a better answer where it is most open."""
-    tree.plant()
-    if tree.open:
-        tree.offer(search.descended(tree.family.promising(tree.open[0][2])))
-    yield
-    for turn, _ in enumerate(tree.grow()):
-        if tree.open and turn % tree.family.looks == 0:
+def _grown(trees: Sequence[Tree], searches: Sequence[TreeSearch]) -> Iterator[None]:
+    """All roots, then one tree after the other, now and then with a look for a better answer where it is most open."""
+    for tree, search in zip(trees, searches, strict=True):
+        tree.plant()
+        if tree.open:
             tree.offer(search.descended(tree.family.promising(tree.open[0][2])))
         yield
+    for tree, search in zip(trees, searches, strict=True):
+        tree.offer(min(other.best for other in trees))
+        for turn, _ in enumerate(tree.grow()):
+            if tree.open and turn % tree.family.looks == 0:
+                tree.offer(search.descended(tree.family.promising(tree.open[0][2])))
+            yield
 
 
 class TreeSearch:

@@ -50,7 +50,7 @@ class QuadraticFamily:
         node: Nodes | None = None
         before = [-np.inf] * settings.watched  # the best of the last rounds: while they rise, more may
         for turn in itertools.count():
-            if turn >= rounds and best - before[-settings.watched] <= settings.risen * (cut - best):
+            if turn >= rounds and not best > before[-settings.watched] + settings.risen * (cut - best):
                 break
             relaxation = Relaxation(program, QuadraticBound(program, diagonals.best()))
             node = relaxation.root() if node is None else node.of(FIRST)  # from where the last D led

@@ -235,7 +235,7 @@ def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:
 
 
 def _curvature_terms(loss: Loss, d: Array) -> float:
-    """What dᵀHd is at most the sum of, (Σ|dᵢ|√Hᵢᵢ)² of a quadratic: beside that, and not beside other variables' curvature, it is rounding."""
+    """What the terms of dᵀHd are at most, (Σ|dᵢ|√Hᵢᵢ)² of a quadratic: beside that, not beside others' curvature, it is rounding."""
     model = loss.quadratic() if loss.is_quadratic and not loss.opaque else None
     return math.inf if model is None else float(np.abs(to_float64(d)) @ np.sqrt(np.abs(model.diagonal))) ** 2
 

@@ -3,8 +3,8 @@
     min ½xᵀ(H − D)x − rᵀx + Σ ½dᵢxᵢ²/zᵢ   s.t.  Σzᵢ ≤ k,  0 ≤ z ≤ 1
 
 is convex in (x, z) together. With S = diag(√z), x = S(S(H − D)S + D)⁻¹Sr holds at z = 0 too; then zᵢ should be √dᵢ|xᵢ| over a level, at
-most 1, the level such that they add up to k. That is zᵢ times its pull |qᵢ|/√dᵢ, q = r − (H − D)x, over a level. Each step costs a system per node where ADMM costs a product, but the condition of H does not matter:
-on nearly dependent columns ADMM would need thousands of steps.
+most 1, the level such that they add up to k. That is zᵢ times its pull |qᵢ|/√dᵢ over a level, q = r − (H − D)x. Each step costs a system
+per node where ADMM costs a product, but the condition of H does not matter: on nearly dependent columns ADMM would need thousands of steps.
 """
 
 from __future__ import annotations

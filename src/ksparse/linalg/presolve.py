@@ -6,6 +6,7 @@ the equation that implies it may be.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -50,6 +51,32 @@ def usable(linear: Linear, low: Vector, high: Vector, allowed: Vector, k: int) -
     for brings, needed in [*zip(-least, -linear.h, strict=True), *zip(to, linear.f, strict=True), *zip(-from_, -linear.f, strict=True)]:
         found &= _reached(brings, float(needed), k)
     return np.asarray(found)
+
+
+def most_nonzeros(linear: Linear, low: Vector, high: Vector, allowed: Vector) -> int:
+    """How many nonzeros fit, each between low and high: of a row that every variable fills, as many as the smallest fillings allow."""
+    most = int(allowed.sum())
+    for fills, room in _filled_rows(linear, low, high, allowed):
+        most = min(most, int((np.cumsum(np.sort(fills[allowed])) <= room).sum()))
+    return most
+
+
+def fitting(linear: Linear, low: Vector, high: Vector, allowed: Vector, count: int) -> Vector:
+    """Which of the allowed variables fit beside count − 1 others, each between low and high."""
+    found = allowed.copy()
+    for fills, room in _filled_rows(linear, low, high, allowed):
+        smallest = np.sort(fills[allowed])[:count]
+        beside = smallest[: count - 1].sum()
+        found &= np.where(fills <= smallest[-1], smallest.sum(), beside + fills) <= room
+    return found
+
+
+def _filled_rows(linear: Linear, low: Vector, high: Vector, allowed: Vector) -> Iterator[tuple[Vector, float]]:
+    """What each variable takes of a row at least, and what there is of it, with a margin; of rows to which none gives anything back."""
+    least, from_, _ = linear.reach(low, high)
+    for fills, room in [*zip(least, linear.h, strict=True), *zip(from_, linear.f, strict=True)]:
+        if allowed.any() and np.isfinite(room) and fills[allowed].min() >= 0 and np.isfinite(fills[allowed]).all():
+            yield fills, float(room) + MARGIN * (abs(float(room)) + float(fills[allowed].max()))
 
 
 def _reached(brings: Vector, needed: float, k: int) -> Vector:

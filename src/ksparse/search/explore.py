@@ -235,7 +235,7 @@ def asked(problem: SupportProblem) -> str:
     """What is asked of a point, in words."""
     low, high = problem.pieces.floor.min(), problem.pieces.floor.max()
     sized = "" if high == 0 else f", each at least {low:g} in size," if low == high else ", each at least as large as its min_nonzero,"
-    return f"with at most k = {problem.k} nonzeros{sized}"
+    return f"with at most k = {problem.asked} nonzeros{sized}"
 
 
 def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:

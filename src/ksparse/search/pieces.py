@@ -14,7 +14,7 @@ from ksparse.base.deadline import GRACE
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.presolve import presolved, usable
+from ksparse.linalg.presolve import most_nonzeros, presolved, usable
 from ksparse.losses import Loss
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
@@ -77,6 +77,15 @@ class Pieces:
         """Whether some variable has a floor."""
         return bool(self.floor.any())
 
+    @cached_property
+    def room(self) -> int:
+        """How many nonzeros fit into C, each as large as its floor."""
+        if not self.floored or self.linear is None:
+            return self.n
+        low, high = self.linear.above(self.floor)
+        low[self.forced] = np.minimum(low[self.forced], 0.0)  # those may be 0 all the same
+        return max(1, int(self.forced.size), most_nonzeros(self.linear, low, high, self.allowed))
+
     @property
     def _two_sided_floors(self) -> bool:
         """Whether a variable with a floor may lie on either side of 0."""
@@ -86,6 +95,11 @@ class Pieces:
     def with_model(self, model: QuadraticModel) -> Pieces:
         """The same with a quadratic model in place of φ."""
         return replace(self, quadratic=lambda: model)
+
+    def only(self, allowed: Vector) -> Pieces:
+        """The same where only some of the variables may be nonzero."""
+        model = self.model
+        return replace(self, allowed=allowed, quadratic=lambda: model)
 
     @property
     def rows(self) -> int:

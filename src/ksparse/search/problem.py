@@ -38,8 +38,13 @@ class SupportProblem:
     """min φ over C with at most k nonzeros."""
 
     pieces: Pieces
-    k: int
+    asked: int  # the k that the user gave
     memory: Memory = field(default_factory=Memory)
+
+    @cached_property
+    def k(self) -> int:
+        """How many nonzeros a point may have: no more than asked for, and no more than the floors leave room for."""
+        return min(self.asked, self.pieces.room)
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -150,11 +155,11 @@ class SupportProblem:
 
     def with_k(self, k: int) -> SupportProblem:
         """The same with another cardinality, and the same memory: the best point on a support does not depend on k."""
-        return replace(self, k=k)
+        return replace(self, asked=k)
 
     def with_model(self, model: QuadraticModel) -> SupportProblem:
         """The problem of a quadratic model in place of φ; what was seen of φ is not known of it."""
-        return SupportProblem(self.pieces.with_model(model), self.k)
+        return SupportProblem(self.pieces.with_model(model), self.asked)
 
     def until(self, deadline: float) -> SupportProblem:
         """The same with less time."""

@@ -99,7 +99,7 @@ def judge_search(
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
     return _result(
-        x, fun, request.C, problem.k, residual, status, accepted,
+        x, fun, request.C, problem.asked, residual, status, accepted,
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
