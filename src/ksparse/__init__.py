@@ -8,6 +8,8 @@ from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.steps import Backtracking, FixedStep
 from ksparse.firstorder.weight import weight_max
+from ksparse.linalg.designs.base import Design
+from ksparse.linalg.designs.parts import blocks
 from ksparse.linalg.matrix import Squares
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses import (
@@ -83,6 +85,7 @@ __all__ = [
     "Custom",
     "CustomSet",
     "DataFit",
+    "Design",
     "FixedStep",
     "Huber",
     "Hyperplane",
@@ -121,6 +124,7 @@ __all__ = [
     "Trace",
     "WholeSpace",
     "autodiff",
+    "blocks",
     "k_path",
     "minimize",
     "minimize_penalized",

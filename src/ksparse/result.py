@@ -85,6 +85,7 @@ class Result:
     lower_bound: float = -math.inf  # what no k-sparse point of C falls below, where that is proved
     gap: float = math.inf  # (fun − lower_bound)/|fun|
     nodes: int = 0  # of the tree that proved it
+    passes: int = 0  # over data that are read by blocks of rows
 
     def __repr__(self) -> str:
         asked = "" if self.k is None else f" (k = {self.k})"
@@ -102,5 +103,6 @@ class Result:
                 else {}
             ),
             "nit": f"{self.nit} ({self.nfev} values, {self.njev} gradients, {self.elapsed:.3g} s)",
+            **({"passes": f"{self.passes} over the data"} if self.passes else {}),
         }
         return "\n".join(f"{name:>9}: {text}" for name, text in rows.items())

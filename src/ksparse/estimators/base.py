@@ -12,11 +12,12 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, column_or_1d, validate_data
 
 from ksparse.base.arrays import Vector
-from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size
+from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector
 from ksparse.estimators.callbacks import CallbackSupportMixin
+from ksparse.linalg.designs import Design, by_blocks
 from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LossMaker
 from ksparse.result import Result, Status
@@ -63,13 +64,33 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def validated(estimator: Any, X: Any, *, reset: bool = True, **how: Any) -> Any:
-    """X as scikit-learn validates it; where it holds text, the error names X."""
+    """X as scikit-learn validates it; where it holds text, the error names X. Data that are read by blocks are looked at as they are."""
+    design = by_blocks(X, "X")
+    if design is not None:
+        return _by_blocks(estimator, X, design, reset, how)
     try:
         return validate_data(estimator, X, dtype=np.float64, reset=reset, **how)
     except ValueError as error:
         if "could not convert string" not in str(error):
             raise
         raise ValueError(f"X must hold numbers, but it holds text: {error}") from error
+
+
+def _by_blocks(estimator: Any, X: Any, design: Any, reset: bool, how: dict[str, Any]) -> Any:
+    """The names and the number of columns seen, or compared with those that fit saw; y checked beside them."""
+    names = np.asarray(X.columns, dtype=object) if hasattr(X, "dtypes") else None
+    if reset:
+        estimator.n_features_in_ = design.shape[1]
+        if names is not None:
+            estimator.feature_names_in_ = names
+    elif design.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"X has {design.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_}")
+    if "y" not in how:
+        return design
+    y = column_or_1d(np.asarray(how["y"]), warn=True)
+    if len(y) != design.shape[0]:
+        raise ValueError(f"y must have as many entries as X has rows, {design.shape[0]}, got {len(y)}")
+    return design, check_array(y, dtype="numeric" if how.get("y_numeric") else None, ensure_2d=False, input_name="y")
 
 
 def numeric(value: Any, name: str) -> Any:
@@ -96,11 +117,15 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
         check_n_jobs(self.n_jobs)
         X, y = validated(self, X, y=numeric(y, "y") if y_numeric else y, accept_sparse=["csr", "csc"], y_numeric=y_numeric)
-        check_size(X, "X", getattr(self, "feature_names_in_", None))
+        if not isinstance(X, Design):
+            check_size(X, "X", getattr(self, "feature_names_in_", None))
         if y_numeric:
             check_size(y, "y", least=SMALLEST)
-        if sample_weight is not None:
+        if sample_weight is not None and isinstance(X, Design):
+            sample_weight = check_vector(sample_weight, "sample_weight", X.shape[0], kind=np.zeros(0))
+        elif sample_weight is not None:
             sample_weight = _check_sample_weight(numeric(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True)
+        if sample_weight is not None:
             check_size(sample_weight, "sample_weight")
             if not sample_weight.any():
                 raise ValueError("sample_weight must have at least one positive entry")

@@ -16,6 +16,7 @@ import scipy.sparse
 from ksparse.base.arrays import Matrix, Vector, is_array
 from ksparse.base.deadline import OutOfTimeError, time_left
 from ksparse.base.threads import all_threads, in_threads
+from ksparse.linalg.designs import Adjoint, Design
 from ksparse.linalg.matrix import columns, dense
 from ksparse.linalg.standardize import Centred, centred_squares
 
@@ -61,7 +62,7 @@ class Gram:
         return squares if self.ridge is None else squares + self.ridge
 
     def rows(self, support: Vector) -> Vector:
-        found = _product(self.A, self.weight, columns(self.A, support))
+        found = self.A.gram(support, self.weight) if isinstance(self.A, Design) else _product(self.A, self.weight, columns(self.A, support))
         if self.a != 1.0:
             found *= self.a
         if self.ridge is not None:
@@ -98,7 +99,7 @@ class Symmetric:
 
 def opaque(A: Matrix) -> bool:
     """Whether a matrix is an operator with so many columns that one product for each is too dear."""
-    shown = is_array(A) or scipy.sparse.issparse(A) or isinstance(A, Centred)
+    shown = is_array(A) or scipy.sparse.issparse(A) or isinstance(A, Centred | Design)
     return not shown and A.shape[1] > COLUMNS
 
 
@@ -114,7 +115,9 @@ def cancelled(A: Matrix) -> float:
 
 def _each(M: Any, X: Vector) -> Vector:
     """Mx for the rows x of X."""
-    return np.asarray(X @ M.T) if isinstance(M, np.ndarray) else np.array([M @ x for x in X])
+    if isinstance(M, np.ndarray):
+        return np.asarray(X @ M.T)
+    return (M @ X.T).T if isinstance(M, Design | Adjoint) else np.array([M @ x for x in X])
 
 
 def _product(A: Any, w: Vector | None, cut: Any) -> Vector:
@@ -132,6 +135,8 @@ def _product(A: Any, w: Vector | None, cut: Any) -> Vector:
 
 def _diagonal(A: Any, w: Vector | None) -> Vector:
     """The diagonal of AᵀDA; an operator, which hides its columns, is asked for them in blocks."""
+    if isinstance(A, Design):
+        return A.squares(w)
     if isinstance(A, Centred):
         return np.asarray(A.scale.astype(np.float64) ** 2 * centred_squares(A.X, A.mean))
     if scipy.sparse.issparse(A):

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.base.arrays import Array, Matrix, is_array, namespace, to_numpy
+from ksparse.linalg.designs import Design
 from ksparse.linalg.lanczos import largest_eigenvalue
 
 ROWS = 2**22  # entries of a block that is made dense
@@ -46,6 +47,8 @@ def columns(A: Matrix, support: np.ndarray[Any, Any]) -> Matrix:
         return xp.take(A, xp.asarray(support, device=compat.device(A)), axis=1)
     if scipy.sparse.issparse(A):
         return A[:, support]
+    if isinstance(A, Design):
+        return A.columns(support)
     unit = np.zeros(A.shape[1], dtype=kind_of(A).dtype)
     out = np.empty((A.shape[0], support.size), dtype=unit.dtype)
     for j, i in enumerate(support):

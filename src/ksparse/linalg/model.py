@@ -15,6 +15,7 @@ import numpy as np
 from ksparse.base.arrays import Matrix, Vector, to_float64
 from ksparse.linalg.bound import Noise, rounding_of
 from ksparse.linalg.curvature import Curvature, Gram, Symmetric, cancelled
+from ksparse.linalg.designs import in_double
 
 MEMORY = 2**28  # bytes of remembered columns
 AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
@@ -38,7 +39,7 @@ class QuadraticModel:
     @classmethod
     def of_squares(cls, A: Matrix, b: Any, weight: Any = None, ridge: Any = None) -> QuadraticModel:
         """½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ²."""
-        A, b = to_float64(A), to_float64(b)
+        A, b = in_double(A), to_float64(b)
         w, ridge = (None if part is None else to_float64(part) for part in (weight, ridge))
         weighted = b if w is None else w * b
         constant = 0.5 * float(b @ weighted)

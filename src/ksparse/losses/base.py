@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, replaced, to_float64
+from ksparse.base.arrays import Array, Vector, replaced
 from ksparse.base.checks import check_vector
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import opaque
+from ksparse.linalg.designs import in_double
 from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, triangle
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.trial import try_out
@@ -138,6 +139,11 @@ class Loss(ABC):
         return first_of_equal(dense(columns(squares.A, np.asarray(support))))
 
     @property
+    def passes(self) -> int:
+        """How often the data have been read so far, where they are read by blocks."""
+        return 0
+
+    @property
     def evaluations(self) -> tuple[int, int] | None:
         """How often φ and ∇φ were evaluated so far, where the loss counts that itself."""
         return None
@@ -172,6 +178,6 @@ class Loss(ABC):
     def as_float64(self) -> Self:
         """The same loss on NumPy float64 data, for the small exact solves."""
         held = {name: value for name in self._data if (value := getattr(self, name)) is not None}
-        changed = {name: to_float64(value) for name, value in held.items()}
+        changed = {name: in_double(value) for name, value in held.items()}
         twin: Self = self if all(changed[name] is held[name] for name in held) else replaced(self, **changed)
         return twin

@@ -11,10 +11,11 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.base.arrays import Array, Matrix, Vector, namespace, replaced, sqnorm, take
-from ksparse.base.checks import as_array, check_adjoint, check_matrix, check_number, check_squares, check_vector
+from ksparse.base.checks import as_array, check_adjoint, check_number, check_squares, check_vector
 from ksparse.linalg import one_pass
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram, opaque
+from ksparse.linalg.designs import Design, check_data
 from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue, triangle
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
@@ -37,7 +38,7 @@ class DataFit(Loss):
     _data = ("kind", "A", "b", "weight", "ridge")
 
     def __init__(self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
-        self.A = check_matrix(A, "A")
+        self.A = check_data(A, "A")
         check_adjoint(self.A, "A")
         self.kind = kind_of(self.A)
         m, self.n = (int(side) for side in self.A.shape)
@@ -136,6 +137,10 @@ class DataFit(Loss):
     def entries(self) -> int:
         """Rows times columns, zeros too."""
         return int(self.A.shape[0] * self.A.shape[1])
+
+    @property
+    def passes(self) -> int:
+        return self.A.passes if isinstance(self.A, Design) else 0
 
     @property
     def opaque(self) -> bool:

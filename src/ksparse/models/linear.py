@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_bound, check_indices, check_integer, check_matrix, check_number, check_vector
+from ksparse.base.checks import check_bound, check_indices, check_integer, check_number, check_vector
 from ksparse.errors import InfeasibleError, MissingPieceError
+from ksparse.linalg.designs import Design, Shifted, check_data
 from ksparse.linalg.matrix import kind_of
 from ksparse.linalg.standardize import Centred
 from ksparse.losses import Loss
@@ -109,9 +110,9 @@ def linear_problem(
     alpha : ridge per unit of weight: ½ alpha Σ wᵢ ‖z‖² is added, z the coefficients of the scaled columns, without the intercept.
     """
     check_loss(loss)
-    X = check_matrix(X, "X")
+    X = check_data(X, "X")
     m, n = (int(side) for side in X.shape)
-    y = check_vector(y, "y", m, kind=kind_of(X))
+    y = check_vector(y, "y", m, kind=np.zeros(0) if isinstance(X, Design) else kind_of(X))
     weight = None if sample_weight is None else np.asarray(check_vector(sample_weight, "sample_weight", m), dtype=float)
     low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
     centre = fit_intercept and not scipy.sparse.issparse(X)
@@ -132,8 +133,7 @@ def linear_problem(
     A = A if both == 1.0 else divided(A, both)
     free = fit_intercept and not own
     if free:
-        ones = np.ones((m, 1))
-        A = scipy.sparse.hstack([A, ones], format="csc") if scipy.sparse.issparse(A) else np.hstack([A, ones])
+        A = _with_ones(A)
     whole = _bounds_set(low * size / unit, high * size / unit, free) if rest is None else _beside_intercept(rest, n, free, loss)
     target = target / unit / both
     shrunk = 1.0 if standardize and rest is None else float(size[0]) * both  # z is then the coefficients of the columns as they were
@@ -144,6 +144,14 @@ def linear_problem(
         make_loss(loss, A, target, weight, ridge), whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
         check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
     )  # fmt: skip
+
+
+def _with_ones(A: Any) -> Any:
+    """A last column for the intercept."""
+    if isinstance(A, Shifted):
+        return A.with_ones()
+    ones = np.ones((A.shape[0], 1))
+    return scipy.sparse.hstack([A, ones], format="csc") if scipy.sparse.issparse(A) else np.hstack([A, ones])
 
 
 def _units(A: Any, target: Vector, weight: Vector | None, loss: str | LossMaker, rest: ConvexSet | None) -> tuple[float, float]:

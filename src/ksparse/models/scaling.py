@@ -9,6 +9,7 @@ import scipy.sparse
 
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_array
+from ksparse.linalg.designs import Design, Shifted, moments
 from ksparse.linalg.standardize import Centred
 
 ORDINARY = (1e-6, 1e6)  # data of such a size are not touched where columns are not scaled
@@ -21,6 +22,8 @@ def scaled(X: Any, weight: Vector | None, *, centre: bool, how: str) -> tuple[An
     the column nearly that of the intercept. What is left of a constant column is rounding: it becomes 0.
     """
     share = shares(X.shape[0], weight)
+    if isinstance(X, Design):
+        return _shifted(X.as_float64(), share, centre, how)
     if scipy.sparse.issparse(X):
         size = _sparse_sizes(X, share) if how == "columns" else np.full(X.shape[1], power_of_two(largest(X)) if how == "all" else 1.0)
         return X @ scipy.sparse.diags_array(1.0 / size), np.zeros(X.shape[1]), size
@@ -32,6 +35,18 @@ def scaled(X: Any, weight: Vector | None, *, centre: bool, how: str) -> tuple[An
     common = power_of_two(float(rms.max())) if how == "all" else 1.0
     size = np.where(constant, 1.0, rms) if how == "columns" else np.full(X.shape[1], common)
     return np.where(constant, 0.0, Z / size), mean, size
+
+
+def _shifted(X: Design, share: Vector, centre: bool, how: str) -> tuple[Design, Vector, Vector]:
+    """The same block by block, as they are read."""
+    mean, square = moments(X, share)
+    if not centre:
+        mean, square = np.zeros_like(mean), square + mean**2
+    rms = np.sqrt(square)
+    constant = rms <= 10 * np.finfo(np.float64).eps * np.abs(mean)
+    common = power_of_two(float(rms.max())) if how == "all" else 1.0
+    size = np.where(constant, 1.0, rms) if how == "columns" else np.full(X.shape[1], common)
+    return Shifted(X, mean, np.where(constant, 0.0, 1.0 / size)), mean, size
 
 
 def _sparse_sizes(X: Any, share: Vector) -> Vector:
@@ -56,6 +71,8 @@ def root_mean_square(Z: Vector, share: Vector) -> Vector:
 
 def largest(A: Any) -> float:
     """max |Aᵢⱼ|, of what is stored where it is sparse."""
+    if isinstance(A, Design):
+        return A.seen.largest
     stored = A.X.data * float(np.abs(A.scale).max()) if isinstance(A, Centred) else A.data if scipy.sparse.issparse(A) else A
     return float(np.abs(stored).max(initial=0.0))
 
@@ -67,4 +84,6 @@ def power_of_two(size: float) -> float:
 
 def divided(A: Any, by: float) -> Any:
     """A/by, for a matrix of any kind that `scaled` gives."""
+    if isinstance(A, Shifted):
+        return A.over(by)
     return Centred(A.X, A.mean, A.scale / by, A.adjoint) if isinstance(A, Centred) else A / by

@@ -65,7 +65,7 @@ def judge_sparse(request: Request, rho: float | None, run: Run, name: str, round
     return _result(
         x, value_of(request.loss, x), C, k, residual, status, accepted,
         nit=run.nit, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
-        method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself, "F": run.F}],
+        method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself, "F": run.F}], passes=request.passes,
     )  # fmt: skip
 
 
@@ -104,6 +104,7 @@ def judge_search(
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
         lower_bound=certificate.lower_bound, gap=gap_between(fun, certificate.lower_bound), nodes=certificate.nodes, note=certificate.note,
+        passes=request.passes,
     )  # fmt: skip
 
 

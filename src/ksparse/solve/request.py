@@ -47,11 +47,17 @@ class Request:
     started: float = field(default_factory=time.perf_counter)
     interrupted: bool = False  # whether that happened before anything was done
     before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ that the loss had counted itself
+    passes_before: int = 0  # over its data
 
     @property
     def elapsed(self) -> float:
         """Seconds since the call."""
         return time.perf_counter() - self.started
+
+    @property
+    def passes(self) -> int:
+        """Over data that are read by blocks, since the call."""
+        return self.loss.passes - self.passes_before
 
     @property
     def deadline(self) -> float:
@@ -91,7 +97,7 @@ def check_request(
         try_out(loss, C, n, start)
     except KeyboardInterrupt:  # of the user's own functions, which may take their time
         interrupted = True
-    return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before)
+    return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes)
 
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:

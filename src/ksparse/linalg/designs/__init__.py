@@ -1,0 +1,74 @@
+"""Where data lie and how they are reached: one small class for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+import scipy.sparse
+
+from ksparse.base.arrays import Matrix, is_array, to_float64
+from ksparse.base.checks import check_matrix
+from ksparse.linalg.designs.base import Adjoint, Design, check_seen
+from ksparse.linalg.designs.blocks import Blocks
+from ksparse.linalg.designs.device import Device
+from ksparse.linalg.designs.distributed import DaskRows
+from ksparse.linalg.designs.shifted import Shifted, moments
+
+__all__ = ["Adjoint", "Blocks", "DaskRows", "Design", "Device", "Shifted", "by_blocks", "check_data", "in_double", "moments"]
+
+LARGE = 2**22  # entries from which single-precision data are not copied to double precision
+
+
+def check_data(value: Any, name: str) -> Matrix:
+    """A nonempty real matrix, as `check_matrix` knows them, or one that is read by blocks of rows, after a first pass over it."""
+    design = _design_of(value, name)
+    if design is None:
+        return check_matrix(value, name)
+    if 0 in design.shape:
+        raise ValueError(f"{name} must be a nonempty matrix, got shape {design.shape}")
+    check_seen(design, name, 1e150 if design.dtype == np.float64 else 1e15)
+    return design
+
+
+def in_double(value: Any) -> Any:
+    """Data for the small exact solves: NumPy, double precision; what is large and in another precision or place stays as it is."""
+    if isinstance(value, Design):
+        return value.as_float64()
+    if is_array(value) and value.ndim == 2 and value.shape[0] * value.shape[1] >= LARGE:
+        if not compat.is_numpy_array(value):
+            return Device(value)
+        if value.dtype == np.float32:
+            return Blocks(value).as_float64()
+    return to_float64(value)
+
+
+def by_blocks(value: Any, name: str) -> Design | None:
+    """Data that should be read by blocks of rows, so that no copy is made of them, after a first pass; None for others."""
+    if type(value).__module__.startswith("dask.dataframe"):
+        value = value.to_dask_array(lengths=True)
+    large = isinstance(value, np.ndarray) and value.ndim == 2 and value.size >= LARGE and not isinstance(value, np.ma.MaskedArray)
+    if large and (isinstance(value, np.memmap) or value.dtype == np.float32) and value.dtype in (np.float32, np.float64):
+        value = Blocks(value)
+    return None if _design_of(value, name) is None else check_data(value, name)
+
+
+def _design_of(value: Any, name: str) -> Design | None:
+    if isinstance(value, Design):
+        return value
+    if type(value).__module__.startswith("dask.array"):
+        _numbers(value, name)
+        return DaskRows(value, name)
+    known = is_array(value) or scipy.sparse.issparse(value) or hasattr(value, "__matmul__") or hasattr(value, "iloc")
+    sliced = all(hasattr(value, part) for part in ("shape", "dtype", "__getitem__"))
+    if not known and sliced and len(value.shape) == 2:
+        _numbers(value, name)
+        return Blocks(value)
+    return None
+
+
+def _numbers(value: Any, name: str) -> None:
+    dtype = np.dtype(value.dtype)
+    if dtype.kind not in "iub" and dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}")

@@ -1,0 +1,88 @@
+"""A table in several files, or in one: rows of .npy and Parquet parts, one after the other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ksparse.linalg.designs.base import Design
+from ksparse.linalg.designs.blocks import Blocks
+
+
+def blocks(source: Any, height: int | None = None) -> Design:
+    """A data matrix that is read from disk, block of rows by block of rows, each time it is needed.
+
+    source : a .npy file, a Parquet file, a folder of either (its parts in the order of their names), a list of such files, or an object
+        with `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own).
+    height : rows in a block; by default some 4 million numbers.
+    """
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if not path.exists():
+            raise FileNotFoundError(f"source names {path}, which does not exist")
+        files = sorted(one for one in path.iterdir() if one.suffix in _READERS) if path.is_dir() else [path]
+        if not files:
+            raise ValueError(f"source names the folder {path}, which holds no .npy or .parquet file")
+        return Blocks(Parts(files), height)
+    if isinstance(source, list | tuple):
+        return Blocks(Parts([Path(one) for one in source]), height)
+    if not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
+        raise TypeError(
+            f"source must be a file, a folder, a list of files or an object with shape, dtype and row slices, got {type(source)}"
+        )
+    return Blocks(source, height)
+
+
+class Parts:
+    """Files that hold the rows of one table, opened when they are read."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self.files = files
+        for file in files:
+            if file.suffix not in _READERS:
+                raise ValueError(f"source must name .npy or .parquet files, got {file.name}")
+        shapes = [_READERS[file.suffix](file).shape for file in files]
+        if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
+            raise ValueError(f"source must name tables of the same columns, got shapes {', '.join(map(str, shapes))}")
+        self._edges = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
+        self.shape = int(self._edges[-1]), int(shapes[0][1])
+        self.dtype = np.result_type(*(_READERS[file.suffix](file).dtype for file in files))
+
+    def __getitem__(self, rows: slice) -> Any:
+        begin, end, _ = rows.indices(self.shape[0])
+        found = []
+        for file, (low, high) in zip(self.files, pairwise(self._edges), strict=True):
+            if low < end and begin < high:
+                found.append(_READERS[file.suffix](file)[max(begin, low) - low : min(end, high) - low])
+        return np.concatenate(found) if len(found) != 1 else found[0]
+
+
+def _npy(file: Path) -> Any:
+    return np.load(file, mmap_mode="r", allow_pickle=False)
+
+
+class _Parquet:
+    """The rows of a Parquet file, by row groups."""
+
+    def __init__(self, file: Path) -> None:
+        import pyarrow.parquet as parquet
+
+        self._file = parquet.ParquetFile(file)
+        meta = self._file.metadata
+        self._edges = np.concatenate([[0], np.cumsum([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])])
+        self.shape = meta.num_rows, meta.num_columns
+        types = [field.type.to_pandas_dtype() for field in self._file.schema_arrow]
+        self.dtype = np.result_type(*types)
+
+    def __getitem__(self, rows: slice) -> Any:
+        low, high = int(rows.start), int(rows.stop)
+        groups = [i for i, (begin, end) in enumerate(pairwise(self._edges)) if begin < high and low < end]
+        table = self._file.read_row_groups(groups)
+        first = int(self._edges[groups[0]])
+        return np.column_stack([table.column(j).to_numpy()[low - first : high - first] for j in range(self.shape[1])])
+
+
+_READERS: dict[str, Any] = {".npy": _npy, ".parquet": _Parquet}

@@ -1,0 +1,214 @@
+"""Data wherever they lie: every kind gives the products of NumPy in double precision, and `minimize` the same answers."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse.linalg import designs
+from ksparse.linalg.designs import Blocks, DaskRows, Device, check_data, in_double
+
+M, N, K = 90, 24, 4
+
+
+class Own:
+    """A user's object: shape, dtype and row slices."""
+
+    def __init__(self, A):
+        self._A, self.shape, self.dtype, self.reads = A, A.shape, A.dtype, 0
+
+    def __getitem__(self, rows):
+        self.reads += 1
+        return self._A[rows]
+
+
+def memmap(A, tmp_path):
+    np.save(tmp_path / "A.npy", A)
+    return Blocks(np.load(tmp_path / "A.npy", mmap_mode="r"), 13)
+
+
+def hdf5(A, tmp_path):
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    file = h5py.File(tmp_path / "A.h5", "w")
+    return check_data(file.create_dataset("A", data=A, chunks=(16, N)), "A")
+
+
+def zarr(A, tmp_path):
+    return check_data(pytest.importorskip("zarr", reason="zarr is not installed").array(A, chunks=(16, N)), "A")
+
+
+def dask(A, tmp_path):
+    return check_data(pytest.importorskip("dask.array", reason="dask is not installed").from_array(A, chunks=(16, N)), "A")
+
+
+def torch(A, tmp_path):
+    return Device(pytest.importorskip("torch", reason="torch is not installed").tensor(A))
+
+
+def folder(A, tmp_path):
+    np.save(tmp_path / "part0.npy", A[:40])
+    np.save(tmp_path / "part1.npy", A[40:])
+    return ks.blocks(tmp_path, 17)
+
+
+def parquet(A, tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pandas.DataFrame(A, columns=[f"x{j}" for j in range(N)]).to_parquet(tmp_path / "A.parquet", row_group_size=20)
+    return ks.blocks(str(tmp_path / "A.parquet"), 33)
+
+
+KINDS = {
+    "array": lambda A, _: Blocks(A, 11),
+    "own": lambda A, _: check_data(Own(A), "A"),
+    "memmap": memmap,
+    "hdf5": hdf5,
+    "zarr": zarr,
+    "dask": dask,
+    "torch": torch,
+    "folder": folder,
+    "parquet": parquet,
+}
+
+
+@pytest.fixture(params=[np.float64, np.float32], ids=["double", "single"])
+def data(request, rng):
+    A, x = rng.standard_normal((M, N)).astype(request.param), np.zeros(N)
+    x[[2, 7, 11, 20]] = 2.0, -1.5, 1.0, 3.0
+    return A, (A @ x + 0.1 * rng.standard_normal(M)).astype(request.param)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_are_those_of_numpy_in_double_precision(kind, data, tmp_path, rng):
+    A, design = data[0].astype(float), KINDS[kind](data[0], tmp_path).as_float64()
+    x, r, w, S = rng.standard_normal(N), rng.standard_normal(M), rng.random(M), np.array([3, 0, 17])
+    assert design.shape == (M, N)
+    np.testing.assert_allclose(design @ x, A @ x, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design @ np.outer(x, [1, 2]), A @ np.outer(x, [1, 2]), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design.T @ r, A.T @ r, rtol=1e-12, atol=1e-12)
+    for weight in (None, w):
+        H = A.T @ (A if weight is None else weight[:, None] * A)
+        np.testing.assert_allclose(design.squares(weight), np.diag(H), rtol=1e-12)
+        np.testing.assert_allclose(design.gram(S, weight), H[S], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(design.columns(S), A[:, S])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_pass_each(kind, data, tmp_path):
+    design = KINDS[kind](data[0], tmp_path).as_float64()
+    for work in (lambda: design @ np.ones(N), lambda: design.T @ np.ones(M), lambda: design.gram(np.array([1, 2]), np.ones(M))):
+        before = design.passes
+        work()
+        assert design.passes == before + 1
+
+
+@pytest.mark.parametrize("loss", ["squares", "logistic"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_answers_are_those_of_numpy(kind, loss, data, tmp_path):
+    A, b = data
+    design = KINDS[kind](A, tmp_path)
+    if loss == "squares":
+        pieces = [ks.LeastSquares(A.astype(float), b.astype(float)), ks.LeastSquares(design, b)]
+    else:
+        y = (b > 0).astype(float)
+        pieces = [ks.Logistic(A.astype(float), y, ridge=0.5), ks.Logistic(design, y, ridge=0.5)]
+    numpy, found = (ks.minimize(piece, K) for piece in pieces)
+    np.testing.assert_array_equal(found.support, numpy.support)
+    assert found.fun == pytest.approx(numpy.fun, rel=1e-5)
+    assert found.status == numpy.status
+    assert found.passes > 0
+    assert "over the data" in repr(found)
+
+
+@pytest.mark.parametrize("kind", ["own", "dask"])
+def test_the_papers_methods_and_paths(kind, data, tmp_path):
+    A, b = data
+    design = KINDS[kind](A, tmp_path)
+    assert ks.minimize(ks.LeastSquares(design, b), K, method="apdca", max_iter=300).success
+    path, numpy = (ks.k_path(ks.LeastSquares(given, b), [1, 2, 4]) for given in (design, A))
+    assert [list(one.support) for one in path.results] == [list(one.support) for one in numpy.results]
+
+
+def test_large_single_precision_data_are_not_copied(rng):
+    A = rng.standard_normal((600, 200)).astype(np.float32)
+    assert isinstance(in_double(A), np.ndarray)
+    large = np.lib.stride_tricks.as_strided(A, (designs.LARGE // 200 + 1, 200), (0, 4))
+    assert in_double(large).source is large
+    assert in_double(A.astype(float)).dtype == np.float64
+
+
+def test_what_no_loss_can_be_computed_of(rng):
+    A, b = rng.standard_normal((20, 5)), np.ones(20)
+    for value, words in ((np.nan, "must not contain NaN"), (np.inf, "must be finite")):
+        broken = A.copy()
+        broken[13, 2] = value
+        with pytest.raises(ValueError, match=f"A {words}"):
+            ks.LeastSquares(Own(broken), b)
+    with pytest.raises(ValueError, match="use other units"):
+        ks.LeastSquares(Own(1e200 * A), b)
+    with pytest.raises(TypeError, match="A must be float32 or float64"):
+        ks.LeastSquares(Own(A.astype(complex)), b)
+    with pytest.raises(ValueError, match="A must be a nonempty matrix"):
+        ks.LeastSquares(Own(A[:, :0]), b)
+    with pytest.raises(ValueError, match="b must have length 20"):
+        ks.LeastSquares(Own(A), np.ones(19))
+
+
+def test_dask_of_unknown_size_and_by_columns(rng):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    A = da.from_array(rng.standard_normal((20, 6)), chunks=(5, 3))
+    with pytest.warns(UserWarning, match="chunked by columns"):
+        assert isinstance(check_data(A, "A"), DaskRows)
+    with pytest.raises(ValueError, match="unknown size"):
+        ks.LeastSquares(A[A[:, 0] > 0], np.ones(20))
+
+
+def test_workers_of_a_cluster(rng):
+    """Two processes; nothing but sums and k columns comes back."""
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    import dask.array as da
+
+    A = rng.standard_normal((400, 40))
+    b = A[:, [3, 17, 30]] @ np.array([1.0, -2.0, 1.5]) + 0.1 * rng.standard_normal(400)
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        warnings.simplefilter("ignore")
+        found = ks.minimize(ks.LeastSquares(da.from_array(A, chunks=(100, 40)).persist(), b), 3)
+    numpy = ks.minimize(ks.LeastSquares(A, b), 3)
+    np.testing.assert_array_equal(found.support, numpy.support)
+    assert found.fun == pytest.approx(numpy.fun, rel=1e-12)
+
+
+def test_bad_sources_of_blocks(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        ks.blocks(tmp_path / "missing.npy")
+    with pytest.raises(ValueError, match=r"holds no \.npy or \.parquet file"):
+        ks.blocks(tmp_path)
+    (tmp_path / "a.csv").write_text("1,2")
+    with pytest.raises(ValueError, match=r"a\.csv"):
+        ks.blocks(tmp_path / "a.csv")
+    np.save(tmp_path / "a.npy", np.zeros((2, 3)))
+    np.save(tmp_path / "b.npy", np.zeros((2, 4)))
+    with pytest.raises(ValueError, match="same columns"):
+        ks.blocks([tmp_path / "a.npy", tmp_path / "b.npy"])
+    with pytest.raises(TypeError, match="source must be"):
+        ks.blocks(3)
+
+
+def test_a_time_limit_holds_between_blocks(rng):
+    class Slow(Own):
+        def __getitem__(self, rows):
+            import time
+
+            time.sleep(0.05)
+            return super().__getitem__(rows)
+
+    A = rng.standard_normal((400, 10))
+    loss = ks.LeastSquares(Blocks(Slow(A), 100), A @ np.ones(10))
+    found = ks.minimize(loss, 3, max_time=0.1)
+    assert found.elapsed < 2.0
+    assert found.support.size <= 3
