@@ -109,14 +109,16 @@ def _negative(Z, case):
 
 
 def _custom(case, rng):
-    """A user's own functions: a sum of cosh, or of double wells."""
+    """A user's own functions: a sum of log cosh, which overflows nowhere, or of double wells."""
     n, c = case.n, rng.standard_normal(case.n)
     lines = vector_lines("c", c, "C")
     told = f", n={n}"
     if case.loss == "Custom convex":
         told += str(rng.choice(["", ", convex=True"]))
-        lines.append(f"loss = ks.Custom(lambda x: float(np.cosh(x - c).sum()), lambda x: np.sinh(x - c){told})")
-        return lines, Smooth(n, lambda x: np.cosh(x - c).sum(), lambda x: np.sinh(x - c), lambda x: np.diag(np.cosh(x - c)), True)
+        lines.append(f"loss = ks.Custom(lambda x: float(np.logaddexp(x - c, c - x).sum()), lambda x: np.tanh(x - c){told})")
+        return lines, Smooth(
+            n, lambda x: np.logaddexp(x - c, c - x).sum(), lambda x: np.tanh(x - c), lambda x: np.diag(1.0 - np.tanh(x - c) ** 2), True
+        )
     lines.append(f"loss = ks.Custom(lambda x: float(((x**2 - 1)**2).sum() / 4 + c @ x), lambda x: x**3 - x + c{told}, convex=False)")
     return lines, Smooth(
         n, lambda x: ((x**2 - 1) ** 2).sum() / 4 + c @ x, lambda x: x**3 - x + c, lambda x: np.diag(3 * x**2 - 1), False,

@@ -23,7 +23,8 @@ class LocalSearch:
         self.problem, self.k, self.hood, self.most, self.aside = problem, problem.k, neighbourhood, most, aside
         settings = problem.pieces.settings
         self.depth = max(3, int(settings.depth * self.k))  # ways by other k go as far
-        self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS else settings.tried
+        self.dear = not problem.pieces.priced  # C only projects: every move takes a first-order method, and no descent may go on for ever
+        self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
         self.swaps = self.penalty = 0
         self._visited: set[tuple[str, int]] = set()
 
@@ -106,7 +107,7 @@ class LocalSearch:
         self.fill(self.k)
         if self.visited("descend"):
             return False
-        while not self.problem.expired:
+        while not self.problem.expired and not (self.dear and self.spent):
             if not self._first(self.hood.moves(self.tiny, self.size >= self.k), refill=True):
                 break
             self.swaps += 1

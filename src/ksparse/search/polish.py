@@ -195,12 +195,13 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
     best, slack = min(x, problem.point(near.x), key=problem.F), 1e-13 * abs(problem.F(x))
     if near.status is Status.SETTLED and near.trace.residual[-1] <= target / 10:
         return problem.point(near.last) if problem.F(problem.point(near.last)) <= problem.F(best) + slack else best
-    for _ in range(8):  # an estimated L may be too small: then F rises, and L is raised
+    left = 2 * steps
+    while left > 0:  # an estimated L may be too small: then F rises, and L is raised
         rule = FixedStep(max(L, 1e-300))
-        home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, steps, deadline, target)
+        home = _run(PDCA(rule) if monotone else PDCAe(rule), problem, best.x, min(steps, left), deadline, target)
         if home is not None and problem.F(problem.point(home.last)) <= problem.F(best) + slack:
             return problem.point(home.last)
-        L *= 4.0
+        L, left = 4.0 * L, left - max(steps // 8, 0 if home is None else home.nit)
     return best
 
 
