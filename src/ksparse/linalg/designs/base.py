@@ -116,7 +116,7 @@ class Seen:
     def of(cls, block: Any) -> Seen:
         """A block's."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return cls(np.einsum("ij,ij->j", block, block), float(np.abs(block).max(initial=0.0)))
+            return cls(np.einsum("ij,ij->j", block, block), max(float(block.max()), -float(block.min())))
 
     def __add__(self, other: Seen) -> Seen:
         largest = np.nan if np.isnan(self.largest + other.largest) else max(self.largest, other.largest)
