@@ -241,5 +241,19 @@ class LeastSquares(DataFit):
     def squares(self) -> Squares:
         return Squares(self.A, self.b, self.weight, self.ridge)
 
+    @cached_property
+    def _hessian(self) -> np.ndarray[Any, Any]:
+        H = super().hessian_at(self.kind, self.b)
+        H.setflags(write=False)
+        return H
+
+    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+        return self._hessian  # the same everywhere
+
+    def lipschitz(self) -> float:
+        if "_hessian" in self.__dict__:  # its largest eigenvalue, with more than its rounding: no more products with A
+            return float(np.linalg.eigvalsh(self._hessian)[-1]) * (1.0 + 1e-12 * len(self._hessian))
+        return super().lipschitz()
+
     def model_at(self, x: Vector) -> QuadraticModel | None:
         return self.quadratic()
