@@ -5,7 +5,7 @@ import pytest
 
 import ksparse as ks
 from ksparse.certify.program import Program
-from ksparse.certify.smooth import SmoothBound
+from ksparse.certify.smooth import SmoothBound, _reach
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 
@@ -72,3 +72,47 @@ def test_nothing_to_bound():
     loss = ks.Huber([[-0.97, 1.34]], [0.06], delta=0.7)
     found = ks.minimize(loss, 2, forced_out=[0, 1], settings=SEARCHED, gap=0.05)
     assert "no variable may be used" in found.message
+
+
+@pytest.mark.parametrize("kind", ["logistic", "huber", "poisson"])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_intercept_without_a_ridge(kind, seed):
+    """The tree, with enumeration switched off, proves what enumeration finds; no bound is above it."""
+    rng = np.random.default_rng(seed)
+    A = np.column_stack([rng.standard_normal((40, 6)), np.ones(40)])
+    score, ridge = A[:, [1, 4, 6]] @ np.array([1.0, -1.0, 0.7]), np.append(np.full(6, 0.5), 0.0)
+    losses = {
+        "logistic": lambda: ks.Logistic(A, (rng.random(40) < 1 / (1 + np.exp(-score))).astype(float), ridge=ridge),
+        "huber": lambda: ks.Huber(A, score + rng.standard_t(2, 40), delta=1.0, ridge=ridge),
+        "poisson": lambda: ks.Poisson(A, rng.poisson(np.exp(0.5 * score)).astype(float), ridge=ridge),
+    }
+    loss = losses[kind]()
+    best = ks.minimize(loss, 3, forced_in=[6], settings=ks.SearchSettings(enumerated_dear=1000)).fun
+    found = ks.minimize(loss, 3, forced_in=[6], gap=1e-4, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0))
+    assert found.status is ks.Status.OPTIMAL
+    assert found.lower_bound <= best + 1e-9 * abs(best)
+    assert found.fun <= best + 1.1e-4 * abs(best)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_how_far_an_intercept_can_be(seed):
+    """No point with a value of at most the edge has it further out."""
+    rng = np.random.default_rng(seed)
+    A, ridge = np.column_stack([rng.standard_normal((30, 3)), np.ones(30)]), np.array([0.3, 0.3, 0.3, 0.0])
+    loss = ks.Logistic(A, rng.integers(0, 2, 30).astype(float), ridge=ridge)
+    composite, edge = loss.composite(), 1.3 * loss.value(np.zeros(4))
+    up, down = (_reach(composite, A[:, :3], ridge[:3], A[:, 3], way, edge, edge) for way in (1.0, -1.0))
+    for x in rng.standard_normal((3000, 4)) * 10.0 ** rng.uniform(-2, 1.5, (3000, 1)):
+        if loss.value(x) <= edge:
+            assert -down <= x[3] <= up
+    for side, end in ((1.0, up), (-1.0, down)):  # the furthest there is, without the others
+        far = max(c for c in np.linspace(0, 50, 2000) if loss.value(np.array([0, 0, 0, side * c])) <= edge)
+        assert far <= end
+
+
+def test_a_classifier_with_its_intercept_is_proved(rng):
+    X = rng.standard_normal((120, 12))
+    y = rng.random(120) < 1 / (1 + np.exp(-(X[:, 0] - X[:, 5] + 1.0)))
+    found = ks.SparseClassifier(2, alpha=0.05, gap=1e-3).fit(X, y).result_
+    assert found.status is ks.Status.OPTIMAL
+    assert 0 < found.lower_bound <= found.fun

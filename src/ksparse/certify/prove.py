@@ -168,7 +168,7 @@ def family_of(
         return (
             "; no lower bound: nothing is known of φ but its values"
             if composite is None
-            else SmoothFamily(problem, composite, best, settings, n_jobs)
+            else SmoothFamily(problem, composite, best, settings, n_jobs, best.value if edge is None else edge)
         )
     program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly)
     return QuadraticFamily(program.boxed((best.value if edge is None else edge) / program.scale), settings, n_jobs)

@@ -3,15 +3,20 @@
 With g(x) = h(Ax) and D the ridge, convexity of h at any image u gives g(x) ≥ h(u) + ∇h(u)ᵀ(Ax − u): what `dual_bound` needs of g, without a
 word of how u was found, nor of whether it is the image of anything. So the relaxation is that of a quadratic model, taken anew at the root
 until that brings nothing, and how good the model is decides only how good the bound is.
+
+One variable may be without a ridge, an intercept: u is moved along its column a to where aᵀ∇h(u) = 0, so that nothing is charged for it but
+rounding times the largest size it can have. That follows from a value that is known: h lies above its tangent at a point far out along a.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import brentq
 
-from ksparse.base.arrays import Vector
+from ksparse.base.arrays import Matrix, Vector
 from ksparse.certify.dual_bound import DualBound, Linearised
 from ksparse.certify.program import Program
 from ksparse.certify.quadratic import QuadraticFamily
@@ -20,11 +25,14 @@ from ksparse.certify.settings import TreeSettings
 from ksparse.linalg.bound import rounding_of
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram
-from ksparse.linalg.matrix import columns
+from ksparse.linalg.matrix import columns, dense
 from ksparse.linalg.perspective import Nodes
 from ksparse.linalg.states import IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
+
+DOUBLINGS = 40  # of a step along a column
+MARGIN = 1e-9  # of the terms that an end is computed from: far more than their rounding
 
 
 class SmoothBound(DualBound):
@@ -36,6 +44,8 @@ class SmoothBound(DualBound):
         self._h0, self._slope0 = composite.value(zero), np.asarray(composite.slope(zero))
         self._length = np.sqrt(Gram(self._A).diagonal()) * program.per / program.scale
         super().__init__(program, composite.ridge[program.names] * program.per**2 / program.scale)
+        unheld = np.flatnonzero(composite.ridge[program.names] == 0)
+        self._along = dense(columns(self._A, unheld))[:, 0] if unheld.size == 1 else None
 
     def linearised(self, w: Vector) -> Linearised:
         """g and its slope at the images of each w."""
@@ -43,6 +53,7 @@ class SmoothBound(DualBound):
         value, gradient, blur, off = np.zeros(count), np.zeros(w.shape), np.zeros(count), np.zeros(w.shape)
         for i, row in enumerate(w):
             u = np.asarray(self._A @ (row * per))
+            u = u if self._along is None else u + _level(self._composite, u, self._along) * self._along
             h, slope = self._composite.value(u), np.asarray(self._composite.slope(u))
             value[i], gradient[i] = (h - float(slope @ u)) / scale, np.asarray(self._A.T @ slope) * per / scale
             rounding, size = rounding_of(u.size), np.abs(u)
@@ -52,11 +63,51 @@ class SmoothBound(DualBound):
         return Linearised(value, gradient, blur, off)
 
 
+def _level(composite: Composite, u: Vector, a: Vector) -> float:
+    """δ with aᵀ∇h(u + δa) = 0, or nearly; 0 where none is found. The sum rises with δ, since h is convex."""
+
+    def pull(delta: float) -> float:
+        return float(a @ composite.slope(u + delta * a))
+
+    here, step = pull(0.0), 1.0 / float(np.abs(a).max(initial=1e-300))
+    way = -np.sign(here)
+    for _ in range(DOUBLINGS):
+        if here == 0.0 or not np.isfinite(pull(way * step)):
+            return 0.0
+        if pull(way * step) * here <= 0:
+            return float(brentq(pull, *sorted((0.0, way * step)), xtol=1e-300, rtol=8.9e-16, maxiter=100, disp=False))
+        step *= 2.0
+    return 0.0
+
+
+def _reach(composite: Composite, A: Matrix, ridge: Vector, a: Vector, way: float, edge: float, room: float) -> float:
+    """How far a variable without a ridge can be from 0 on one side at a value of at most `edge`, the others held by theirs.
+
+    h(Ax) ≥ h(u) + sᵀ(Ax − u) with s = ∇h(u) and u on that side of its column a; sᵀA₋x ≤ ‖ρ^−½A₋ᵀs‖·√(2·room), for ½Σρx² ≤ room.
+    """
+    found, step = np.inf, 1.0 / float(np.abs(a).max(initial=1e-300))
+    for _ in range(DOUBLINGS):
+        u = way * step * a
+        h, s = composite.value(u), np.asarray(composite.slope(u))
+        pull = way * float(a @ s)
+        if not np.isfinite(h) or not np.isfinite(s).all():
+            break
+        if pull > 0:
+            others = float(np.linalg.norm(np.asarray(A.T @ s) / np.sqrt(ridge))) * np.sqrt(2.0 * room)
+            size = abs(h) + float(np.abs(s) @ np.abs(u)) + others + abs(edge)
+            found = min(found, (edge - h + float(s @ u) + others + MARGIN * size) / pull)
+        step *= 2.0
+    return max(found, 0.0)
+
+
 class SmoothFamily(QuadraticFamily):
     """One node is one row of `Nodes`, as for the model."""
 
-    def __init__(self, problem: SupportProblem, composite: Composite, best: Candidate, settings: TreeSettings, n_jobs: int | None) -> None:
+    def __init__(
+        self, problem: SupportProblem, composite: Composite, best: Candidate, settings: TreeSettings, n_jobs: int | None, edge: float
+    ) -> None:
         self.problem, self.composite, self.best = problem, composite, best
+        self._ends = self._ends_of(edge)
         self.scale = abs(best.value) or 1.0  # one for all models: the tree compares their bounds
         super().__init__(self._program(best.full(problem.n)), settings, n_jobs)
 
@@ -65,7 +116,25 @@ class SmoothFamily(QuadraticFamily):
         pieces = self.problem.pieces
         model = pieces.model_at(x)
         assert model is not None
-        return Program.of(pieces, model, self.problem.k, self.best, self.scale)
+        program = Program.of(pieces, model, self.problem.k, self.best, self.scale)
+        if self._ends is None:
+            return program
+        j, up, down = self._ends
+        at, sizes = program.names == j, program.sizes
+        bounded = [np.where(at, np.minimum(far, end / program.per), far) for far, end in ((sizes.up, up), (sizes.down, down))]
+        return replace(program, sizes=replace(sizes, up=bounded[0], down=bounded[1]))
+
+    def _ends_of(self, edge: float) -> tuple[int, float, float] | None:
+        """The one variable without a ridge, and how far from 0 it can be on either side; None where there is none, or nothing is known."""
+        pieces, names = self.problem.pieces, np.flatnonzero(self.problem.pieces.allowed)
+        ridge, least = self.composite.ridge[names], pieces.loss.least
+        if (ridge == 0).sum() != 1 or least == -np.inf:
+            return None
+        j = int(names[ridge == 0][0])
+        others = names[ridge > 0]
+        A, a = columns(self.composite.A, others), dense(columns(self.composite.A, np.array([j])))[:, 0]
+        up, down = (_reach(self.composite, A, ridge[ridge > 0], a, way, edge, max(0.0, edge - least)) for way in (1.0, -1.0))
+        return j, up, down
 
     def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
         """Models at one answer of the relaxation after the other, while the bound rises."""
