@@ -311,3 +311,17 @@ def test_a_tree_where_the_forced_variables_are_all_there_may_be(kind, rng):
     found = ks.minimize(loss, k, C, forced_in=[0], gap=0.05, settings=NOT_ALL)
     assert list(found.support) == [0]
     assert found.status is ks.Status.OPTIMAL
+
+
+def test_a_component_of_one_column_on_a_hyperplane():
+    """It takes that column and another, and 0 is stationary."""
+    loss = ks.PrincipalComponent(np.diag([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
+    assert ks.minimize(loss, 3, ks.Hyperplane(b=0.0), settings=NOT_ALL).status is ks.Status.UNBOUNDED
+
+
+def test_counts_in_single_precision_are_one_function():
+    """Where exp is cut short, it is so in the exact solves too."""
+    A, y = np.array([[48.0], [1.0]], dtype=np.float32), np.array([5.0, 1.0], dtype=np.float32)
+    loss = ks.Poisson(A, y)
+    found = ks.minimize(loss, 1, ks.BudgetBox(1.0, 0.0, np.inf))
+    assert found.fun == pytest.approx(loss.value(found.x), rel=1e-5)

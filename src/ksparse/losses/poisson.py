@@ -26,11 +26,8 @@ class Poisson(DataFit):
         xp = namespace(self.b)
         if float(xp.min(self.b)) < 0:
             raise ValueError(f"y must hold counts >= 0, got {float(xp.min(self.b)):g}")
-
-    @property
-    def cap(self) -> float:
-        """Beyond it exp continues as its tangent: a trial step far uphill stays finite, convex and refused."""
-        return 300.0 if float(namespace(self.b).finfo(self.b.dtype).eps) < 1e-10 else 40.0
+        # beyond it exp continues as its tangent: a trial step far uphill stays finite, convex and refused; the same for copies in double
+        self.cap = 300.0 if float(xp.finfo(self.b.dtype).eps) < 1e-10 else 40.0
 
     @property
     def least(self) -> float:  # type: ignore[override]

@@ -107,6 +107,8 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
     else:
         _look_where_nothing_bends(problem)
         yield from _greedy(problem)
+        if pieces.model is not None and not pieces.convex:  # 0 may be stationary: where φ bends down most
+            yield from _as_start("bending down", problem, np.maximum(-pieces.model.diagonal, 0.0))
 
 
 def _look_where_nothing_bends(problem: SupportProblem) -> None:
