@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.model_selection import ShuffleSplit
 
 import ksparse as ks
 from ksparse.linalg import designs
@@ -54,6 +55,26 @@ def test_classification(stored, table, weighted):
     plain, found = (ks.SparseClassifier(K, alpha=1e-2).fit(given, labels, weight) for given in (X.astype(float), stored))
     np.testing.assert_allclose(found.coef_, plain.coef_, atol=1e-6)
     assert (found.predict(stored) == plain.predict(X.astype(float))).all()
+
+
+def test_cross_validation(stored, table):
+    X, y = table
+    plain, found = (ks.SparseRegressorCV(ks=[2, 4, 6], cv=3).fit(given, y) for given in (X.astype(float), stored))
+    assert found.k_ == plain.k_
+    np.testing.assert_allclose(found.coef_, plain.coef_, atol=1e-8)
+    with pytest.raises(ValueError, match="only be taken in their order"):
+        ks.SparseRegressorCV(ks=[2], cv=ShuffleSplit(2, random_state=0)).fit(stored, y)
+
+
+@pytest.mark.parametrize("estimator", [ks.SparsePCA(2, 3), ks.SparsePortfolio(3)])
+def test_the_others_take_large_single_precision_arrays(estimator, table, monkeypatch):
+    monkeypatch.setattr(designs, "LARGE", 1000)
+    returns = 0.01 * table[0]
+    single, double = (
+        estimator.fit(given).components_ if isinstance(estimator, ks.SparsePCA) else estimator.fit(given).weights_
+        for given in (returns, returns.astype(float))
+    )
+    np.testing.assert_allclose(single, double, atol=1e-5)
 
 
 def test_bounds_and_names(table, monkeypatch):

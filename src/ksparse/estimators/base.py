@@ -63,9 +63,9 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def validated(estimator: Any, X: Any, *, reset: bool = True, **how: Any) -> Any:
-    """X as scikit-learn validates it; where it holds text, the error names X. Data that are read by blocks are looked at as they are."""
-    design = by_blocks(X, "X")
+def validated(estimator: Any, X: Any, *, reset: bool = True, blocks: bool = False, **how: Any) -> Any:
+    """X as scikit-learn validates it; where it holds text, the error names X. With `blocks`, data that are read so stay as they are."""
+    design = by_blocks(X, "X") if blocks else None
     if design is not None:
         return _by_blocks(estimator, X, design, reset, how)
     try:
@@ -116,7 +116,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
         check_n_jobs(self.n_jobs)
-        X, y = validated(self, X, y=numeric(y, "y") if y_numeric else y, accept_sparse=["csr", "csc"], y_numeric=y_numeric)
+        X, y = validated(self, X, y=numeric(y, "y") if y_numeric else y, accept_sparse=["csr", "csc"], blocks=True, y_numeric=y_numeric)
         if not isinstance(X, Design):
             check_size(X, "X", getattr(self, "feature_names_in_", None))
         if y_numeric:
@@ -165,7 +165,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _score_of(self, X: Any) -> Any:
         """X·coef + intercept."""
         check_is_fitted(self)
-        X = validated(self, X, accept_sparse="csr", reset=False)
+        X = validated(self, X, accept_sparse="csr", blocks=True, reset=False)
         return X @ self.coef_.T + self.intercept_
 
     def _get_support_mask(self) -> Vector:

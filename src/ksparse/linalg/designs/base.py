@@ -99,6 +99,12 @@ class Design(ABC):
         """A[:, support] in double precision, in memory."""
         return np.concatenate(self.each(lambda block, rows: block[:, support]))
 
+    def __getitem__(self, chosen: Any) -> Design:
+        """Some rows, by a mask or by their numbers in order."""
+        from ksparse.linalg.designs.subset import Subset  # which is a design itself
+
+        return Subset.of(self, chosen)
+
     @cached_property
     def seen(self) -> Seen:
         """What a first pass shows."""
@@ -116,7 +122,8 @@ class Seen:
     def of(cls, block: Any) -> Seen:
         """A block's."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return cls(np.einsum("ij,ij->j", block, block), max(float(block.max()), -float(block.min())))
+            largest = max(float(block.max()), -float(block.min())) if len(block) else 0.0
+            return cls(np.einsum("ij,ij->j", block, block), largest)
 
     def __add__(self, other: Seen) -> Seen:
         largest = np.nan if np.isnan(self.largest + other.largest) else max(self.largest, other.largest)
