@@ -247,3 +247,29 @@ def test_compiled_or_not_the_bounds_are_the_same(monkeypatch):
     assert compiled.status is plain.status is ks.Status.OPTIMAL
     assert compiled.lower_bound == pytest.approx(plain.lower_bound, rel=2e-6)
     assert compiled.fun == plain.fun
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_forced_variable_with_a_floor_stays_in(seed):
+    """The tree looks for answers where its relaxation has most, and cuts what does not fit: never what is forced."""
+    rng, n = np.random.default_rng(seed), 7
+    F = rng.standard_normal((n + 3, n))
+    floor = np.where(np.arange(n) % 2, 0.2, 0.35)
+    floor[-1] = 0.5
+    problem = ks.Quadratic(F.T @ F / n, rng.standard_normal(n)), 3, ks.Simplex()
+    options = {"min_nonzero": floor, "forced_in": [n - 1]}
+    best = ks.minimize(*problem, **options)
+    found = ks.minimize(*problem, **options, gap=1e-4, settings=SEARCHED)
+    assert n - 1 in found.support
+    assert found.x[n - 1] >= 0.5 - 1e-12
+    assert found.status is best.status is ks.Status.OPTIMAL
+    assert found.fun == pytest.approx(best.fun, rel=1.1e-4)
+    assert found.lower_bound <= best.fun + 1e-9
+
+
+def test_a_variable_without_a_ridge_that_need_not_be_there():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 8))
+    A[:, -1], ridge = 1.0, np.append(np.full(7, 1.0), 0.0)
+    y = (rng.random(40) < 1 / (1 + np.exp(-2 * (A[:, 0] - A[:, 1] + 0.5)))).astype(float)
+    assert ks.minimize(ks.Logistic(A, y, ridge=ridge), 3, gap=1e-3, settings=SEARCHED).status is ks.Status.OPTIMAL

@@ -212,3 +212,17 @@ def test_a_time_limit_holds_between_blocks(rng):
     found = ks.minimize(loss, 3, max_time=0.1)
     assert found.elapsed < 2.0
     assert found.support.size <= 3
+
+
+def test_what_is_no_matrix_or_no_height(rng):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    A = rng.standard_normal((20, 4))
+    with pytest.raises(ValueError, match="A must have 2 axes"):
+        ks.LeastSquares(da.from_array(A)[:, 0], np.ones(20))
+    with pytest.raises(ValueError, match="source must have 2 axes"):
+        ks.blocks(A[:, 0])
+    for height in (0, -5, 2.5):
+        with pytest.raises((ValueError, TypeError), match="height must be an integer >= 1"):
+            ks.blocks(A, height)
+    weighted = ks.SparseRegressor(2).fit(da.from_array(A), A[:, 0] - A[:, 2], sample_weight=da.ones(20))
+    assert list(np.flatnonzero(weighted.coef_)) == [0, 2]

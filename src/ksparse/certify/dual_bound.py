@@ -59,8 +59,8 @@ class DualBound(ABC):
         self._far = np.maximum(program.sizes.up, program.sizes.down)
 
     @abstractmethod
-    def linearised(self, w: Vector) -> Linearised:
-        """g at the rows of w."""
+    def linearised(self, w: Vector, state: Vector) -> Linearised:
+        """g at the rows of w, for nodes of which so much is decided."""
 
     def at(self, w: Vector, price: Vector, row_price: Vector, state: Vector) -> Bounds:
         """The bound at (w, λ, μ) for each node, λ improved a little."""
@@ -79,7 +79,7 @@ class DualBound(ABC):
     def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector) -> tuple[Bounds, Vector, Vector]:
         """The bounds, the x that the charges are reached at, and which of them count."""
         program, linear, rounding = self.program, self.program.linear, self.program.rounding
-        g = self.linearised(w)
+        g = self.linearised(w, state)
         q = price @ linear.E - row_price @ linear.G - g.gradient
         off = g.off + rounding * (np.abs(g.gradient) + np.abs(price) @ np.abs(linear.E) + row_price @ np.abs(linear.G))
         paid = price @ linear.f - row_price @ linear.h
@@ -130,7 +130,7 @@ class QuadraticBound(DualBound):
         super().__init__(program, d)
         self.M = program.H - np.diag(d)
 
-    def linearised(self, w: Vector) -> Linearised:
+    def linearised(self, w: Vector, state: Vector) -> Linearised:
         """In variables of unit curvature (Mw)ᵢ is wrong by at most the rounding times Σ|wⱼ|, since no entry of M exceeds 1."""
         program, rounding = self.program, self.program.rounding
         Mw, size = w @ self.M, np.abs(w).sum(axis=1)

@@ -69,7 +69,7 @@ class Program:
             constant / scale,
             Linear(lower, upper, G, h, E, f),
             Sizes.between(lower, upper, pieces.floor[names] / per),
-            forced & (lower <= 0) & (upper >= 0),
+            forced & (lower <= 0) & (upper >= 0) & (pieces.floor[names] == 0),
             np.where(forced, IN, FREE if forced.sum() < k else OUT).astype(np.int8),
             k,
             False,

@@ -87,9 +87,16 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     if status is Status.OPTIMAL and not _done(trees):
         if any(tree.hopeless for tree in trees):
             return Certificate(nodes=_nodes(trees), note=_FLAT)
-        status = Status.TIME_LIMIT if problem.expired else Status.ITERATION_LIMIT
+        if not problem.expired:  # nothing is left to branch on, and on some support the value is not proved so closely
+            note = "; its lower bound comes no closer, since the best values on single supports are proved to no more than that"
+            return Certificate(_rounded_down(bound), _nodes(trees), None, note)
+        status = Status.TIME_LIMIT
     note = f", to within {100 * wanted.gap:g} %" if status is Status.OPTIMAL else ""
-    return Certificate(bound - 4.0 * EPS * abs(bound) if math.isfinite(bound) else bound, _nodes(trees), status, note)
+    return Certificate(_rounded_down(bound), _nodes(trees), status, note)
+
+
+def _rounded_down(bound: float) -> float:
+    return bound - 4.0 * EPS * abs(bound) if math.isfinite(bound) else bound
 
 
 def progress_of(trees: Sequence[Tree], scale: float) -> Progress:

@@ -44,16 +44,17 @@ class SmoothBound(DualBound):
         self._h0, self._slope0 = composite.value(zero), np.asarray(composite.slope(zero))
         self._length = np.sqrt(Gram(self._A).diagonal()) * program.per / program.scale
         super().__init__(program, composite.ridge[program.names] * program.per**2 / program.scale)
-        unheld = np.flatnonzero(composite.ridge[program.names] == 0)
-        self._along = dense(columns(self._A, unheld))[:, 0] if unheld.size == 1 else None
+        self._unheld = np.flatnonzero(composite.ridge[program.names] == 0)
+        self._along = dense(columns(self._A, self._unheld))[:, 0] if self._unheld.size == 1 else None
 
-    def linearised(self, w: Vector) -> Linearised:
+    def linearised(self, w: Vector, state: Vector) -> Linearised:
         """g and its slope at the images of each w."""
         per, scale, count = self.program.per, self.program.scale, len(w)
         value, gradient, blur, off = np.zeros(count), np.zeros(w.shape), np.zeros(count), np.zeros(w.shape)
         for i, row in enumerate(w):
             u = np.asarray(self._A @ (row * per))
-            u = u if self._along is None else u + _level(self._composite, u, self._along) * self._along
+            if self._along is not None and state[i, self._unheld] != OUT:  # else it costs nothing anyway
+                u = u + _level(self._composite, u, self._along) * self._along
             h, slope = self._composite.value(u), np.asarray(self._composite.slope(u))
             value[i], gradient[i] = (h - float(slope @ u)) / scale, np.asarray(self._A.T @ slope) * per / scale
             rounding, size = rounding_of(u.size), np.abs(u)
@@ -168,8 +169,8 @@ class SmoothFamily(QuadraticFamily):
         w = np.zeros(self.problem.n)
         w[support] = x
         w = (w[program.names] / program.per)[None]
-        pull = dual.linearised(w).gradient[0] + dual.d * w[0]
+        state = np.where(inside, IN, OUT).astype(np.int8)
+        pull = dual.linearised(w, state[None]).gradient[0] + dual.d * w[0]
         E = program.linear.E[:, inside]
         price = np.linalg.lstsq(E.T, pull[inside], rcond=None)[0] if E.size else np.zeros(len(E))
-        state = np.where(inside, IN, OUT).astype(np.int8)
         return float(dual.at(w, price[None], np.zeros((1, program.linear.h.size)), state[None]).value[0])

@@ -122,7 +122,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         if y_numeric:
             check_size(y, "y", least=SMALLEST)
         if sample_weight is not None and isinstance(X, Design):
-            sample_weight = check_vector(sample_weight, "sample_weight", X.shape[0], kind=np.zeros(0))
+            sample_weight = check_vector(np.asarray(sample_weight), "sample_weight", X.shape[0], kind=np.zeros(0))
         elif sample_weight is not None:
             sample_weight = _check_sample_weight(numeric(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True)
         if sample_weight is not None:

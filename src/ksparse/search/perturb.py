@@ -89,9 +89,10 @@ def _exhaust(steps: Iterator[str]) -> None:
 
 def _descends_from(search: LocalSearch, support: Vector) -> bool:
     """A descent from another support, or where that has no point from its first variables; False where that leads to a known one."""
-    tries = 3 if search.problem.pieces.floored else 1  # fewer variables above a floor are easier to fit
+    pieces, support = search.problem.pieces, search.problem.forced_first(support)
+    shorter = min(2 if pieces.floored else 0, support.size - max(1, pieces.forced.size))  # fewer above a floor are easier to fit
     try:
-        return any(search.hood.jump(support[: support.size - fewer]) for fewer in range(min(tries, support.size))) and search.descend()
+        return any(search.hood.jump(support[: support.size - fewer]) for fewer in range(max(0, shorter) + 1)) and search.descend()
     except DependentError:
         search.penalty += search.k
         return False

@@ -84,6 +84,11 @@ class SupportProblem:
         """Whether a factorisation can be kept up to date, and held."""
         return self.pieces.polyhedral and self.rows_in_memory >= self.most
 
+    def forced_first(self, support: Vector) -> Vector:
+        """A support with the variables that are always in it at its head: what is cut off at its end is not among them."""
+        forced = self.pieces.forced
+        return np.concatenate([forced, support[~np.isin(support, forced)]]).astype(np.intp)
+
     def inactive(self, at: Candidate) -> Vector:
         """The variables that are allowed but not in the support."""
         free = self.pieces.allowed.copy()

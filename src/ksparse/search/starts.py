@@ -62,6 +62,7 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
     """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
     pieces, support = problem.pieces, start.support
     hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, pieces.rows)
+    support = problem.forced_first(support)
     candidate = problem.evaluate(support, hint)
     while candidate is None and pieces.floored and support.size > max(1, pieces.forced.size):
         support = support[:-1]

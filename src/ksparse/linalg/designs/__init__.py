@@ -58,6 +58,8 @@ def _design_of(value: Any, name: str) -> Design | None:
     if isinstance(value, Design):
         return value
     if type(value).__module__.startswith("dask.array"):
+        if len(value.shape) != 2:
+            raise ValueError(f"{name} must have 2 axes, got shape {tuple(value.shape)}")
         _numbers(value, name)
         return DaskRows(value, name)
     known = is_array(value) or scipy.sparse.issparse(value) or hasattr(value, "__matmul__") or hasattr(value, "iloc")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.base.checks import check_integer
 from ksparse.linalg.designs.base import Design
 from ksparse.linalg.designs.blocks import Blocks
 
@@ -19,6 +20,7 @@ def blocks(source: Any, height: int | None = None) -> Design:
         with `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own).
     height : rows in a block; by default some 4 million numbers.
     """
+    height = None if height is None else check_integer(height, "height", 1)
     if isinstance(source, str | Path):
         path = Path(source)
         if not path.exists():
@@ -33,6 +35,8 @@ def blocks(source: Any, height: int | None = None) -> Design:
         raise TypeError(
             f"source must be a file, a folder, a list of files or an object with shape, dtype and row slices, got {type(source)}"
         )
+    if len(source.shape) != 2:
+        raise ValueError(f"source must have 2 axes, got shape {tuple(source.shape)}")
     return Blocks(source, height)
 
 
