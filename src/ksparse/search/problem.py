@@ -87,7 +87,7 @@ class SupportProblem:
     def forced_first(self, support: Vector) -> Vector:
         """A support with the variables that are always in it at its head: what is cut off at its end is not among them."""
         forced = self.pieces.forced
-        return np.concatenate([forced, support[~np.isin(support, forced)]]).astype(np.intp)
+        return np.asarray(np.concatenate([forced, support[~np.isin(support, forced)]]), dtype=np.intp)
 
     def inactive(self, at: Candidate) -> Vector:
         """The variables that are allowed but not in the support."""
