@@ -98,6 +98,7 @@ def above(optimum, bound, scale):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
     small, rng = Small(seed), np.random.default_rng(seed + 1)
     best = small.best()
@@ -123,6 +124,7 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_no_bound_of_exactly_k_is_above_the_best_of_exactly_k(seed):
     small, rng = Small(seed), np.random.default_rng(seed + 1)
     small.floor = 0.2  # each of them: else a nonzero may be as good as 0
@@ -178,6 +180,7 @@ def test_parts_by_the_number_of_nonzeros_are_the_whole(seed):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_bounds_of_the_relaxation_and_what_it_decides(seed):
     small = Small(seed)
     best = small.best()
@@ -203,6 +206,7 @@ def _other(state, i, decided):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_tree_and_enumeration_agree(seed):
     small = Small(seed)
     best = small.best()
@@ -219,6 +223,7 @@ def test_tree_and_enumeration_agree(seed):
     assert found.fun >= found.lower_bound - 1e-9 * abs(found.fun)
 
 
+@pytest.mark.slow
 def test_nearly_all_of_them_are_proved():
     proved = tried = 0
     for seed in range(40):

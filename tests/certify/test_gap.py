@@ -233,12 +233,14 @@ def clustered(n=40, k=6):
     return ks.Quadratic(np.cov(returns.T)), k, ks.Simplex()
 
 
+@pytest.mark.slow
 def test_the_tree_does_not_depend_on_n_jobs():
     one, two = (ks.minimize(*clustered(), gap=1e-6, n_jobs=n_jobs) for n_jobs in (None, 2))
     assert one.nodes > 200
     assert (one.lower_bound, one.nodes, one.fun) == (two.lower_bound, two.nodes, two.fun)
 
 
+@pytest.mark.slow
 def test_compiled_or_not_the_bounds_are_the_same(monkeypatch):
     pytest.importorskip("numba", reason="numba is not installed")
     compiled = ks.minimize(*clustered(), gap=1e-6)

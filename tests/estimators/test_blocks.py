@@ -101,6 +101,7 @@ def test_errors(stored, table):
         ks.SparseRegressor(K).fit(stored, y, np.ones(5))
 
 
+@pytest.mark.slow
 def test_no_copy_of_a_large_single_precision_array(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 2**18)
     X = np.random.default_rng(0).standard_normal((24_000, 500)).astype(np.float32)  # 48 MB
