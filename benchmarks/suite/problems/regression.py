@@ -166,7 +166,7 @@ def gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     if quick:
         return {"random 100 × 20": partial(_every, 100, 20, 4)}
     real = {f"{name}, k = {k}": partial(_real, name, k) for name in ("diabetes", "communities") for k in (5, 10)}
-    ridges = {f"logistic, ridge {ridge:g}": partial(_ridged_logistic, ridge) for ridge in (0.1, 1.0, 10.0, 100.0)}
+    ridges = {f"logistic, ridge {ridge:g}": partial(_ridged_logistic, ridge) for ridge in (1.0, 10.0, 20.0, 50.0, 100.0)}
     return real | {"random 1000 × 100, k = 10": partial(_every, 1000, 100, 10), "OKRidge 6000 × 3000": _okridge} | ridges
 
 

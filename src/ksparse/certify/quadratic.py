@@ -46,7 +46,10 @@ class QuadraticFamily:
         """The relaxation whose D gives the best bound of the root, of some rounds; the root with all that was decided on the way."""
         settings, program = self.settings, self.program
         diagonals, best, found = Diagonals(program), -np.inf, None
-        rounds = settings.rounds if program.n <= settings.small else settings.rounds_large
+        rounds = settings.rounds if program.n <= settings.medium else settings.rounds_large
+        steps, patience = settings.root_steps, settings.root_patience
+        if program.n > settings.small:
+            steps, patience = settings.root_steps_large, settings.root_patience_large
         node: Nodes | None = None
         before = [-np.inf] * settings.watched  # the best of the last rounds: while they rise, more may
         for turn in itertools.count():
@@ -54,7 +57,7 @@ class QuadraticFamily:
                 break
             relaxation = Relaxation(program, QuadraticBound(program, diagonals.best()))
             node = relaxation.root() if node is None else node.of(FIRST)  # from where the last D led
-            bound = float(relaxation.bound(node, cut, settings.root_steps, settings.root_patience, deadline)[0])
+            bound = float(relaxation.bound(node, cut, steps, patience, deadline)[0])
             if found is None or bound > best:
                 best, found = bound, (relaxation, node)
             before.append(best)

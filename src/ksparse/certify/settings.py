@@ -16,11 +16,14 @@ class TreeSettings:
     patience: int = 24  # steps without a better bound, after which a node is left
     root_steps: int = 60  # the same for each round of weights, which begins where the last one ended
     root_patience: int = 36
+    root_steps_large: int = 300  # the same where there are many variables: there the steps decide how good D is (gaps.py)
+    root_patience_large: int = 100
     rounds: int = 20  # of weights for D, at least
     watched: int = 10  # of the last of them: another comes while these
     risen: float = 0.05  # have closed so much of what is left to the cut
     rounds_large: int = 8  # the same where each takes seconds
-    small: int = 300  # variables
+    small: int = 300  # variables that are not many
+    medium: int = 600  # variables up to which a round takes no seconds
     shrunk: float = 0.8  # of the variables are left: D is chosen anew for them
     looks: int = 8  # rounds between two descents from where the tree is most open
     doubt: float = 1e-3  # what an entry of size 0 counts beside others, where one is chosen to branch on
