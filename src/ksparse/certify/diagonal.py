@@ -25,6 +25,7 @@ STILL = 1e-8  # of Σw: rows that move less have settled
 LIGHTEST = 1e-4  # a weight, beside the largest
 SHRINK = 1.0 - 1e-6  # of D, below the largest multiple that is safe
 TRIES = 6
+MANY = 1000  # variables from which the descent takes seconds
 COMPILED = 50  # variables from which the descent is worth a compiler's second
 
 
@@ -83,8 +84,10 @@ class Diagonals:
         self._weights += (gain / max(float(gain.max()), 1e-300) - self._weights) / self._rounds
 
     def best(self) -> Vector:
-        """The D of the largest Σwᵢdᵢ, nearly, and safe."""
+        """The D of the largest Σwᵢdᵢ, nearly, and safe; of many variables first the same for all, which a ridge makes good at once."""
         H = self.program.H
+        if not self._rounds and len(H) >= MANY:
+            return safe(self.program, np.full(len(H), SHRINK * max(0.0, float(np.linalg.eigvalsh(H)[0]))))
         w = self._weights + LIGHTEST if self._rounds else np.ones(self.program.n)
         root, U = np.sqrt(w), self._U
         U *= (root / np.linalg.norm(U, axis=1))[:, None]
