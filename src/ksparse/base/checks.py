@@ -184,7 +184,7 @@ def check_squares(value: Any, name: str) -> None:
 
 def check_adjoint(value: Any, name: str) -> None:
     """Refuse an operator that has no products with its transpose, by one with 0."""
-    if is_array(value) or scipy.sparse.issparse(value) or hasattr(value, "pull"):
+    if is_array(value) or scipy.sparse.issparse(value):
         return
     m, n = value.shape
     try:

@@ -28,7 +28,7 @@ class Relaxation:
     def __init__(self, program: Program, dual: DualBound) -> None:
         self.program, self.dual = program, dual
         self.method: Perspective | Alternation
-        if program.unconstrained and program.n <= SYSTEMS and np.linalg.cond(program.H) > DEPENDENT:
+        if program.unconstrained and program.n <= SYSTEMS and dual.d.min() >= 0 and np.linalg.cond(program.H) > DEPENDENT:
             self.method = Alternation(program.H, program.r, dual.d, program.k, np.maximum(program.sizes.up, program.sizes.down))
         else:
             self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k)

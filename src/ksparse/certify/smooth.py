@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from ksparse.base.arrays import Matrix, Vector
+from ksparse.base.arrays import Vector
 from ksparse.certify.dual_bound import DualBound, Linearised
 from ksparse.certify.program import Program
 from ksparse.certify.quadratic import QuadraticFamily
@@ -39,7 +39,8 @@ class SmoothBound(DualBound):
     """The bound of h(Ax) + ½xᵀDx."""
 
     def __init__(self, program: Program, composite: Composite) -> None:
-        self._composite, self._A = composite, columns(composite.A, program.names)
+        whole = program.names.size == composite.A.shape[1]
+        self._composite, self._A = composite, composite.A if whole else columns(composite.A, program.names)
         zero = np.zeros(self._A.shape[0])
         self._h0, self._slope0 = composite.value(zero), np.asarray(composite.slope(zero))
         self._length = np.sqrt(Gram(self._A).diagonal()) * program.per / program.scale
@@ -81,7 +82,7 @@ def _level(composite: Composite, u: Vector, a: Vector) -> float:
     return 0.0
 
 
-def _reach(composite: Composite, A: Matrix, ridge: Vector, a: Vector, way: float, edge: float, room: float) -> float:
+def _reach(composite: Composite, others: Vector, a: Vector, way: float, edge: float, room: float) -> float:
     """How far a variable without a ridge can be from 0 on one side at a value of at most `edge`, the others held by theirs.
 
     h(Ax) ≥ h(u) + sᵀ(Ax − u) with s = ∇h(u) and u on that side of its column a; sᵀA₋x ≤ ‖ρ^−½A₋ᵀs‖·√(2·room), for ½Σρx² ≤ room.
@@ -94,9 +95,10 @@ def _reach(composite: Composite, A: Matrix, ridge: Vector, a: Vector, way: float
         if not np.isfinite(h) or not np.isfinite(s).all():
             break
         if pull > 0:
-            others = float(np.linalg.norm(np.asarray(A.T @ s) / np.sqrt(ridge))) * np.sqrt(2.0 * room)
-            size = abs(h) + float(np.abs(s) @ np.abs(u)) + others + abs(edge)
-            found = min(found, (edge - h + float(s @ u) + others + MARGIN * size) / pull)
+            pulls = np.asarray(composite.A.T @ s)[others] / np.sqrt(composite.ridge[others])
+            held = float(np.linalg.norm(pulls)) * np.sqrt(2.0 * room)
+            size = abs(h) + float(np.abs(s) @ np.abs(u)) + held + abs(edge)
+            found = min(found, (edge - h + float(s @ u) + held + MARGIN * size) / pull)
         step *= 2.0
     return max(found, 0.0)
 
@@ -132,9 +134,8 @@ class SmoothFamily(QuadraticFamily):
         if (ridge == 0).sum() != 1 or least == -np.inf:
             return None
         j = int(names[ridge == 0][0])
-        others = names[ridge > 0]
-        A, a = columns(self.composite.A, others), dense(columns(self.composite.A, np.array([j])))[:, 0]
-        up, down = (_reach(self.composite, A, ridge[ridge > 0], a, way, edge, max(0.0, edge - least)) for way in (1.0, -1.0))
+        a = dense(columns(self.composite.A, np.array([j])))[:, 0]
+        up, down = (_reach(self.composite, names[ridge > 0], a, way, edge, max(0.0, edge - least)) for way in (1.0, -1.0))
         return j, up, down
 
     def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:

@@ -50,7 +50,7 @@ class Alternation:
         nodes.x = nodes.y = x
         pull = np.abs(self.r - x @ self.M) / np.maximum(self._root, 1e-300)
         z = self._filled(np.where(self.d > 0, z * pull**POWER, 0.0), state)
-        nodes.z = np.where((self.d > 0) | (state != FREE), z, np.minimum(np.abs(x) / self._far, 1.0))
+        nodes.z = np.where((self.d > 0) | (state != FREE), z, np.minimum(np.abs(x) / np.maximum(self._far, 1e-300), 1.0))
 
     def row_price(self, nodes: Nodes) -> Vector:
         """There are no rows."""

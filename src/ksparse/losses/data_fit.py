@@ -39,7 +39,8 @@ class DataFit(Loss):
 
     def __init__(self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         self.A = check_data(A, "A")
-        check_adjoint(self.A, "A")
+        if not isinstance(self.A, Design):
+            check_adjoint(self.A, "A")
         self.kind = kind_of(self.A)
         m, self.n = (int(side) for side in self.A.shape)
         self.b = check_vector(b, self.target, m, kind=self.kind)

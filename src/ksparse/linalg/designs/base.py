@@ -64,11 +64,6 @@ class Design(ABC):
         """Aᵀ, for products."""
         return Adjoint(self)
 
-    @property
-    def entries(self) -> int:
-        """Rows times columns."""
-        return self.shape[0] * self.shape[1]
-
     def __matmul__(self, x: Any) -> Any:
         x = np.asarray(x)
         return np.concatenate(self.each(lambda block, rows: block @ x)).astype(self.dtype, copy=False)
