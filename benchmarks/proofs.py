@@ -13,7 +13,7 @@ from suite.command import main, parser
 from suite.contenders.ours import pieces
 from suite.problems import build, names
 
-SHOWN = ("port2, budget, k = 10", "port4, budget, k = 5", "port4, ridge + return, k = 10", "pard200_a, k = none")
+SHOWN = ("port2, budget, k = 10", "port4, budget, k = 5", "port4, ridge + return, k = 10", "pard200_c, k = none")
 
 
 def closing(name: str, quick: bool) -> tuple[list[float], list[float]]:
