@@ -9,6 +9,8 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.linalg.bound import Noise, rounding_of
 from ksparse.linalg.constraints import Linear
+from ksparse.linalg.inverse import positive_inverse
+from ksparse.linalg.lanczos import largest_eigenvalue
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.perspective import Sizes
 from ksparse.linalg.presolve import implied_upper
@@ -39,6 +41,7 @@ class Program:
     names: Vector  # which variables of the whole problem these are
     per: Vector  # their units: x there is per·x here
     scale: float  # of values
+    least: float = 0.0  # an eigenvalue of H, not above any and nearly the least; 0 where that is not known
 
     @classmethod
     def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: Candidate, scale: float | None = None) -> Program:
@@ -119,13 +122,16 @@ class Program:
         With x̂ the minimum under Ex = f, φ(x) = φ(x̂) + ½(x − x̂)ᵀH(x − x̂) there, so that |xᵢ − x̂ᵢ| is at most √(2(best − φ(x̂))Pᵢᵢ), P the
         inverse of H on the solutions of Ex = 0. A gradient ρ that is left at x̂ adds its length √(ρᵀPρ) to the first root.
         """
-        eigenvalues = np.linalg.eigvalsh(self.H)
-        least, lost = float(eigenvalues[0]), self.n * (self.noise.entries + rounding_of(self.n))
-        wrong = self.n * self.rounding * float(eigenvalues[-1]) / least if least > 10.0 * lost else np.inf  # of each entry of K, about
+        try:
+            K = positive_inverse(self.H)
+        except np.linalg.LinAlgError:
+            return self
+        largest, size_of_inverse = (largest_eigenvalue(lambda v, M=M: M @ v, self.n, self.r) for M in (self.H, K))  # type: ignore[misc]
+        least, lost = 1.0 / size_of_inverse, self.n * (self.noise.entries + rounding_of(self.n))
+        wrong = self.n * self.rounding * largest / least if least > 10.0 * lost else np.inf  # of each entry of K, about
         if wrong > INVERTED:
             return self
         E, f = self.linear.E, self.linear.f
-        K = np.linalg.inv(self.H)
         KE = K @ E.T
         S = np.linalg.pinv(E @ KE)
         P = K - KE @ S @ KE.T
@@ -141,4 +147,4 @@ class Program:
         spread = np.maximum(np.diag(P), 0.0) + wrong * np.diag(K)  # the second where an equation nearly fixes a variable
         reach = WIDER * (far * np.sqrt(spread) + np.abs(KE @ S) @ unmet + self.rounding * np.abs(x))
         up, down = np.minimum(self.sizes.up, np.maximum(x + reach, 0.0)), np.minimum(self.sizes.down, np.maximum(reach - x, 0.0))
-        return replace(self, sizes=Sizes(self.sizes.near, up, down))
+        return replace(self, sizes=Sizes(self.sizes.near, up, down), least=least)

@@ -20,6 +20,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.linalg.compiled import compiled, compiler_is_there
 from ksparse.linalg.constraints import Linear
+from ksparse.linalg.inverse import positive_inverse
 from ksparse.linalg.nearest import nearest
 from ksparse.linalg.states import FREE, IN, OUT
 
@@ -95,7 +96,7 @@ class Perspective:
         self.d, self.linear, self.sizes, self.k, self.over = d, linear, sizes, k, over
         self.weight = weight = float(np.median(np.diag(H))) or 1.0  # of the distance between x and y
         n, E, G = r.size, linear.E, linear.G
-        K = np.linalg.inv(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
+        K = positive_inverse(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
         KE = K @ E.T
         S = np.linalg.pinv(E @ KE)
         P = K - KE @ S @ KE.T
