@@ -1,4 +1,4 @@
-"""The inverse of a positive definite matrix, by Cholesky: half of what the inverse of any matrix costs, and as symmetric as it should be."""
+"""The inverse of a positive definite matrix, by Cholesky: half of what that of any matrix costs, and symmetric."""
 
 from __future__ import annotations
 
