@@ -24,7 +24,9 @@ def drawn(rng, n, k, count=40):
     state = rng.choice([FREE, IN, OUT], p=[0.7, 0.1, 0.2], size=(count, n))
     for row in state:
         row[np.flatnonzero(row == IN)[k:]] = FREE
-    return method, rng.standard_normal((count, n)), state, np.abs(rng.standard_normal(count))
+    nodes = method.start(state)
+    nodes.sigma, nodes.up = np.abs(rng.standard_normal(count)), nodes.up * rng.uniform(0.9, 1.0, nodes.up.shape)  # boxes of their own
+    return method, rng.standard_normal((count, n)), nodes
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -32,10 +34,10 @@ def test_the_loop_is_the_arrays(seed, monkeypatch):
     monkeypatch.setattr(perspective, "NEWTON", 60)  # to the end, where both settle
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 40))
-    method, v, state, sigma = drawn(rng, n, int(rng.integers(1, n + 1)))
-    given = v.copy(), state.copy(), sigma.copy()
-    (y, z, _), (y2, z2, _) = (step(v, state, sigma, method.weight) for step in (method._nearest, method._nearest_compiled))
+    method, v, nodes = drawn(rng, n, int(rng.integers(1, n + 1)))
+    given = v.copy(), nodes.state.copy(), nodes.sigma.copy()
+    (y, z, _), (y2, z2, _) = (step(v, nodes, method.weight) for step in (method._nearest, method._nearest_compiled))
     np.testing.assert_allclose(z2, z, atol=1e-4)
     np.testing.assert_allclose(y2, y, atol=1e-3)
-    for array, before in zip((v, state, sigma), given, strict=True):
+    for array, before in zip((v, nodes.state, nodes.sigma), given, strict=True):
         np.testing.assert_array_equal(array, before)

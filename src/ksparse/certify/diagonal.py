@@ -26,7 +26,7 @@ LIGHTEST = 1e-4  # a weight, beside the largest
 SHRINK = 1.0 - 1e-6  # of D, below the largest multiple that is safe
 TRIES = 6
 MANY = 1000  # variables from which the descent takes seconds
-COMPILED = 50  # variables from which the descent is worth a compiler's second
+COMPILED = 50  # variables from which a proof is worth a compiler's second
 
 
 def margin_of(program: Program) -> float:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.certify.diagonal import COMPILED
 from ksparse.certify.dual_bound import Bounds, DualBound
 from ksparse.certify.program import Program
 from ksparse.linalg.perspective import Nodes, Perspective
@@ -27,6 +28,7 @@ class Relaxation:
     def __init__(self, program: Program, dual: DualBound) -> None:
         self.program, self.dual = program, dual
         self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k)
+        self.method.long = program.n >= COMPILED
 
     def root(self) -> Nodes:
         """The node where nothing is decided but what the problem decides."""

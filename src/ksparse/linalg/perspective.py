@@ -94,6 +94,7 @@ class Perspective:
     """The relaxation for one d; the rows of E and G of about unit size, and so H, in which one weight suits all variables."""
 
     every = 10  # steps between two bounds
+    long = False  # whether so many steps are to come that they are worth a compiler's second
 
     def __init__(self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int, over: float = OVER) -> None:
         self.d, self.linear, self.sizes, self.k, self.over = d, linear, sizes, k, over
@@ -127,7 +128,7 @@ class Perspective:
         nodes.x = v @ self._P + self._x0
         nodes.price = self._price0 - v @ self._L
         over = self.over * nodes.x + (1.0 - self.over) * nodes.y + nodes.u
-        quick = len(nodes) >= MANY and compiler_is_there()
+        quick = (self.long or len(nodes) >= MANY) and compiler_is_there()
         nodes.y, nodes.z, nodes.sigma = (self._nearest_compiled if quick else self._nearest)(over, nodes, weight)
         nodes.u = over - nodes.y
         if nodes.s.size:
