@@ -9,6 +9,8 @@ import numpy as np
 
 from ksparse.base.arrays import Vector, to_float64
 
+ROUNDED = 1e-9  # of the terms of a row: broken by less is rounding
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -56,6 +58,14 @@ class Linear:
         """What each variable brings at least to each row of G, and at least and at most to each row of E, between other bounds."""
         return contributions(self.G, lower, upper)[0], *contributions(self.E, lower, upper)
 
+    @property
+    def empty(self) -> bool:
+        """Whether some row beside some equation shows that there is no point; False says nothing."""
+        if (self.lower > self.upper).any():
+            return True
+        beyond = self.h + ROUNDED * np.abs(self.h)
+        return any((least_beside(self.G, e, f, self.lower, self.upper) > beyond).any() for e, f in zip(self.E, self.f, strict=True))
+
     def violation(self, x: Vector) -> float:
         """The largest amount by which one constraint is broken."""
         gaps = [self.lower - x, x - self.upper, self.G @ x - self.h, np.abs(self.E @ x - self.f)]
@@ -75,6 +85,20 @@ class Linear:
                 terms = np.maximum(np.abs(v), top if M is None else np.abs(M) @ size)
                 worst = max(worst, float(np.max(excess[excess > 0] / terms[excess > 0])))
         return worst
+
+
+def least_beside(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -> Vector:
+    """What each row gᵀx is at least between bounds, where eᵀx = f as well.
+
+    That is the largest λf + Σ min (gᵢ − λeᵢ)xᵢ over λ: concave, and linear between the λ = gᵢ/eᵢ, so that one of them is best. What
+    rounding may have cost is taken off.
+    """
+    slopes = G[:, e != 0] / e[e != 0]  # rows, λ
+    left = G[:, None, :] - slopes[:, :, None] * e
+    with np.errstate(invalid="ignore"):  # 0 · ∞
+        brought = np.where(left > 0, left * lower, np.where(left < 0, left * upper, 0.0))
+    terms = np.abs(slopes * f) + np.abs(brought).sum(axis=2)
+    return np.asarray((slopes * f + brought.sum(axis=2) - ROUNDED * terms).max(axis=1, initial=-np.inf))
 
 
 def contributions(M: Vector, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:

@@ -39,7 +39,7 @@ def above_floor(objective: Objective, linear: Linear, floor: Vector, guess: Acti
         node = stack.pop() if stack else None
         if node is None:
             break
-        if (node.lower > node.upper).any():
+        if node.empty:
             continue
         try:
             found = solve_qp(objective, node, guess)

@@ -115,6 +115,10 @@ class LocalSearch:
                 return False
         return True
 
+    def pair(self) -> bool:
+        """Swap two for two, and descend; False where none gains, or leads to a known support."""
+        return self._first(self.hood.pairs(self.tiny), refill=True) and self.descend()
+
     def _first(self, moves: Iterable[Move], *, sure: bool = False, refill: bool = False) -> bool:
         """Make the first move that improves, or with `sure` the first that can be made; those in vain are taken back.
 

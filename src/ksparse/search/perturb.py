@@ -43,6 +43,7 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
         return
     yield from _by_other_k(search)
     yield from _by_other_starts(search, rng, others)
+    yield from _by_pairs(search)
     yield from _by_kicks(search, rng)
 
 
@@ -64,6 +65,15 @@ def _by_other_starts(search: LocalSearch, rng: np.random.Generator, others: Iter
             yield "other start"
     search.most += search.changes - before
     search.hood.back_to(best)
+
+
+def _by_pairs(search: LocalSearch) -> Iterator[str]:
+    """Two for two while that helps."""
+    best = search.hood.mark(), search.hood.value
+    while not search.problem.expired and search.pair() and search.hood.value < best[1] - search.tiny:
+        best = search.hood.mark(), search.hood.value
+        yield "two for two"
+    search.hood.back_to(best[0])
 
 
 def _by_kicks(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:

@@ -45,7 +45,7 @@ class SearchSettings:
     rounded: int = 24  # supports that are drawn by its z
     drawn: int = 8  # supports that are drawn at random where the relaxation says nothing
     elite: int = 6  # local optima that are recombined
-    children: int = 48  # supports made of two of them
+    children: int = 24  # supports made of two of them (rows.py)
     screened: int = 64  # columns of V that are looked at for a component
     refined: int = 8  # of them, by power iterations
     powers: int = 32  # random starts of truncated power iterations at a time (sparse_pca.py)

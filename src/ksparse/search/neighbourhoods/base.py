@@ -84,6 +84,9 @@ class Neighbourhood(Protocol):
     def moves(self, least: float, full: bool) -> Iterator[Move]:
         """Swaps, and what else fits the set, by falling rank above `least`; `full`: the support has all the variables it may have."""
 
+    def pairs(self, least: float) -> Iterator[Move]:
+        """Swaps of two for two, where a set is such that those of one for one lead nowhere; by falling rank above `least`."""
+
     def apply(self, move: Move) -> Undo | None:
         """Make a move; what takes it back, whatever entered since, or None, and nothing changed, where C has no point there."""
 

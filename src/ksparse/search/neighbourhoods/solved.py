@@ -105,6 +105,9 @@ class Solved:
     def moves(self, least: float, full: bool) -> Iterator[Move]:
         """Swaps, and what else fits the set, by falling rank above `least`."""
 
+    def pairs(self, least: float) -> Iterator[Move]:
+        yield from ()
+
     def worth(self) -> tuple[float, float]:
         return float(self.drop_ranks().min(initial=np.inf)), float(self.add_ranks().max(initial=0.0))
 

@@ -17,6 +17,7 @@ from ksparse.search.candidate import Candidate
 from ksparse.search.gains import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
 from ksparse.search.neighbourhoods.base import DependentError, Move, Trust, Undo
 from ksparse.search.neighbourhoods.basis import Basis, Snapshot
+from ksparse.search.neighbourhoods.pairs import pair_moves
 from ksparse.search.neighbourhoods.working_set import BlockedError, WorkingSet
 from ksparse.search.problem import SupportProblem
 
@@ -175,6 +176,14 @@ class Updated:
             yield Move((int(variables[j]),), (int(entering[i]),))
             banned.append(int(entering[i]))
 
+    def pairs(self, least: float) -> Iterator[Move]:
+        if not self.floored:
+            return
+        outside = np.isfinite(self.low) & (self.low > 0)
+        outside[self.shut] = outside[self.support] = False
+        leaving = ~self.forced[self.basis.held]
+        yield from pair_moves(self.basis, self.working, np.flatnonzero(outside), leaving, self.entering, least)
+
     def _swap_gains(self, entering: Vector) -> tuple[Vector, Vector]:
         """The variables of the support (rows), and what it gains to swap them for others (columns), those within their own bounds."""
         basis, free = self.basis, self.basis.free
@@ -216,6 +225,7 @@ class Updated:
 
     def _apply_within_bounds(self, move: Move) -> Undo | None:
         if not self.working.fits(move.leaving, move.entering):
+            self.working.changes += 2  # what the look costs
             return None
         before = self.basis.snapshot()
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.linalg.constraints import Linear
+from ksparse.linalg.constraints import Linear, least_beside
 from ksparse.linalg.scaling import unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
@@ -35,11 +35,11 @@ class WorkingSet:
         self.signed = bool((np.isfinite(low) | np.isfinite(high)).any())
         self.bounded = bool(((low != 0) & np.isfinite(low) | (high != 0) & np.isfinite(high)).any())
         self.bend = unit_scales(basis.diagonal) ** 2  # one without curvature is needed no more than the others for that
-        self._right, self._f = linear.h, linear.f
+        self._G, self._right, self._E, self._f = linear.G, linear.h, linear.E, linear.f
         self._least, self._from, self._to = linear.reach(low, high)  # of the rows
 
     def fits(self, leaving: tuple[int, ...], entering: tuple[int, ...]) -> bool:
-        """Whether each row alone can be met within the bounds with other variables: a cheap look before the work."""
+        """Whether each row alone, and each beside one equation, can be met within the bounds by other variables: a look first."""
         if not self.bounded:
             return True
         kept = self.basis.support[~np.isin(self.basis.support, leaving)] if leaving else self.basis.support
@@ -49,7 +49,11 @@ class WorkingSet:
             (self._least[:, support].sum(axis=1) <= self._right + slack[0]).all()
             and (self._from[:, support].sum(axis=1) <= self._f + slack[1]).all()
             and (self._to[:, support].sum(axis=1) >= self._f - slack[1]).all()
-        )
+        ) and (not self._right.size or all((self._beside(e, support) <= self._right + slack[0]).all() for e in range(self._f.size)))
+
+    def _beside(self, e: int, support: Vector) -> Vector:
+        """What the rows are at least on a support where an equation holds."""
+        return least_beside(self._G[:, support], self._E[e, support], float(self._f[e]), self.low[support], self.high[support])
 
     def enter(self, i: int) -> None:
         if self.basis.size == self.basis.room or self.basis.h[i] <= self.basis.dependent[i]:
@@ -154,11 +158,11 @@ class WorkingSet:
         """Let a row hold as an equation; where those that hold decide it, something else is let go for it."""
         if not self.basis.activate(row, slack):
             self._free_another(self.basis.column(row), self.basis.G[row, self.basis.held], -1.0)
-            if not self.basis.activate(row, self._slack()[0][row]):
+            if not self.basis.activate(row, self.slack()[0][row]):
                 raise BlockedError
         self.count(1)
 
-    def _slack(self) -> tuple[Vector, Vector]:
+    def slack(self) -> tuple[Vector, Vector]:
         """What is left of every row of G, and the size of its terms."""
         basis, free = self.basis, self.basis.free
         support, x = basis.support, np.concatenate([basis.x[free], basis.level])
@@ -169,7 +173,7 @@ class WorkingSet:
         basis = self.basis
         if not basis.right.size:
             return None, 0.0, 0.0
-        slack, terms = self._slack()
+        slack, terms = self.slack()
         slack[~basis.element[basis.element < 0]] = 0.0
         rows = np.flatnonzero(slack < -BROKEN * terms)
         if not rows.size:
