@@ -14,8 +14,8 @@ import numpy as np
 
 from ksparse.base.arrays import Matrix, Vector, to_float64
 from ksparse.linalg.bound import Noise, rounding_of
-from ksparse.linalg.curvature import Curvature, Gram, Symmetric, cancelled
-from ksparse.linalg.designs import in_double
+from ksparse.linalg.curvature import Curvature, Gram, Symmetric
+from ksparse.linalg.designs import design_of, in_double
 
 MEMORY = 2**28  # bytes of remembered columns
 AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
@@ -51,7 +51,7 @@ class QuadraticModel:
     def of_factor(cls, Z: Matrix, a: float, c: Any = None, constant: float = 0.0) -> QuadraticModel:
         """(a/2)‖Zx‖² + cᵀx + constant."""
         Z = to_float64(Z)
-        noise = Noise(rounding_of(Z.shape[0]) * (1.0 + 2.0 * cancelled(Z)), convex=a > 0)
+        noise = Noise(rounding_of(Z.shape[0]) * (1.0 + 2.0 * design_of(Z).cancelled), convex=a > 0)
         return cls(Gram(Z, a=a), _negated(c, Z.shape[1]), constant, sign=1 if a > 0 else -1, noise=noise)
 
     @classmethod
