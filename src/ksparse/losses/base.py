@@ -117,6 +117,11 @@ class Loss(ABC):
         squares = self.squares()
         return squares is not None and design_of(squares.A).hides(squares.weight is not None)
 
+    def lengths(self) -> Vector | float:
+        """The lengths of the data's columns, or estimates, for gradients to be compared by; 1 where nothing is known of them."""
+        squares = self.squares()
+        return 1.0 if squares is None else design_of(squares.A).lengths()
+
     def sharpened(self) -> Loss:
         """The same φ with second derivatives where `hessian_at` and `model_at` take a majorant's; itself where they do not."""
         return self

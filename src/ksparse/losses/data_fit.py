@@ -145,6 +145,9 @@ class DataFit(Loss):
         """Whether A is an operator with many columns, of whose lengths nothing is known."""
         return self.design.hides(weighted=self.squares() is None or self.weight is not None)
 
+    def lengths(self) -> Vector | float:
+        return self.design.lengths()
+
     def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if self.ridge is not None:
             return super().repeats(support)

@@ -127,15 +127,16 @@ def _look_where_nothing_bends(problem: SupportProblem) -> None:
 
 
 def first_order_starts(
-    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None
+    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None, *, few: bool = False
 ) -> Iterator[Start]:
-    """Where hard thresholding and APDCA end.
+    """Where hard thresholding and APDCA end; with `few` the second only where the first cannot be, or weights are given.
 
     `loss` and `begin` are in the user's own arrays; `weights` are those of the penalised starts, None for a choice by the data.
     """
     if C.has_joint:
         yield from _hard_thresholding(problem, loss, C, begin, stopping)
-    yield from _penalised(problem, loss, C, begin, stopping, weights)
+    if not (few and C.has_joint and weights is None):
+        yield from _penalised(problem, loss, C, begin, stopping, weights)
 
 
 def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Iterator[Vector]:

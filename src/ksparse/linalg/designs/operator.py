@@ -13,6 +13,7 @@ from ksparse.base.checks import check_adjoint, check_callable, check_matrix, che
 from ksparse.linalg.designs.base import Design, Work, in_parts
 
 MANY = 4096  # columns: more are not asked for one by one
+MEMORY = 2**28  # bytes of columns that are remembered
 PROBES = 32  # random products that the lengths of columns are estimated by, each to a quarter of its square
 
 
@@ -23,6 +24,7 @@ class Operator(Design):
         dtype = getattr(operator, "dtype", None)
         super().__init__(operator.shape, np.dtype(np.float32 if dtype == np.float32 else np.float64))
         self.operator, self._diagonal, self._columns = operator, diagonal, columns
+        self._known: dict[int, Vector] = {}  # columns that were asked for
 
     @cached_property
     def _adjoint(self) -> Any:
@@ -83,11 +85,19 @@ class Operator(Design):
             return np.asarray(self._columns(support), dtype=self.dtype)
         unit = np.zeros(self.shape[1], dtype=self.dtype)
         out = np.empty((self.shape[0], support.size), dtype=unit.dtype)
-        for j, i in enumerate(support):
-            unit[i] = 1.0
-            out[:, j] = self @ unit
-            unit[i] = 0.0
+        for j, i in enumerate(int(i) for i in support):
+            if i not in self._known:
+                unit[i] = 1.0
+                self._remember(i, self @ unit)
+                unit[i] = 0.0
+            out[:, j] = self._known[i]
         return out
+
+    def _remember(self, i: int, column: Vector) -> None:
+        """What a product gave: searches come back to the same columns."""
+        if len(self._known) >= max(1, MEMORY // (8 * self.shape[0])):
+            self._known.clear()
+        self._known[i] = column
 
     def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
         raise TypeError("X must be a dense array or a scipy.sparse matrix: an operator does not show its columns")
