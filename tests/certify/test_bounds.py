@@ -11,6 +11,7 @@ from tests.fuzz.qp import solve_qp
 from tests.fuzz.region import Region
 
 import ksparse as ks
+from ksparse.certify.box import boxed, narrow
 from ksparse.certify.diagonal import Diagonals, margin_of, positive, safe
 from ksparse.certify.dual_bound import QuadraticBound, top_sum
 from ksparse.certify.program import Program
@@ -105,21 +106,27 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
     if not np.isfinite(best):
         return
     program, _ = small.program(best)
-    boxed = program.boxed(best / program.scale)
+    smaller = boxed(program, best / program.scale)
     for _ in range(3):
         state = np.where(program.state == IN, IN, rng.choice([FREE, FREE, IN, OUT], program.n)).astype(np.int8)
         if (state == IN).sum() > small.k:
             continue
         optimum = small.best(small.whole(program, state)) / program.scale
-        for tried in (program, boxed):
+        for tried in (program, smaller):
             optimum_here = (
                 optimum if tried is program or optimum <= best / program.scale * (1 + 1e-12) else np.inf
             )  # a box: or worse than best
             d = safe(tried, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
             size = 10.0 ** rng.uniform(-2, 1)
             w, price = size * rng.standard_normal((1, program.n)), size * rng.standard_normal((1, len(program.linear.f)))
-            found = QuadraticBound(tried, d).at(w, price, size * rng.random((1, len(program.linear.h))), state[None])
-            assert not above(optimum_here, found.value[0], 1.0)
+            dual, row_price = QuadraticBound(tried, d), size * rng.random((1, len(program.linear.h)))
+            assert not above(optimum_here, dual.at(w, price, row_price, state[None]).value[0], 1.0)
+            if tried.least > 0:
+                nodes = Relaxation(tried, dual).root()
+                nodes.state[0] = state
+                narrow(tried, nodes, best / program.scale)
+                own = replace(tried.sizes, up=nodes.up, down=nodes.down)
+                assert not above(optimum_here, dual.at(w, price, row_price, state[None], own).value[0], 1.0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -187,7 +194,7 @@ def test_bounds_of_the_relaxation_and_what_it_decides(seed):
     if not np.isfinite(best):
         return
     program, _ = small.program(best)
-    program = program.boxed(best / program.scale)
+    program = boxed(program, best / program.scale)
     relaxation = Relaxation(program, QuadraticBound(program, Diagonals(program).best()))
     node = relaxation.root()
     cut = best / program.scale * (1 - 1e-3) - 1e-3
@@ -264,10 +271,10 @@ def test_the_charges_by_hand():
     program = Program.of(pieces, pieces.model, 2, known(1.0))
     dual = QuadraticBound(program, np.full(3, 0.5))
     free, zero = np.zeros((1, 3), dtype=np.int8), np.zeros((1, 3))
-    charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, free)
+    charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, free, program.sizes)
     np.testing.assert_allclose(x, [[0.0, 0.0, 3.0]])  # wrong side; the floor costs more than 0.1 brings; the upper bound
     np.testing.assert_allclose(charge, [[0.0, 0.0, 3.0 * 4.0 - 0.25 * 9.0]])
-    charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, np.ones((1, 3), dtype=np.int8))
+    charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, np.ones((1, 3), dtype=np.int8), program.sizes)
     np.testing.assert_allclose(x, [[0.5, 0.5, 3.0]])  # in: at its floor at least
     np.testing.assert_allclose(charge[0, :2], [-0.5 - 0.0625, 0.05 - 0.0625])
 

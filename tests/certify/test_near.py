@@ -38,9 +38,20 @@ def enumerated(loss, C, n, k, within):
     return {support for support, value in found.items() if value <= edge}
 
 
+def smooth(seed):
+    """Losses that are not quadratic, with a ridge."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((40, 8)) + 0.5 * rng.standard_normal((40, 1))
+    pulled = A[:, :3] @ rng.standard_normal(3)
+    yield ks.Logistic(A, np.where(pulled + rng.standard_normal(40) > 0, 1.0, -1.0), ridge=2.0), None
+    yield ks.Huber(A, pulled + rng.standard_t(2, 40), 1.0, ridge=2.0), ks.Nonnegative()
+    yield ks.Poisson(0.3 * A, rng.poisson(np.exp(0.3 * pulled)).astype(float), ridge=2.0), None
+
+
+@pytest.mark.parametrize("kind", [families, smooth])
 @pytest.mark.parametrize("seed", range(7))
-def test_it_is_what_enumeration_finds(seed):
-    for loss, C in families(seed):
+def test_it_is_what_enumeration_finds(seed, kind):
+    for loss, C in kind(seed):
         found = ks.near_optimal(loss, 3, C, within=0.05, settings=SEARCHED)
         assert found.complete, found.message
         assert {tuple(support) for support in found.supports} == enumerated(loss, C, 8, 3, 0.05)

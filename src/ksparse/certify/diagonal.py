@@ -87,7 +87,7 @@ class Diagonals:
         """The D of the largest Σwᵢdᵢ, nearly, and safe; of many variables first the same for all, which a ridge makes good at once."""
         H = self.program.H
         if not self._rounds and len(H) >= MANY:
-            return safe(self.program, np.full(len(H), SHRINK * max(0.0, float(np.linalg.eigvalsh(H)[0]))))
+            return safe(self.program, np.full(len(H), SHRINK * self.program.least))
         w = self._weights + LIGHTEST if self._rounds else np.ones(self.program.n)
         root, U = np.sqrt(w), self._U
         U *= (root / np.linalg.norm(U, axis=1))[:, None]

@@ -22,6 +22,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.certify.program import Program
+from ksparse.linalg.perspective import Sizes
 from ksparse.linalg.states import FREE, IN, OUT
 
 IMPROVEMENTS = 2  # Newton steps on the multipliers of Ex = f
@@ -56,18 +57,18 @@ class DualBound(ABC):
 
     def __init__(self, program: Program, d: Vector) -> None:
         self.program, self.d = program, d
-        self._far = np.maximum(program.sizes.up, program.sizes.down)
 
     @abstractmethod
     def linearised(self, w: Vector, state: Vector) -> Linearised:
         """g at the rows of w, for nodes of which so much is decided."""
 
-    def at(self, w: Vector, price: Vector, row_price: Vector, state: Vector) -> Bounds:
-        """The bound at (w, λ, μ) for each node, λ improved a little."""
-        best = self._at(w, price, row_price, state)
+    def at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: Sizes | None = None) -> Bounds:
+        """The bound at (w, λ, μ) for each node, λ improved a little; `sizes`: those of each node, if not those of the problem."""
+        sizes = sizes or self.program.sizes
+        best = self._at(w, price, row_price, state, sizes)
         for _ in range(IMPROVEMENTS if price.size else 0):
-            price = price + self._newton(*best[1:], state)
-            better = self._at(w, price, row_price, state)
+            price = price + self._newton(*best[1:], sizes)
+            better = self._at(w, price, row_price, state, sizes)
             if not (better[0].value > best[0].value).any():
                 break
             worse = ~(better[0].value > best[0].value)
@@ -76,7 +77,7 @@ class DualBound(ABC):
             best = better
         return best[0]
 
-    def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector) -> tuple[Bounds, Vector, Vector]:
+    def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: Sizes) -> tuple[Bounds, Vector, Vector]:
         """The bounds, the x that the charges are reached at, and which of them count."""
         program, linear, rounding = self.program, self.program.linear, self.program.rounding
         g = self.linearised(w, state)
@@ -84,7 +85,7 @@ class DualBound(ABC):
         off = g.off + rounding * (np.abs(g.gradient) + np.abs(price) @ np.abs(linear.E) + row_price @ np.abs(linear.G))
         paid = price @ linear.f - row_price @ linear.h
         blur = g.blur + rounding * (np.abs(price) @ np.abs(linear.f) + row_price @ np.abs(linear.h))
-        charge, x = self.charges(q, off, state)
+        charge, x = self.charges(q, off, state, sizes)
         total, last_in, first_out = top_sum(charge, state, program.k, program.exactly)
         counted = (state == IN) | ((state == FREE) & (charge >= last_in[:, None]))
         blur += rounding * np.abs(np.where(counted & np.isfinite(charge), charge, 0.0)).sum(axis=1)  # charges may be of either sign
@@ -92,9 +93,9 @@ class DualBound(ABC):
         value = np.where(np.isnan(value), -np.inf, value)  # what overflowed says nothing
         return Bounds(value, charge, last_in, first_out), x, counted
 
-    def charges(self, q: Vector, off: Vector, state: Vector) -> tuple[Vector, Vector]:
+    def charges(self, q: Vector, off: Vector, state: Vector, sizes: Sizes) -> tuple[Vector, Vector]:
         """cᵢ at q, with what it rises where q is off by as much as that; and the x it is reached at."""
-        sizes, d = self.program.sizes, self.d
+        d = self.d
         best, at = np.full(q.shape, -np.inf), np.zeros(q.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             for pull, far, sign in ((q, sizes.up, 1.0), (-q, sizes.down, -1.0)):
@@ -106,13 +107,13 @@ class DualBound(ABC):
             may_be_0 = (state == OUT) | ((state == FREE) & (not self.program.exactly)) | self.program.vanishes
             nothing = may_be_0 & ~(best > 0)
             best, at = np.where(nothing, 0.0, best), np.where(nothing, 0.0, at)
-            reach = np.minimum(np.where(d > 0, np.maximum((np.abs(q) + off) / d, sizes.near), np.inf), self._far)
+            reach = np.minimum(np.where(d > 0, np.maximum((np.abs(q) + off) / d, sizes.near), np.inf), np.maximum(sizes.up, sizes.down))
             risen = np.where(off > 0, off * np.maximum(reach, 0.0), 0.0)
         return best + np.where(np.isnan(risen), np.inf, risen), at
 
-    def _newton(self, x: Vector, counted: Vector, state: Vector) -> Vector:
+    def _newton(self, x: Vector, counted: Vector, sizes: Sizes) -> Vector:
         """A step of λ: the bound's slope is f − Ex over what counts, its curvature E·diag(1/d)·Eᵀ over what is not at a bound."""
-        E, sizes = self.program.linear.E, self.program.sizes
+        E = self.program.linear.E
         x = np.where(counted & np.isfinite(x), x, 0.0)
         slope = self.program.linear.f - x @ E.T
         size = np.abs(x)

@@ -19,7 +19,6 @@ from ksparse.search.pieces import Pieces
 
 WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
 WIDER_SQUARE = 1.0 + 1e-12  # the same for the square of a radius, which is multiplied out
-INVERTED = 1e-2  # of an entry of H⁻¹: where rounding may cost more, nothing is implied by it
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +38,8 @@ class Program:
     names: Vector  # which variables of the whole problem these are
     per: Vector  # their units: x there is per·x here
     scale: float  # of values
+    least: float = 0.0  # not above any eigenvalue of H, and nearly the least; 0 where that is not known
+    largest: float = np.inf  # not below any
 
     @classmethod
     def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: Candidate, scale: float | None = None) -> Program:
@@ -94,12 +95,6 @@ class Program:
         """Whether a variable in the support may be held away from 0."""
         return bool(self.sizes.near.any())
 
-    @property
-    def unconstrained(self) -> bool:
-        """Whether nothing is asked of x but that it has few nonzeros."""
-        linear = self.linear
-        return not (linear.f.size or linear.h.size or self.floored) and bool(np.isinf(linear.lower).all() and np.isinf(linear.upper).all())
-
     def on(self, kept: Vector) -> Program:
         """The same where only some variables may be nonzero."""
         linear = self.linear
@@ -112,33 +107,3 @@ class Program:
     def decided(self, state: Vector) -> Program:
         """The same with what is known of variables."""
         return replace(self, state=state)
-
-    def boxed(self, best: float) -> Program:
-        """The same with the bounds that a value of at most `best` implies.
-
-        With x̂ the minimum under Ex = f, φ(x) = φ(x̂) + ½(x − x̂)ᵀH(x − x̂) there, so that |xᵢ − x̂ᵢ| is at most √(2(best − φ(x̂))Pᵢᵢ), P the
-        inverse of H on the solutions of Ex = 0. A gradient ρ that is left at x̂ adds its length √(ρᵀPρ) to the first root.
-        """
-        eigenvalues = np.linalg.eigvalsh(self.H)
-        least, lost = float(eigenvalues[0]), self.n * (self.noise.entries + rounding_of(self.n))
-        wrong = self.n * self.rounding * float(eigenvalues[-1]) / least if least > 10.0 * lost else np.inf  # of each entry of K, about
-        if wrong > INVERTED:
-            return self
-        E, f = self.linear.E, self.linear.f
-        K = np.linalg.inv(self.H)
-        KE = K @ E.T
-        S = np.linalg.pinv(E @ KE)
-        P = K - KE @ S @ KE.T
-        x = P @ self.r + KE @ (S @ f)
-        gradient = self.H @ x - self.r
-        price = np.linalg.lstsq(E.T, gradient, rcond=None)[0] if f.size else f
-        left, unmet = gradient - E.T @ price, np.abs(f - E @ x) + self.rounding * (np.abs(E) @ np.abs(x) + np.abs(f))
-        value, size = 0.5 * float(x @ self.H @ x) - float(self.r @ x) + self.constant, float(np.abs(x).sum())
-        blur = self.rounding * (abs(self.constant) + (size + float(np.abs(self.r).max())) ** 2) + float(np.abs(price) @ unmet)
-        off = self.rounding * (size + float(np.abs(self.r).max() + np.abs(price).sum())) + self.noise.pull  # of the gradient
-        length = np.sqrt(max(0.0, float(left @ K @ left)) * (1.0 + wrong)) + off * np.sqrt(self.n / least)
-        far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / np.sqrt(1.0 - lost / least)
-        spread = np.maximum(np.diag(P), 0.0) + wrong * np.diag(K)  # the second where an equation nearly fixes a variable
-        reach = WIDER * (far * np.sqrt(spread) + np.abs(KE @ S) @ unmet + self.rounding * np.abs(x))
-        up, down = np.minimum(self.sizes.up, np.maximum(x + reach, 0.0)), np.minimum(self.sizes.down, np.maximum(reach - x, 0.0))
-        return replace(self, sizes=Sizes(self.sizes.near, up, down))

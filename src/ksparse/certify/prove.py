@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.certify.box import boxed
 from ksparse.certify.component import ComponentFamily
 from ksparse.certify.program import Program
 from ksparse.certify.quadratic import QuadraticFamily
@@ -178,7 +179,7 @@ def family_of(
             else SmoothFamily(problem, composite, best, settings, n_jobs, best.value if edge is None else edge)
         )
     program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly)
-    return QuadraticFamily(program.boxed((best.value if edge is None else edge) / program.scale), settings, n_jobs)
+    return QuadraticFamily(boxed(program, (best.value if edge is None else edge) / program.scale), settings, n_jobs)
 
 
 def _grown(trees: Sequence[Tree], searches: Sequence[TreeSearch]) -> Iterator[None]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.base.threads import side_by_side
+from ksparse.certify.box import narrow
 from ksparse.certify.diagonal import Diagonals
 from ksparse.certify.dual_bound import QuadraticBound
 from ksparse.certify.program import Program
@@ -25,6 +26,8 @@ class QuadraticFamily:
 
     def __init__(self, program: Program, settings: TreeSettings, n_jobs: int | None = None) -> None:
         self.program, self.settings, self.n_jobs = program, settings, n_jobs
+        bounded = bool(np.isfinite(program.linear.lower).all() and np.isfinite(program.linear.upper).all())
+        self.boxes = program.least > 0 and program.n <= settings.boxed and not bounded
         self.scale, self.together, self.looks = program.scale, settings.together, settings.looks
 
     def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
@@ -93,7 +96,11 @@ class QuadraticFamily:
 
     def _bounds(self, nodes: list[Nodes], cut: float, deadline: float) -> Vector:
         whole = stacked(nodes)
+        if self.boxes:
+            narrow(self.program, whole, cut)
         found = self.relaxation.bound(whole, cut, self.settings.steps, self.settings.patience, deadline)
+        if self.boxes:
+            found = np.minimum(found, cut)  # beyond its box a node has nothing below the cut, and no more is known
         for i, node in enumerate(nodes):
             node.put(FIRST, whole.of(np.array([i])))
         return found

@@ -7,17 +7,16 @@ that reaches the cut, no better point is there, and the variable is decided for 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.certify.dual_bound import Bounds, DualBound
 from ksparse.certify.program import Program
-from ksparse.linalg.alternation import Alternation
 from ksparse.linalg.perspective import Nodes, Perspective
 from ksparse.linalg.states import FREE, IN, OUT
 
-SYSTEMS, DEPENDENT = 150, 1e6  # up to so many variables of at least such a condition a linear system for every node and step pays
 GAIN = 1e-3  # of the way to the cut: a bound that rises less does not rise
 FEW = 0.7  # of the nodes of a batch are left: the others are put aside
 
@@ -27,11 +26,7 @@ class Relaxation:
 
     def __init__(self, program: Program, dual: DualBound) -> None:
         self.program, self.dual = program, dual
-        self.method: Perspective | Alternation
-        if program.unconstrained and program.n <= SYSTEMS and dual.d.min() >= 0 and np.linalg.cond(program.H) > DEPENDENT:
-            self.method = Alternation(program.H, program.r, dual.d, program.k, np.maximum(program.sizes.up, program.sizes.down))
-        else:
-            self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k)
+        self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k)
 
     def root(self) -> Nodes:
         """The node where nothing is decided but what the problem decides."""
@@ -49,7 +44,8 @@ class Relaxation:
             self.method.step(now)
             if step % every:
                 continue
-            found = self.dual.at(now.x, now.price, self.method.row_price(now), now.state)
+            sizes = replace(self.program.sizes, up=now.up, down=now.down)
+            found = self.dual.at(now.x, now.price, self.method.row_price(now), now.state, sizes)
             before = best[places]
             best[places] = np.maximum(before, found.value)
             rises = best[places] > before + GAIN * np.maximum(cut - before, 0.0) if step > every else np.ones(len(now), dtype=bool)

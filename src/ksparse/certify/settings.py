@@ -25,6 +25,7 @@ class TreeSettings:
     small: int = 300  # variables that are not many
     medium: int = 600  # variables up to which a round takes no seconds
     shrunk: float = 0.8  # of the variables are left: D is chosen anew for them
+    boxed: int = 300  # variables up to which every node has a box of its own, where C does not bound them all (gaps.py)
     looks: int = 8  # rounds between two descents from where the tree is most open
     doubt: float = 1e-3  # what an entry of size 0 counts beside others, where one is chosen to branch on
     models: int = 10  # of a loss that is not quadratic, at the root

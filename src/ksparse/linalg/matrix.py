@@ -36,7 +36,7 @@ def kind_of(A: Matrix) -> Array:
 
 
 def columns(A: Matrix, support: Vector) -> Matrix:
-    """A restricted to some columns: sparse where it is so, an operator's dense, one product each."""
+    """A restricted to some columns, itself where that is all of an array: sparse where it is so, an operator's dense, one product each."""
     return design_of(A).columns(support)
 
 

@@ -123,6 +123,8 @@ class QuadraticModel:
             self._place[:] = -1  # forget all but the present support
             self._used = 0
             missing = support
+        if 2 * missing.size > self.n and self.n * self.n * 8 <= MEMORY:
+            missing, self._used = np.arange(self.n), 0  # all of them: a matrix times itself costs half of what two cost
         needed = self._used + missing.size
         if needed > self._rows.shape[0]:
             grown = np.empty((max(needed, min(2 * self._rows.shape[0], MEMORY // (8 * self.n))), self.n))

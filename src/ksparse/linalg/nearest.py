@@ -14,19 +14,19 @@ from ksparse.linalg.states import FREE, IN
 
 
 def nearest(
-    v: Any, state: Any, sigma: Any, d: Any, half: Any, near: Any, up: Any, down: Any, flat_up: Any, flat_down: Any, steepest: Any,
+    v: Any, state: Any, sigma: Any, d: Any, half: Any, near: Any, up: Any, down: Any, steepest: Any,
     k: int, weight: float, flattest: float, settled: float, newton: int, y: Any, z: Any,
 ) -> None:  # fmt: skip
     """y, z and σ (in place) nearest to the rows of v, as in `Perspective._nearest`."""
     count, n = v.shape
-    free = np.empty(n, np.int64)
+    free, flat = np.empty(n, np.int64), np.empty(n)
     for b in range(count):
         many, inside, most = 0, 0, 0.0
         for i in range(n):
             inside += state[b, i] == IN
-            far = up[i] if v[b, i] >= 0 else down[i]
+            far = up[b, i] if v[b, i] >= 0 else down[b, i]
             if state[b, i] == FREE and far > 0:
-                free[many] = i
+                free[many], flat[i] = i, 1.0 / far
                 many += 1
                 pulled = weight * abs(v[b, i])
                 most = max(most, pulled * min(far, 0.5 * pulled / max(d[i], 1e-300)))
@@ -39,7 +39,7 @@ def nearest(
             for j in range(many):
                 i = free[j]
                 bent = s * half[i]
-                tau = min(max(bent, flat_up[i] if v[b, i] >= 0 else flat_down[i]), steepest[i])
+                tau = min(max(bent, flat[i]), steepest[i])
                 paid = (tau / s) ** 2
                 part = tau * abs(v[b, i]) - (0.5 * d[i] + paid) / weight
                 if part >= 1.0:
@@ -60,17 +60,17 @@ def nearest(
         sigma[b] = s
         for i in range(n):
             size, above = abs(v[b, i]), v[b, i] >= 0
-            far = up[i] if above else down[i]
+            far = up[b, i] if above else down[b, i]
             part, tau = 0.0, 1.0
             if state[b, i] == IN:
                 part = 1.0
             elif state[b, i] == FREE and far > 0:
-                tau = min(max(s * half[i], flat_up[i] if above else flat_down[i]), steepest[i])
+                tau = min(max(s * half[i], flat[i]), steepest[i])
                 part = min(max(tau * size - (0.5 * d[i] + (tau / s) ** 2) / weight, 0.0), 1.0)
             whole = min(max(weight * size / (weight + d[i]), near[i]), max(far, near[i]))
             at = whole if part >= 1.0 else part / (tau if tau > 0 else 1.0)
             if far <= 0 and state[b, i] == IN:  # decided, and pulled to the side where it may not be
-                at = near[i] if up[i] > 0 else -near[i]
+                at = near[i] if up[b, i] > 0 else -near[i]
             elif not above:
                 at = -at
             y[b, i], z[b, i] = at, part

@@ -20,6 +20,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.linalg.compiled import compiled, compiler_is_there
 from ksparse.linalg.constraints import Linear
+from ksparse.linalg.inverse import positive_inverse
 from ksparse.linalg.nearest import nearest
 from ksparse.linalg.states import FREE, IN, OUT
 
@@ -72,6 +73,9 @@ class Nodes:
     x: Vector
     z: Vector
     price: Vector  # multipliers of Ex = f
+    up: Vector  # the largest sizes above 0,
+    down: Vector  # and below: at a node they may be less than they are for all
+    boxed: Vector  # how many variables were out when these were found
 
     def __len__(self) -> int:
         return len(self.state)
@@ -95,7 +99,7 @@ class Perspective:
         self.d, self.linear, self.sizes, self.k, self.over = d, linear, sizes, k, over
         self.weight = weight = float(np.median(np.diag(H))) or 1.0  # of the distance between x and y
         n, E, G = r.size, linear.E, linear.G
-        K = np.linalg.inv(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
+        K = positive_inverse(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
         KE = K @ E.T
         S = np.linalg.pinv(E @ KE)
         P = K - KE @ S @ KE.T
@@ -103,7 +107,6 @@ class Perspective:
         self._L, self._price0 = weight * (KE @ S), S @ (linear.f - KE.T @ r)
         self._half = np.sqrt(0.5 * np.maximum(d, 0.0))
         with np.errstate(divide="ignore"):
-            self._flattest = tuple(1.0 / np.where(far > 0, far, 1.0) for far in (sizes.up, sizes.down))
             self._steepest = 1.0 / sizes.near
 
     def start(self, state: Vector) -> Nodes:
@@ -112,7 +115,8 @@ class Perspective:
         y = np.where(state == OUT, 0.0, np.clip(1.0 / n, -self.sizes.down, np.maximum(self.sizes.up, 0.0)))
         s = np.minimum(y @ self.linear.G.T, self.linear.h)
         zero = np.zeros_like(y)
-        return Nodes(state, y, zero, s, np.zeros_like(s), np.zeros(count), y, zero, np.zeros((count, self.linear.f.size)))
+        price, up, down = np.zeros((count, self.linear.f.size)), np.tile(self.sizes.up, (count, 1)), np.tile(self.sizes.down, (count, 1))
+        return Nodes(state, y, zero, s, np.zeros_like(s), np.zeros(count), y, zero, price, up, down, np.zeros(count, dtype=np.intp))
 
     def step(self, nodes: Nodes) -> None:
         """One step of ADMM for every node."""
@@ -124,7 +128,7 @@ class Perspective:
         nodes.price = self._price0 - v @ self._L
         over = self.over * nodes.x + (1.0 - self.over) * nodes.y + nodes.u
         quick = len(nodes) >= MANY and compiler_is_there()
-        nodes.y, nodes.z, nodes.sigma = (self._nearest_compiled if quick else self._nearest)(over, nodes.state, nodes.sigma, weight)
+        nodes.y, nodes.z, nodes.sigma = (self._nearest_compiled if quick else self._nearest)(over, nodes, weight)
         nodes.u = over - nodes.y
         if nodes.s.size:
             reached = self.over * (nodes.x @ G.T) + (1.0 - self.over) * nodes.s + nodes.p
@@ -135,17 +139,17 @@ class Perspective:
         """Multipliers of Gx ≤ h, never below 0."""
         return np.asarray(self.weight * nodes.p)
 
-    def _nearest(self, v: Vector, state: Vector, sigma: Vector, weight: float) -> tuple[Vector, Vector, Vector]:
+    def _nearest(self, v: Vector, nodes: Nodes, weight: float) -> tuple[Vector, Vector, Vector]:
         """The y-step: y, z of least Σ ½dy²/z + ½weight(y − v)² under Σz ≤ k, and the σ that belongs to them."""
-        above = v >= 0
-        far = np.where(above, self.sizes.up, self.sizes.down)
+        state, above = nodes.state, v >= 0
+        far = np.where(above, nodes.up, nodes.down)
         size = np.abs(v)
         free = (state == FREE) & (far > 0)
-        flat = np.where(above, self._flattest[0], self._flattest[1])
+        flat = 1.0 / np.where(far > 0, far, 1.0)
         room = self.k - (state == IN).sum(axis=1)
         pulled = np.where(free, size, 0.0)
         most = weight * pulled * np.minimum(far, 0.5 * weight * pulled / np.maximum(self.d, 1e-300))  # the ν that lets a variable in
-        sigma = self._sigma(pulled, flat, room, sigma, 1.0 / np.sqrt(np.clip(most.max(axis=1), 1e-300, 1e200)), weight)
+        sigma = self._sigma(pulled, flat, room, nodes.sigma, 1.0 / np.sqrt(np.clip(most.max(axis=1), 1e-300, 1e200)), weight)
         z, tau, _ = self._indicators(size, flat, sigma, weight)
         z = np.where(free, np.clip(z, 0.0, 1.0), state == IN)
         whole = np.clip(weight * size / (weight + self.d), self.sizes.near, np.maximum(far, self.sizes.near))
@@ -153,14 +157,14 @@ class Perspective:
         y = np.where(above, y, -y)
         wrong = (far <= 0) & (state == IN)  # decided, and pulled to the side where it may not be: as near to 0 as it may
         if wrong.any():
-            y = np.where(wrong, np.where(self.sizes.up > 0, self.sizes.near, -self.sizes.near), y)
+            y = np.where(wrong, np.where(nodes.up > 0, self.sizes.near, -self.sizes.near), y)
         return y, z, sigma
 
-    def _nearest_compiled(self, v: Vector, state: Vector, sigma: Vector, weight: float) -> tuple[Vector, Vector, Vector]:
+    def _nearest_compiled(self, v: Vector, nodes: Nodes, weight: float) -> tuple[Vector, Vector, Vector]:
         """The same by a loop over the nodes."""
-        y, z, sigma, sizes = np.empty_like(v), np.empty_like(v), sigma.copy(), self.sizes
+        y, z, sigma = np.empty_like(v), np.empty_like(v), nodes.sigma.copy()
         compiled(nearest)(
-            v, state, sigma, self.d, self._half, sizes.near, sizes.up, sizes.down, *self._flattest, self._steepest,
+            v, nodes.state, sigma, self.d, self._half, self.sizes.near, nodes.up, nodes.down, self._steepest,
             self.k, weight, FLATTEST, SETTLED, NEWTON, y, z,
         )  # fmt: skip
         return y, z, sigma

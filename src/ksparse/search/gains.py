@@ -42,17 +42,21 @@ def bounded_gains(pull: Vector, curvature: Vector, least: Vector, low: Vector, h
     return np.asarray(np.where(curvature <= least, 0.0, gains))
 
 
-def drop_losses(x: Vector, kappa: Vector, needed: Vector) -> Vector:
-    """By how much q would rise without each variable; ∞ where it is needed."""
+def drop_losses(x: Vector, kappa: Vector, needed: Vector | None) -> Vector:
+    """By how much q would rise without each variable; ∞ where it is needed (None: nowhere)."""
+    if needed is None:
+        return np.asarray(x * x / (2.0 * kappa))
     return np.asarray(np.where(needed, np.inf, x**2 / (2.0 * np.where(needed, 1.0, kappa))))
 
 
-def swap_gains(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, least: Vector | float, needed: Vector) -> tuple[Vector, Vector]:
+def swap_gains(
+    x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, least: Vector | float, needed: Vector | None
+) -> tuple[Vector, Vector]:
     """By how much each swap of a variable of the support (row) for another (column) would lower q, and s + vy of each.
 
-    Rows of `needed` variables are −∞. W is scaled in place.
+    Rows of `needed` variables (None: there are none) are −∞. W is scaled in place.
     """
-    root = np.sqrt(np.where(needed, 1.0, kappa))
+    root = np.sqrt(kappa if needed is None else np.where(needed, 1.0, kappa))
     y = x / root
     W /= root[:, None]
     pull: Vector = W * y[:, None]
@@ -63,14 +67,14 @@ def swap_gains(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, least:
     gains /= np.maximum(W, least, out=W)
     gains -= (y * y)[:, None]
     gains *= 0.5
-    if needed.any():
+    if needed is not None and needed.any():
         gains[needed] = -np.inf
     return gains, pull
 
 
-def swap_terms(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector) -> tuple[Vector, Vector, Vector]:
+def swap_terms(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector | None) -> tuple[Vector, Vector, Vector]:
     """s and h of entering variables (columns) once one of the support (row) has left, and what that costs."""
-    safe = np.where(needed, 1.0, kappa)
+    safe = kappa if needed is None else np.where(needed, 1.0, kappa)
     return W * (x / safe)[:, None] + s, W * W / safe[:, None] + h, drop_losses(x, kappa, needed)
 
 

@@ -36,7 +36,7 @@ class LocalSearch:
     @property
     def size(self) -> int:
         """How many variables the support has."""
-        return int(self.hood.support.size)
+        return self.hood.size
 
     @property
     def changes(self) -> int:
@@ -120,7 +120,7 @@ class LocalSearch:
 
         Where ranks say little of the gains, several are made, and the best of them again.
         """
-        before, tiny = self.hood.value, self.tiny
+        before, tiny = self.hood.value, 0.0 if sure else self.tiny
         best: tuple[float, Move] | None = None
         for tried, move in enumerate(moves):
             if tried >= (self.tries if best is None else self.hood.compared) or self.problem.expired:

@@ -157,8 +157,8 @@ def _up(search: LocalSearch, best: float) -> int | None:
 def _kicked(search: LocalSearch, rng: np.random.Generator) -> bool:
     """Some variables, at least two where there are as many, leave, and stay out until their places are taken; False: that is in vain."""
     hood, kick = search.hood, search.problem.pieces.settings.kick
-    movable = np.array([move.leaving[0] for move in hood.drops()], dtype=np.intp)
-    movable = hood.support[np.isin(hood.support, movable)]
+    may_leave = {move.leaving[0] for move in hood.drops()}
+    movable = np.array([i for i in hood.support.tolist() if i in may_leave], dtype=np.intp)
     count = min(max(2, int(np.ceil(rng.uniform(*kick) * search.size))), movable.size)
     leaving = rng.choice(movable, count, replace=False)
     try:

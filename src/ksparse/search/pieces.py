@@ -198,6 +198,6 @@ class Pieces:
         """A gain below this is rounding."""
         return 1e-10 * max(abs(value), 1e-3 * self._constant, 1e-300)
 
-    @property
+    @cached_property
     def _constant(self) -> float:
         return 0.0 if self.model is None else abs(self.model.constant)

@@ -54,6 +54,10 @@ class Neighbourhood(Protocol):
         """Where it stands, in any order."""
 
     @property
+    def size(self) -> int:
+        """How many variables it has there."""
+
+    @property
     def value(self) -> float:
         """φ there."""
 

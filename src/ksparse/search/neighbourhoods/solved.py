@@ -29,6 +29,10 @@ class Solved:
         return self.at.support
 
     @property
+    def size(self) -> int:
+        return int(self.at.support.size)
+
+    @property
     def value(self) -> float:
         return self.at.value
 

@@ -37,6 +37,7 @@ class Updated:
         self.floored = pieces.floored
         self.forced = np.zeros(pieces.n, dtype=bool)
         self.forced[pieces.forced] = True
+        self.spare = not (pieces.linear.f.size or pieces.linear.h.size or self.forced.any())  # any variable may leave
         self.working = WorkingSet(self.basis, pieces.linear, self.low, self.high, self.forced)
         self.signed, self.bounded = self.working.signed, self.working.bounded
         self.endless, self.pull = pieces.loss.least == -np.inf, float(np.abs(pieces.model.r).max(initial=0.0))
@@ -49,6 +50,10 @@ class Updated:
     @property
     def support(self) -> Vector:
         return self.basis.support
+
+    @property
+    def size(self) -> int:
+        return self.basis.size - self.basis.active + self.basis.held.size
 
     @property
     def value(self) -> float:
@@ -129,16 +134,20 @@ class Updated:
             losses = np.concatenate([losses, np.where(self.forced[basis.held], np.inf, held)])
         return variables, losses
 
-    def _needed(self, free: Vector | slice) -> Vector:
-        """Which free variables the equations need, or the user."""
+    def _needed(self, free: Vector | slice) -> Vector | None:
+        """Which free variables the equations need, or the user; None where there are none to need any."""
+        if self.spare:
+            return None
         return np.asarray(self.working.decided(free) | self.forced[self.basis.element[free]])
 
     def drops(self) -> Iterator[Move]:
         variables, losses = self._losses()
-        for j in np.argsort(losses, kind="stable"):
-            if not np.isfinite(losses[j]):
+        while losses.size:
+            j = int(losses.argmin())
+            if not losses[j] < np.inf:
                 return
             yield Move((int(variables[j]),), ())
+            losses[j] = np.inf
 
     def moves(self, least: float, full: bool) -> Iterator[Move]:
         """The best swap, and the next best where that was taken back: its entering variable is out; above a floor drops before them."""

@@ -70,13 +70,15 @@ class WorkingSet:
 
         Where the equations alone decide it, something else is let go for it.
         """
-        if self.is_decided(self.place(i)):
+        place = self.place(i)
+        if self.is_decided(place):
             unit = np.zeros(self.basis.e + self.basis.size)
-            unit[self.basis.e + self.place(i)] = 1.0
+            unit[self.basis.e + place] = 1.0
             self._free_another(unit, np.zeros(self.basis.held.size), float(np.sign((level or 0.0) - unit[self.basis.e :] @ self.basis.x)))
-            if self.is_decided(self.place(i)):
+            place = self.place(i)
+            if self.is_decided(place):
                 raise BlockedError
-        self.basis.drop(self.place(i), level)
+        self.basis.drop(place, level)
         self.count(1)
 
     def is_free(self, i: int) -> bool:

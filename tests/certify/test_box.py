@@ -1,0 +1,69 @@
+"""The box of a node holds every point that is good enough: beside the ends of the ellipsoid, worked out in more digits."""
+
+import numpy as np
+import pytest
+from tests.certify.test_bounds import NONE, known
+
+import ksparse as ks
+from ksparse.certify.box import boxed, reach
+from ksparse.certify.program import Program
+from ksparse.search.pieces import Pieces
+
+
+def solved(M, b):
+    """M⁻¹b in extended precision, by elimination with pivots."""
+    M, b = M.astype(np.longdouble), b.astype(np.longdouble)
+    for j in range(len(M)):
+        pivot = j + int(np.abs(M[j:, j]).argmax())
+        M[[j, pivot]], b[[j, pivot]] = M[[pivot, j]], b[[pivot, j]]
+        for i in range(j + 1, len(M)):
+            ratio = M[i, j] / M[j, j]
+            M[i], b[i] = M[i] - ratio * M[j], b[i] - ratio * b[j]
+    x = np.zeros_like(b)
+    for j in reversed(range(len(M))):
+        x[j] = (b[j] - M[j, j + 1 :] @ x[j + 1 :]) / M[j, j]
+    return x
+
+
+def ends(program, kept, best):
+    """The least and the largest value of each variable where φ is at most `best`, the equations hold and all others are 0."""
+    H, r, E, f = program.H[np.ix_(kept, kept)], program.r[kept], program.linear.E[:, kept], program.linear.f
+    K = np.block([[H, E.T], [E, np.zeros((f.size, f.size))]])
+    x = solved(K, np.concatenate([r, f]))[: kept.size]
+    value = 0.5 * x @ H.astype(np.longdouble) @ x - r @ x + program.constant
+    columns = [solved(K, np.eye(len(K))[i])[i] for i in range(kept.size)]
+    far = np.sqrt(2.0 * np.maximum(best - value, 0.0) * np.maximum(np.array(columns), 0.0))
+    return x - far, x + far
+
+
+@pytest.mark.parametrize("budget", [False, True])
+@pytest.mark.parametrize("apart", [1.0, 1e-2, 1e-4])  # how nearly dependent the columns are
+@pytest.mark.parametrize("seed", range(4))
+def test_every_point_that_is_good_enough_is_in_the_box(seed, apart, budget):
+    rng = np.random.default_rng(seed)
+    n = 7
+    A = rng.standard_normal((30, 2)) @ rng.standard_normal((2, n)) + apart * rng.standard_normal((30, n))
+    loss = ks.LeastSquares(A, rng.standard_normal(30))
+    C = ks.Hyperplane() if budget else ks.WholeSpace()
+    pieces = Pieces.of(loss, C, n, forced_in=NONE, forced_out=NONE, floor=0.0, most=n)
+    best = float(ks.minimize(loss, 3, C).fun)
+    program = Program.of(pieces, pieces.model, 3, known(best))
+    best /= program.scale
+    whole = boxed(program, best)
+    assert whole.least > 0
+    for size in (n, 5, 4):
+        kept = np.sort(rng.choice(n, size, replace=False))
+        low, high = ends(program, kept, best)
+        if not low[0] < high[0]:
+            continue  # nothing is so good there
+        up, down = reach(whole, kept, best)
+        assert (high <= up).all()
+        assert (-low <= down).all()
+        np.testing.assert_allclose(up, np.maximum(high, 0.0), rtol=1e-3, atol=1e-3 * float(np.abs(low).max()))  # and little more
+
+
+def test_singular_matrices_have_no_box():
+    A = np.ones((5, 3))
+    pieces = Pieces.of(ks.LeastSquares(A, np.arange(5.0)), ks.WholeSpace(), 3, forced_in=NONE, forced_out=NONE, floor=0.0, most=3)
+    program = Program.of(pieces, pieces.model, 2, known(1.0))
+    assert boxed(program, 1.0) is program
