@@ -55,6 +55,11 @@ class Gram:
         """Columns that a pass should bring: data beside the processor is read again for nothing, other data for as much as several cost."""
         return 4 if self.weight is not None and self.A.shape[0] * self.A.shape[1] < CACHED else 16
 
+    @property
+    def together(self) -> int:
+        """Rows that should be asked for at once."""
+        return self.design.together
+
     def diagonal(self) -> Vector:
         squares = self.a * self.design.squares(self.weight)
         return squares if self.ridge is None else squares + self.ridge

@@ -18,6 +18,7 @@ from ksparse.linalg.curvature import Curvature, Gram, Symmetric
 from ksparse.linalg.designs import design_of, in_double
 
 MEMORY = 2**28  # bytes of remembered columns
+LONG = 2**20  # bytes of a row: room for all is then asked for at once, which costs nothing until they come
 AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
 
 
@@ -127,10 +128,14 @@ class QuadraticModel:
             missing, self._used = np.arange(self.n), 0  # all of them: a matrix times itself costs half of what two cost
         needed = self._used + missing.size
         if needed > self._rows.shape[0]:
-            grown = np.empty((max(needed, min(2 * self._rows.shape[0], MEMORY // (8 * self.n))), self.n))
+            most = MEMORY // (8 * self.n)
+            grown = np.empty((max(needed, most if 8 * self.n >= LONG else min(2 * self._rows.shape[0], most)), self.n))
             grown[: self._used] = self._rows[: self._used]
             self._rows = grown
-        self._rows[self._used : needed] = self.H.rows(missing)
+        together = getattr(self.H, "together", missing.size)
+        for begin in range(0, missing.size, together):
+            part = missing[begin : begin + together]
+            self._rows[self._used + begin : self._used + begin + part.size] = self.H.rows(part)
         self._place[missing] = np.arange(self._used, needed)
         self._used = needed
 

@@ -70,6 +70,11 @@ class Design(ABC):
         return True
 
     @property
+    def together(self) -> int:
+        """Rows of AᵀDA that should be asked for at once: as many as are wanted where each time is a pass."""
+        return self.shape[1]
+
+    @property
     def cancelled(self) -> float:
         """How much longer columns were before their means were taken off, at most: their rounding is of that size."""
         return 0.0

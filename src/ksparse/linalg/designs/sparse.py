@@ -10,6 +10,8 @@ import scipy.sparse
 from ksparse.base.arrays import Vector, to_float64
 from ksparse.linalg.designs.base import BLOCK, Design, Work
 
+TOGETHER = 2**22  # numbers of AᵀDA that are made dense at once
+
 
 class Sparse(Design):
     """A CSR or CSC matrix."""
@@ -28,6 +30,11 @@ class Sparse(Design):
         twin = Sparse(to_float64(self.matrix))
         twin._count = self._count
         return twin
+
+    @property
+    def together(self) -> int:
+        """Few, where they are long: only the rows of A where a column has entries are read."""
+        return max(1, TOGETHER // self.shape[1])
 
     def each(self, work: Work) -> list[Any]:
         """Blocks of rows that are made dense."""
