@@ -17,7 +17,7 @@ from ksparse.linalg.bound import Noise, rounding_of
 from ksparse.linalg.curvature import Curvature, Gram, Symmetric
 from ksparse.linalg.designs import design_of, in_double
 
-MEMORY = 2**28  # bytes of remembered columns
+MEMORY = 2**28  # bytes of remembered columns, where nobody says
 LONG = 2**20  # bytes of a row: room for all is then asked for at once, which costs nothing until they come
 AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
 
@@ -35,6 +35,7 @@ class QuadraticModel:
         self._rows: Vector = np.empty((0, self.n))  # H[:, j] as rows, for the j seen so far
         self._place = np.full(self.n, -1)  # where column j is remembered
         self._used = 0
+        self.memory = MEMORY
         self._lock = threading.Lock()  # restarts may run in threads
 
     @classmethod
@@ -100,7 +101,7 @@ class QuadraticModel:
     @property
     def ahead(self) -> int:
         """How many columns to fetch where one is missing."""
-        return max(1, min(getattr(self.H, "ahead", AHEAD), MEMORY // (32 * self.n)))
+        return max(1, min(getattr(self.H, "ahead", AHEAD), self.memory // (32 * self.n)))
 
     def row(self, i: int) -> Vector:
         """H[i, :], not to be changed."""
@@ -120,15 +121,15 @@ class QuadraticModel:
         return np.asarray(self._place[support])
 
     def _remember(self, missing: Vector, support: Vector) -> None:
-        if (self._used + missing.size) * self.n * 8 > MEMORY and self._used:
+        if (self._used + missing.size) * self.n * 8 > self.memory and self._used:
             self._place[:] = -1  # forget all but the present support
             self._used = 0
             missing = support
-        if 2 * missing.size > self.n and self.n * self.n * 8 <= MEMORY:
+        if 2 * missing.size > self.n and self.n * self.n * 8 <= self.memory:
             missing, self._used = np.arange(self.n), 0  # all of them: a matrix times itself costs half of what two cost
         needed = self._used + missing.size
         if needed > self._rows.shape[0]:
-            most = MEMORY // (8 * self.n)
+            most = self.memory // (8 * self.n)
             grown = np.empty((max(needed, most if 8 * self.n >= LONG else min(2 * self._rows.shape[0], most)), self.n))
             grown[: self._used] = self._rows[: self._used]
             self._rows = grown

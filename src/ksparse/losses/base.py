@@ -112,6 +112,11 @@ class Loss(ABC):
         return None if squares is None else int(squares.A.shape[0] * squares.A.shape[1])
 
     @cached_property
+    def has_columns(self) -> bool:
+        """Whether φ on some variables costs no more than their columns of the data."""
+        return self.squares() is not None
+
+    @cached_property
     def opaque(self) -> bool:
         """Whether the data hide their columns, and have too many to ask for each."""
         squares = self.squares()

@@ -30,7 +30,7 @@ class DataFit(Loss):
     """
 
     convex = True
-    has_hessian = True
+    has_hessian = has_columns = True
     least = 0.0  # each h is above 0, but for counts
     steepest: ClassVar[float] = 1.0  # sup h″
     target: ClassVar[str] = "b"  # what the constructor calls its data

@@ -31,7 +31,7 @@ def explore_by_columns(problem: SupportProblem, start: Candidate, rng: np.random
         if problem.expired or best.value <= perfect:
             return
         hood.stand_at(best)
-        wanted = np.union1d(problem.forced_first(best.support), _pointed_at(problem, hood.add_ranks() / length))
+        wanted = np.union1d(problem.forced_first(best.support), _pointed_at(problem, hood, length))
         if np.isin(wanted, shown).all():
             return
         shown = np.union1d(shown, wanted)
@@ -41,9 +41,14 @@ def explore_by_columns(problem: SupportProblem, start: Candidate, rng: np.random
                 yield f"{name}, {shown.size} columns", found
 
 
-def _pointed_at(problem: SupportProblem, ranks: Vector) -> Vector:
-    """The variables of the highest ranks, some for each place in the support; of rank 0 none."""
-    count = min(problem.pieces.settings.shown * problem.k, ranks.size)
+def _pointed_at(problem: SupportProblem, hood: Gradient, length: Vector | float) -> Vector:
+    """The variables of the largest gradients, some for each place in the support; none that has none, or cannot go that way."""
+    pieces, gradient = problem.pieces, hood.reduced_gradient()
+    ranks = np.where(pieces.allowed, np.abs(gradient), 0.0) / length
+    ranks[hood.support] = 0.0
+    if pieces.linear is not None:
+        ranks[((pieces.linear.lower >= 0) & (gradient >= 0)) | ((pieces.linear.upper <= 0) & (gradient <= 0))] = 0.0
+    count = min(pieces.settings.shown * problem.k, ranks.size)
     highest = np.argpartition(-ranks, count - 1)[:count]
     return np.asarray(highest[ranks[highest] > 0])
 

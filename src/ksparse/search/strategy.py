@@ -46,8 +46,10 @@ def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
 def choose_strategy(problem: SupportProblem) -> Strategy:
     """The best that the pieces allow."""
     pieces, settings, k = problem.pieces, problem.pieces.settings, problem.k
-    if pieces.loss.opaque:
-        return Strategy("hard thresholding, then among columns that gradients point at", None, 0, by_columns=True)
+    if pieces.hidden:
+        first = pieces.loss.opaque  # each step of it is a pass, where data are read; an operator has a cheaper one
+        name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"
+        return Strategy(name, None, 0, by_columns=True, first_order=first)
     if pieces.spectral:
         return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False)
     if problem.updatable:  # where k is small all is seen sooner
