@@ -123,9 +123,11 @@ class Design(ABC):
 
     def squares(self, w: Vector | None) -> Vector:
         """Σᵢ wᵢAᵢⱼ²."""
-        if w is None:
+        if w is not None:
+            return np.asarray(self.total(lambda block, rows: np.einsum("ij,ij,i->j", block, block, w[rows])))
+        if "seen" in vars(self):  # the first pass has shown it
             return self.seen.squares
-        return np.asarray(self.total(lambda block, rows: np.einsum("ij,ij,i->j", block, block, w[rows])))
+        return np.asarray(self.total(lambda block, rows: np.einsum("ij,ij->j", block, block)))
 
     def lengths(self) -> Vector:
         """√Σᵢ Aᵢⱼ² for each column, or an estimate of it, to rank by."""
