@@ -9,6 +9,7 @@ from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, 
 from ksparse.firstorder.steps import Backtracking, FixedStep
 from ksparse.firstorder.weight import weight_max
 from ksparse.linalg.designs.base import Design
+from ksparse.linalg.designs.operator import operator
 from ksparse.linalg.designs.parts import blocks
 from ksparse.linalg.matrix import Squares
 from ksparse.linalg.model import QuadraticModel
@@ -129,5 +130,6 @@ __all__ = [
     "minimize",
     "minimize_penalized",
     "near_optimal",
+    "operator",
     "weight_max",
 ]

@@ -52,7 +52,7 @@ def test_every_public_name_of_the_contract_exists():
     WholeSpace L2Ball Hyperplane Nonnegative Box Simplex BudgetBox L1Ball Polyhedron CustomSet
     L1 CappedL1 LogSum SCAD MCP L1MinusL2 TopK1 TopK2 minimize minimize_penalized k_path Result InfeasibleError APDCA FixedStep
     Loss DataFit ConvexSet Penalty Separable Method QuadraticModel Squares Linear SearchSettings
-    SparseRegressor SparseClassifier SparseRegressorCV SparseClassifierCV SparsePCA SparsePortfolio near_optimal Design blocks"""
+    SparseRegressor SparseClassifier SparseRegressorCV SparseClassifierCV SparsePCA SparsePortfolio near_optimal Design blocks operator"""
     assert [name for name in contract.split() if not hasattr(ks, name)] == []
     assert [name for name in ks.__all__ if not hasattr(ks, name)] == []
 

@@ -5,7 +5,8 @@ import pytest
 
 import ksparse as ks
 from ksparse.estimators import SparsePCA
-from ksparse.models.components import _Lifted
+from ksparse.linalg.designs import Dense
+from ksparse.linalg.designs.deflated import Deflated
 
 
 @pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])
@@ -39,32 +40,27 @@ def test_components_are_sparse_and_honest(deflation, nonnegative, rng):
         assert model.explained_variance_[0] >= model.explained_variance_[1] * 0.5
 
 
-def test_hotelling_without_forming_the_matrix(monkeypatch):
+def test_hotelling_is_that_of_the_formed_matrix():
     for seed in range(6):
         X = np.random.default_rng(seed).standard_normal((20, 12))
-        formed = SparsePCA(4, k=3, deflation="hotelling").fit(X)
-        assert all(result.status is ks.Status.OPTIMAL for result in formed.result_)  # so few supports that all are tried
-        with monkeypatch.context() as patch:
-            patch.setattr("ksparse.models.components.FORMED", 10)
-            lifted = SparsePCA(4, k=3, deflation="hotelling").fit(X)
-        np.testing.assert_allclose(lifted.components_, formed.components_, atol=1e-8)
-        np.testing.assert_allclose([r.fun for r in lifted.result_], [r.fun for r in formed.result_], rtol=1e-10)
+        found = SparsePCA(4, k=3, deflation="hotelling").fit(X)
+        left = np.corrcoef(X.T)
+        for result, v in zip(found.result_, found.components_, strict=True):
+            formed = ks.minimize(ks.PrincipalComponent(left), 3, ks.L2Ball())
+            assert result.status is formed.status is ks.Status.OPTIMAL  # so few supports that all are tried
+            np.testing.assert_allclose(np.abs(formed.x), np.abs(v), atol=1e-8)
+            left = left - (v @ left @ v) * np.outer(v, v)
 
 
-def test_what_hotelling_leaves_has_a_factor_of_few_nonzeros(rng):
-    Z = rng.standard_normal((5, 40))
-    rest = _Lifted(Z)
-    left = Z.T @ Z
-    for size in (8, 1, 12):
-        v = np.zeros(40)
-        v[rng.choice(40, size, replace=False)] = rng.standard_normal(size)
-        v /= np.linalg.norm(v)
-        left -= (v @ left @ v) * np.outer(v, v)
-        rest.take(v)
-    F, lift = rest.factor()
-    np.testing.assert_allclose((F.T @ F).toarray(), left + lift * np.eye(40), atol=1e-12 * lift)
-    assert F.nnz <= Z.size + 40 + 8 * 3 + 12 * 4
-    np.testing.assert_allclose(rest.diagonal, np.diag(left), atol=1e-10)
+def test_what_hotelling_leaves_by_its_products(rng):
+    Z, values, taken = rng.standard_normal((5, 40)), rng.random(3), rng.standard_normal((3, 40))
+    left, design = Z.T @ Z - (taken.T * values) @ taken, Deflated(Dense(Z), values, taken)
+    X, S = rng.standard_normal((4, 40)), np.array([3, 0, 17])
+    for found, expected in (
+        (design @ X[0], left @ X[0]), (design @ X.T, left @ X.T), (design.T @ X[0], left @ X[0]), (design.times(X), X @ left),
+        (design.columns(S), left[:, S]), (design.diagonal(), np.diag(left)), (design.dense(), left),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))

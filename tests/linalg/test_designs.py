@@ -4,10 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
+from scipy.sparse.linalg import aslinearoperator
 
 import ksparse as ks
 from ksparse.linalg import designs
-from ksparse.linalg.designs import Blocks, DaskRows, Device, check_data, in_double
+from ksparse.linalg.designs import Blocks, DaskRows, Dense, Device, Operator, Sparse, check_data, design_of, in_double
+from ksparse.linalg.designs.sparse import CentredSparse
+from ksparse.linalg.matrix import dense
 
 M, N, K = 90, 24, 4
 
@@ -60,6 +64,12 @@ def parquet(A, tmp_path):
 
 
 KINDS = {
+    "dense": lambda A, _: Dense(A),
+    "csr": lambda A, _: Sparse(scipy.sparse.csr_array(A)),
+    "csc": lambda A, _: Sparse(scipy.sparse.csc_array(A)),
+    "centred": lambda A, _: CentredSparse(scipy.sparse.csr_array(A + 1.0), np.ones(N, A.dtype), np.ones(N, A.dtype)),
+    "operator": lambda A, _: Operator(aslinearoperator(A)),
+    "known": lambda A, _: ks.operator(aslinearoperator(A), diagonal=np.square(A.astype(float)).sum(axis=0), columns=lambda S: A[:, S]),
     "array": lambda A, _: Blocks(A, 11),
     "own": lambda A, _: check_data(Own(A), "A"),
     "memmap": memmap,
@@ -81,7 +91,8 @@ def data(request, rng):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_are_those_of_numpy_in_double_precision(kind, data, tmp_path, rng):
-    A, design = data[0].astype(float), KINDS[kind](data[0], tmp_path).as_float64()
+    given, design = data[0], KINDS[kind](data[0], tmp_path).as_float64()
+    A = (given + 1.0).astype(float) - 1.0 if kind == "centred" else given.astype(float)  # which rounds
     x, r, w, S = rng.standard_normal(N), rng.standard_normal(M), rng.random(M), np.array([3, 0, 17])
     assert design.shape == (M, N)
     np.testing.assert_allclose(design @ x, A @ x, rtol=1e-12, atol=1e-12)
@@ -91,10 +102,40 @@ def test_products_are_those_of_numpy_in_double_precision(kind, data, tmp_path, r
         H = A.T @ (A if weight is None else weight[:, None] * A)
         np.testing.assert_allclose(design.squares(weight), np.diag(H), rtol=1e-12)
         np.testing.assert_allclose(design.gram(S, weight), H[S], rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(design.columns(S), A[:, S])
+    np.testing.assert_array_equal(dense(design.columns(S)), A[:, S])
+    np.testing.assert_array_equal(design.dense(), A)
+    X, R = np.outer([1, 2], x), np.outer([1, 2], r)
+    np.testing.assert_allclose(design.times(X), X @ A.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design.pulls(R), R @ A, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design.lengths(), np.linalg.norm(A, axis=0), rtol=1.0 if kind == "operator" else 1e-12)
+    assert design.largest() >= np.abs(A).max() or kind in ("operator", "known")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("operator", "known", "centred", "torch")])
+def test_columns_centred_and_scaled(kind, data, tmp_path, rng):
+    A, design = data[0].astype(float), KINDS[kind](data[0], tmp_path).as_float64()
+    share = rng.random(M)
+    share /= share.sum()
+    mean, root = design.moments(share, centre=True)
+    np.testing.assert_allclose(mean, share @ A if design.centres else 0.0, atol=1e-14)
+    np.testing.assert_allclose(root, np.sqrt(share @ np.square(A - mean)), rtol=1e-12)
+    expected = (A - share @ A) / root
+    shifted = design_of(design.shifted(share @ A, root))
+    np.testing.assert_allclose(shifted.dense(), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design_of(shifted.shifted(np.zeros(N), np.full(N, 4.0))).dense(), expected / 4.0, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(design_of(shifted.with_ones()).dense(), np.column_stack([expected, np.ones(M)]), rtol=1e-12, atol=1e-12)
+    gone = np.where(np.arange(N) == 3, np.inf, root)
+    assert not design_of(design.shifted(np.zeros(N), gone)).dense()[:, 3].any()
+
+
+def test_a_constant_column_is_no_column(rng):
+    A = rng.standard_normal((50, 3))
+    A[:, 1] = 0.1
+    for design in (Dense(A), Blocks(A, 7)):
+        assert design.moments(np.full(50, 0.02), centre=True)[1][1] == 0.0
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("operator", "known", "centred")])
 def test_one_pass_each(kind, data, tmp_path):
     design = KINDS[kind](data[0], tmp_path).as_float64()
     for work in (lambda: design @ np.ones(N), lambda: design.T @ np.ones(M), lambda: design.gram(np.array([1, 2]), np.ones(M))):
@@ -135,6 +176,7 @@ def test_large_single_precision_data_are_not_copied(rng):
     assert isinstance(in_double(A), np.ndarray)
     large = np.lib.stride_tricks.as_strided(A, (designs.LARGE // 200 + 1, 200), (0, 4))
     assert in_double(large).source is large
+    assert design_of(A).given is A
     assert in_double(A.astype(float)).dtype == np.float64
 
 

@@ -37,6 +37,11 @@ class Linear:
         """Whether there is no inequality and no bound."""
         return not (self.h.size or np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
+    @property
+    def bounds_only(self) -> bool:
+        """Whether no variable's room depends on another's."""
+        return not (self.h.size or self.f.size)
+
     def on(self, support: Vector) -> Linear | None:
         """The polyhedron on a support, the other variables fixed to 0; None where a bound forbids that."""
         off = np.ones(self.lower.size, dtype=bool)

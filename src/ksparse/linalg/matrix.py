@@ -1,15 +1,13 @@
-"""Matrices of every kind behind three questions: its kind of vector, its columns, its largest eigenvalue."""
+"""What is made of a data matrix of any kind: its largest eigenvalue, a triangle in its place, columns that are equal."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import array_api_compat as compat
 import numpy as np
-import scipy.sparse
 
-from ksparse.base.arrays import Array, Matrix, is_array, namespace, to_numpy
-from ksparse.linalg.designs import Design
+from ksparse.base.arrays import Array, Matrix, Vector, namespace
+from ksparse.linalg.designs import design_of
 from ksparse.linalg.lanczos import largest_eigenvalue
 
 ROWS = 2**22  # entries of a block that is made dense
@@ -34,37 +32,17 @@ class Root(NamedTuple):
 
 def kind_of(A: Matrix) -> Array:
     """An empty vector of the namespace, dtype and device that A's products have."""
-    if is_array(A):
-        return namespace(A).zeros(0, dtype=A.dtype, device=compat.device(A))
-    dtype = getattr(A, "dtype", None)
-    return np.zeros(0, dtype=np.float32 if dtype == np.float32 else np.float64)
+    return design_of(A).kind
 
 
-def columns(A: Matrix, support: np.ndarray[Any, Any]) -> Matrix:
-    """A restricted to some columns, itself where that is all of them; an operator's columns come out dense, one product each."""
-    if is_array(A):
-        if support.size == A.shape[1] and (support == np.arange(support.size)).all():
-            return A
-        xp = namespace(A)
-        return xp.take(A, xp.asarray(support, device=compat.device(A)), axis=1)
-    if scipy.sparse.issparse(A):
-        return A[:, support]
-    if isinstance(A, Design):
-        return A.columns(support)
-    unit = np.zeros(A.shape[1], dtype=kind_of(A).dtype)
-    out = np.empty((A.shape[0], support.size), dtype=unit.dtype)
-    for j, i in enumerate(support):
-        unit[i] = 1.0
-        out[:, j] = A @ unit
-        unit[i] = 0.0
-    return out
+def columns(A: Matrix, support: Vector) -> Matrix:
+    """A restricted to some columns, itself where that is all of an array: sparse where it is so, an operator's dense, one product each."""
+    return design_of(A).columns(support)
 
 
-def dense(A: Matrix) -> np.ndarray[Any, Any]:
+def dense(A: Matrix) -> Vector:
     """A small matrix as a dense NumPy array."""
-    if scipy.sparse.issparse(A):
-        return np.asarray(A.toarray())
-    return to_numpy(A) if is_array(A) else to_numpy(columns(A, np.arange(A.shape[1])))
+    return design_of(A).dense()
 
 
 def check_symmetric(Q: Matrix, name: str) -> Matrix:
@@ -72,19 +50,11 @@ def check_symmetric(Q: Matrix, name: str) -> Matrix:
     n, m = Q.shape
     if n != m:
         raise ValueError(f"{name} must be square and symmetric, got shape {tuple(Q.shape)}")
-    if is_array(Q):
-        xp = namespace(Q)
-        gap, size = float(xp.max(xp.abs(Q - Q.T))), float(xp.max(xp.abs(Q)))
-    elif scipy.sparse.issparse(Q):
-        gap, size = float(abs(Q - Q.T).max()), float(abs(Q).max())
-    else:
-        u, v = np.random.default_rng(0).standard_normal((2, n))
-        Qu, Qv = Q @ u, Q @ v
-        gap, size = abs(float(v @ Qu - u @ Qv)), float(np.linalg.norm(Qu) * np.linalg.norm(v))
+    design = design_of(Q)
+    gap, size = design.asymmetry()
     if gap > 1e-6 * size:
         raise ValueError(f"{name} must be symmetric, but |{name} - {name}.T| reaches {gap:.3g}; use ({name} + {name}.T) / 2")
-    shown = is_array(Q) or scipy.sparse.issparse(Q)
-    return (Q + Q.T) / 2.0 if gap > 0 and shown else Q
+    return (Q + Q.T) / 2.0 if gap > 0 and design.shown else Q
 
 
 def largest_gram_eigenvalue(A: Matrix, weight: Array | None, kind: Array) -> float:
@@ -104,13 +74,12 @@ def largest_gram_eigenvalue(A: Matrix, weight: Array | None, kind: Array) -> flo
 
 def triangle(A: Matrix, b: np.ndarray[Any, Any], weight: Any, ridge: Any) -> Root:
     """½‖Rx − q‖² + ½·rest² = ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ² by a QR factorisation, a block of rows at a time."""
-    m, n = A.shape
-    A = A.tocsr() if scipy.sparse.issparse(A) else A
+    (m, n), design = A.shape, design_of(A)
     found = np.zeros((0, n + 1))
     height = max(2 * n, ROWS // (n + 1))
     for begin in range(0, m, height):
         rows = slice(begin, min(begin + height, m))
-        block = np.column_stack([dense(A[rows]), b[rows]])
+        block = np.column_stack([dense(design[rows]), b[rows]])
         if weight is not None:
             block *= np.sqrt(weight[rows])[:, None]
         found = np.asarray(np.linalg.qr(np.vstack([found, block]), mode="r"))

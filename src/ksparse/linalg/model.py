@@ -14,10 +14,11 @@ import numpy as np
 
 from ksparse.base.arrays import Matrix, Vector, to_float64
 from ksparse.linalg.bound import Noise, rounding_of
-from ksparse.linalg.curvature import Curvature, Gram, Symmetric, cancelled
-from ksparse.linalg.designs import in_double
+from ksparse.linalg.curvature import Curvature, Gram, Symmetric
+from ksparse.linalg.designs import design_of, in_double
 
-MEMORY = 2**28  # bytes of remembered columns
+MEMORY = 2**28  # bytes of remembered columns, where nobody says
+LONG = 2**20  # bytes of a row: room for all is then asked for at once, which costs nothing until they come
 AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for some
 
 
@@ -34,6 +35,7 @@ class QuadraticModel:
         self._rows: Vector = np.empty((0, self.n))  # H[:, j] as rows, for the j seen so far
         self._place = np.full(self.n, -1)  # where column j is remembered
         self._used = 0
+        self.memory = MEMORY
         self._lock = threading.Lock()  # restarts may run in threads
 
     @classmethod
@@ -51,7 +53,7 @@ class QuadraticModel:
     def of_factor(cls, Z: Matrix, a: float, c: Any = None, constant: float = 0.0) -> QuadraticModel:
         """(a/2)‖Zx‖² + cᵀx + constant."""
         Z = to_float64(Z)
-        noise = Noise(rounding_of(Z.shape[0]) * (1.0 + 2.0 * cancelled(Z)), convex=a > 0)
+        noise = Noise(rounding_of(Z.shape[0]) * (1.0 + 2.0 * design_of(Z).cancelled), convex=a > 0)
         return cls(Gram(Z, a=a), _negated(c, Z.shape[1]), constant, sign=1 if a > 0 else -1, noise=noise)
 
     @classmethod
@@ -99,7 +101,7 @@ class QuadraticModel:
     @property
     def ahead(self) -> int:
         """How many columns to fetch where one is missing."""
-        return max(1, min(getattr(self.H, "ahead", AHEAD), MEMORY // (32 * self.n)))
+        return max(1, min(getattr(self.H, "ahead", AHEAD), self.memory // (32 * self.n)))
 
     def row(self, i: int) -> Vector:
         """H[i, :], not to be changed."""
@@ -119,18 +121,22 @@ class QuadraticModel:
         return np.asarray(self._place[support])
 
     def _remember(self, missing: Vector, support: Vector) -> None:
-        if (self._used + missing.size) * self.n * 8 > MEMORY and self._used:
+        if (self._used + missing.size) * self.n * 8 > self.memory and self._used:
             self._place[:] = -1  # forget all but the present support
             self._used = 0
             missing = support
-        if 2 * missing.size > self.n and self.n * self.n * 8 <= MEMORY:
+        if 2 * missing.size > self.n and self.n * self.n * 8 <= self.memory:
             missing, self._used = np.arange(self.n), 0  # all of them: a matrix times itself costs half of what two cost
         needed = self._used + missing.size
         if needed > self._rows.shape[0]:
-            grown = np.empty((max(needed, min(2 * self._rows.shape[0], MEMORY // (8 * self.n))), self.n))
+            most = self.memory // (8 * self.n)
+            grown = np.empty((max(needed, most if 8 * self.n >= LONG else min(2 * self._rows.shape[0], most)), self.n))
             grown[: self._used] = self._rows[: self._used]
             self._rows = grown
-        self._rows[self._used : needed] = self.H.rows(missing)
+        together = getattr(self.H, "together", missing.size)
+        for begin in range(0, missing.size, together):
+            part = missing[begin : begin + together]
+            self._rows[self._used + begin : self._used + begin + part.size] = self.H.rows(part)
         self._place[missing] = np.arange(self._used, needed)
         self._used = needed
 

@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from ksparse.base.arrays import Array, Matrix, is_array, namespace
-
-
-@dataclass(frozen=True)
-class Centred:
-    """The operator Z = (X − 1μᵀ) diag(s) of a sparse table X, which stays sparse."""
-
-    X: Matrix
-    mean: np.ndarray[Any, Any]  # μ
-    scale: np.ndarray[Any, Any]  # s
-    adjoint: bool = False
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        m, n = self.X.shape
-        return (n, m) if self.adjoint else (m, n)
-
-    @property
-    def dtype(self) -> Any:
-        return self.X.dtype
-
-    @property
-    def T(self) -> Centred:
-        return Centred(self.X, self.mean, self.scale, not self.adjoint)
-
-    def __matmul__(self, v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if self.adjoint:
-            return np.asarray(self.scale * (self.X.T @ v - self.mean * v.sum()))
-        scaled = self.scale * v
-        return np.asarray(self.X @ scaled - self.mean @ scaled)
+from ksparse.linalg.designs.sparse import CentredSparse, centred_squares
 
 
 def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
@@ -54,7 +25,7 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
         rounding = (10 * float(np.finfo(X.dtype).eps)) ** 2
         variance[variance <= rounding * mean.astype(np.float64) ** 2] = 0.0  # what is left of a constant column is rounding
         factor = _inverse_root(variance * m) if scale else np.where(variance > 0, (m - 1) ** -0.5, 0.0)
-        return Centred(X, mean, factor.astype(X.dtype)), mean
+        return CentredSparse(X, mean, factor.astype(X.dtype)), mean
     if not is_array(X):
         raise TypeError(f"{name} must be a dense array or a scipy.sparse matrix: an operator does not show its columns")
     xp = namespace(X)
@@ -67,15 +38,6 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
     constant = size <= 10 * float(xp.finfo(X.dtype).eps) * level  # what is left of a constant column is rounding
     divisor = xp.where(constant, xp.ones_like(size), size) if scale else float(m - 1) ** 0.5
     return xp.where(constant, xp.zeros_like(Z), Z / divisor), mean
-
-
-def centred_squares(X: Matrix, mean: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Σᵢ (Xᵢⱼ − μⱼ)² of a sparse table, entry by entry: the difference of two sums of squares would lose the digits of the mean."""
-    table, mean = X.tocsc(), mean.astype(np.float64)
-    stored = np.diff(table.indptr)
-    column = np.repeat(np.arange(table.shape[1]), stored)
-    squares = np.bincount(column, (table.data.astype(np.float64) - mean[column]) ** 2, minlength=table.shape[1])
-    return np.asarray(squares + (table.shape[0] - stored) * mean**2)
 
 
 def _inverse_root(variance: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

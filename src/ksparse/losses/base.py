@@ -18,8 +18,7 @@ import numpy as np
 from ksparse.base.arrays import Array, Vector, replaced
 from ksparse.base.checks import check_vector
 from ksparse.linalg.composite import Composite
-from ksparse.linalg.curvature import opaque
-from ksparse.linalg.designs import in_double
+from ksparse.linalg.designs import design_of, in_double
 from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, triangle
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.trial import try_out
@@ -74,7 +73,7 @@ class Loss(ABC):
     def quadratic(self) -> QuadraticModel | None:
         """φ itself as ½xᵀHx − rᵀx + constant, where it is quadratic and shows H's columns; on float64 NumPy data, see `as_float64`."""
         squares = self.squares()
-        return None if squares is None or opaque(squares.A) else QuadraticModel.of_squares(*squares)
+        return None if squares is None or self.opaque else QuadraticModel.of_squares(*squares)
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """The second-order model of φ at x, where it shows its curvature; on float64 NumPy data. Of a quadratic φ that is `quadratic()`."""
@@ -113,10 +112,20 @@ class Loss(ABC):
         return None if squares is None else int(squares.A.shape[0] * squares.A.shape[1])
 
     @cached_property
+    def has_columns(self) -> bool:
+        """Whether φ on some variables costs no more than their columns of the data."""
+        return self.squares() is not None
+
+    @cached_property
     def opaque(self) -> bool:
         """Whether the data hide their columns, and have too many to ask for each."""
         squares = self.squares()
-        return squares is not None and opaque(squares.A)
+        return squares is not None and design_of(squares.A).hides(squares.weight is not None)
+
+    def lengths(self) -> Vector | float:
+        """The lengths of the data's columns, or estimates, for gradients to be compared by; 1 where nothing is known of them."""
+        squares = self.squares()
+        return 1.0 if squares is None else design_of(squares.A).lengths()
 
     def sharpened(self) -> Loss:
         """The same φ with second derivatives where `hessian_at` and `model_at` take a majorant's; itself where they do not."""
@@ -140,7 +149,7 @@ class Loss(ABC):
 
     @property
     def passes(self) -> int:
-        """How often the data have been read so far, where they are read by blocks."""
+        """How often the data have been read so far, where they are read by blocks, or products with an operator."""
         return 0
 
     @property

@@ -8,15 +8,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse
 
 from ksparse.base.arrays import Array, Matrix, Vector, namespace, replaced, sqnorm, take
-from ksparse.base.checks import as_array, check_adjoint, check_number, check_squares, check_vector
+from ksparse.base.checks import as_array, check_number, check_squares, check_vector
 from ksparse.linalg import one_pass
 from ksparse.linalg.composite import Composite
-from ksparse.linalg.curvature import Gram, opaque
-from ksparse.linalg.designs import Design, check_data
-from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue, triangle
+from ksparse.linalg.curvature import Gram
+from ksparse.linalg.designs import Design, check_data, design_of
+from ksparse.linalg.matrix import Root, Squares, dense, first_of_equal, largest_gram_eigenvalue, triangle
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
 
@@ -31,7 +30,7 @@ class DataFit(Loss):
     """
 
     convex = True
-    has_hessian = True
+    has_hessian = has_columns = True
     least = 0.0  # each h is above 0, but for counts
     steepest: ClassVar[float] = 1.0  # sup h″
     target: ClassVar[str] = "b"  # what the constructor calls its data
@@ -39,9 +38,7 @@ class DataFit(Loss):
 
     def __init__(self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         self.A = check_data(A, "A")
-        if not isinstance(self.A, Design):
-            check_adjoint(self.A, "A")
-        self.kind = kind_of(self.A)
+        self.kind = self.design.kind
         m, self.n = (int(side) for side in self.A.shape)
         self.b = check_vector(b, self.target, m, kind=self.kind)
         check_squares(self.A, "A")
@@ -74,6 +71,11 @@ class DataFit(Loss):
     def bend(self, image: Array) -> Array:
         """The terms h″."""
 
+    @cached_property
+    def design(self) -> Design:
+        """A, as it is asked for more than products."""
+        return design_of(self.A)
+
     def _weighted(self, terms: Array) -> Array:
         return terms if self.weight is None else self.weight * terms
 
@@ -95,12 +97,7 @@ class DataFit(Loss):
         return float(namespace(image).sum(self._weighted(self.bend(image)) * image_d * image_d)) + self._squares(d)
 
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
-        bend = self._weighted(self.bend(image))  # AᵀDA + diag(ρ)
-        if scipy.sparse.issparse(self.A):
-            H = np.asarray((self.A.T @ (scipy.sparse.diags_array(bend) @ self.A)).toarray())
-        else:
-            A = dense(self.A)
-            H = np.asarray(A.T @ (bend[:, None] * A))
+        H = self.design.gram(np.arange(self.A.shape[1]), self._weighted(self.bend(image)))  # AᵀDA + diag(ρ)
         return H if self.ridge is None else H + np.diag(np.asarray(self.ridge))
 
     def root_at(self, x: Array, image: Array) -> Root | None:
@@ -141,17 +138,20 @@ class DataFit(Loss):
 
     @property
     def passes(self) -> int:
-        return self.A.passes if isinstance(self.A, Design) else 0
+        return getattr(self.A, "passes", 0)
 
     @property
     def opaque(self) -> bool:
-        """Whether A is an operator with many columns."""
-        return opaque(self.A)
+        """Whether A is an operator with many columns, of whose lengths nothing is known."""
+        return self.design.hides(weighted=self.squares() is None or self.weight is not None)
+
+    def lengths(self) -> Vector | float:
+        return self.design.lengths()
 
     def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if self.ridge is not None:
             return super().repeats(support)
-        return first_of_equal(dense(columns(self.A, np.asarray(support))))
+        return first_of_equal(dense(self.design.columns(np.asarray(support))))
 
     def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
         super().try_out(x, project)
@@ -174,7 +174,7 @@ class DataFit(Loss):
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)
         ridge = None if self.ridge is None else take(self.ridge, support)
-        cut: Self = replaced(self, A=columns(self.A, support), ridge=ridge, n=int(support.size))
+        cut: Self = replaced(self, A=self.design.columns(support), ridge=ridge, n=int(support.size))
         return cut
 
 

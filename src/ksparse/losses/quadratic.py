@@ -8,12 +8,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import array_api_compat as compat
 import numpy as np
-import scipy.sparse
 
-from ksparse.base.arrays import Array, Matrix, dot, epsilon, is_array, like, namespace, replaced, sqnorm, take, to_numpy
+from ksparse.base.arrays import Array, Matrix, dot, epsilon, like, replaced, sqnorm, take, to_numpy
 from ksparse.base.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
+from ksparse.linalg.designs import design_of
 from ksparse.linalg.lanczos import has_negative_eigenvalue, largest_eigenvalue
 from ksparse.linalg.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
 from ksparse.linalg.model import QuadraticModel
@@ -116,8 +115,7 @@ class QuadraticForm(Loss):
     @property
     def _shown(self) -> bool:
         """Whether the matrix can be seen, and is small enough for Cholesky."""
-        shown = is_array(self.matrix) or scipy.sparse.issparse(self.matrix)
-        return bool(shown and self.matrix.shape[0] <= CHOLESKY_LIMIT)
+        return design_of(self.matrix).shown and self.matrix.shape[0] <= CHOLESKY_LIMIT
 
     @cached_property
     def certain(self) -> bool:  # type: ignore[override]
@@ -134,12 +132,7 @@ class QuadraticForm(Loss):
 def _cut(M: Matrix, support: np.ndarray[Any, Any], *, both: bool) -> Matrix:
     """M on some columns, and on the same rows when asked."""
     cut = columns(M, support)
-    if not both:
-        return cut
-    if scipy.sparse.issparse(cut):
-        return cut.tocsr()[support, :]
-    xp = namespace(cut)
-    return xp.take(cut, xp.asarray(support, device=compat.device(cut)), axis=0)
+    return columns(cut.T, support).T if both else cut
 
 
 class Quadratic(QuadraticForm):

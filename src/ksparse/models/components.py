@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import SMALLEST, check_array, check_integer
+from ksparse.linalg.designs import Dense
+from ksparse.linalg.designs.deflated import Deflated
 from ksparse.linalg.standardize import standardize
 from ksparse.losses import PrincipalComponent
-from ksparse.result import Result, Status
+from ksparse.result import Result
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
 from ksparse.solve.by_search import one_search
 from ksparse.solve.judge import interrupted, restated
@@ -25,7 +26,6 @@ Matrix = np.ndarray[Any, Any]
 NOTHING = 1e-16  # of the variance: what projection leaves is rounding
 CANCELLED = 1e-14  # of the largest variance of a column: what Hotelling's difference leaves is rounding
 DEFLATIONS = ("projection", "hotelling", "orthogonal")
-FORMED = 2_000  # up to so many columns Hotelling's matrix is formed
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def sparse_components(
     n_components = check_integer(n_components, "n_components", 1, min(X.shape))
     sizes = check_sizes(k, n_components, X.shape[1])
     Z, unit = _in_units(np.asarray(standardize(X, "X", scale=scale)[0]))
-    rest = _hotelling(Z) if deflation == "hotelling" else _Projected(Z, orthogonal=deflation == "orthogonal")
+    rest = _Hotelling(Z) if deflation == "hotelling" else _Projected(Z, orthogonal=deflation == "orthogonal")
     C: ConvexSet = NonnegativeBall() if nonnegative else L2Ball()
     results: list[Result] = []
     options = one_search(options)
@@ -140,109 +140,28 @@ class _Projected:
         self.Z = self.Z - np.outer(self.Z @ q, q)
 
 
-class _Formed:
-    """What is left of V after Hotelling's deflations, V − Σ λᵢvᵢvᵢᵀ, as a matrix: for few columns."""
+class _Hotelling:
+    """What is left of V after Hotelling's deflations, V − Σ λᵢvᵢvᵢᵀ, by its products."""
 
     def __init__(self, Z: Matrix) -> None:
-        self.Z, self.V = Z, np.zeros((0, 0))  # formed where a component is taken out
-        self.size = float(np.sum(np.square(Z), axis=0).max())
+        self.Z = Dense(Z)
+        self.size = float(self.Z.squares(None).max())
+        self.left = Deflated(self.Z, np.zeros(0), np.zeros((0, Z.shape[1])))
 
     @property
     def empty(self) -> bool:
         """Whether nothing but rounding is left. V is then not definite: where a diagonal entry is left, so is variance."""
-        return float(np.diag(self.V).max()) <= CANCELLED * self.size
+        return float(self.left.diagonal().max()) <= CANCELLED * self.size
 
     def best(self, k: int, C: ConvexSet, deadline: float | None, options: dict[str, Any]) -> Result:
         """The best component of what is left."""
-        loss = PrincipalComponent(self.V) if self.V.size else PrincipalComponent.from_factor(self.Z)
+        loss = PrincipalComponent(self.left) if self.left.values.size else PrincipalComponent.from_factor(self.Z.array)
         return minimize(loss, k, C, max_time=_left(deadline), **options)
 
     def take(self, v: Vector) -> None:
         """Take a component out."""
-        if not self.V.size:
-            self.V = self.Z.T @ self.Z
-        self.V = self.V - float(v @ self.V @ v) * np.outer(v, v)
-
-
-class _Lifted:
-    """What is left of V after Hotelling's deflations where V is too large to form.
-
-    It is not definite and has no factor. On the sphere, where the best components lie, adding σI changes nothing but the value, and
-    ZᵀZ + Σ λᵢ(Iᵢ − vᵢvᵢᵀ) + D has a factor of few nonzeros beside Z: Iᵢ is the identity on the support of vᵢ, and D the diagonal
-    that makes Σ λᵢIᵢ + D = σI. The lift slows power iterations from random starts; the best component after projections is another start.
-    """
-
-    def __init__(self, Z: Matrix) -> None:
-        self.Z = Z
-        self.projected = _Projected(Z, orthogonal=False)
-        self.diagonal = np.sum(np.square(Z), axis=0)
-        self.size = float(self.diagonal.max())
-        self.values: list[float] = []  # λᵢ
-        self.taken: list[Vector] = []  # vᵢ
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing but rounding is left."""
-        return float(self.diagonal.max()) <= CANCELLED * self.size
-
-    def variance(self, x: Vector) -> float:
-        """What is left along x."""
-        image = self.Z @ x
-        return float(image @ image) - sum(value * float(v @ x) ** 2 for value, v in zip(self.values, self.taken, strict=True))
-
-    def best(self, k: int, C: ConvexSet, deadline: float | None, options: dict[str, Any]) -> Result:
-        """The best component of what is left."""
-        quiet = {name: value for name, value in options.items() if name not in ("callback", "verbose")}
-        if not self.taken:
-            return self.projected.best(k, C, deadline, options)
-        start = self.projected.best(k, C, deadline, quiet)
-        if start.status is Status.INTERRUPTED:
-            return restated(start, -self.variance(start.x), lambda value: value)
-        factor, lift = self.factor()
-        found = minimize(PrincipalComponent.from_factor(factor), k, C, max_time=_left(deadline), **({"x0": start.x} | options))
-        return restated(found, -self.variance(found.x), lambda value: value + lift)
-
-    def factor(self) -> tuple[Any, float]:
-        """F with FᵀF = V − Σ λᵢvᵢvᵢᵀ + σI, and σ."""
-        covered = np.zeros(self.Z.shape[1])
-        for value, v in zip(self.values, self.taken, strict=True):
-            covered[_members(v)] += value
-        lift = float(covered.max())
-        blocks = [np.sqrt(value) * complement(v) for value, v in zip(self.values, self.taken, strict=True)]
-        return scipy.sparse.vstack([self.Z, *blocks, scipy.sparse.diags_array(np.sqrt(lift - covered))], format="csc"), lift
-
-    def take(self, v: Vector) -> None:
-        """Take a component out."""
-        value = self.variance(v)
-        self.values.append(value)
-        self.taken.append(v)
-        self.diagonal = self.diagonal - value * np.square(v)
-        self.projected.take(v)
-
-
-def _hotelling(Z: Matrix) -> _Formed | _Lifted:
-    return _Formed(Z) if Z.shape[1] <= FORMED else _Lifted(Z)
-
-
-def _members(v: Vector) -> Vector:
-    return np.flatnonzero(np.abs(v) > 1e-150)  # the square of anything smaller is nothing
-
-
-def complement(v: Vector) -> Any:
-    """Sparse orthonormal rows that span what is orthogonal to v within its support: Haar wavelets fitted to v, k log k nonzeros."""
-    rows: list[tuple[Vector, Vector]] = []
-    parts = [_members(v)]
-    while parts:
-        part = parts.pop()
-        if part.size > 1:
-            halves = np.array_split(part, 2)
-            first, second = (float(np.linalg.norm(v[half])) for half in halves)
-            entries = np.concatenate([v[halves[0]] * (second / first), -v[halves[1]] * (first / second)]) / np.hypot(first, second)
-            rows.append((part, entries))
-            parts += halves
-    ends = np.cumsum([0, *(part.size for part, _ in rows)])
-    columns, entries = ([np.concatenate(side) for side in zip(*rows, strict=True)]) if rows else (np.zeros(0, dtype=int), np.zeros(0))
-    return scipy.sparse.csr_array((entries, columns, ends), shape=(len(rows), v.size))
+        value = float(v @ (self.left @ v))
+        self.left = Deflated(self.Z, np.append(self.left.values, value), np.vstack([self.left.taken, v]))
 
 
 def adjusted_variance(Z: Matrix, loadings: Matrix) -> np.ndarray[Any, Any]:

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_bound, check_indices, check_integer, check_number, check_vector
 from ksparse.errors import InfeasibleError, MissingPieceError
-from ksparse.linalg.designs import Design, Shifted, check_data
-from ksparse.linalg.matrix import kind_of
-from ksparse.linalg.standardize import Centred
+from ksparse.linalg.designs import check_data, design_of, root_mean_square
 from ksparse.losses import Loss
 from ksparse.models.losses import LossMaker, check_loss, make_loss, name_of
-from ksparse.models.scaling import divided, largest, power_of_two, root_mean_square, scaled, shares
+from ksparse.models.scaling import power_of_two, scaled, shares
 from ksparse.result import Result
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
 from ksparse.solve.minimize import minimize
@@ -112,10 +109,10 @@ def linear_problem(
     check_loss(loss)
     X = check_data(X, "X")
     m, n = (int(side) for side in X.shape)
-    y = check_vector(y, "y", m, kind=np.zeros(0) if isinstance(X, Design) else kind_of(X))
+    y = check_vector(y, "y", m, kind=np.zeros(0))
     weight = None if sample_weight is None else np.asarray(check_vector(sample_weight, "sample_weight", m), dtype=float)
     low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
-    centre = fit_intercept and not scipy.sparse.issparse(X)
+    centre = fit_intercept and design_of(X).centres
     A, mean, size = scaled(X, weight, centre=centre, how="none" if rest is not None else "columns" if standardize else "all")
     own = (
         fit_intercept and loss == "squared" and (centre or not free_intercept)
@@ -126,14 +123,14 @@ def linear_problem(
         )
     if own and not centre:  # centred as an operator, which leaves it sparse
         mean = np.asarray(X.T @ shares(m, weight)).ravel()
-        A = Centred(X, mean, 1.0 / size)
+        A = design_of(X).shifted(mean, size)
     level = float(np.average(np.asarray(y, dtype=float), weights=weight)) if own else 0.0
     target = np.asarray(y, dtype=float) - level
     unit, both = _units(A, target, weight, loss, rest)
-    A = A if both == 1.0 else divided(A, both)
+    A = A if both == 1.0 else design_of(A).shifted(np.zeros(n), np.full(n, both))
     free = fit_intercept and not own
     if free:
-        A = _with_ones(A)
+        A = design_of(A).with_ones()
     whole = _bounds_set(low * size / unit, high * size / unit, free) if rest is None else _beside_intercept(rest, n, free, loss)
     target = target / unit / both
     shrunk = 1.0 if standardize and rest is None else float(size[0]) * both  # z is then the coefficients of the columns as they were
@@ -146,21 +143,13 @@ def linear_problem(
     )  # fmt: skip
 
 
-def _with_ones(A: Any) -> Any:
-    """A last column for the intercept."""
-    if isinstance(A, Shifted):
-        return A.with_ones()
-    ones = np.ones((A.shape[0], 1))
-    return scipy.sparse.hstack([A, ones], format="csc") if scipy.sparse.issparse(A) else np.hstack([A, ones])
-
-
 def _units(A: Any, target: Vector, weight: Vector | None, loss: str | LossMaker, rest: ConvexSet | None) -> tuple[float, float]:
     """What y is divided by, so that the loss is neither tiny nor huge, and what X and y are, where a C fixes the coefficients' units."""
     if loss not in ("squared", "huber"):  # of others it is not known that they scale
         return 1.0, 1.0
     if rest is None:
         return float(root_mean_square(target[:, None], shares(len(target), weight))[0]) or 1.0, 1.0
-    return 1.0, power_of_two(max(largest(A), float(np.abs(target).max())))
+    return 1.0, power_of_two(max(design_of(A).largest(), float(np.abs(target).max())))
 
 
 def _bound(value: Any, name: str, n: int) -> Vector:

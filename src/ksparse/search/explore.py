@@ -17,6 +17,7 @@ from ksparse.linalg.floors import feasible_above_floor
 from ksparse.losses import Loss
 from ksparse.result import Status
 from ksparse.search.again import explored, local_search, searches
+from ksparse.search.by_columns import explore_by_columns
 from ksparse.search.candidate import Candidate, Found
 from ksparse.search.elite import Elite
 from ksparse.search.incumbent import Incumbent
@@ -115,7 +116,7 @@ class Exploration:
         if problem.expired and self.incumbent.best is not None:
             raise OutOfTimeError
         if not problem.pieces.spectral and (_best(found) is None or self.plan.weights is not None or strategy.first_order):
-            found += self._first_order(strategy.search(problem) if strategy.neighbourhood is not None else None)
+            found += self._first_order(strategy)
             if strategy.perturbs:
                 strategy, better = self._perturb(strategy, _best(found), rng)
                 found.append(better)
@@ -145,11 +146,14 @@ class Exploration:
         self._take("x0, descended", found)
         return found.best
 
-    def _first_order(self, search: LocalSearch | None) -> list[Candidate | None]:
+    def _first_order(self, strategy: Strategy) -> list[Candidate | None]:
         problem, incumbent = self.problem, self.incumbent
+        search = strategy.search(problem) if strategy.neighbourhood is not None else None
         found: list[Candidate | None] = []
         try:
-            for start in first_order_starts(problem, self.loss, problem.pieces.C, self.begin, self.stopping, self.plan.weights):
+            for start in first_order_starts(
+                problem, self.loss, problem.pieces.C, self.begin, self.stopping, self.plan.weights, few=strategy.by_columns
+            ):
                 if problem.expired and incumbent.best is not None:
                     raise OutOfTimeError
                 found.append(self._from(start, search))
@@ -160,12 +164,13 @@ class Exploration:
 
     def _perturb(self, strategy: Strategy, start: Candidate | None, rng: np.random.Generator) -> tuple[Strategy, Candidate | None]:
         """Ways out of the start's local optimum; where variables are too nearly dependent for that, the strategy that can do without."""
-        if start is None or strategy.neighbourhood is None:
+        if start is None or (strategy.neighbourhood is None and not strategy.by_columns):
             return strategy, start
         best = start
         with one_thread():
             try:
-                for name, found in explored(self.problem, strategy, start, rng):
+                by_columns = explore_by_columns(self.problem, start, rng) if strategy.by_columns else None
+                for name, found in by_columns or explored(self.problem, strategy, start, rng):
                     best = found.best
                     self._take(name, found)
             except DependentError:

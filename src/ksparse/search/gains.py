@@ -14,6 +14,7 @@ entering variable would alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.linalg.scaling import unit_rows, unit_scales
 
+PART = 2**17  # entries of a table that is made at a time
 FLAT = 1e-12  # h + v², of at most 1 in variables of unit curvature, below which a variable adds nothing new
 
 
@@ -84,7 +86,7 @@ class Factor:
 
     inverse: Vector  # K⁻¹
     u: Vector  # [x_S; multipliers]
-    W: Vector  # K⁻¹[H_S·; E], one column per variable
+    B: Vector  # [H_S·; E], one column per variable
     h: Vector  # h_i for every variable, 0 where i lies in the span of the support
     s: Vector  # s_i for every variable, 0 where it is rounding
     value: float  # q(S), without the model's constant
@@ -118,7 +120,7 @@ class Factor:
 
     def swaps(self, entering: Vector) -> tuple[Vector, Vector]:
         """The gain of each swap, and a number of the sign that the entering variable would have."""
-        W, s, h, needed = self.W[: self.k, entering], self.s[entering], self.h[entering], self.needed
+        W, s, h, needed = self.inverse[: self.k] @ self.B[:, entering], self.s[entering], self.h[entering], self.needed
         alone, flat = np.flatnonzero(needed), W * W + np.outer(self.kappa, h) <= FLAT
         succeeded = W[alone]
         with np.errstate(over="ignore"):
@@ -135,10 +137,13 @@ class Factor:
 
 
 def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0) -> Factor:
-    """The factorisation on a support; rows = H[support, :]; `shift` adds shift·I to H (the multiplier of a ball)."""
+    """The factorisation on a support; rows = H[support, :], which are kept, scaled; `shift` adds shift·I to H (the multiplier of a ball).
+
+    k × n numbers are held once: what is made of them is made of some columns at a time.
+    """
     k = support.size
     unit = unit_scales(diagonal + shift)
-    rows = rows / unit
+    rows /= unit
     rows /= unit[support][:, None]
     E, f, _ = unit_rows(E / unit, f)
     r = r / unit
@@ -150,14 +155,21 @@ def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diago
     d = np.concatenate([r[support], f])
     u = inverse @ d
     B = np.vstack([rows, E]) if f.size else rows
-    W = inverse @ B
-    h = (diagonal + shift) / unit**2 - np.einsum("ij,ij->j", B, W)
+    h = (diagonal + shift) / unit**2
+    for part in parts(B.shape[1], len(B)):
+        h[part] -= np.einsum("ij,ij->j", B[:, part], inverse @ B[:, part])
     h[h <= 1e-10] = 0.0
     h[support] = 0.0
     s = r - u @ B
     s[np.abs(s) <= 1e-10 * max(float(np.abs(r).max()), float(np.abs(u).max(initial=0.0)))] = 0.0
     s[support] = 0.0
-    return Factor(inverse, u, W, h, s, -0.5 * float(d @ u), k, singular)
+    return Factor(inverse, u, B, h, s, -0.5 * float(d @ u), k, singular)
+
+
+def parts(n: int, height: int) -> Iterator[slice]:
+    """Some of n columns of a table at a time: what is made of them stays beside the processor, and takes little memory."""
+    width = max(1, PART // max(1, height))
+    return (slice(begin, min(begin + width, n)) for begin in range(0, n, width))
 
 
 def _inverse(K: Vector) -> tuple[Vector, bool]:

@@ -37,6 +37,7 @@ class Pieces:
     settings: SearchSettings
     linear: Linear | None  # C, where it is a polyhedron
     quadratic: Callable[[], QuadraticModel | None]
+    hidden: bool = False  # whether columns are seen only where they are asked for: an operator's, or too many to hold k rows of H
 
     @classmethod
     def of(
@@ -65,12 +66,19 @@ class Pieces:
                 allowed = usable(linear, *linear.above(floor), allowed, most)
                 allowed[forced] = True  # whether they can be met is seen when they are asked for
             linear = presolved(linear)
-        return cls(loss, C, n, forced, allowed, floor, deadline, settings or SearchSettings(), linear, loss.quadratic)
+        settings = settings or SearchSettings()
+        crowded = loss.has_columns and most is not None and 8 * most * n > settings.memory and not floor.any()
+        hidden = loss.opaque or crowded
+        quadratic = _no_model if hidden else loss.quadratic
+        return cls(loss, C, n, forced, allowed, floor, deadline, settings, linear, quadratic, hidden)
 
     @cached_property
     def model(self) -> QuadraticModel | None:
         """φ as a quadratic model, where it is one."""
-        return self.quadratic()
+        model = self.quadratic()
+        if model is not None:
+            model.memory = self.settings.memory
+        return model
 
     @cached_property
     def floored(self) -> bool:
@@ -182,13 +190,13 @@ class Pieces:
         """The second-order model at x, φ itself if it is quadratic; None if the loss has none, or is not convex, or it overflows there."""
         if self.model is not None:
             return self.model if self.convex else None
-        model = self.loss.model_at(x) if self.convex else None
+        model = self.loss.model_at(x) if self.convex and not self.hidden else None
         return model if model is not None and model.finite else None
 
     @cached_property
     def modelled(self) -> bool:
         """Whether second-order models can be had."""
-        return not self.loss.opaque and self.model_at(np.zeros(self.n)) is not None
+        return not self.hidden and self.model_at(np.zeros(self.n)) is not None
 
     def claimable(self, value: float) -> float:
         """How much better than a value another may be where it is still called optimal."""
@@ -201,3 +209,7 @@ class Pieces:
     @cached_property
     def _constant(self) -> float:
         return 0.0 if self.model is None else abs(self.model.constant)
+
+
+def _no_model() -> None:
+    return None

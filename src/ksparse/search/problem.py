@@ -10,7 +10,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError, UndecidedError
 from ksparse.firstorder.problem import Problem, Products
-from ksparse.linalg.model import MEMORY, QuadraticModel
+from ksparse.linalg.model import QuadraticModel
 from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.evaluators.base import Evaluator
 from ksparse.search.evaluators.exact import Exact
@@ -19,6 +19,9 @@ from ksparse.search.evaluators.spectral import Spectral
 from ksparse.search.pieces import Pieces
 from ksparse.search.polish import PolishedPoint, polish_problem, restricted_problem
 from ksparse.sets import Polyhedron
+
+VECTORS = 32  # of n numbers that a search holds, about, on a factorisation (scale.py)
+FEW = 12  # the same among columns that are shown
 
 
 @dataclass
@@ -77,7 +80,15 @@ class SupportProblem:
     @property
     def rows_in_memory(self) -> int:
         """How many rows of H a search may hold at once: up to twice k, so that it can go by way of more variables."""
-        return int(min(2 * self.k, self.pieces.allowed.sum(), max(0, MEMORY // (8 * self.n))))
+        return int(min(2 * self.k, self.pieces.allowed.sum(), max(0, self.pieces.settings.memory // (8 * self.n))))
+
+    @property
+    def memory_needed(self) -> int:
+        """Bytes that a search takes beside the data, about: vectors of n numbers and, of H, k rows thrice or the columns shown."""
+        pieces, settings = self.pieces, self.pieces.settings
+        if pieces.hidden:
+            return 8 * (FEW * self.n + 2 * settings.shown * self.k * (pieces.loss.entries or 0) // self.n)
+        return 8 * (VECTORS + (3 * self.k if pieces.loss.has_columns else 0)) * self.n
 
     @property
     def updatable(self) -> bool:

@@ -17,11 +17,11 @@ from ksparse.linalg.bound import rounding_of
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.search.candidate import Candidate
+from ksparse.search.gains import parts
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.spectral_proof import prove_spectral
 
-CHUNK = 2**20  # entries of the table of swaps at a time
 SINGULAR = 1e12  # the largest entry of K⁻¹ that a factorisation is made for
 
 
@@ -97,6 +97,8 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     """The moves whose gain is not bounded by what may be left unclaimed; None where they are more than `most`."""
     pieces = problem.pieces
     inactive, movable = problem.inactive(at), ~np.isin(at.support, pieces.forced)
+    if model.sign > 0 and pieces.linear is not None and pieces.linear.bounds_only:  # a variable that φ does not feel helps nobody
+        inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
     free = at.support.size < problem.k
     factor = _Factor.of(pieces, model, at)
     if factor is None:  # nothing to reckon with
@@ -105,7 +107,7 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     least = pieces.claimable(at.value) - factor.slack
     if free:
         moves += [(-1, int(i)) for i in inactive[~(factor.add_gains(pieces, inactive) <= least)]]
-    for chunk in np.array_split(inactive, max(1, at.support.size * inactive.size // CHUNK)):
+    for chunk in (inactive[part] for part in parts(inactive.size, at.support.size)):
         open_ = movable[:, None] & ~(factor.swap_gains(pieces, chunk) <= least)
         if len(moves) + int(open_.sum()) > most:
             return None
@@ -133,25 +135,33 @@ class _Factor:
         E, f = np.zeros((0, pieces.n)), np.zeros(0)
         if pieces.linear is not None:
             E, f, _ = unit_rows(pieces.linear.E / unit, pieces.linear.f)
-        rows = model.rows(S) / unit / unit[S][:, None]
+        rows = model.rows(S)
+        rows /= unit
+        rows /= unit[S][:, None]
         rows[np.arange(k), S] += shift / unit[S] ** 2
-        B = np.vstack([rows, E])
+        self.B = B = np.vstack([rows, E]) if f.size else rows
         K = np.block([[rows[:, S], E[:, S].T], [E[:, S], np.zeros((f.size, f.size))]])
         d = np.concatenate([r[S], f])
         inverse = np.linalg.inv(K)
         if not float(np.abs(inverse).max(initial=0.0)) < SINGULAR:
             raise np.linalg.LinAlgError
         entries, pull = rounding_of(len(K)) + model.noise.entries, model.noise.pull
-        u, W, V = inverse @ d, inverse @ B, inverse
-        u, W = u + inverse @ (d - K @ u), W + inverse @ (B - K @ W)
-        size_u, size_w, size_v = np.abs(u).sum(), np.abs(W).sum(axis=0), np.abs(V).sum(axis=0)[:k]
+        self.K, self.inverse, self.k, V = K, inverse, k, inverse
+        u = inverse @ d
+        u = u + inverse @ (d - K @ u)
+        size_u, size_v = np.abs(u).sum(), np.abs(V).sum(axis=0)[:k]
         off_u = float(np.abs(d - K @ u).max(initial=0.0)) + entries * (size_u + float(np.abs(d).max(initial=0.0))) + pull
-        off_w = np.abs(B - K @ W).max(axis=0, initial=0.0) + entries * (size_w + 1.0)
         off_v = np.abs(np.eye(len(K)) - K @ V).max(axis=0, initial=0.0)[:k] + entries * (size_v + 1.0)
-        self.x, self.kappa, self.W = u[:k], np.diag(V)[:k], W[:k]
-        self.s, self.h = r - u @ B, (model.diagonal + shift) / unit**2 - np.einsum("ij,ij->j", B, W)
-        self.off_s, self.off_h = size_w * off_u + entries * (size_u + np.abs(r)) + pull, size_w * off_w + entries * (size_w + 1.0)
-        self.off_kappa, self.off_x, self.size_v, self.off_w = size_v * off_v, size_v * off_u, size_v, off_w
+        self.x, self.kappa = u[:k], np.diag(V)[:k]
+        self.s, self.h = r - u @ B, (model.diagonal + shift) / unit**2
+        size_w, self.off_w = np.empty(pieces.n), np.empty(pieces.n)
+        for part in parts(pieces.n, len(K)):  # k × n numbers are held once
+            W = self._solutions(part)
+            self.h[part] -= np.einsum("ij,ij->j", B[:, part], W)
+            size_w[part] = np.abs(W).sum(axis=0)
+            self.off_w[part] = np.abs(B[:, part] - K @ W).max(axis=0, initial=0.0) + entries * (size_w[part] + 1.0)
+        self.off_s, self.off_h = size_w * off_u + entries * (size_u + np.abs(r)) + pull, size_w * self.off_w + entries * (size_w + 1.0)
+        self.off_kappa, self.off_x, self.size_v = size_v * off_v, size_v * off_u, size_v
         self.own = at.bound_price * at.x
         self.bounded, self.low, self.high = False, np.full(pieces.n, -np.inf), np.full(pieces.n, np.inf)
         if pieces.linear is not None:
@@ -160,6 +170,12 @@ class _Factor:
         value = -0.5 * float(d @ u) + held + float(self.own.sum())
         blur = size_u * off_u + entries * (abs(value) + abs(held) + float(np.abs(self.own).sum()) + abs(model.constant))
         self.slack = max(0.0, at.value + at.rounding - value) + blur  # by how much the multipliers fall short of at's value
+
+    def _solutions(self, columns: Vector | slice) -> Vector:
+        """K⁻¹B for some columns, refined once."""
+        B = self.B[:, columns]
+        W = self.inverse @ B
+        return np.asarray(W + self.inverse @ (B - self.K @ W))
 
     def add_gains(self, pieces: Pieces, entering: Vector) -> Vector:
         """By how much each variable would lower the bound, at most."""
@@ -180,7 +196,7 @@ class _Factor:
         """By how much each swap of a variable (row) for another (column) would lower it, at most: numerator up, denominator down."""
         s, off_s, h, off_h = self.s[entering], self.off_s[entering], np.maximum(self.h[entering], 0.0), self.off_h[entering]
         x, off_x, kappa, off_kappa = (part[:, None] for part in (self.x, self.off_x, self.kappa, self.off_kappa))
-        W, off_w = self.W[:, entering], np.outer(self.size_v, self.off_w[entering])
+        W, off_w = self._solutions(entering)[: self.k], np.outer(self.size_v, self.off_w[entering])
         top = (np.abs(s) + off_s) ** 2 * (np.maximum(kappa, 0.0) + off_kappa)
         top += 2.0 * (s * W * x + off_s * np.abs(W * x) + (np.abs(s) + off_s) * (off_w * (np.abs(x) + off_x) + np.abs(W) * off_x))
         top -= np.maximum(np.abs(x) - off_x, 0.0) ** 2 * np.maximum(h - off_h, 0.0)
@@ -191,10 +207,10 @@ class _Factor:
         blur = off_kappa * np.abs(s) + (np.abs(kappa) + off_kappa) * off_s + off_w * np.abs(x) + (np.abs(W) + off_w) * off_x
         gains = np.where(_wrong_way(pieces, entering, pull, blur), 0.0, gains)
         if self.bounded:
-            gains = np.minimum(gains, self._within_bounds(entering, pull, blur))
+            gains = np.minimum(gains, self._within_bounds(entering, W, pull, blur))
         return np.asarray(gains + self.own[:, None])
 
-    def _within_bounds(self, entering: Vector, pull: Vector, blur: Vector) -> Vector:
+    def _within_bounds(self, entering: Vector, W: Vector, pull: Vector, blur: Vector) -> Vector:
         """The same where the entering variable keeps within its bounds, and above its floor: the largest t·pull − ½h·t² of such a t.
 
         Of a variable that may lie on either side of 0 nothing is said, nor where an equation needs the one that leaves.
@@ -203,7 +219,7 @@ class _Factor:
         side = np.where(low >= 0, 1.0, -1.0)
         near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
         kappa, x = np.maximum(self.kappa - self.off_kappa, 0.0)[:, None], np.maximum(np.abs(self.x) - self.off_x, 0.0)[:, None]
-        W = np.maximum(np.abs(self.W[:, entering]) - np.outer(self.size_v, self.off_w[entering]), 0.0)
+        W = np.maximum(np.abs(W) - np.outer(self.size_v, self.off_w[entering]), 0.0)
         known = (kappa > 0) & ((low >= 0) | (high <= 0))
         kappa = np.where(kappa > 0, kappa, 1.0)
         most = (self.kappa + self.off_kappa)[:, None]

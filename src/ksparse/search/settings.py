@@ -40,6 +40,9 @@ class SearchSettings:
     cached: int = 2**20  # entries of data that are small
     models: int = 25  # second-order models that are taken anew, one after the other
     large: int = 2**19  # entries of the data from which losses that are not quadratic are searched by models alone (logistic.py)
+    memory: int = 2**28  # bytes of rows of AᵀDA that are remembered; where k of them do not fit, columns are shown as where data hide them
+    shown: int = 4  # columns that are asked for, for each variable of the support, where not all are ranked (scale.py)
+    looks: int = 8  # times that gradients may point at others
     relaxed: int = 500  # variables up to which the perspective relaxation is solved for supports to start from
     relaxed_steps: int = 100  # of its first-order method
     rounded: int = 24  # supports that are drawn by its z

@@ -73,7 +73,7 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
 def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
     pieces, settings = problem.pieces, problem.pieces.settings
-    free = np.setdiff1d(np.flatnonzero(pieces.allowed), pieces.forced)
+    free = _without(pieces.allowed, pieces.forced)
     room = min(problem.k - pieces.forced.size, free.size)
     sizes = range(room + 1) if pieces.floored else (room,)
     count = sum(comb(free.size, size) for size in sizes)
@@ -81,6 +81,13 @@ def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
         return None
     choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
     return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
+
+
+def _without(allowed: Vector, members: Vector) -> Vector:
+    """The variables that are allowed, but for some."""
+    free = allowed.copy()
+    free[members] = False
+    return np.flatnonzero(free)
 
 
 def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
@@ -127,15 +134,16 @@ def _look_where_nothing_bends(problem: SupportProblem) -> None:
 
 
 def first_order_starts(
-    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None
+    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None, *, few: bool = False
 ) -> Iterator[Start]:
-    """Where hard thresholding and APDCA end.
+    """Where hard thresholding and APDCA end; with `few` the second only where the first cannot be, or weights are given.
 
     `loss` and `begin` are in the user's own arrays; `weights` are those of the penalised starts, None for a choice by the data.
     """
     if C.has_joint:
         yield from _hard_thresholding(problem, loss, C, begin, stopping)
-    yield from _penalised(problem, loss, C, begin, stopping, weights)
+    if not (few and C.has_joint and weights is None):
+        yield from _penalised(problem, loss, C, begin, stopping, weights)
 
 
 def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Iterator[Vector]:
@@ -278,7 +286,7 @@ def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator) -
     if pieces.spectral:
         return random_components(problem, pieces.settings.powers, rng)[0]
     movable = np.setdiff1d(support, pieces.forced)
-    outside = np.setdiff1d(np.flatnonzero(pieces.allowed), support)
+    outside = _without(pieces.allowed, support)
     count = min(max(2, int(np.ceil(rng.uniform(0.1, 0.5) * movable.size))), movable.size, outside.size)
     leaving = rng.choice(movable, count, replace=False)
     room = min(count + max(0, problem.k - support.size), outside.size)

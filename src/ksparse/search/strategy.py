@@ -25,6 +25,7 @@ class Strategy:
     perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
     first_order: bool = True  # whether first-order starts come too, where something else has begun the search
     by_models: bool = False  # whether second-order models choose what is solved
+    by_columns: bool = False  # whether the search is among columns that gradients point at, after hard thresholding
     units: int = 0  # searches more than one, where the user does not say
     wanders: bool = True  # whether chance decides where perturbations lead, so that another seed is another search
 
@@ -45,8 +46,10 @@ def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
 def choose_strategy(problem: SupportProblem) -> Strategy:
     """The best that the pieces allow."""
     pieces, settings, k = problem.pieces, problem.pieces.settings, problem.k
-    if pieces.loss.opaque:
-        return Strategy("first-order starts, the data hide their columns", None, 0, perturbs=False)
+    if pieces.hidden:
+        first = pieces.loss.opaque  # each step of it is a pass, where data are read; an operator has a cheaper one
+        name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"
+        return Strategy(name, None, 0, by_columns=True, first_order=first)
     if pieces.spectral:
         return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False)
     if problem.updatable:  # where k is small all is seen sooner

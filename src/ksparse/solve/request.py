@@ -13,6 +13,7 @@ import numpy as np
 from ksparse.base.arrays import Array, Vector, to_float64
 from ksparse.base.checks import check_indices, check_integer, check_number, check_piece, check_vector
 from ksparse.base.deadline import OutOfTimeError, until
+from ksparse.base.memory import GIB, available_memory
 from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.drive import Stopping
@@ -25,6 +26,7 @@ from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 
 SMALL = 2**22  # entries of the data below which all is done on one thread
+ASKED = 2**28  # bytes from which it is asked whether they are there
 
 
 def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
@@ -157,7 +159,23 @@ def support_problem(
     clash = np.intersect1d(pieces.forced, outside)
     if clash.size:
         raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds exclude 0")
-    return SupportProblem(pieces, k)
+    problem = SupportProblem(pieces, k)
+    require_memory(problem)
+    return problem
+
+
+def require_memory(problem: SupportProblem) -> None:
+    """`MemoryError` with the numbers, before anything is begun, where the search would not fit."""
+    needed = problem.memory_needed
+    if needed < ASKED:
+        return
+    available = available_memory()
+    if needed > available:
+        raise MemoryError(
+            f"a search among {problem.n} variables for k = {problem.k} takes about {needed / GIB:.2f} GiB beside the data, and "
+            f"{available / GIB:.2f} GiB are to be had: use fewer columns, a smaller k, or settings=SearchSettings(memory=...) below "
+            f"{problem.pieces.settings.memory / GIB:.2g} GiB, which keeps fewer rows of the Gram matrix"
+        )
 
 
 def _floor(min_nonzero: Any, n: int) -> Vector | float:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ksparse.base.arrays import Vector, is_array, to_float64
+from ksparse.base.arrays import Vector, to_float64
 from ksparse.errors import MissingPieceError
-from ksparse.linalg.matrix import dense
+from ksparse.linalg.designs import design_of
 from ksparse.losses import Loss
 from ksparse.sets import ConvexSet
 
@@ -145,8 +145,8 @@ class Subproblem:
 
 def _matrix(A: Any) -> Any:
     """A data matrix as a dense array or a scipy.sparse matrix."""
-    A = to_float64(A)
-    return A if is_array(A) or sp.issparse(A) else dense(A)
+    design = design_of(to_float64(A))
+    return design.given if design.shown else design.dense()
 
 
 def _scaled(root: Vector, A: Any) -> Any:

@@ -9,26 +9,41 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.base.arrays import Matrix, is_array, to_float64
-from ksparse.base.checks import check_matrix
-from ksparse.linalg.designs.base import Adjoint, Design, check_seen
+from ksparse.base.checks import check_adjoint, check_matrix
+from ksparse.linalg.designs.array import Dense, root_mean_square
+from ksparse.linalg.designs.base import Design
 from ksparse.linalg.designs.blocks import Blocks
 from ksparse.linalg.designs.device import Device
 from ksparse.linalg.designs.distributed import DaskRows
-from ksparse.linalg.designs.shifted import Shifted, moments
+from ksparse.linalg.designs.operator import Operator
+from ksparse.linalg.designs.sparse import Sparse
 
-__all__ = ["Adjoint", "Blocks", "DaskRows", "Design", "Device", "Shifted", "by_blocks", "check_data", "in_double", "moments"]
+__all__ = ["Blocks", "DaskRows", "Dense", "Design", "Device", "Operator", "Sparse", "by_blocks", "check_data", "design_of", "in_double",
+           "root_mean_square"]  # fmt: skip
 
 LARGE = 2**22  # entries from which single-precision data are not copied to double precision
 
 
+def design_of(A: Matrix) -> Design:
+    """The design of a checked matrix of any kind: the one place that tells kinds apart."""
+    if isinstance(A, Design):
+        return A
+    if scipy.sparse.issparse(A):
+        return Sparse(A)
+    return Dense(A) if is_array(A) else Operator(A)
+
+
 def check_data(value: Any, name: str) -> Matrix:
-    """A nonempty real matrix, as `check_matrix` knows them, or one that is read by blocks of rows, after a first pass over it."""
-    design = _design_of(value, name)
+    """A nonempty real matrix, as `check_matrix` knows them, or one that is read by blocks of rows, after a first pass over it.
+
+    Arrays and sparse matrices come back as they are: a loss multiplies by them without a detour, and a user's own loss knows them.
+    """
+    design = _read_by_blocks(value, name)
     if design is None:
-        return check_matrix(value, name)
-    if 0 in design.shape:
-        raise ValueError(f"{name} must be a nonempty matrix, got shape {design.shape}")
-    check_seen(design, name, 1e150 if design.dtype == np.float64 else 1e15)
+        matrix = check_matrix(value, name)
+        check_adjoint(matrix, name)
+        return design_of(matrix).given
+    design.check(name)
     return design
 
 
@@ -51,10 +66,10 @@ def by_blocks(value: Any, name: str) -> Design | None:
     large = isinstance(value, np.ndarray) and value.ndim == 2 and value.size >= LARGE and not isinstance(value, np.ma.MaskedArray)
     if large and (isinstance(value, np.memmap) or value.dtype == np.float32) and value.dtype in (np.float32, np.float64):
         value = Blocks(value)
-    return None if _design_of(value, name) is None else check_data(value, name)
+    return None if _read_by_blocks(value, name) is None else check_data(value, name)
 
 
-def _design_of(value: Any, name: str) -> Design | None:
+def _read_by_blocks(value: Any, name: str) -> Design | None:
     if isinstance(value, Design):
         return value
     if type(value).__module__.startswith("dask.array"):

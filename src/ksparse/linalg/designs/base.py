@@ -1,28 +1,30 @@
-"""A data matrix that is reached by blocks of its rows, wherever they lie: the few products that everything else is made of.
+"""A data matrix, wherever it lies: the few products that everything else is made of, and what can be known of it besides.
 
     A @ x, A.T @ r              Ax, Aᵀr
     squares(w)                  the diagonal of AᵀDA, D = diag(w)
     gram(S, w)                  the rows S of AᵀDA
     columns(S)                  A[:, S]
 
-Each is one pass over the data, a sum over blocks or one block's answer after the other's, in double precision whatever the data are in.
-What comes back has k·n or m·k numbers; the blocks stay where they are.
+Here each is one pass over the data, a sum over blocks of rows or one block's answer after the other's, in double precision whatever the
+data are in. What comes back has k·n or m·k numbers; the blocks stay where they are. Kinds of data that do one of them better do it their
+own way, each in its own file: nobody else asks of what kind the data are.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.base.arrays import Array, Vector
 from ksparse.base.deadline import OutOfTimeError, time_left
 
 BLOCK = 2**22  # entries of a block
+CONSTANT = 10.0  # roundings of its mean: a column that varies by no more is constant
 Work = Callable[[Any, slice], Any]  # of a block, float64, and of which rows it is
 
 
@@ -42,6 +44,52 @@ class Design(ABC):
     def count(self) -> None:
         """Another pass."""
         self._count[0] += 1
+
+    @property
+    def given(self) -> Any:
+        """What a loss multiplies by: the array or sparse matrix itself, for those that are one."""
+        return self
+
+    @property
+    def kind(self) -> Array:
+        """An empty vector of the namespace, dtype and device that products have."""
+        return np.zeros(0, dtype=self.dtype)
+
+    @property
+    def shown(self) -> bool:
+        """Whether its entries are in memory to be looked at."""
+        return False
+
+    def hides(self, weighted: bool) -> bool:
+        """Whether the diagonal of AᵀDA, or if not `weighted` that of AᵀA, takes a product for each of too many columns to ask for all."""
+        return False
+
+    @property
+    def centres(self) -> bool:
+        """Whether its columns can lose their means and be none the dearer for it: those of a sparse matrix can not."""
+        return True
+
+    @property
+    def together(self) -> int:
+        """Rows of AᵀDA that should be asked for at once: as many as are wanted where each time is a pass."""
+        return self.shape[1]
+
+    @property
+    def cancelled(self) -> float:
+        """How much longer columns were before their means were taken off, at most: their rounding is of that size."""
+        return 0.0
+
+    def check(self, name: str) -> None:
+        """Refuse what no loss can be computed of, by a first pass."""
+        if 0 in self.shape:
+            raise ValueError(f"{name} must be a nonempty matrix, got shape {self.shape}")
+        largest, most = self.seen.largest, 1e150 if self.dtype == np.float64 else 1e15
+        if np.isnan(largest):
+            raise ValueError(f"{name} must not contain NaN")
+        if np.isinf(largest):
+            raise ValueError(f"{name} must be finite, but contains inf")
+        if largest > most:
+            raise ValueError(f"{name} must hold numbers of at most {most:g} in size, got {largest:g}: use other units")
 
     @abstractmethod
     def each(self, work: Work) -> list[Any]:
@@ -75,9 +123,15 @@ class Design(ABC):
 
     def squares(self, w: Vector | None) -> Vector:
         """Σᵢ wᵢAᵢⱼ²."""
-        if w is None:
+        if w is not None:
+            return np.asarray(self.total(lambda block, rows: np.einsum("ij,ij,i->j", block, block, w[rows])))
+        if "seen" in vars(self):  # the first pass has shown it
             return self.seen.squares
-        return np.asarray(self.total(lambda block, rows: np.einsum("ij,ij,i->j", block, block, w[rows])))
+        return np.asarray(self.total(lambda block, rows: np.einsum("ij,ij->j", block, block)))
+
+    def lengths(self) -> Vector:
+        """√Σᵢ Aᵢⱼ² for each column, or an estimate of it, to rank by."""
+        return np.sqrt(self.squares(None))
 
     def gram(self, support: Vector, w: Vector | None) -> Vector:
         """(AᵀDA)[support, :]."""
@@ -94,9 +148,56 @@ class Design(ABC):
         """A[:, support] in double precision, in memory."""
         return np.concatenate(self.each(lambda block, rows: block[:, support]))
 
+    def dense(self) -> Vector:
+        """All of it as a NumPy array, for what is small."""
+        return np.asarray(self.columns(np.arange(self.shape[1])))
+
+    def times(self, X: Vector) -> Vector:
+        """Ax for the rows x of X."""
+        return np.asarray((self @ X.T).T)
+
+    def pulls(self, R: Vector) -> Vector:
+        """Aᵀr for the rows r of R."""
+        return np.asarray(self.pull(R.T).T)
+
+    def diagonal(self) -> Vector:
+        """Of a square one."""
+        return np.concatenate([self.columns(part)[part, np.arange(part.size)] for part in in_parts(self.shape[1])])
+
+    def asymmetry(self) -> tuple[float, float]:
+        """How far a square one is from symmetric, and its size: by two random vectors where it does not show its entries."""
+        u, v = np.random.default_rng(0).standard_normal((2, self.shape[1]))
+        Qu, Qv = self @ u, self @ v
+        return abs(float(v @ Qu - u @ Qv)), float(np.linalg.norm(Qu) * np.linalg.norm(v))
+
+    def largest(self) -> float:
+        """max |Aᵢⱼ|."""
+        return self.seen.largest
+
+    def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
+        """The means of the columns, 0 where they are not to be centred, and the roots of the mean squares around them, by rows' shares.
+
+        Two passes, for the digits of the second. Of a constant column nothing is left but rounding: its root is 0.
+        """
+        mean = np.asarray(self.total(lambda block, rows: share[rows] @ block)) if centre else np.zeros(self.shape[1])
+        root = np.sqrt(np.asarray(self.total(lambda block, rows: share[rows] @ np.square(block - mean))))
+        return mean, np.where(root <= CONSTANT * np.finfo(np.float64).eps * np.abs(mean), 0.0, root)
+
+    def shifted(self, mean: Vector, size: Vector) -> Any:
+        """(A − 1·meanᵀ)·diag(1/size), a column of size ∞ as 0."""
+        from ksparse.linalg.designs.shifted import Shifted  # which is a design itself
+
+        return Shifted(self, mean, 1.0 / size)
+
+    def with_ones(self) -> Any:
+        """The same with a last column of ones."""
+        from ksparse.linalg.designs.shifted import Shifted
+
+        return Shifted(self, np.zeros(self.shape[1]), np.ones(self.shape[1]), ones=True)
+
     def __getitem__(self, chosen: Any) -> Design:
         """Some rows, by a mask or by their numbers in order."""
-        from ksparse.linalg.designs.subset import Subset  # which is a design itself
+        from ksparse.linalg.designs.subset import Subset
 
         return Subset.of(self, chosen)
 
@@ -105,6 +206,14 @@ class Design(ABC):
         """What a first pass shows."""
         found: Seen = self.total(lambda block, rows: Seen.of(block))
         return found
+
+
+def in_parts(n: int) -> Iterator[Vector]:
+    """Some columns at a time, where each is a product; `OutOfTimeError` where the time is up in between."""
+    for part in np.array_split(np.arange(n), max(1, n // 64)):
+        if time_left() <= 0:
+            raise OutOfTimeError
+        yield part
 
 
 class Seen:
@@ -137,14 +246,3 @@ class Adjoint:
 
     def __matmul__(self, r: Any) -> Any:
         return self.T.pull(r)
-
-
-def check_seen(design: Design, name: str, most: float) -> None:
-    """Refuse what no loss can be computed of, after the first pass."""
-    largest = design.seen.largest
-    if np.isnan(largest):
-        raise ValueError(f"{name} must not contain NaN")
-    if np.isinf(largest):
-        raise ValueError(f"{name} must be finite, but contains inf")
-    if largest > most:
-        raise ValueError(f"{name} must hold numbers of at most {most:g} in size, got {largest:g}: use other units")

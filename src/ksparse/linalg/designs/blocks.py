@@ -14,15 +14,21 @@ import numpy as np
 from ksparse.base.threads import in_threads, one_thread
 from ksparse.linalg.designs.base import BLOCK, Design, Work
 
+BESIDE = 2**19  # entries that are turned to double precision at a time: they stay beside the processor while they are used
+
 
 class Blocks(Design):
-    """An object with `shape`, `dtype` and row slices. A block is read while the last one is multiplied: two of them are held at a time."""
+    """An object with `shape`, `dtype` and row slices. A block is read while the last one is multiplied: two of them are held at a time.
+
+    `work` gets some rows of it in double precision, which the next ones take the place of: what it returns must not be part of them.
+    """
 
     def __init__(self, source: Any, height: int | None = None) -> None:
         super().__init__(source.shape, np.dtype(source.dtype))
         self.source = source
         chunks = getattr(source, "chunks", None)  # of h5py and zarr: whole ones, or each would be read more than once
         tall = int(chunks[0]) if isinstance(chunks, tuple) and isinstance(chunks[0], int) else 1
+        self._in_memory = isinstance(source, np.ndarray) and not isinstance(source, np.memmap)
         height = height or max(1, BLOCK // max(1, self.shape[1]))
         self.height = max(tall, height - height % tall)
 
@@ -38,10 +44,20 @@ class Blocks(Design):
         self.count()
         m = self.shape[0]
         slices = [slice(begin, min(begin + self.height, m)) for begin in range(0, m, self.height)]
-        if not isinstance(self.source, np.ndarray) or isinstance(self.source, np.memmap):
-            return [collect(self._ahead(slices))]
+        if not self._in_memory:
+            return [collect(self._doubled(self._ahead(slices)))]
         with one_thread():  # ours are enough
-            return in_threads(lambda part: collect((self._read(rows), rows) for rows in slices[part]), len(slices))
+            return in_threads(lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices))
+
+    def _doubled(self, blocks: Iterable[tuple[Any, slice]]) -> Iterator[tuple[Any, slice]]:
+        """Some rows of each block at a time in double precision, all in the same place."""
+        few = min(self.height, max(1, BESIDE // self.shape[1]))
+        place = np.empty((few, self.shape[1]))
+        for block, rows in blocks:
+            for begin in range(0, len(block), few):
+                part = block[begin : begin + few]
+                np.copyto(place[: len(part)], part)
+                yield place[: len(part)], slice(rows.start + begin, rows.start + begin + len(part))
 
     def _ahead(self, slices: list[slice]) -> Iterator[tuple[Any, slice]]:
         """Each block, the next one being read meanwhile."""
@@ -54,8 +70,8 @@ class Blocks(Design):
                 yield block, rows
 
     def _read(self, rows: slice) -> Any:
-        return np.asarray(self.source[rows], dtype=np.float64)
+        return np.array(self.source[rows])  # a copy: a mapped file is read here, not where it is multiplied
 
 
 def _sum(parts: Iterable[Any]) -> Any:
-    return functools.reduce(operator.add, parts)
+    return functools.reduce(operator.iadd, parts)

@@ -33,17 +33,9 @@ class Shifted(Design):
 
         return shifted
 
+    def shifted(self, mean: Vector, size: Vector) -> Design:
+        """In one step, where only the scale is another."""
+        return super().shifted(mean, size) if mean.any() or self.ones else Shifted(self.inner, self.mean, self.scale / size)
+
     def with_ones(self) -> Shifted:
-        """The same with a last column of ones."""
         return Shifted(self.inner, self.mean, self.scale, ones=True)
-
-    def over(self, by: float) -> Shifted:
-        """The same divided by a number."""
-        return Shifted(self.inner, self.mean, self.scale / by)
-
-
-def moments(design: Design, share: Vector) -> tuple[Vector, Vector]:
-    """The means of the columns and the mean squares around them, each row by its share: two passes, for the digits of the second."""
-    mean = np.asarray(design.total(lambda block, rows: share[rows] @ block))
-    square = np.asarray(design.total(lambda block, rows: share[rows] @ np.square(block - mean)))
-    return mean, square

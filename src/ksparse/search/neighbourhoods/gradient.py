@@ -20,7 +20,7 @@ class Gradient(Solved):
 
     def add_ranks(self) -> Vector:
         pieces = self.problem.pieces
-        pull = np.where(pieces.allowed, np.abs(self._reduced_gradient()), 0.0)
+        pull = np.where(pieces.allowed, np.abs(self.reduced_gradient()), 0.0)
         pull[self.at.support] = 0.0
         return pull
 
@@ -35,7 +35,7 @@ class Gradient(Solved):
         pairs = sorted((a + b, a, b) for a in range(len(leaving)) for b in range(entering.size))
         yield from (Move(leaving[a], (int(entering[b]),)) for _, a, b in pairs)
 
-    def _reduced_gradient(self) -> Vector:
+    def reduced_gradient(self) -> Vector:
         """∇φ less the part that the equations of C, priced on the support, account for."""
         pieces, at = self.problem.pieces, self.at
         gradient = np.asarray(pieces.loss.gradient(at.full(pieces.n)))

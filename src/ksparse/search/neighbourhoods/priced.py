@@ -13,8 +13,8 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.linalg.model import QuadraticModel
-from ksparse.search.candidate import Candidate
-from ksparse.search.gains import Factor, factor
+from ksparse.search.candidate import NONE, Candidate
+from ksparse.search.gains import PART, Factor, factor, parts
 from ksparse.search.neighbourhoods.base import Move, Trust
 from ksparse.search.neighbourhoods.solved import Solved, falling
 from ksparse.search.pieces import Pieces
@@ -77,18 +77,35 @@ class Priced(Solved):
         # the model knows nothing of what holds x, or is φ near x only: its ranks order the moves, but exclude none
         if not pieces.priced or self.trust is Trust.GUESS:
             least = -np.inf
-        swaps = self._swap_ranks(*found, entering)
-        yield from _several(swaps, support, entering, least, most=max(1, support.size // 8))
+        leaving, coming, swaps = self._swaps(*found, entering, least)
+        yield from _several(swaps, support[leaving], coming, least, most=max(1, support.size // 8))
         drops = -self.drop_ranks() if pieces.floored and support.size > 1 else np.full(support.size, -np.inf)
         adds = np.full(entering.size, -np.inf) if full else self.add_ranks()[entering]
-        for place in falling(np.concatenate([adds, drops, swaps.ravel()]), least):
+        for place in falling(np.concatenate([adds, drops, swaps]), least):
             if place < adds.size:
                 yield Move((), (int(entering[place]),))
             elif place < adds.size + drops.size:
                 yield Move((int(support[place - adds.size]),), ())
             else:
-                j, i = divmod(place - adds.size - drops.size, entering.size)
-                yield Move((int(support[j]),), (int(entering[i]),))
+                at = place - adds.size - drops.size
+                yield Move((int(support[leaving[at]]),), (int(coming[at]),))
+
+    def _swaps(self, found: Factor, own: Vector, entering: Vector, least: float) -> tuple[Vector, Vector, Vector]:
+        """The places of variables that leave, those that enter in their stead, and what that gains, where it is above `least`.
+
+        A table is made for some entering variables at a time; where too many swaps are left to be looked at ever, the best of them stay.
+        """
+        leaving, coming, gains = NONE, NONE, np.zeros(0)
+        for part in parts(entering.size, found.k):
+            table = self._swap_ranks(found, own, entering[part])
+            rows, columns = np.nonzero(table > least)
+            leaving, coming = np.append(leaving, rows), np.append(coming, entering[part][columns])
+            gains = np.append(gains, table[rows, columns])
+            if gains.size > 2 * PART:
+                best = np.argpartition(-gains, PART)[:PART]
+                leaving, coming, gains = leaving[best], coming[best], gains[best]
+        order = np.lexsort((coming, leaving))  # equal gains in the order of the whole table
+        return leaving[order], coming[order], gains[order]
 
     def _swap_ranks(self, found: Factor, own: Vector, entering: Vector) -> Vector:
         """The table of swaps; −∞ for forced variables, and for entering ones that would get the wrong sign."""
@@ -102,20 +119,20 @@ class Priced(Solved):
         return table
 
 
-def _several(table: Vector, support: Vector, entering: Vector, least: float, most: int) -> Iterator[Move]:
+def _several(gains: Vector, leaving: Vector, entering: Vector, least: float, most: int) -> Iterator[Move]:
     """The best swap and further ones of at least half its gain that share no variable with those before, as one move."""
-    best = float(table.max(initial=-np.inf))
+    best = float(gains.max(initial=-np.inf))
     if not best > least or most < 2:
         return
-    rows, columns = np.nonzero(table >= max(0.5 * best, least))
-    leaving: list[int] = []
+    near = np.flatnonzero(gains >= max(0.5 * best, least))
+    gone: list[int] = []
     coming: list[int] = []
-    for at in np.argsort(-table[rows, columns], kind="stable"):
-        j, i = int(support[rows[at]]), int(entering[columns[at]])
-        if j not in leaving and i not in coming:
-            leaving.append(j)
+    for at in near[np.argsort(-gains[near], kind="stable")]:
+        j, i = int(leaving[at]), int(entering[at])
+        if j not in gone and i not in coming:
+            gone.append(j)
             coming.append(i)
-            if len(leaving) == most:
+            if len(gone) == most:
                 break
-    if len(leaving) > 1:
-        yield Move(tuple(leaving), tuple(coming), needed=0.999 * best if np.isfinite(best) else 0.0)
+    if len(gone) > 1:
+        yield Move(tuple(gone), tuple(coming), needed=0.999 * best if np.isfinite(best) else 0.0)

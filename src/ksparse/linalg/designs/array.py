@@ -1,0 +1,125 @@
+"""A dense array in memory, on the host or of another array library: its products are the library's own."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+
+from ksparse.base.arrays import Array, Vector, namespace, to_float64, to_numpy
+from ksparse.base.checks import check_array
+from ksparse.base.threads import all_threads, in_threads
+from ksparse.linalg.designs.base import CONSTANT, Design, Work
+
+MANY = 2**27  # multiplications from which a product gains by several threads: they then wait in a loop, for some time
+
+
+class Dense(Design):
+    """An array with two axes."""
+
+    shown = True
+
+    def __init__(self, array: Array) -> None:
+        self.array, self.shape = array, (int(array.shape[0]), int(array.shape[1]))
+        self._count = [0]
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        """That of the array, in its own library's words."""
+        return self.array.dtype
+
+    @property
+    def given(self) -> Array:
+        return self.array
+
+    @property
+    def kind(self) -> Array:
+        return namespace(self.array).zeros(0, dtype=self.array.dtype, device=compat.device(self.array))
+
+    def as_float64(self) -> Dense:
+        """A copy where it is something else: large arrays are read by blocks instead, see `in_double`."""
+        twin = Dense(to_float64(self.array))
+        twin._count = self._count
+        return twin
+
+    def each(self, work: Work) -> list[Any]:
+        """One block."""
+        self.count()
+        return [work(to_numpy(self.array), slice(0, self.shape[0]))]
+
+    def __matmul__(self, x: Any) -> Any:
+        self.count()
+        return self.array @ x
+
+    def pull(self, r: Any) -> Any:
+        self.count()
+        return self.array.T @ r
+
+    def squares(self, w: Vector | None) -> Vector:
+        """The rows shared out to threads where there are many."""
+        self.count()
+        A = to_numpy(self.array)
+
+        def part(rows: slice) -> Vector:
+            block = A[rows]
+            return np.asarray(np.einsum("ij,ij->j", block, block) if w is None else np.einsum("ij,ij,i->j", block, block, w[rows]))
+
+        return np.asarray(sum(in_threads(part, A.shape[0])) if A.nbytes >= 2**24 else part(slice(None)))
+
+    def gram(self, support: Vector, w: Vector | None) -> Vector:
+        self.count()
+        A, cut = to_numpy(self.array), to_numpy(self.columns(support))
+        weighted = cut if w is None else w[:, None] * cut
+        with all_threads() if weighted.size * A.shape[1] >= MANY else nullcontext():
+            return np.asarray(weighted.T @ A)
+
+    def columns(self, support: Vector) -> Array:
+        """In their own namespace and precision; the array itself where that is all of them: times itself it costs half."""
+        if support.size == self.shape[1] and (support == np.arange(support.size)).all():
+            return self.array
+        xp = namespace(self.array)
+        return xp.take(self.array, xp.asarray(support, device=compat.device(self.array)), axis=1)
+
+    def dense(self) -> Vector:
+        return to_numpy(self.array)
+
+    def times(self, X: Vector) -> Vector:
+        return np.asarray(X @ to_numpy(self.array).T)
+
+    def pulls(self, R: Vector) -> Vector:
+        return np.asarray(R @ to_numpy(self.array))
+
+    def diagonal(self) -> Vector:
+        return np.diag(to_numpy(self.array))
+
+    def asymmetry(self) -> tuple[float, float]:
+        xp, Q = namespace(self.array), self.array
+        return float(xp.max(xp.abs(Q - Q.T))), float(xp.max(xp.abs(Q)))
+
+    def largest(self) -> float:
+        return float(np.abs(to_numpy(self.array)).max(initial=0.0))
+
+    def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
+        X = np.asarray(check_array(self.array, "X", 2))
+        mean = share @ X.astype(float) if centre else np.zeros(X.shape[1])
+        root = root_mean_square(X - mean, share)
+        return mean, np.where(root <= CONSTANT * np.finfo(X.dtype).eps * np.abs(mean), 0.0, root)
+
+    def shifted(self, mean: Vector, size: Vector) -> Vector:
+        """A copy: made once, it costs less than doing it in every product."""
+        X = to_numpy(self.array)
+        return np.asarray((X - mean) / size)
+
+    def with_ones(self) -> Vector:
+        return np.hstack([to_numpy(self.array), np.ones((self.shape[0], 1))])
+
+    def __getitem__(self, chosen: Any) -> Any:
+        return self.array[chosen]
+
+
+def root_mean_square(Z: Vector, share: Vector) -> Vector:
+    """By column, without overflow or underflow of the squares."""
+    top = np.abs(Z).max(axis=0)
+    return np.asarray(top * np.sqrt(share @ np.square(Z / np.where(top > 0, top, 1.0))))

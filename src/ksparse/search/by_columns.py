@@ -1,0 +1,85 @@
+"""Search where the data hide their columns, and have too many to ask for each: among those that the gradient points at.
+
+An operator's gradient is one product for all variables, a column one product for one of them. So hard thresholding finds a first support,
+and the variables in question are those on it and some beside it whose gradient, over the length of their column, is largest. Their columns
+are asked for; among them the search is as among any others. Where it ends the gradient points at other variables, or at none that are new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.search.again import explored, local_search
+from ksparse.search.candidate import Candidate, Found
+from ksparse.search.neighbourhoods import Gradient
+from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.pieces import NEGLIGIBLE, Pieces
+from ksparse.search.problem import SupportProblem
+from ksparse.search.strategy import choose_strategy, without_updates
+
+
+def explore_by_columns(problem: SupportProblem, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
+    """Better and better answers, each among the columns that the last one's gradient points at and those before."""
+    pieces, best, shown = problem.pieces, start, start.support[:0]
+    perfect = pieces.loss.least + NEGLIGIBLE * abs(pieces.loss.value(np.zeros(problem.n)))
+    hood, length = Gradient(problem), np.maximum(pieces.loss.lengths(), 1e-300)
+    for _ in range(pieces.settings.looks):
+        if problem.expired or best.value <= perfect:
+            return
+        hood.stand_at(best)
+        wanted = np.union1d(problem.forced_first(best.support), _pointed_at(problem, hood, length))
+        if np.isin(wanted, shown).all():
+            return
+        shown = np.union1d(shown, wanted)
+        for name, found in _search_among(problem, shown, best, rng):
+            if found.best.value < best.value:
+                best = found.best
+                yield f"{name}, {shown.size} columns", found
+
+
+def _pointed_at(problem: SupportProblem, hood: Gradient, length: Vector | float) -> Vector:
+    """The variables of the largest gradients, some for each place in the support; none that has none, or cannot go that way."""
+    pieces, gradient = problem.pieces, hood.reduced_gradient()
+    ranks = np.where(pieces.allowed, np.abs(gradient), 0.0) / length
+    ranks[hood.support] = 0.0
+    if pieces.linear is not None:
+        ranks[((pieces.linear.lower >= 0) & (gradient >= 0)) | ((pieces.linear.upper <= 0) & (gradient <= 0))] = 0.0
+    count = min(pieces.settings.shown * problem.k, ranks.size)
+    highest = np.argpartition(-ranks, count - 1)[:count]
+    return np.asarray(highest[ranks[highest] > 0])
+
+
+def _search_among(problem: SupportProblem, shown: Vector, at: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
+    """What a search finds that knows no other columns."""
+    few = among(problem, shown)
+    begin = few.evaluate(np.searchsorted(shown, problem.forced_first(at.support)))
+    if begin is None:
+        return
+    strategy = choose_strategy(few)
+    try:
+        for name, found in explored(few, strategy, begin, rng):
+            yield name, _seen_whole(found, shown)
+    except DependentError:
+        yield "descent", _seen_whole(local_search(few, without_updates(few), begin), shown)
+
+
+def among(problem: SupportProblem, shown: Vector) -> SupportProblem:
+    """The problem in some of its variables, the others 0."""
+    pieces = problem.pieces
+    few = Pieces.of(
+        pieces.loss.restrict(shown), pieces.C.restrict(shown), shown.size, forced_in=np.flatnonzero(np.isin(shown, pieces.forced)),
+        forced_out=np.flatnonzero(~pieces.allowed[shown]), floor=pieces.floor[shown], deadline=pieces.deadline,
+        settings=pieces.settings, most=problem.k,
+    )  # fmt: skip
+    return SupportProblem(few, min(problem.k, shown.size))
+
+
+def _seen_whole(found: Found, shown: Vector) -> Found:
+    """The same in the numbers of all variables; what was proved was proved among some."""
+    best = found.best
+    whole = replace(best, support=shown[best.support], at_lower=shown[best.at_lower], at_upper=shown[best.at_upper])
+    return Found(whole, found.swaps)

@@ -1,0 +1,97 @@
+"""Many columns: what is remembered of the Gram matrix is limited, the answers stay, and what does not fit is refused with the numbers."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import ksparse as ks
+from ksparse.linalg.designs import Blocks
+from ksparse.search.gains import parts
+from ksparse.search.neighbourhoods import priced
+from ksparse.solve import request
+
+N, K = 300, 5
+LITTLE = ks.SearchSettings(memory=8 * N * K - 1)  # k rows do not fit
+SETS = {
+    "whole": ks.WholeSpace(),
+    "nonnegative": ks.Nonnegative(),
+    "box": ks.Box(-0.7, 0.9),
+    "ball": ks.L2Ball(1.5),
+    "simplex": ks.Simplex(),
+}
+KINDS = {"dense": np.asarray, "csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array, "blocks": lambda A: Blocks(A, 30)}
+
+
+@pytest.fixture
+def planted(rng):
+    A = rng.standard_normal((120, N)) * (rng.random((120, N)) < 0.5) * rng.uniform(0.2, 5.0, N)
+    x = np.zeros(N)
+    x[rng.choice(N, K, replace=False)] = rng.choice([-1.0, 1.0], K)
+    return A, A @ x + 0.5 * rng.standard_normal(120)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_fewer_rows_the_same_answer(kind, name, planted):
+    A, b = planted
+    whole = ks.minimize(ks.LeastSquares(A, b), K, SETS[name])
+    found = ks.minimize(ks.LeastSquares(KINDS[kind](A), b), K, SETS[name], settings=LITTLE)
+    np.testing.assert_array_equal(found.support, whole.support)
+    assert found.fun == pytest.approx(whole.fun, rel=1e-8)
+    assert found.status is ks.Status.STATIONARY  # of columns that were not shown nothing is proved
+    assert kind != "blocks" or found.passes <= 25
+
+
+def test_other_losses(planted):
+    A, b = planted
+    y = (b > 0).astype(float)
+    whole, found = (ks.minimize(ks.Logistic(A / 5, y, ridge=1.0), K, settings=settings) for settings in (None, LITTLE))
+    assert found.fun <= whole.fun * (1 + 1e-3)
+    assert found.support.size <= K
+
+
+def test_floors_keep_all_rows(planted):
+    A, b = planted
+    found, whole = (ks.minimize(ks.LeastSquares(A, b), K, min_nonzero=0.3, settings=settings) for settings in (LITTLE, None))
+    np.testing.assert_array_equal(found.support, whole.support)
+
+
+def test_rows_are_forgotten_and_computed_anew(planted):
+    A, b = planted
+    model = ks.LeastSquares(A, b).quadratic()
+    model.memory = 8 * N * 4
+    H = A.T @ A
+    for support in (np.array([0, 1, 2]), np.array([7, 2]), np.arange(6), np.array([20])):
+        np.testing.assert_allclose(model.rows(support), H[support], atol=1e-10)
+        assert model.known.sum() <= max(4, support.size)
+
+
+def test_tables_in_parts_are_the_table(planted, monkeypatch):
+    """Exchanges ranked and proved some columns at a time."""
+    A, b = planted
+    C = ks.Nonnegative(np.arange(N // 2))
+    whole = ks.minimize(ks.LeastSquares(A, b), K, C)
+    monkeypatch.setattr("ksparse.search.gains.PART", 64)
+    monkeypatch.setattr(priced, "PART", 64)
+    found = ks.minimize(ks.LeastSquares(A, b), K, C)
+    np.testing.assert_array_equal(found.support, whole.support)
+    assert found.status is whole.status is ks.Status.SWAP_OPTIMAL
+    assert [len(range(*part.indices(10))) for part in parts(10, 20)] == [3, 3, 3, 1]
+
+
+def test_empty_columns_leave_no_doubt(planted):
+    A, b = planted
+    A[:, ::2] = 0.0
+    found, without = (ks.minimize(ks.LeastSquares(given, b), K) for given in (scipy.sparse.csr_array(A), A[:, 1::2]))
+    assert found.status is ks.Status.SWAP_OPTIMAL
+    assert found.fun == pytest.approx(without.fun)
+
+
+def test_what_does_not_fit_is_refused_with_the_numbers(planted, monkeypatch):
+    A, b = planted
+    monkeypatch.setattr(request, "ASKED", 0)
+    monkeypatch.setattr(request, "available_memory", lambda: 2**15)
+    with pytest.raises(MemoryError, match=r"among 300 variables for k = 5 takes about .* GiB beside the data, and 0\.00 GiB are to be had"):
+        ks.minimize(ks.LeastSquares(A, b), K)
+    monkeypatch.setattr(request, "available_memory", lambda: 2**30)
+    assert ks.minimize(ks.LeastSquares(A, b), K).success
