@@ -43,6 +43,8 @@ from ksparse.sets import (
     Simplex,
     WholeSpace,
 )
+from ksparse.solve.batch import Batch
+from ksparse.solve.many import minimize_many
 from ksparse.solve.minimize import minimize, minimize_penalized
 from ksparse.solve.near_optimal import NearOptimal, near_optimal
 from ksparse.solve.path import KPath, k_path
@@ -78,6 +80,7 @@ __all__ = [
     "PDCA",
     "SCAD",
     "Backtracking",
+    "Batch",
     "Box",
     "BudgetBox",
     "CappedL1",
@@ -127,6 +130,7 @@ __all__ = [
     "blocks",
     "k_path",
     "minimize",
+    "minimize_many",
     "minimize_penalized",
     "near_optimal",
     "weight_max",
