@@ -4,7 +4,8 @@ Scenes of 224 bands and a library of 240 spectra, k = 5, nonnegative: the two re
 OMP knows no signs: its support is solved again by NNLS, and so are the k largest entries of the NNLS of all spectra. An answer is as good
 as that of `minimize` where its objective, from the raw data, is at most 1e-6 of it above.
 
-Claims: at most 0.5 ms a pixel on one thread (CPU ms: what other programs on the machine do not change), and on the scene with at most 5 minerals in a pixel as good as single solves on 99 %.
+Claims: at most 0.5 ms a pixel on one thread (CPU ms: other programs do not change it), and on the scene with at most 5 minerals in a pixel
+as good as single solves on 99 %.
 Needs the unmixing data in the folder named by KSPARSE_DATA.
 """
 

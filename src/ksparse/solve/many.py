@@ -52,7 +52,7 @@ def minimize_many(
     """For each column b of B the best x with at most k nonzeros in C: min ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ².
 
     Under no constraint or signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix AᵀA, and start from the
-    supports that served others; with numba (extra `fast`) at a hundredth of the time of `minimize`. Nothing is proved of them. On other
+    supports that served others; with numba (extra `fast`) at a fiftieth of the time of `minimize`. Nothing is proved of them. On other
     sets, and where A does not show its columns or has too many, each is solved by `minimize`.
 
     sample_weight, ridge : w and ρ, as in `LeastSquares`.
