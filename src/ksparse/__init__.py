@@ -15,6 +15,7 @@ from ksparse.linalg.model import QuadraticModel
 from ksparse.losses import (
     Custom,
     DataFit,
+    GradientCheck,
     Huber,
     LeastSquares,
     Logistic,
@@ -24,6 +25,7 @@ from ksparse.losses import (
     PrincipalComponent,
     Quadratic,
     autodiff,
+    check_gradient,
 )
 from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, Penalty, Separable, TopK1, TopK2
 from ksparse.result import Result, Status, Trace
@@ -90,6 +92,7 @@ __all__ = [
     "DataFit",
     "Design",
     "FixedStep",
+    "GradientCheck",
     "Huber",
     "Hyperplane",
     "InfeasibleError",
@@ -128,6 +131,7 @@ __all__ = [
     "WholeSpace",
     "autodiff",
     "blocks",
+    "check_gradient",
     "k_path",
     "minimize",
     "minimize_many",

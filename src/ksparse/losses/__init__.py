@@ -2,6 +2,7 @@
 
 from ksparse.losses.autodiff import autodiff
 from ksparse.losses.base import Loss
+from ksparse.losses.check import GradientCheck, check_gradient
 from ksparse.losses.custom import Custom
 from ksparse.losses.data_fit import DataFit, LeastSquares
 from ksparse.losses.huber import Huber
@@ -12,6 +13,7 @@ from ksparse.losses.quadratic import MeanVariance, PrincipalComponent, Quadratic
 __all__ = [
     "Custom",
     "DataFit",
+    "GradientCheck",
     "Huber",
     "LeastSquares",
     "Logistic",
@@ -22,4 +24,5 @@ __all__ = [
     "Quadratic",
     "QuadraticForm",
     "autodiff",
+    "check_gradient",
 ]
