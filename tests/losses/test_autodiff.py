@@ -99,10 +99,12 @@ def test_a_gradient_with_many_operations_is_differenced(data, monkeypatch, rng):
 
 def test_a_function_that_is_not_convex_gets_no_model(library):
     _, xp = library
-    loss = ks.autodiff(lambda x: xp.sum(xp.cos(x)), n=4, convex=False, backend=library[0])
+    loss = ks.autodiff(lambda x: xp.sum(xp.cos(x)), n=4, backend=library[0])
     assert loss.model_at(np.zeros(4)) is None
     assert loss.model_at(np.full(4, np.pi)) is not None
-    result = ks.minimize(loss, 2, ks.Box(-4.0, 4.0))
+    told = ks.autodiff(lambda x: xp.sum(xp.cos(x)), n=4, convex=False, backend=library[0])
+    assert told.model_at(np.full(4, np.pi)) is None
+    result = ks.minimize(told, 2, ks.Box(-4.0, 4.0))
     assert result.fun == pytest.approx(0.0, abs=1e-8)  # two at −1, two at 1
 
 
@@ -110,6 +112,27 @@ def test_a_linear_function_and_one_that_bends_nowhere(library):
     _, xp = library
     result = ks.minimize(ks.autodiff(lambda x: xp.sum(x), n=5, backend=library[0]), 2, ks.Box(-1.0, 1.0))
     assert result.fun == pytest.approx(-2.0)
+
+
+@pytest.mark.parametrize("second", [False, True], ids=["differences", "products"])
+@pytest.mark.parametrize("C", [None, ks.Nonnegative(), ks.Simplex()], ids=str)
+def test_two_functions_are_searched_by_models_too(data, C, second):
+    A, b = data
+    product = (lambda x, d: A.T @ (A @ d)) if second else None
+    loss = ks.Custom(lambda x: 0.5 * np.sum((A @ x - b) ** 2), lambda x: A.T @ (A @ x - b), n=N, product=product)
+    result, best = ks.minimize(loss, K, C), ks.minimize(ks.LeastSquares(A, b), K, C)
+    assert result.success
+    assert result.fun == pytest.approx(best.fun, rel=1e-7)
+    x = np.linspace(-1, 1, N)
+    assert np.allclose(loss.model_at(x).block(np.arange(N)), A.T @ A, rtol=1e-7, atol=1e-6)
+
+
+def test_a_product_of_another_shape_is_refused(data):
+    loss = ks.Custom(lambda x: float(x @ x), lambda x: 2 * x, n=4, product=lambda x, d: d[:2])
+    with pytest.raises(TypeError, match=r"product\(x, d\) must return a vector of shape"):
+        ks.minimize(loss, 2)
+    with pytest.raises(TypeError, match="product must be"):
+        ks.Custom(lambda x: 0.0, lambda x: x, product=3)
 
 
 # --- check_gradient --------------------------------------------------------------------------------------------------------
