@@ -54,6 +54,16 @@ LOSSES = {
     "Poisson weighted": lambda rng, matrix: ks.Poisson(
         matrix(rng.standard_normal((M, N))), rng.poisson(2.0, M), sample_weight=rng.uniform(0, 3, M)
     ),
+    "Quantile": lambda rng, matrix: ks.Quantile(matrix(rng.standard_normal((M, N))), rng.standard_normal(M), tau=0.8, width=0.5),
+    "Gamma": lambda rng, matrix: ks.Gamma(matrix(0.5 * rng.standard_normal((M, N))), rng.gamma(2.0, 1.0, M), rng.uniform(0, 3, M)),
+    "Tweedie": lambda rng, matrix: ks.Tweedie(
+        matrix(rng.standard_normal((M, N))), np.maximum(rng.gamma(2.0, 1.0, M) - 1, 0), rng.uniform(0, 3, M), power=1.3
+    ),
+    "NegativeBinomial": lambda rng, matrix: ks.NegativeBinomial(
+        matrix(rng.standard_normal((M, N))), rng.poisson(2.0, M), rng.uniform(0, 3, M), ridge=0.1, theta=0.7
+    ),
+    "Cox": lambda rng, matrix: ks.Cox(matrix(rng.standard_normal((M, N))), [3, 1, 2, 2, 5, 4, 2, 7, 1], [1, 1, 0, 1, 0, 1, 1, 1, 0]),
+    "Cox ridge": lambda rng, matrix: ks.Cox(matrix(rng.standard_normal((M, N))), rng.exponential(1.0, M), np.arange(M) % 3 > 0, 0.5),
 }
 TABLE_LOSSES = {  # made from a data table, which is centred: dense and scipy.sparse, no operator
     "MeanVariance.from_returns": lambda rng, matrix: ks.MeanVariance.from_returns(matrix(rng.standard_normal((M, N)) + 1), 3.0),

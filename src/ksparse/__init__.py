@@ -14,17 +14,24 @@ from ksparse.linalg.designs.parts import blocks
 from ksparse.linalg.matrix import Squares
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses import (
+    Cox,
     Custom,
     DataFit,
+    Gamma,
+    GradientCheck,
     Huber,
     LeastSquares,
     Logistic,
     Loss,
     MeanVariance,
+    NegativeBinomial,
     Poisson,
     PrincipalComponent,
     Quadratic,
+    Quantile,
+    Tweedie,
     autodiff,
+    check_gradient,
 )
 from ksparse.penalties import L1, MCP, SCAD, CappedL1, L1MinusL2, LogSum, Penalty, Separable, TopK1, TopK2
 from ksparse.result import Result, Status, Trace
@@ -44,6 +51,8 @@ from ksparse.sets import (
     Simplex,
     WholeSpace,
 )
+from ksparse.solve.batch import Batch
+from ksparse.solve.many import minimize_many
 from ksparse.solve.minimize import minimize, minimize_penalized
 from ksparse.solve.near_optimal import NearOptimal, near_optimal
 from ksparse.solve.path import KPath, k_path
@@ -79,15 +88,19 @@ __all__ = [
     "PDCA",
     "SCAD",
     "Backtracking",
+    "Batch",
     "Box",
     "BudgetBox",
     "CappedL1",
     "ConvexSet",
+    "Cox",
     "Custom",
     "CustomSet",
     "DataFit",
     "Design",
     "FixedStep",
+    "Gamma",
+    "GradientCheck",
     "Huber",
     "Hyperplane",
     "InfeasibleError",
@@ -104,6 +117,7 @@ __all__ = [
     "Method",
     "MissingPieceError",
     "NearOptimal",
+    "NegativeBinomial",
     "NmAPG",
     "Nonnegative",
     "NonnegativeBall",
@@ -114,6 +128,7 @@ __all__ = [
     "PrincipalComponent",
     "Quadratic",
     "QuadraticModel",
+    "Quantile",
     "Result",
     "SearchSettings",
     "Separable",
@@ -123,11 +138,14 @@ __all__ = [
     "TopK1",
     "TopK2",
     "Trace",
+    "Tweedie",
     "WholeSpace",
     "autodiff",
     "blocks",
+    "check_gradient",
     "k_path",
     "minimize",
+    "minimize_many",
     "minimize_penalized",
     "near_optimal",
     "operator",

@@ -113,10 +113,13 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     _losses: ClassVar[tuple[str, ...]]
     gap: float | None = None  # those that choose k by cross-validation prove nothing
+    _targets: ClassVar[bool] = False  # whether y may have several columns
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
         check_n_jobs(self.n_jobs)
-        X, y = validated(self, X, y=numeric(y, "y") if y_numeric else y, accept_sparse=["csr", "csc"], blocks=True, y_numeric=y_numeric)
+        several = {"multi_output": True} if self._targets and np.ndim(y) == 2 and np.shape(y)[1] > 1 else {}
+        given = numeric(y, "y") if y_numeric else y
+        X, y = validated(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, y_numeric=y_numeric, **several)
         if not isinstance(X, Design):
             check_size(X, "X", getattr(self, "feature_names_in_", None))
         if y_numeric:

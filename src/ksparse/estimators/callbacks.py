@@ -49,6 +49,12 @@ class Task:
 
         return tell
 
+    @property
+    def share(self) -> Callable[[int, int], None] | None:
+        """The same as a callback of `minimize_many`."""
+        tell = self.callback
+        return None if tell is None else lambda done, total: tell(None)
+
     def end(self) -> None:
         """The fit is done."""
         if self.context is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -35,6 +35,8 @@ def _different_rows(X: Any, weight: Any) -> int:
 
 class ChoosesK(SparseLinear):
     """k by cross-validation or by an information criterion, along one warm-started path of models per fold and class."""
+
+    _targets: ClassVar[bool] = False
 
     def _sizes(self, X: Any, weight: Any) -> Vector:
         n = X.shape[1]
@@ -190,8 +192,7 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
         (fit,) = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
-        self.coef_, self.intercept_, self.result_ = fit.coef, fit.intercept, fit.result
-        self.n_iter_ = max(1, fit.result.nit)
+        self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
         return self
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 
-from ksparse.estimators.base import SparseLinear
+from ksparse.estimators.base import SparseLinear, warn
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.models.losses import LossMaker, check_loss
+from ksparse.models.targets import ManyFits, fit_singly, fit_together, shareable
 
 LOSSES = ("squared", "huber", "poisson")
 MOST = 1e15  # counts beyond are no longer whole numbers
@@ -39,9 +41,13 @@ class SparseRegressor(RegressorMixin, SparseLinear):
 
     Attributes
     ----------
-    coef_, intercept_ : the model; at most k entries of `coef_` are not 0, and signs hold exactly.
-    result_ : the full `ks.Result`, in scaled variables. n_iter_, n_features_in_, feature_names_in_ : as everywhere.
+    coef_, intercept_ : the model; at most k entries of `coef_` are not 0, and signs hold exactly. One row per column of y where y has
+        several: each target has its own features, and squared losses under signs alone are solved together (see `ks.minimize_many`).
+    result_ : the full `ks.Result`, in scaled variables; a `ks.Batch` or a list for several targets. n_iter_, n_features_in_,
+        feature_names_in_ : as everywhere.
     """
+
+    _targets: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -88,11 +94,30 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
         task = Task(self, X, y)
-        fit = self._solve(self._problem(X, y, sample_weight, self.loss), task.callback)
-        self.coef_, self.intercept_, self.result_ = fit.coef, fit.intercept, fit.result
-        self.n_iter_ = max(1, fit.result.nit)
+        if y.ndim == 2:
+            several = self._solve_all(X, np.asarray(y, dtype=float), sample_weight, task)
+            self._keep(several.coef, several.intercept, several.results, 1)
+        else:
+            fit = self._solve(self._problem(X, y, sample_weight, self.loss), task.callback)
+            self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
         task.end()
         return self
+
+    def _keep(self, coef: Any, intercept: Any, result: Any, steps: int) -> None:
+        self.coef_, self.intercept_, self.result_, self.n_iter_ = coef, intercept, result, max(1, steps)
+
+    def _solve_all(self, X: Any, Y: np.ndarray[Any, Any], sample_weight: Any, task: Task) -> ManyFits:
+        """The models of several targets, together where they can share what is known of X; max_time is for all of them, or for each."""
+        first, k = self._problem(X, Y[:, 0], sample_weight, self.loss), self._at_most(self.k, X.shape[1])
+        if self.method == "auto" and self.gap is None and shareable(first):
+            options = {name: getattr(self, name) for name in ("n_jobs", "random_state", "max_time", "verbose")}
+            found = fit_together(first, Y, sample_weight, k, effort=self.effort or 1, callback=task.share, **options)
+        else:
+            options = {"method": self.method, "callback": task.callback, **self._options()}
+            found = fit_singly(lambda y: self._problem(X, y, sample_weight, self.loss), Y, k, **options)
+        if found.worst is not None:
+            warn(f"{type(self).__name__}: {found.worst.message}", ConvergenceWarning)
+        return found
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """The fitted values; for counts their mean."""
@@ -102,6 +127,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self.loss == "poisson"
+        tags.target_tags.multi_output = self._targets
         return tags
 
 

@@ -2,24 +2,36 @@
 
 from ksparse.losses.autodiff import autodiff
 from ksparse.losses.base import Loss
+from ksparse.losses.check import GradientCheck, check_gradient
+from ksparse.losses.cox import Cox
 from ksparse.losses.custom import Custom
 from ksparse.losses.data_fit import DataFit, LeastSquares
 from ksparse.losses.huber import Huber
 from ksparse.losses.logistic import Logistic
+from ksparse.losses.negative_binomial import NegativeBinomial
 from ksparse.losses.poisson import Poisson
 from ksparse.losses.quadratic import MeanVariance, PrincipalComponent, Quadratic, QuadraticForm
+from ksparse.losses.quantile import Quantile
+from ksparse.losses.tweedie import Gamma, Tweedie
 
 __all__ = [
+    "Cox",
     "Custom",
     "DataFit",
+    "Gamma",
+    "GradientCheck",
     "Huber",
     "LeastSquares",
     "Logistic",
     "Loss",
     "MeanVariance",
+    "NegativeBinomial",
     "Poisson",
     "PrincipalComponent",
     "Quadratic",
     "QuadraticForm",
+    "Quantile",
+    "Tweedie",
     "autodiff",
+    "check_gradient",
 ]

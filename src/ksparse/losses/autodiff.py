@@ -1,19 +1,16 @@
-"""φ from a function of PyTorch or JAX, its gradient by automatic differentiation."""
+"""φ from a function of PyTorch or JAX, its derivatives by automatic differentiation."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
-import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, like, to_numpy
+from ksparse.base.arrays import Array, Vector, epsilon, like, to_numpy
 from ksparse.base.checks import check_callable
 from ksparse.losses.custom import Custom
-
-Pair = tuple[float, Any]
+from ksparse.losses.engines import ENGINES, Engine, choose_engine
 
 
 def autodiff(
@@ -26,65 +23,77 @@ def autodiff(
     """A loss from `fn`, a function of one PyTorch or JAX vector that returns a scalar of the same library.
 
     `backend` is "torch" or "jax"; without it the first installed one that `fn` accepts is taken. x may be a NumPy array
-    all the same: it is handed over and the gradient handed back in x's dtype.
+    all the same: it is handed over and the gradient handed back in x's dtype. A JAX function is compiled once and so must be one that
+    `jax.jit` takes; it runs in double precision, though data that it holds in single precision stay as coarse as they are. Where `fn` can
+    be differentiated twice, second-order models steer the search; `convex=False` says that it is not convex.
     """
     check_callable(fn, "fn")
-    if backend not in (None, *_BACKENDS):
-        raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}, got {backend!r}")
-    evaluate = _Evaluator(fn, backend)
-    return Custom(evaluate.value, evaluate.gradient, n=n, lipschitz=lipschitz, convex=convex)
+    if backend not in (None, *ENGINES):
+        raise ValueError(f"backend must be one of {', '.join(ENGINES)}, got {backend!r}")
+    return Autodiff(fn, n, lipschitz, convex, backend)
 
 
 class _Evaluator:
-    """fn's value and gradient in the library that was named, or that accepted fn first."""
+    """fn's value and gradient, both from one call, the last point remembered."""
 
     def __init__(self, fn: Callable[[Any], Any], backend: str | None) -> None:
-        self.fn, self.backend = fn, backend
+        self.fn = fn
+        self.engine: Engine | None = None if backend is None else ENGINES[backend](fn)
+        self._last: tuple[bytes, str, Any, Any] | None = None
+        self.twice = True  # as far as is known
+        self.rounding = 0.0  # of values that come in single precision, whatever x is in
 
     def value(self, x: Array) -> float:
-        return self._both(x)[0]
+        return float(self._both(x)[0])
 
     def gradient(self, x: Array) -> Array:
         return like(self._both(x)[1], x)
 
-    def _both(self, x: Array) -> Pair:
-        if self.backend is None:
-            self.backend = self._choose(x)
-        return _BACKENDS[self.backend](self.fn, x)
+    def _both(self, x: Array) -> tuple[Any, Any]:
+        plain = to_numpy(x)
+        key = plain.tobytes(), f"{type(x).__name__} {plain.dtype}"
+        last = self._last
+        if last is not None and last[:2] == key:
+            return last[2:]
+        engine = self._engine(x)
+        value, gradient = engine.both(x)
+        self.rounding = epsilon(value) if hasattr(value, "dtype") else 0.0
+        self._last = (*key, value, gradient)  # at once: other threads may look at the same time
+        return value, gradient
 
-    def _choose(self, x: Array) -> str:
-        installed = [name for name in _BACKENDS if importlib.util.find_spec(name)]
-        if not installed:
-            raise ImportError("autodiff needs PyTorch or JAX: pip install torch, or pip install jax")
-        refusals = []
-        for name in installed:
-            try:
-                _BACKENDS[name](self.fn, x)
-            except Exception as error:  # the function's own complaint, whatever its type, belongs in the message
-                refusals.append(f"{name}: {type(error).__name__}: {error}")
-            else:
-                return name
-        raise TypeError("fn could be evaluated and differentiated by no installed library; " + "; ".join(refusals))
+    def _engine(self, x: Array) -> Engine:
+        if self.engine is None:
+            self.engine = choose_engine(self.fn, x)
+        return self.engine
 
-
-def _torch(fn: Callable[[Any], Any], x: Array) -> Pair:
-    import torch
-
-    given = x.detach().clone() if compat.is_torch_array(x) else torch.tensor(to_numpy(x))
-    variable = given.requires_grad_(True)
-    value = fn(variable)
-    if not isinstance(value, torch.Tensor) or value.numel() != 1:
-        raise TypeError(f"fn must return one torch number, got {type(value).__name__}")
-    (gradient,) = torch.autograd.grad(value.reshape(()), variable)
-    return float(value.detach()), gradient
+    def products(self, x: Array, D: Vector) -> Vector | None:
+        """∇²fn(x) d for the rows of D; None where the library cannot, or they are not numbers."""
+        if not self.twice:
+            return None
+        try:
+            found = self._engine(x).products(x, D)
+        except Exception:  # a function that is differentiable once only raises what it likes
+            self.twice = False
+            return None
+        return found if np.isfinite(found).all() else None
 
 
-def _jax(fn: Callable[[Any], Any], x: Array) -> Pair:
-    import jax
+class Autodiff(Custom):
+    """φ by automatic differentiation."""
 
-    with jax.enable_x64(True):  # JAX rounds float64 to float32 unless asked not to
-        value, gradient = jax.value_and_grad(fn)(jax.numpy.asarray(to_numpy(x)))
-        return float(value), np.asarray(gradient)
+    def __init__(self, fn: Callable[[Any], Any], n: int | None, lipschitz: float | None, convex: bool | None, backend: str | None) -> None:
+        self._evaluator = _Evaluator(fn, backend)
+        super().__init__(self._evaluator.value, self._evaluator.gradient, n=n, lipschitz=lipschitz, convex=convex)
 
+    @property
+    def second(self) -> bool:
+        return self._evaluator.twice
 
-_BACKENDS: dict[str, Callable[[Callable[[Any], Any], Array], Pair]] = {"torch": _torch, "jax": _jax}
+    def products(self, x: Vector, D: Vector) -> Vector | None:
+        found = self._evaluator.products(like(x, self.given), D)
+        return super().products(x, D) if found is None else found
+
+    def for_vectors_like(self, x: Array) -> Custom:
+        told = super().for_vectors_like(x)
+        told.rounding = max(told.rounding, self._evaluator.rounding)
+        return told

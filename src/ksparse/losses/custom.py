@@ -1,4 +1,4 @@
-"""The user's own φ, by two functions."""
+"""The user's own φ, by two functions, or three."""
 
 from __future__ import annotations
 
@@ -10,25 +10,36 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, dot, epsilon, finite, is_array, like, norm, replaced, to_float64
+from ksparse.base.arrays import Array, Vector, dot, embed, epsilon, finite, is_array, like, norm, replaced, to_float64
 from ksparse.base.checks import check_callable, check_integer, check_number
 from ksparse.errors import NotFiniteError
+from ksparse.linalg.curvature import Symmetric
+from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
+from ksparse.losses.restricted import DIFFERENCES, Restricted, without_noise
+
+MODELLED = 2048  # variables up to which a whole Hessian is asked for: n products
+BENT = 1e-8  # of the Hessian's size: an eigenvalue as far below 0 is no rounding, and φ not convex there
 
 
 @dataclass
 class Calls:
-    """How often the user's functions were called, by all copies of a loss together."""
+    """How often the user's functions were called, by all copies of a loss together; and the last model, and where it was taken."""
 
     values: int = 0
     gradients: int = 0
+    model: tuple[bytes, QuadraticModel | None] = (b"", None)
 
 
 class Custom(Loss):
     """φ given by value(x) and gradient(x). `n`, `lipschitz` and `convex` tell what is known of it.
 
-    Without `n` the number of variables is that of the set or of x0; without `lipschitz` steps must be found by backtracking.
+    Without `n` the number of variables is that of the set or of x0; without `lipschitz` steps must be found by backtracking. Second-order
+    models steer the search up to 2,048 variables: by `product(x, d)`, which is ∇²φ(x)d, or else by differences of gradients, two for each
+    variable. `convex=False` says that φ is not convex, which then goes by gradients alone.
     """
+
+    dear = True
 
     forward_cost = adjoint_cost = 0  # there is no data we know of
     curvature_gradients = 2
@@ -41,12 +52,15 @@ class Custom(Loss):
         n: int | None = None,
         lipschitz: float | None = None,
         convex: bool | None = None,
+        product: Callable[[Array, Array], Any] | None = None,
     ) -> None:
+        self._product = None if product is None else check_callable(product, "product")
         self._value, self._gradient = check_callable(value, "value"), check_callable(gradient, "gradient")
         self.n = None if n is None else check_integer(n, "n", 1)
         self._lipschitz = math.inf if lipschitz is None else check_number(lipschitz, "lipschitz", at_least=0)
         self.convex = convex
         self.kind = np.zeros(0)
+        self.given = self.kind  # what the user's functions were written for, in copies in double precision too
         self._calls = Calls()
 
     @property
@@ -82,7 +96,13 @@ class Custom(Loss):
         return like(gradient, x) + 0.0  # a copy: the user's function may fill the same memory again
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        """One difference of gradients along d, its length a small part of x's; backwards where d leads out of φ's domain, 0 if both do."""
+        """By a product; or one difference of gradients along d, its length a small part of x's.
+
+        Backwards where d leads out of φ's domain, 0 if both do.
+        """
+        found = self.products(to_float64(x), to_float64(d)[None]) if self.second else None
+        if found is not None:
+            return float(to_float64(d) @ found[0])
         t = 1e-4 * max(norm(x), 1.0) / max(norm(d), 1e-300)
         here = self.gradient_at(x, x)
         for step in (t, -t):
@@ -91,6 +111,66 @@ class Custom(Loss):
             except ValueError:
                 continue
         return 0.0
+
+    @property
+    def has_hessian(self) -> bool:
+        """Whether it is more than differences, which are taken on supports only."""
+        return self.second
+
+    @property
+    def second(self) -> bool:
+        """Whether there are second derivatives; else differences of gradients take their place."""
+        return self._product is not None
+
+    def products(self, x: Vector, D: Vector) -> Vector | None:
+        """∇²φ(x)d for the rows d of D; None where a point beside x is outside φ's domain."""
+        if self._product is not None:
+            found = np.array([to_float64(self._product(like(x, self.given), like(d, self.given))) for d in D])
+            if found.shape != D.shape:
+                raise TypeError(f"product(x, d) must return a vector of shape {x.shape}, got {found.shape[1:]}")
+            return found if np.isfinite(found).all() else None
+        h = self.rounding ** (1 / 3) * max(1.0, float(np.abs(x).max(initial=0.0)))
+        rows = []
+        for d in D:
+            step = h / (float(np.abs(d).max(initial=0.0)) or 1.0)
+            try:
+                rows.append(to_float64(self.gradient_at(x + step * d, x) - self.gradient_at(x - step * d, x)) / (2.0 * step))
+            except ValueError:
+                return None
+        return np.array(rows)
+
+    def hessian_on(self, x: Vector, support: Vector) -> Vector | None:
+        """∇²φ(x) on a support, one product for each variable; None where there is none."""
+        unit = np.zeros((support.size, x.size))
+        unit[np.arange(support.size), support] = 1.0
+        found = self.products(x, unit)
+        return None if found is None else np.asarray((found[:, support] + found[:, support].T) / 2.0)
+
+    def model_at(self, x: Vector) -> QuadraticModel | None:
+        """The second-order model, where there are not too many variables and φ is convex at x."""
+        if self.n is None or self.n > MODELLED or self.convex is False:
+            return None
+        x = to_float64(x)
+        key = x.tobytes()
+        if self._calls.model[0] != key:
+            self._calls.model = key, self._new_model(x)
+        return self._calls.model[1]
+
+    def _new_model(self, x: Vector) -> QuadraticModel | None:
+        H = self.hessian_on(x, np.arange(x.size))
+        if H is None:
+            return None
+        noise = max(BENT, 1e3 * self.rounding ** (2 / 3)) * float(np.abs(H).sum(axis=0).max(initial=1e-300))
+        try:
+            np.linalg.cholesky(H + noise * np.eye(x.size))
+        except np.linalg.LinAlgError:
+            return None
+        return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, x), to_float64(self.gradient_at(x, x)))
+
+    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
+        if self.n is None:
+            return super().restrict(support)  # which says what is missing
+        return _OnSupport(self, np.asarray(support), self.n)
 
     def lipschitz(self) -> float:
         return self._lipschitz
@@ -101,7 +181,7 @@ class Custom(Loss):
 
     def for_vectors_like(self, x: Array) -> Custom:
         """The same φ on vectors of the length, namespace, dtype and device of x."""
-        twin: Custom = replaced(self, n=int(x.shape[0]), kind=x[:0], rounding=epsilon(x))
+        twin: Custom = replaced(self, n=int(x.shape[0]), kind=x[:0], given=x[:0], rounding=epsilon(x))
         return twin
 
     def as_float64(self) -> Custom:
@@ -111,5 +191,28 @@ class Custom(Loss):
             return self
         plain = self.for_vectors_like(np.zeros(self.n or 0))
         theirs = {"_value": lambda x: value(like(x, kind)), "_gradient": lambda x: to_float64(gradient(like(x, kind)))}
-        twin: Custom = replaced(plain, rounding=epsilon(kind), **theirs)
+        twin: Custom = replaced(plain, rounding=epsilon(kind), given=kind, **theirs)
         return twin
+
+
+class _OnSupport(Restricted):
+    """φ on a support: as many products with the Hessian as it has variables."""
+
+    inner: Custom
+
+    @property
+    def has_hessian(self) -> bool:
+        """By products, or by differences where they are few."""
+        return self.inner.second or self.support.size <= DIFFERENCES
+
+    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+        H = self.inner.hessian_on(embed(to_float64(x), self.support, self.full), self.support)
+        if H is None:
+            raise NotFiniteError("points beside x are outside φ's domain")
+        return H if self.inner.second else without_noise(H, self.rounding)
+
+    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
+        return _OnSupport(self.inner, self.support[support], self.full)
+
+    def as_float64(self) -> _OnSupport:
+        return _OnSupport(self.inner.as_float64(), self.support, self.full)

@@ -27,6 +27,13 @@ def restricted(loss: Loss, support: np.ndarray[Any, Any]) -> Loss:
     return LeastSquares(columns(squares.A, support), squares.b, squares.weight, ridge)
 
 
+def without_noise(H: np.ndarray[Any, Any], rounding: float) -> np.ndarray[Any, Any]:
+    """A Hessian by differences of gradients without what these leave of a flat direction."""
+    values, vectors = np.linalg.eigh(H)
+    values[np.abs(values) <= 1e4 * rounding ** (2 / 3) * np.abs(values).max()] = 0.0
+    return np.asarray((vectors * values) @ vectors.T)
+
+
 class Restricted(Loss):
     """A loss without structure of its own to cut: x is embedded, the inner loss evaluated, the gradient cut."""
 
@@ -75,10 +82,7 @@ class Restricted(Loss):
         h = self.rounding ** (1 / 3) * max(1.0, float(np.abs(x).max(initial=0.0)))
         slopes = [(self.gradient(x + h * e) - self.gradient(x - h * e)) / (2.0 * h) for e in np.eye(x.size)]
         H = np.array(slopes)
-        values, vectors = np.linalg.eigh((H + H.T) / 2.0)
-        noise = 1e4 * self.rounding ** (2 / 3) * np.abs(values).max()  # what differences leave of a flat direction
-        values[np.abs(values) <= noise] = 0.0
-        return np.asarray((vectors * values) @ vectors.T)
+        return without_noise((H + H.T) / 2.0, self.rounding)
 
     def lipschitz(self) -> float:
         """That of all variables will do; of a quadratic the block's own costs less than asking for it."""

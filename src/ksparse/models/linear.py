@@ -71,13 +71,16 @@ class LinearProblem:
 
     def undone(self, result: Result) -> LinearFit:
         """The answer in the units of the data."""
-        z = np.asarray(result.x, dtype=float)
+        return LinearFit(*self.coefficients(np.asarray(result.x, dtype=float)), result)
+
+    def coefficients(self, z: Vector) -> tuple[Vector, float]:
+        """The coefficients and the intercept in the units of the data, of scaled ones."""
         coef = np.clip(
             self.unit * z[: self.n] / self.size, self.low, self.high
         )  # a bound times a factor over the factor may miss it by a rounding
         coef = np.where(z[: self.n] == 0, 0.0, coef)
         shift = self.level + (self.unit * self.both * float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
-        return LinearFit(coef, shift if self.intercept else 0.0, result)
+        return coef, shift if self.intercept else 0.0
 
 
 def linear_problem(

@@ -35,7 +35,7 @@ def explore_by_models(problem: SupportProblem, start: Candidate, rng: np.random.
                 best = tried
                 yield f"{name}, on a model", Found(best, found.swaps)
     settings = problem.pieces.settings
-    small = (problem.pieces.loss.entries or 0) < settings.cached
+    small = not problem.pieces.loss.dear and (problem.pieces.loss.entries or 0) < settings.cached
     for _ in range(settings.kicked_models if small else settings.restarts):
         begin = problem.evaluate(kicked(problem, best.support, rng), best)
         tried = begin if begin is None or problem.expired else _descended(problem, begin)

@@ -66,7 +66,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
         return Strategy("gradients", "gradient", settings.changes_dear, settings.aside * settings.changes_dear, units=units, wanders=False)
     # on a set that only projects Newton's method has no steps to take
     changes = settings.changes_solved if pieces.direct else settings.changes_smooth if pieces.priced else settings.changes_dear
-    if (pieces.loss.entries or 0) >= settings.large and modelled(problem, np.zeros(problem.n)) is not None:
+    if (pieces.loss.dear or (pieces.loss.entries or 0) >= settings.large) and modelled(problem, np.zeros(problem.n)) is not None:
         return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)
     kind = "gains bounded by multipliers" if pieces.certifying else "gains on second-order models"
     return Strategy(kind, "priced", changes, settings.aside * changes)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, embed, epsilon, finite, indices_of, like, take, to_float64
+from ksparse.base.arrays import Array, Vector, embed, epsilon, finite, indices_of, like, take, to_float64
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.certify.prove import Certificate
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError
@@ -20,6 +20,7 @@ from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.pieces import Pieces
+from ksparse.search.polish import restricted_problem
 from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
 from ksparse.solve.request import Request
@@ -133,6 +134,21 @@ def _owed(pieces: Pieces, value: float, x: Array) -> float:
     if epsilon(x) < 1e-10:
         return pieces.claimable(value)
     return SINGLE * (abs(value) + (0.0 if pieces.model is None else abs(pieces.model.constant)))
+
+
+def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, elapsed: float) -> Result:
+    """The result of a point that was found among many, by nothing but itself and the raw data."""
+    support, residual = indices_of(x != 0), 0.0
+    if support.size:
+        problem = restricted_problem(loss, C, support)
+        residual = problem.residual(problem.point(x[support]))
+    if status is Status.STATIONARY and residual > STATIONARY:
+        status = Status.SETTLED
+    none = np.zeros(0)
+    return _result(
+        like(x, loss.kind), value_of(loss, x), C, k, residual, status, STATIONARY, nit=0, evaluations=(1, 1), elapsed=elapsed,
+        method="batch", rho=None, trace=Trace(none, none, none, none, np.zeros(0, dtype=np.int64)),
+    )  # fmt: skip
 
 
 def best_of(results: list[Result], elapsed: float) -> Result:

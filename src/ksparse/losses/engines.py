@@ -1,0 +1,143 @@
+"""The libraries that differentiate a user's function: value and gradient from one call, and products with the Hessian."""
+
+from __future__ import annotations
+
+import importlib.util
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+
+from ksparse.base.arrays import Array, Vector, to_float64, to_numpy
+
+TOGETHER = 16  # products with the Hessian in one call: a fixed number, so that one compilation serves all
+HEAVY = 400  # operations of a gradient from which compiling its derivative takes seconds
+
+
+class Engine(ABC):
+    """fn as one library sees it."""
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        self.fn = fn
+
+    @abstractmethod
+    def both(self, x: Array) -> tuple[Any, Any]:
+        """fn(x) and its gradient, in arrays of the library."""
+
+    @abstractmethod
+    def products(self, x: Array, D: Vector) -> Vector:
+        """∇²fn(x) d for the rows d of D, float64."""
+
+
+class Torch(Engine):
+    """PyTorch: x as a tensor of its own dtype, on its own device."""
+
+    def both(self, x: Array) -> tuple[Any, Any]:
+        import torch
+
+        variable, value = self._value(x)
+        (gradient,) = torch.autograd.grad(value, variable)
+        return value.detach(), gradient
+
+    def _value(self, x: Array) -> tuple[Any, Any]:
+        import torch
+
+        given = x.detach().clone() if compat.is_torch_array(x) else torch.tensor(to_numpy(x))
+        variable = given.requires_grad_(True)
+        value = self.fn(variable)
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            raise TypeError(f"fn must return one torch number, got {type(value).__name__}")
+        return variable, value.reshape(())
+
+    def products(self, x: Array, D: Vector) -> Vector:
+        import torch
+
+        variable, value = self._value(x)
+        (gradient,) = torch.autograd.grad(value, variable, create_graph=True)
+        if not gradient.requires_grad:  # linear: no curvature
+            return np.zeros_like(D)
+        rows = [
+            torch.autograd.grad(gradient, variable, d, retain_graph=True, materialize_grads=True)[0] for d in torch.tensor(D).to(gradient)
+        ]
+        return np.array([to_float64(row) for row in rows])
+
+
+class Jax(Engine):
+    """JAX: compiled once per dtype of x, in double precision where x has it, whatever JAX is told elsewhere."""
+
+    @cached_property
+    def _both(self) -> Any:
+        import jax
+
+        return jax.jit(jax.value_and_grad(self.fn))
+
+    @cached_property
+    def _products(self) -> Any:
+        import jax
+
+        def product(x: Any, d: Any) -> Any:
+            return jax.jvp(jax.grad(self.fn), (x,), (d,))[1]
+
+        return jax.jit(jax.vmap(product, in_axes=(None, 0)))
+
+    def both(self, x: Array) -> tuple[Any, Any]:
+        import jax
+
+        with jax.enable_x64(True):  # JAX rounds float64 to float32 unless asked not to
+            value, gradient = self._both(to_numpy(x))
+            return np.asarray(value), np.asarray(gradient)
+
+    def products(self, x: Array, D: Vector) -> Vector:
+        x = to_float64(x)
+        if self._heavy(x.size):
+            raise NotImplementedError("the second derivative would take longer to compile than differences of gradients take")
+        import jax
+
+        found = np.empty(D.shape)
+        with jax.enable_x64(True):
+            for begin in range(0, len(D), TOGETHER):
+                block = D[begin : begin + TOGETHER]
+                padded = np.zeros((TOGETHER, D.shape[1]))
+                padded[: len(block)] = block
+                found[begin : begin + len(block)] = np.asarray(self._products(x, padded), dtype=np.float64)[: len(block)]
+        return found
+
+    def _heavy(self, n: int) -> bool:
+        """Whether the second derivative would take longer to compile than it could save."""
+        if self._weight is None:
+            import jax
+
+            with jax.enable_x64(True):
+                self._weight = _operations(jax.make_jaxpr(jax.grad(self.fn))(np.zeros(n)).jaxpr)
+        return self._weight > HEAVY
+
+    _weight: int | None = None
+
+
+def _operations(program: Any) -> int:
+    """How many a JAX program has, those of its parts among them."""
+    parts = [getattr(value, "jaxpr", value) for equation in program.eqns for value in equation.params.values()]
+    return len(program.eqns) + sum(_operations(part) for part in parts if hasattr(part, "eqns"))
+
+
+ENGINES: dict[str, type[Engine]] = {"torch": Torch, "jax": Jax}
+
+
+def choose_engine(fn: Callable[[Any], Any], x: Array) -> Engine:
+    """The first installed library that evaluates and differentiates fn at x."""
+    installed = [name for name in ENGINES if importlib.util.find_spec(name)]
+    if not installed:
+        raise ImportError("autodiff needs PyTorch or JAX: pip install torch, or pip install jax")
+    refusals = []
+    for name in installed:
+        engine = ENGINES[name](fn)
+        try:
+            engine.both(x)
+        except Exception as error:  # the function's own complaint, whatever its type, belongs in the message
+            refusals.append(f"{name}: {type(error).__name__}: {error}")
+        else:
+            return engine
+    raise TypeError("fn could be evaluated and differentiated by no installed library; " + "; ".join(refusals))

@@ -1,0 +1,44 @@
+"""Quantile regression, its kink smoothed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ksparse.base.arrays import Array, Matrix, namespace, to_float64
+from ksparse.base.checks import check_number
+from ksparse.losses.data_fit import DataFit
+
+SMOOTH = 0.1  # of the target's spread
+
+
+class Quantile(DataFit):
+    """Σᵢ wᵢ (τrᵢ + s·log(1 + exp(−rᵢ/s))), r = b − Ax: the check loss of the τ-quantile, smoothed over a width s around its kink.
+
+    It lies above the check loss by at most s·log 2 per row. Without `width` s is a tenth of the target's standard deviation.
+    """
+
+    tested = True
+
+    def __init__(
+        self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0, *, tau: float = 0.5, width: float | None = None
+    ) -> None:
+        super().__init__(A, b, sample_weight, ridge)
+        self.tau = check_number(tau, "tau", above=0)
+        if self.tau >= 1.0:
+            raise ValueError(f"tau must be a share between 0 and 1, got {self.tau:g}")
+        spread = float(np.std(to_float64(self.b)))
+        self.width = SMOOTH * (spread or 1.0) if width is None else check_number(width, "width", above=0)
+        self.steepest = 0.25 / self.width  # type: ignore[misc]
+
+    def h(self, image: Array) -> Array:
+        xp, r = namespace(image), self.b - image
+        return self.tau * r + self.width * xp.logaddexp(xp.zeros_like(r), -r / self.width)
+
+    def slope(self, image: Array) -> Array:
+        return 0.5 * (1.0 + namespace(image).tanh(0.5 * (image - self.b) / self.width)) - self.tau
+
+    def bend(self, image: Array) -> Array:
+        t = namespace(image).tanh(0.5 * (image - self.b) / self.width)
+        return self.steepest * (1.0 - t * t)

@@ -1,0 +1,220 @@
+"""The batch search as one compiled loop, one right-hand side after the other: what `by_arrays` does by whole arrays.
+
+Functions within the loop are part of it when it is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def descend_each(
+    G: Any, R: Any, half: Any, signed: Any, starts: Any, kicks: Any, keys: Any, kicked: bool, looked: int, least: float, rounding: float,
+    independent: float, supports: Any, x_best: Any, value_best: Any,
+) -> None:  # fmt: skip
+    """`supports`, `x_best` and `value_best` (in place) improved for each row r of R, as in `by_arrays.descend_all`."""
+    count, k, n = R.shape[0], supports.shape[1], G.shape[0] - 2 * supports.shape[1]
+    S, T, x, x_T = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k), np.empty(k)
+    M, M_T, P, gain = np.empty((k, k)), np.empty((k, k)), np.empty((k, n)), np.empty((k, n))
+    q, d, barred = np.empty(n), np.empty(n), np.empty(kicks.shape[1] - 1, np.int64)
+    W, wide, x_wide, M_wide = np.empty((2 * k, n)), np.empty(2 * k, np.int64), np.empty(2 * k), np.empty((2 * k, 2 * k))
+    bar = np.empty(1)  # what an exchange must gain
+    ranks, floor = gain.view(np.int64), bar.view(np.int64)  # positive numbers are in the order of their bits, whose largest is found faster
+    table = np.zeros(1024, np.int64)  # keys of the supports where it has been
+
+    def stand(r: Any, T: Any, M: Any, x: Any) -> None:  # M = G_TT⁻¹ by Gauss–Jordan steps, x = M r_T
+        for s in range(len(T)):
+            for t in range(len(T)):
+                M[s, t] = G[T[s], T[t]]
+        for s in range(len(T)):
+            pivot = M[s, s]
+            M[s, s] = 1.0
+            for t in range(len(T)):
+                M[s, t] /= pivot
+            for u in range(len(T)):
+                if u != s:
+                    factor = M[u, s]
+                    M[u, s] = 0.0
+                    for t in range(len(T)):
+                        M[u, t] -= factor * M[s, t]
+        for s in range(len(T)):
+            x[s] = 0.0
+            for t in range(len(T)):
+                x[s] += M[s, t] * r[T[t]]
+
+    def leave(seat: int, T: Any, M: Any, x: Any) -> None:  # M, x and T without the member in a seat
+        for s in range(len(T)):
+            if s != seat:
+                factor = M[s, seat] / M[seat, seat]
+                x[s] -= factor * x[seat]
+                for t in range(len(T)):
+                    if t != seat:
+                        M[s, t] -= factor * M[seat, t]
+        for s in range(len(T)):
+            M[s, seat] = M[seat, s] = 0.0
+        M[seat, seat], x[seat], T[seat] = 1.0, 0.0, n + seat
+
+    def drop_wrong(T: Any, M: Any, x: Any) -> None:  # who has the wrong sign leaves, the one that costs least first
+        while True:
+            wrong, lost = -1, np.inf
+            for s in range(len(T)):
+                if signed[T[s]] and x[s] <= 0.0 and x[s] * x[s] / M[s, s] < lost:
+                    wrong, lost = s, x[s] * x[s] / M[s, s]
+            if wrong < 0:
+                break
+            leave(wrong, T, M, x)
+
+    for b in range(count):
+        r = R[b]
+        table[:] = 0
+        held, start, failed = 0, 0, 0 if kicked else len(kicks)
+        while start < starts.shape[1] or (failed < len(kicks) and half[b] + value_best[b] > rounding * half[b]):
+            barred[:] = -1
+            widened = False
+            for s in range(k):
+                T[s] = starts[b, start, s] if start < starts.shape[1] else supports[b, s]
+            if start >= starts.shape[1]:
+                kick = kicks[(start - starts.shape[1]) % len(kicks)]
+                widened = kick[0] > 0
+                for e in range(len(barred)):
+                    if kick[1 + e] >= 0:
+                        barred[e], T[kick[1 + e]] = T[kick[1 + e]], n + kick[1 + e]
+            if widened:
+                # to 2k members, each the one that gains most, by the rows W of a Cholesky factor; then back to k
+                for j in range(n):
+                    q[j], d[j] = r[j], 1.0
+                for e in range(len(barred)):
+                    if 0 <= barred[e] < n:
+                        d[barred[e]] = 0.0
+                for c in range(2 * k):
+                    pick, most = -1, 0.0
+                    if c < k:
+                        pick = T[c] if T[c] < n else -1
+                    else:
+                        for j in range(n):
+                            if d[j] > independent and q[j] * q[j] > most * d[j] and not (signed[j] and q[j] <= 0.0):
+                                pick, most = j, q[j] * q[j] / d[j]
+                    wide[c] = pick if pick >= 0 else n + c
+                    W[c] = 0.0
+                    if pick < 0:
+                        continue
+                    g, root, pull = G[pick], np.sqrt(d[pick]), q[pick]
+                    for j in range(n):
+                        W[c, j] = g[j]
+                    for s in range(c):
+                        factor = W[s, pick]
+                        for j in range(n):
+                            W[c, j] -= factor * W[s, j]
+                    for j in range(n):
+                        W[c, j] /= root
+                        d[j] -= W[c, j] * W[c, j]
+                        q[j] -= pull / root * W[c, j]
+                    d[pick] = 0.0
+                stand(r, wide, M_wide, x_wide)
+                while True:
+                    drop_wrong(wide, M_wide, x_wide)
+                    cheapest, lost, members = -1, np.inf, 0
+                    for s in range(2 * k):
+                        if wide[s] < n:
+                            members += 1
+                            if x_wide[s] * x_wide[s] / M_wide[s, s] < lost:
+                                cheapest, lost = s, x_wide[s] * x_wide[s] / M_wide[s, s]
+                    if members <= k:
+                        break
+                    leave(cheapest, wide, M_wide, x_wide)
+                seat = 0
+                for s in range(2 * k):
+                    if wide[s] < n:
+                        T[seat] = wide[s]
+                        seat += 1
+                for s in range(seat, k):
+                    T[s] = n + s
+            value, tries, empty = np.inf, 0, -1
+            while True:
+                stand(r, T, M_T, x_T)
+                drop_wrong(T, M_T, x_T)
+                value_T = 0.0
+                for s in range(k):
+                    value_T -= 0.5 * r[T[s]] * x_T[s]
+                worth = 0.0 if value == np.inf else least * (half[b] + value) + rounding * half[b]
+                if value_T < value - worth:
+                    value, tries, empty, key = value_T, 0, -1, 0
+                    for s in range(k):
+                        S[s], x[s] = T[s], x_T[s]
+                        if S[s] >= n:
+                            empty = s
+                        key ^= keys[S[s]]
+                        for t in range(k):
+                            M[s, t] = M_T[s, t]
+                    if empty < 0:
+                        barred[:] = -1
+                        at = key & 1023
+                        while table[at] != 0 and table[at] != key:
+                            at = (at + 1) & 1023
+                        if table[at] == key:
+                            break
+                        if held < 900:
+                            table[at] = key
+                            held += 1
+                    # P = M G_S, q = r − G_Sᵀx, d = diag(G) − diag(G_SᵀP); then what each exchange would gain without signs
+                    for j in range(n):
+                        q[j], d[j] = r[j], 1.0
+                    P[:] = 0.0
+                    for s in range(k):
+                        g = G[S[s]]
+                        for j in range(n):
+                            q[j] -= x[s] * g[j]
+                        for t in range(k):
+                            for j in range(n):
+                                P[t, j] += M[t, s] * g[j]
+                    for s in range(k):
+                        g = G[S[s]]
+                        for j in range(n):
+                            d[j] -= g[j] * P[s, j]
+                    for s in range(k):
+                        if empty >= 0 and s != empty:
+                            gain[s] = -1.0
+                            continue
+                        m = 1.0 / M[s, s]
+                        lost = 0.5 * x[s] * x[s] * m
+                        for j in range(n):
+                            pull, bend = q[j] + P[s, j] * x[s] * m, d[j] + P[s, j] * P[s, j] * m
+                            allowed = bend > independent and not (signed[j] and pull <= 0.0)
+                            gain[s, j] = 0.5 * pull * pull / bend - lost if allowed else -1.0
+                        for t in range(k):
+                            if S[t] < n:
+                                gain[s, S[t]] = -1.0
+                        for e in range(len(barred)):
+                            if 0 <= barred[e] < n:
+                                gain[s, barred[e]] = -1.0
+                    bar[0] = least * (half[b] + value) + rounding * half[b]
+                else:
+                    tries += 1
+                    if tries > looked:
+                        break
+                leaving, highest = -1, floor[0]
+                for s in range(k):
+                    if empty < 0 or s == empty:
+                        row = highest
+                        for j in range(n):
+                            row = max(row, ranks[s, j])
+                        if row > highest:
+                            leaving, highest = s, row
+                if leaving < 0:
+                    break
+                entering = 0
+                while ranks[leaving, entering] != highest:
+                    entering += 1
+                gain[leaving, entering] = -1.0
+                for s in range(k):
+                    T[s] = S[s]
+                T[leaving] = entering
+            if value < value_best[b] - least * (half[b] + value_best[b]) - rounding * half[b]:
+                value_best[b], failed = value, 0
+                for s in range(k):
+                    supports[b, s], x_best[b, s] = S[s], x[s]
+            elif start >= starts.shape[1]:
+                failed += 1
+            start += 1

@@ -1,0 +1,87 @@
+"""How a batch is searched: each right-hand side alone, then from supports that served others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.base.threads import side_by_side
+from ksparse.linalg.compiled import compiled, compiler_is_there
+from ksparse.search.batch.by_arrays import descend_all
+from ksparse.search.batch.loop import descend_each
+from ksparse.search.batch.problem import BatchProblem, Best
+
+MANY = 64  # right-hand sides from which compiling is worth its while
+
+
+class Round(NamedTuple):
+    """One pass over all right-hand sides."""
+
+    shared: bool  # whether it starts from supports that served others, or from nothing
+    kicks: Vector
+    kicked: bool  # whether what is known is kicked too, or only what is better
+
+
+def rounds_of(problem: BatchProblem, effort: int, seed: int) -> list[Round]:
+    """Greedy starts and kicks, then the supports of others; each further unit of effort other kicks of what was found: never worse."""
+    usual = problem.kicks(0, seed)
+    more = [problem.kicks(unit, seed) for unit in range(1, effort)]
+    return [Round(False, usual, True), Round(True, usual, False), *(Round(True, kicks, True) for kicks in more)]
+
+
+def search_batch(
+    problem: BatchProblem, pulls: Callable[[slice], tuple[Vector, Vector]], parts: Sequence[slice], rounds: list[Round], best: Best,
+    n_jobs: int | None, done: Callable[[slice], bool],
+) -> None:  # fmt: skip
+    """`best` improved in place, part by part in threads; `pulls` gives r and ½‖b‖² of a part, `done` whether to go on after it."""
+    quick = len(best.value) >= MANY and compiler_is_there()
+    going = True
+    for turn in rounds:
+        pool = distinct(problem, best.support) if turn.shared else problem.nothing(0)
+
+        def work(part: slice, turn: Round = turn, pool: Vector = pool) -> None:
+            nonlocal going
+            if not going:
+                return
+            R, half = pulls(part)
+            known = best.rows(part)
+            starts = served(problem, R, pool) if turn.shared else problem.nothing(len(R))[:, None]
+            if starts.shape[1]:
+                _descend(problem, R, half, starts, turn, known, quick)
+            going = done(part) and going
+
+        side_by_side(work, parts, n_jobs)
+
+
+def _descend(problem: BatchProblem, R: Vector, half: Vector, starts: Vector, turn: Round, known: Best, quick: bool) -> None:
+    if not quick:
+        descend_all(problem, R, half, starts, turn.kicks, turn.kicked, known)
+        return
+    compiled(descend_each)(
+        problem.G, R, half, problem.signed, starts, turn.kicks, problem.keys, turn.kicked, problem.settings.batch_looked, problem.least,
+        problem.rounding, problem.independent, known.support, known.x, known.value,
+    )  # fmt: skip
+
+
+def distinct(problem: BatchProblem, supports: Vector) -> Vector:
+    """The full supports that were found, the most frequent first."""
+    full = np.sort(supports[(supports < problem.n).all(axis=1)], axis=1)
+    each, counts = np.unique(full, axis=0, return_counts=True)
+    return np.asarray(each[np.argsort(-counts, kind="stable")[: problem.settings.batch_pool]])
+
+
+def served(problem: BatchProblem, R: Vector, pool: Vector) -> Vector:
+    """Of the pool's supports those that serve each right-hand side best without a sign broken; fewer than that are filled with nothing."""
+    few = min(problem.settings.batch_shared, len(pool))
+    if not few:
+        return problem.nothing(len(R))[:, None][:, :0]
+    M = np.linalg.inv(problem.G[pool[:, :, None], pool[:, None, :]])
+    r = np.ascontiguousarray(R.T)[pool]  # (pool, k, count)
+    x = M @ r
+    value = np.where((problem.signed[pool][:, :, None] & (x <= 0.0)).any(axis=1), -np.inf, np.einsum("psb,psb->pb", r, x)).T
+    chosen = np.argpartition(-value, few - 1, axis=1)[:, :few]
+    good = np.take_along_axis(value, chosen, axis=1) > -np.inf
+    return np.asarray(np.where(good[:, :, None], pool[chosen], problem.nothing(1)))
