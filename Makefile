@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto # parallel as it is: one BLAS thread each
 
-.PHONY: demo test slice lint types types-oldest format fuzz bench clean
+.PHONY: demo docs test slice lint types types-oldest format fuzz bench clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -25,6 +25,7 @@ lint: $(VENV)/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python docs/check_docstrings.py
 
 test: lint
 	$(PYTEST)
@@ -60,5 +61,13 @@ $(VENV)/ready-bench: $(VENV)/ready-dev # the extra bench, one by one: who cannot
 bench: $(VENV)/ready-bench
 	$(BIN)/python benchmarks/all.py $(BENCH)
 
+$(VENV)/ready-docs: $(VENV)/ready
+	$(PIP) --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/ready-docs # the site, in build/docs: pages, API, and a gallery that is run; a warning is an error
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -j 2 -q -b html docs build/docs
+	@echo "The site: build/docs/index.html"
+
 clean:
-	rm -rf .venv .venv-* build dist demo results
+	rm -rf .venv .venv-* build dist demo results docs/gallery docs/reference/generated

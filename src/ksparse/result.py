@@ -13,7 +13,17 @@ from ksparse.base.arrays import Array
 
 
 class Status(IntEnum):
-    """Why a run ended. Append only: the numbers are public."""
+    """Why a run ended. Append only: the numbers are public.
+
+    Each member has a `message`, its sentence; `good`, whether the run reached what it was after; and `early`, whether it was ended from
+    outside.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.Status.OPTIMAL.message, ks.Status(4).name, ks.Status.TIME_LIMIT.good
+    ('proved optimal', 'TIME_LIMIT', False)
+    """
 
     message: str
 
@@ -47,7 +57,28 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Trace:
-    """One entry per iteration, the start first."""
+    """The way of a run: one entry per iteration, the start first.
+
+    Attributes
+    ----------
+    F : ndarray
+        The objective that the method descends.
+    step : ndarray
+        1/l, the step size.
+    residual : ndarray
+        Relative stationarity residual at the step's base point.
+    elapsed : ndarray
+        Seconds since the start.
+    products : ndarray
+        Products with the data so far, forward and adjoint.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> trace = ks.minimize_penalized(ks.LeastSquares(np.eye(3), [3.0, 0.1, 0.1]), ks.L1(1.0)).trace
+    >>> len(trace) == len(trace.F), bool(trace.F[-1] < trace.F[0])
+    (True, True)
+    """
 
     F: np.ndarray[Any, Any]  # the objective that the method descends
     step: np.ndarray[Any, Any]  # 1/l
@@ -61,7 +92,70 @@ class Trace:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer, in scipy's field names. `fun`, `maxcv`, `residual` and the support are recomputed from the raw data."""
+    """The answer, in scipy's field names. `fun`, `maxcv`, `residual` and the support are recomputed from the raw data.
+
+    In a notebook it shows itself with a chart of x, and the gap as a bar.
+
+    Attributes
+    ----------
+    x : array
+        The answer, of the kind of array that the data are.
+    fun : float
+        φ(x), plus the penalty in `minimize_penalized`.
+    success : bool
+        By the recomputed values: finite, in C, at most k nonzeros, and ended well.
+    status : Status
+        Why the run ended.
+    message : str
+        The same in words.
+    nit : int
+        Iterations.
+    nfev : int
+        Evaluations of φ.
+    njev : int
+        Evaluations of its gradient.
+    maxcv : float
+        How far x is outside C.
+    support : ndarray
+        Indices of the nonzeros.
+    k : int or None
+        The cardinality asked for.
+    elapsed : float
+        Seconds.
+    method : str
+        Who found it.
+    rho : float or None
+        The penalty weight that gave x.
+    residual : float
+        Relative stationarity residual of x (on its support, for a k-sparse answer).
+    trace : Trace
+        The way of the run.
+    swaps : int
+        Exchanges of variables made by "auto".
+    proved : bool
+        Whether it is proved that no add, drop or swap improves x.
+    outcomes : list of dict
+        One row per weight or start tried.
+    lower_bound : float
+        What no k-sparse point of C falls below, where that is proved; else −∞.
+    gap : float
+        (fun − lower_bound) beside the size of fun.
+    nodes : int
+        Of the tree that proved it.
+    passes : int
+        Over data that are read by blocks of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> result = ks.minimize(ks.LeastSquares(A, b), 3)
+    >>> result.success, result.status.name, result.support.tolist()
+    (True, 'OPTIMAL', [0, 1, 2])
+    """
 
     x: Array  # the answer
     fun: float  # φ(x), plus the penalty in `minimize_penalized`

@@ -20,7 +20,26 @@ FEASIBLE = 1e-9  # a violation up to this, relative to the size of x, is roundin
 
 
 class ConvexSet(ABC):
-    """C. `n` is the number of variables where the set fixes it, else None."""
+    """C, closed and convex: the base of every set. `n` is the number of variables where the set fixes it, else None.
+
+    A set of your own writes `project`, `violation` and `restrict`; what else it may offer, and what that buys, is in the guide to own
+    pieces.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> class Below(ks.ConvexSet):
+    ...     def project(self, u):
+    ...         return np.minimum(u, 1.0)
+    ...
+    ...     def violation(self, x):
+    ...         return float(np.linalg.norm(np.maximum(x - 1.0, 0.0)))
+    ...
+    ...     def restrict(self, support):
+    ...         return self
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 0.5]), 2, Below()).x.round(9)
+    array([ 1., -2.,  0.])
+    """
 
     n: int | None = None
     size: float = 1.0  # of the numbers that define C, beside which a violation is small or not

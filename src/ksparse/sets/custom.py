@@ -21,8 +21,29 @@ ROUNDING = 1e-13  # of the size of a point: so much off the support, or outside 
 class CustomSet(ConvexSet):
     """C given by project(u) and violation(x), the latter a number ≥ 0 that is 0 on C.
 
-    `restrict(support)` may give the set on a support; without it the projection there is found from project(u) alone, by a dual
-    method and, where that fails, by Dykstra's alternation between C and the subspace.
+    Parameters
+    ----------
+    project : callable
+        The nearest point of C.
+    violation : callable
+        How far x is outside C, 0 inside.
+    n : int or None, default=None
+        Variables, where the set fixes that.
+    restrict : callable or None, default=None
+        The set on a support; None: the projection there is found from `project` alone, by a dual method and, where that fails, by Dykstra's
+        alternation between C and the subspace.
+
+    Raises
+    ------
+    TypeError
+        If a function cannot be called.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> C = ks.CustomSet(lambda u: np.clip(u, -1, 1), lambda x: float(np.max(np.abs(x) - 1).clip(0)), n=3)
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, C).x.round(6)
+    array([ 1., -1.,  0.])
     """
 
     def __init__(
