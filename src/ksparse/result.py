@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array
+from ksparse.base import page
+from ksparse.base.arrays import Array, to_numpy
+
+SHOWN, CHARTED = 6, 12  # entries of x in a line of text, and in a chart
 
 
 class Status(IntEnum):
@@ -144,6 +148,8 @@ class Result:
         Of the tree that proved it.
     passes : int
         Over data that are read by blocks of rows.
+    names : tuple of str or None
+        Of the variables, for showing x by name; see `named`.
 
     Examples
     --------
@@ -180,10 +186,52 @@ class Result:
     gap: float = math.inf  # (fun − lower_bound)/|fun|
     nodes: int = 0  # of the tree that proved it
     passes: int = 0  # over data that are read by blocks of rows
+    names: tuple[str, ...] | None = None  # of the variables
 
-    def __repr__(self) -> str:
+    def named(self, names: Sequence[str]) -> Result:
+        """The same answer with the variables' names, by which it shows x.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One per variable.
+
+        Returns
+        -------
+        Result
+            A copy.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many names as variables.
+        """
+        names = tuple(str(name) for name in names)
+        if len(names) != len(self.x):
+            raise ValueError(f"names must hold one name per variable, {len(self.x)}, got {len(names)}")
+        return replace(self, names=names)
+
+    def nonzeros(self, most: int | None = None) -> dict[str, float]:
+        """The nonzeros by name, the largest in size first.
+
+        Parameters
+        ----------
+        most : int or None, default=None
+            How many at most; None for all.
+
+        Returns
+        -------
+        dict from str to float
+            Names, or x[i] where there are none, and values.
+        """
+        x = to_numpy(self.x)
+        order = self.support[np.argsort(-np.abs(x[self.support]), kind="stable")][:most]
+        return {f"x[{j}]" if self.names is None else self.names[j]: float(x[j]) for j in order}
+
+    def _facts(self) -> dict[str, str]:
         asked = "" if self.k is None else f" (k = {self.k})"
-        rows = {
+        bounded = self.lower_bound > -math.inf
+        return {
             "fun": f"{self.fun:.10g}",
             "nonzeros": f"{self.support.size}{asked}",
             "success": f"{self.success}",
@@ -191,12 +239,21 @@ class Result:
             "method": self.method if self.rho is None else f"{self.method}, rho = {self.rho:g}",
             "maxcv": f"{self.maxcv:.3g}",
             "residual": f"{self.residual:.3g}",
-            **(
-                {"bound": f"{self.lower_bound:.10g} (gap {100 * self.gap:.3g} %, {self.nodes} nodes)"}
-                if self.lower_bound > -math.inf
-                else {}
-            ),
+            **({"bound": f"{self.lower_bound:.10g} (gap {100 * self.gap:.3g} %, {self.nodes} nodes)"} if bounded else {}),
             "nit": f"{self.nit} ({self.nfev} values, {self.njev} gradients, {self.elapsed:.3g} s)",
             **({"passes": f"{self.passes} over the data"} if self.passes else {}),
         }
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} = {value:.5g}" for name, value in self.nonzeros(SHOWN).items())
+        rows = self._facts() | {"x": (shown or "0") + (", ..." if self.support.size > SHOWN else "")}
         return "\n".join(f"{name:>9}: {text}" for name, text in rows.items())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the facts, the largest entries of x as bars, and the gap as one."""
+        values = self.nonzeros(CHARTED)
+        more = self.support.size - len(values)
+        chart = page.bars(values, "the largest entries of x")
+        below = f"<div>and {more} smaller ones</div>" if more else ""
+        gap = page.share(self.gap, f"gap {100 * self.gap:.3g} %") if self.lower_bound > -math.inf else ""
+        return f'<div class="ksparse-result">{page.facts(self._facts())}{chart}{below}{gap}</div>'

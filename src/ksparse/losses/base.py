@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ksparse.base import page
 from ksparse.base.arrays import Array, Vector, replaced
 from ksparse.base.checks import check_vector
 from ksparse.linalg.composite import Composite
@@ -213,3 +214,11 @@ class Loss(ABC):
         changed = {name: in_double(value) for name, value in held.items()}
         twin: Self = self if all(changed[name] is held[name] for name in held) else replaced(self, **changed)
         return twin
+
+    def __repr__(self) -> str:
+        rows = None if self.entries is None or not self.n else self.entries // self.n
+        inside = "" if self.n is None else f"{self.n} variables" if rows is None else f"{rows} × {self.n}"
+        return f"{type(self).__name__}({inside})"
+
+    def _repr_html_(self) -> str:
+        return page.facts({"loss": repr(self), "variables": "any" if self.n is None else str(self.n)} | page.told(self))

@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
+from ksparse.base import page
 from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, replaced, top_k
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.active_set import Solution
@@ -160,6 +161,9 @@ class ConvexSet(ABC):
 
     def __repr__(self) -> str:
         return type(self).__name__
+
+    def _repr_html_(self) -> str:
+        return page.facts({"set": repr(self), "variables": "any" if self.n is None else str(self.n)} | page.told(self))
 
 
 def require_length(C: ConvexSet, n: int) -> None:

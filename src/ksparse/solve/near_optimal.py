@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ksparse.base import page
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import until
@@ -91,6 +92,14 @@ class NearOptimal:
 
     def __repr__(self) -> str:
         return f"{len(self)} supports within {100 * self.within:g} % of {self.values[0]:.10g}: {self.message}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: in which share of the supports the variables are, and the best supports."""
+        often = np.argsort(-self.frequencies, kind="stable")[:12]
+        shares = {f"x[{j}]": 100.0 * float(self.frequencies[j]) for j in often if self.frequencies[j] > 0}
+        rows = [(f"{value:.8g}", ", ".join(map(str, support))) for value, support in zip(self.values[:10], self.supports[:10], strict=True)]
+        chart = page.bars(shares, "in which share of the supports each variable is, per cent")
+        return f'<div class="ksparse-near">{page.facts({"found": repr(self)})}{chart}{page.grid(("objective", "support"), rows)}</div>'
 
 
 def near_optimal(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ksparse.base import page
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer
 from ksparse.base.deadline import until
@@ -91,6 +92,26 @@ class KPath:
             if result.k == k:
                 return result
         raise KeyError(f"k = {k} is not on the path, which has {', '.join(map(str, self.ks))}")
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        def listed(members: Vector) -> str:
+            return ", ".join(map(str, members[:8])) + (", ..." if members.size > 8 else "")
+
+        triples = zip(self.results, self.entered, self.left, strict=True)
+        return [(str(r.k), f"{r.fun:.8g}", r.status.name, listed(entered), listed(left)) for r, entered, left in triples]
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{k:>5} {fun:>16} {status:>17}  {entered}" + (f"  without {left}" if left else "")
+            for k, fun, status, entered, left in self._rows()
+        ]
+        return "\n".join([f"{'k':>5} {'objective':>16} {'status':>17}  enters", *lines])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the objective against k, and a line per k."""
+        objective = [float(value) for value in self.objective]
+        chart = page.curve([float(k) for k in self.ks], objective, "objective against k") if np.isfinite(objective).all() else ""
+        return f'<div class="ksparse-path">{chart}{page.grid(("k", "objective", "status", "enters", "leaves"), self._rows())}</div>'
 
     def to_frame(self) -> pd.DataFrame:
         """One row per k."""
