@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ksparse.base.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
 from ksparse.base.checks import check_callable, check_integer
@@ -164,6 +163,8 @@ class _OnSupport(ConvexSet):
             z = point(prices)
             outside = to_float64(take(z, off))
             return -0.5 * sqnorm(z - base) - float(prices @ outside), -outside
+
+        from scipy.optimize import minimize  # here: scipy.optimize takes as long to import as all of ours
 
         start = self._prices if self._prices is not None else np.zeros(off.size)
         options = {"maxiter": 500, "maxfun": 1000, "gtol": 1e-13 * size, "ftol": 0.0}
