@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto # parallel as it is: one BLAS thread each
 
-.PHONY: demo docs dist test slice lint types types-oldest format fuzz bench clean
+.PHONY: demo docs browse dist test slice lint types types-oldest format fuzz bench clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -68,6 +68,10 @@ $(VENV)/ready-docs: $(VENV)/ready
 docs: $(VENV)/ready-docs # the site, in build/docs: pages, API, and a gallery that is run; a warning is an error
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -j 2 -q -b html docs build/docs
 	@echo "The site: build/docs/index.html"
+
+browse: docs # every page of the site in a real browser, at 1200 and 360 px; with the Chromium of the machine, or playwright's own
+	$(PIP) 'playwright>=1.50,<2'
+	$(BIN)/python docs/browse.py build/docs
 
 dist: $(VENV)/ready # sdist and wheel, checked, and tried on every Python from 3.11 that is there
 	$(PIP) 'build>=1.2' 'twine>=6.1'

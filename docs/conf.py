@@ -67,6 +67,8 @@ html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_copy_source = False
+html_show_search_summary = False  # a page opened from the disk may not fetch the others
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "ksparse"},
     "navbar_align": "left",
