@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto # parallel as it is: one BLAS thread each
 
-.PHONY: demo test slice lint types types-oldest format fuzz bench clean
+.PHONY: demo docs browse dist test slice lint types types-oldest format fuzz bench clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -25,6 +25,7 @@ lint: $(VENV)/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python docs/check_docstrings.py
 
 test: lint
 	$(PYTEST)
@@ -60,5 +61,24 @@ $(VENV)/ready-bench: $(VENV)/ready-dev # the extra bench, one by one: who cannot
 bench: $(VENV)/ready-bench
 	$(BIN)/python benchmarks/all.py $(BENCH)
 
+$(VENV)/ready-docs: $(VENV)/ready
+	$(PIP) --editable '.[docs]'
+	touch $@
+
+docs: $(VENV)/ready-docs # the site, in build/docs: pages, API, and a gallery that is run; a warning is an error
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -j 2 -q -b html docs build/docs
+	@echo "The site: build/docs/index.html"
+
+browse: docs # every page of the site in a real browser, at 1200 and 360 px; with the Chromium of the machine, or playwright's own
+	$(PIP) 'playwright>=1.50,<2'
+	$(BIN)/python docs/browse.py build/docs
+
+dist: $(VENV)/ready # sdist and wheel, checked, and tried on every Python from 3.11 that is there
+	$(PIP) 'build>=1.2' 'twine>=6.1'
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	.ci/smoke dist/*.whl
+
 clean:
-	rm -rf .venv .venv-* build dist demo results
+	rm -rf .venv .venv-* build dist demo results docs/gallery docs/reference/generated

@@ -1,38 +1,27 @@
-"""SparseClassifier on the Wisconsin breast cancer data: how well do one, two, three measurements tell tumours apart?"""
+"""Tell classes apart by k features
+================================
 
-from pathlib import Path
+How well do one, two, three measurements tell benign tumours from malignant ones? The Wisconsin breast cancer data.
+"""
 
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
-from sklearn.model_selection import cross_val_score
 
-from ksparse.datasets import breast_cancer
-from ksparse.estimators import SparseClassifier, SparseClassifierCV
-from ksparse.plotting import COLOURS, plot_coefficients
+import ksparse as ks
 
-OUT = Path("classifier.png")
+X, y, names = ks.datasets.breast_cancer()
+model = ks.SparseClassifierCV(range(1, 7), cv=5, one_standard_error=True).fit(X, y)
+print(f"chosen k = {model.k_}: {', '.join(names[i] for i in np.flatnonzero(model.get_support()))}")
+print(f"accuracy on the rows it was fitted to: {model.score(X, y):.3f}")
 
+# %%
+# The deviance of the rows left out, for every k.
 
-def main() -> None:
-    """Accuracy on rows left out for k = 1…5, the choice of k, the chosen model."""
-    X, y, names = breast_cancer()
-    ks = range(1, 6)
-    accuracy = np.array([cross_val_score(SparseClassifier(k), X, y, cv=5) for k in ks])
-    for k, row in zip(ks, accuracy, strict=True):
-        print(f"k = {k}: accuracy {row.mean():.3f} on the rows left out")
-    model = SparseClassifierCV(ks, cv=5, one_standard_error=True, n_jobs=2).fit(X, y)
-    print(f"chosen k = {model.k_}: {', '.join(names[i] for i in np.flatnonzero(model.get_support()))}")
+ks.plotting.plot_cv(model)
 
-    figure = Figure(figsize=(11, 4.2), layout="constrained", facecolor="white")
-    left, right = figure.subplots(1, 2)
-    left.errorbar(ks, accuracy.mean(axis=1), accuracy.std(axis=1) / 5**0.5, color=COLOURS[0], marker="o", capsize=3)
-    left.set(xlabel="k, measurements allowed", ylabel="accuracy, rows left out")
-    left.grid(alpha=0.3)
-    plot_coefficients(names, model.coef_[0] * X.std(axis=0), ax=right)
-    right.set(xlabel="change of the log-odds of benign per standard deviation")
-    figure.savefig(OUT, dpi=150)
-    print(f"Picture: {OUT}")
+# %%
+# Coefficients in units that can be compared: the change of the log-odds of *benign* per standard deviation of a measurement.
 
-
-if __name__ == "__main__":
-    main()
+ax = ks.plotting.plot_coefficients(names, model.coef_[0] * X.std(axis=0))
+ax.set_xlabel("change of the log-odds per standard deviation")
+plt.show()

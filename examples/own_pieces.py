@@ -1,4 +1,9 @@
-"""Own pieces beside the house's: a loss that shows its squares, a set around a ball, a loss by its h, h′ and h″, and a method."""
+"""Own pieces beside the house's
+=============================
+
+A loss that shows its squares, a set around a ball, a loss by its h, h′ and h″, and a method: each takes the way of the house's
+own, at its speed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -175,12 +181,20 @@ def main() -> None:
     table = Table(title=f"Own pieces beside the house's, {M} x {N}, k = {K}")
     for column in ("house", "own", "φ, house", "φ, own", "same support", "status", "time ratio"):
         table.add_column(column, justify="left" if column in ("house", "own", "status") else "right")
+    ratios = {}
     for name, theirs, own_name, mine in rows:
         (first, seconds), (second, own_seconds) = timed(theirs), timed(mine)
+        ratios[f"{own_name} / {name}"] = own_seconds / seconds
         same = "yes" if np.array_equal(first.support, second.support) else "no"
         status = second.status.name if first.status is second.status else f"{first.status.name}, {second.status.name}"
         table.add_row(name, own_name, f"{first.fun:.8g}", f"{second.fun:.8g}", same, status, f"{own_seconds / seconds:.2f}")
     Console(width=120).print(table)
+    _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    ax.barh(list(ratios), list(ratios.values()), color=ks.plotting.COLOURS[0])
+    ax.axvline(1.0, color="0.3", linewidth=1)
+    ax.set(xlabel="time of the own piece over that of the house's", xscale="log")
+    ax.invert_yaxis()
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -1,37 +1,34 @@
-"""SparsePCA on handwritten digits: components made of few pixels, and what sparsity costs."""
+"""Components made of few pixels
+=============================
 
-from pathlib import Path
+Four sparse components of handwritten digits, 12 pixels each, beside the usual ones that use every pixel.
+"""
 
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 
-from ksparse.estimators import SparsePCA
+import ksparse as ks
 
-OUT = Path("sparse_pca.png")
+X = load_digits().data
+sparse = ks.SparsePCA(4, k=12, scale=False).fit(X)
+dense = ks.SparsePCA(4, k=64, scale=False).fit(X)
+print(f"variance explained by four components: all pixels {dense.explained_variance_ratio_.sum():.3f}, ", end="")
+print(f"12 pixels each {sparse.explained_variance_ratio_.sum():.3f}")
 
+# %%
+# Above those of all pixels, below those of twelve.
 
-def main() -> None:
-    """Four components of 12 pixels beside four of all pixels."""
-    X = load_digits().data
-    sparse = SparsePCA(4, k=12, scale=False).fit(X)
-    dense = SparsePCA(4, k=64, scale=False).fit(X)
-    print(f"variance explained by four components: all pixels {dense.explained_variance_ratio_.sum():.3f}, ", end="")
-    print(f"12 pixels each {sparse.explained_variance_ratio_.sum():.3f}")
+fig, axes = plt.subplots(2, 4, figsize=(9, 5), layout="constrained")
+for row, (name, model) in zip(axes, (("all pixels", dense), ("12 pixels", sparse)), strict=True):
+    for ax, component, share in zip(row, model.components_, model.explained_variance_ratio_, strict=True):
+        reach = np.abs(component).max()
+        ax.imshow(component.reshape(8, 8), cmap="PuOr", vmin=-reach, vmax=reach)
+        ax.set_title(f"{name}: {100 * share:.1f} %", fontsize="medium")
+        ax.set_axis_off()
 
-    figure = Figure(figsize=(9, 5), layout="constrained", facecolor="white")
-    axes = figure.subplots(2, 4)
-    for row, (model, title) in enumerate(((dense, "all 64 pixels"), (sparse, "12 pixels"))):
-        for ax, component, share in zip(axes[row], model.components_, model.explained_variance_ratio_, strict=True):
-            top = np.abs(component).max()
-            image = ax.imshow(component.reshape(8, 8), cmap="PuOr", vmin=-top, vmax=top)
-            ax.set_title(f"{title}: {100 * share:.1f} %", fontsize="small")
-            ax.set_xticks([])
-            ax.set_yticks([])
-    figure.colorbar(image, ax=axes, label="loading, from negative to positive", ticks=[], shrink=0.6)
-    figure.savefig(OUT, dpi=150)
-    print(f"Picture: {OUT}")
+# %%
+# The same as a table of loadings.
 
-
-if __name__ == "__main__":
-    main()
+ks.plotting.plot_loadings(sparse.components_, [f"pixel {i // 8},{i % 8}" for i in range(64)])
+plt.show()

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
@@ -57,36 +57,42 @@ from ksparse.solve.minimize import minimize, minimize_penalized
 from ksparse.solve.near_optimal import NearOptimal, near_optimal
 from ksparse.solve.path import KPath, k_path
 
+if TYPE_CHECKING:  # what comes late at run time is known to type checkers from the start
+    from ksparse import datasets, estimators, plotting
+    from ksparse.estimators import (
+        SparseClassifier,
+        SparseClassifierCV,
+        SparsePCA,
+        SparsePortfolio,
+        SparseRegressor,
+        SparseRegressorCV,
+    )
+
 try:
     __version__ = version("ksparse")
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "unknown"
 
 _ESTIMATORS = ("SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV")
+_MODULES = ("datasets", "estimators", "plotting")
 
+if not TYPE_CHECKING:  # else every misspelt name would be one of these
 
-def __getattr__(name: str) -> Any:
-    """The estimators, imported when they are first asked for: scikit-learn takes its time."""
-    if name in _ESTIMATORS:
-        return getattr(import_module("ksparse.estimators"), name)
-    raise AttributeError(f"module 'ksparse' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """The estimators and modules that are imported when they are first asked for: scikit-learn and matplotlib take their time."""
+        if name in _ESTIMATORS:
+            return getattr(import_module("ksparse.estimators"), name)
+        if name in _MODULES:
+            return import_module(f"ksparse.{name}")
+        raise AttributeError(f"module 'ksparse' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ESTIMATORS})
+    return sorted({*globals(), *_ESTIMATORS, *_MODULES})
 
 
 __all__ = [
     "APDCA",
-    "GIST",
-    "IHT",
-    "L1",
-    "L1DCA",
-    "L1PDCA",
-    "MCP",
-    "MIPDCA",
-    "PDCA",
-    "SCAD",
     "Backtracking",
     "Batch",
     "Box",
@@ -99,20 +105,27 @@ __all__ = [
     "DataFit",
     "Design",
     "FixedStep",
+    "GIST",
     "Gamma",
     "GradientCheck",
     "Huber",
     "Hyperplane",
+    "IHT",
     "InfeasibleError",
     "KPath",
+    "L1",
     "L1Ball",
+    "L1DCA",
     "L1MinusL2",
+    "L1PDCA",
     "L2Ball",
     "LeastSquares",
     "Linear",
     "LogSum",
     "Logistic",
     "Loss",
+    "MCP",
+    "MIPDCA",
     "MeanVariance",
     "Method",
     "MissingPieceError",
@@ -121,6 +134,7 @@ __all__ = [
     "NmAPG",
     "Nonnegative",
     "NonnegativeBall",
+    "PDCA",
     "PDCAe",
     "Penalty",
     "Poisson",
@@ -130,9 +144,16 @@ __all__ = [
     "QuadraticModel",
     "Quantile",
     "Result",
+    "SCAD",
     "SearchSettings",
     "Separable",
     "Simplex",
+    "SparseClassifier",
+    "SparseClassifierCV",
+    "SparsePCA",
+    "SparsePortfolio",
+    "SparseRegressor",
+    "SparseRegressorCV",
     "Squares",
     "Status",
     "TopK1",
@@ -143,11 +164,14 @@ __all__ = [
     "autodiff",
     "blocks",
     "check_gradient",
+    "datasets",
+    "estimators",
     "k_path",
     "minimize",
     "minimize_many",
     "minimize_penalized",
     "near_optimal",
     "operator",
+    "plotting",
     "weight_max",
 ]

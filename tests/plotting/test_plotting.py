@@ -8,8 +8,10 @@ import pytest
 
 import ksparse as ks
 
-pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+import matplotlib.pyplot as plt  # noqa: E402
 
 from ksparse import plotting  # noqa: E402
 
@@ -23,6 +25,12 @@ def drawn(ax):
         legend, inside = ax.get_legend().get_window_extent(renderer), ax.get_window_extent(renderer)
         assert legend.y0 >= inside.y1 - 1
     return ax
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
 
 
 @pytest.fixture
@@ -157,3 +165,48 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"plots need matplotlib: pip install 'ksparse\[plot\]'"):
         plotting.plot_weights(["a"], [1.0])
+
+
+def test_figures_are_those_of_pyplot_unless_axes_are_given(canvas):
+    ax = plotting.plot_weights(["a"], [1.0])
+    assert plt.gcf() is ax.figure
+    assert plotting.plot_weights(["a"], [1.0], ax=canvas) is canvas
+    assert len(plt.get_fignums()) == 1
+
+
+def test_the_gap_closes(canvas):
+    told = [{"elapsed": 0.1}, {"elapsed": 0.2, "gap": np.inf}, {"elapsed": 0.3, "gap": 0.5}, {"elapsed": 0.5, "gap": 0.01}]
+    ax = drawn(plotting.plot_gap({"ours": told, "none": []}, ax=canvas))
+    np.testing.assert_allclose(ax.get_lines()[0].get_xydata(), [[0.3, 50.0], [0.5, 1.0]])
+    with pytest.raises(ValueError, match="at least one entry with a finite gap"):
+        plotting.plot_gap(told[:2])
+
+
+def test_the_curve_of_cross_validation_shows_both_choices(canvas):
+    X, y, _ = ks.datasets.diabetes()
+    model = ks.SparseRegressorCV(range(1, 7), cv=5).fit(X, y)
+    ax = drawn(plotting.plot_cv(model, ax=canvas))
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), model.cv_errors_.mean(axis=0))
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    strict = ks.SparseRegressorCV(range(1, 7), cv=5, one_standard_error=True).fit(X, y)
+    assert f"chosen, k = {model.k_}" in shown
+    assert f"one standard error, k = {strict.k_}" in shown
+    ax = plotting.plot_cv(ks.SparseRegressorCV(range(1, 7), criterion="bic").fit(X, y))
+    assert ax.get_ylabel() == "BIC"
+    with pytest.raises(ValueError, match="model must be a fitted estimator that chooses k"):
+        plotting.plot_cv(ks.SparseRegressor())
+
+
+def test_loadings_and_stability(canvas):
+    table = np.array([[0.8, 0.0, -0.6, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    ax = plotting.plot_loadings(table, ["p", "q", "r", "s"], ax=canvas)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["p", "r", "s"]
+    np.testing.assert_allclose(np.nan_to_num(np.asarray(ax.images[0].get_array().filled(0))), [[0.8, 0], [-0.6, 0], [0, 1]])
+    assert "1 variables of smaller loadings not shown" in plotting.plot_loadings(table, limit=2).get_xlabel()
+    ax = plotting.plot_stability(table, ["p", "q", "r", "s"])
+    assert [bar.get_width() for bar in ax.patches] == [50.0, 50.0, 50.0]
+    for plot in (plotting.plot_loadings, plotting.plot_stability):
+        with pytest.raises(ValueError, match="must be a table with one row"):
+            plot([1.0, 2.0])
+        with pytest.raises(ValueError, match="the same length, got 2 and 4"):
+            plot(table, ["a", "b"])

@@ -6,8 +6,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from scipy.optimize import OptimizeResult
-
 from ksparse.base.arrays import Array
 from ksparse.base.checks import check_callable
 
@@ -30,6 +28,8 @@ def as_scipy_callback(callback: Callable[..., Any] | None) -> Tell:
 
     def tell(x: Callable[[], Array], F: float, t: int, residual: float, elapsed: float, **more: Any) -> None:
         if by_result:
+            from scipy.optimize import OptimizeResult  # here: scipy.optimize takes as long to import as all of ours
+
             callback(intermediate_result=OptimizeResult(x=x(), fun=F, nit=t, residual=residual, elapsed=elapsed, **more))
         else:
             callback(x())

@@ -10,7 +10,6 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 import scipy.sparse
-from scipy.sparse.linalg import LinearOperator
 
 from ksparse.base.arrays import Array, Matrix, finite, is_array, like, namespace, to_numpy
 
@@ -145,7 +144,7 @@ def check_matrix(value: Any, name: str) -> Matrix:
         if not np.isfinite(entries).all():
             raise ValueError(f"{name} must be finite, but contains NaN or inf")
         return matrix
-    if isinstance(value, LinearOperator) or _is_operator(value):
+    if _is_operator(value):
         if getattr(value, "dtype", None) is not None:
             _real_dtype(np.dtype(value.dtype), name)
         _nonempty(tuple(value.shape), name)

@@ -14,7 +14,6 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ksparse.base.arrays import Vector
 from ksparse.certify.dual_bound import DualBound, Linearised
@@ -67,6 +66,7 @@ class SmoothBound(DualBound):
 
 def _level(composite: Composite, u: Vector, a: Vector) -> float:
     """δ with aᵀ∇h(u + δa) = 0, or nearly; 0 where none is found. The sum rises with δ, since h is convex."""
+    from scipy.optimize import brentq  # here: scipy.optimize takes as long to import as all of ours
 
     def pull(delta: float) -> float:
         return float(a @ composite.slope(u + delta * a))

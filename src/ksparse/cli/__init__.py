@@ -12,6 +12,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         from ksparse.cli.main import run  # here, so that an interrupt while it loads is one too
 
         return run(argv)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "rich":
+            raise
+        print("ksparse: the command line needs rich: pip install 'ksparse[cli]'", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("ksparse: interrupted", file=sys.stderr)
         return 130

@@ -10,7 +10,25 @@ Table = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], list[str]]
 
 
 def diabetes(quadratic: bool = False) -> Table:
-    """Progression of diabetes in 442 patients by 10 measurements (Efron et al. 2004); or with their squares and products, 64 in all."""
+    """Progression of diabetes in 442 patients by 10 measurements (Efron et al. 2004).
+
+    Parameters
+    ----------
+    quadratic : bool, default=False
+        With their squares and products, 64 in all.
+
+    Returns
+    -------
+    tuple of ndarray, ndarray and list of str
+        The table, the target, the names of the columns.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> X.shape, names[:3]
+    ((442, 10), ['age', 'sex', 'bmi'])
+    """
     from sklearn.datasets import load_diabetes  # here and below: slow to import, and only for those who ask
 
     data = load_diabetes()
@@ -23,7 +41,19 @@ def diabetes(quadratic: bool = False) -> Table:
 
 
 def breast_cancer() -> Table:
-    """Wisconsin breast cancer: 569 tumours, 30 measurements, 1 for benign."""
+    """Wisconsin breast cancer: 569 tumours, 30 measurements, 1 for benign.
+
+    Returns
+    -------
+    tuple of ndarray, ndarray and list of str
+        The table, the classes, the names of the columns.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.breast_cancer()[0].shape
+    (569, 30)
+    """
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
@@ -31,7 +61,19 @@ def breast_cancer() -> Table:
 
 
 def digits() -> Table:
-    """1797 handwritten digits by the grey levels of the 61 pixels of 64 that are not always empty, and which digit each is."""
+    """1797 handwritten digits by the grey levels of the 61 pixels of 64 that are not always empty.
+
+    Returns
+    -------
+    tuple of ndarray, ndarray and list of str
+        The table, which digit each is, the names of the pixels.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.digits()[0].shape
+    (1797, 61)
+    """
     from sklearn.datasets import load_digits
 
     data = load_digits()

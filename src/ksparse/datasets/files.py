@@ -19,7 +19,14 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class MissingDataError(FileNotFoundError):
-    """A data file is not where KSPARSE_DATA points, or is not what it should be."""
+    """A data file is not where KSPARSE_DATA points, or is not what it should be; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> issubclass(ks.datasets.MissingDataError, FileNotFoundError)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -112,31 +119,116 @@ def read(name: str) -> Arrays:
 
 
 def colon() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Expression of 2000 genes in 62 tissues, and the classes: the data of Table 3."""
+    """Expression of 2000 genes in 62 tissues, and the classes: the data of Table 3.
+
+    Returns
+    -------
+    tuple of ndarray and ndarray
+        The table and the classes.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.colon()[0].shape  # doctest: +SKIP
+    (62, 2000)
+    """
     arrays = read("colon")
     return arrays["X"].astype(float), arrays["y"]
 
 
 def leukemia() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Expression of 7129 genes in 72 samples, and the classes."""
+    """Expression of 7129 genes in 72 samples, and the classes.
+
+    Returns
+    -------
+    tuple of ndarray and ndarray
+        The table and the classes.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.leukemia()[0].shape  # doctest: +SKIP
+    (72, 7129)
+    """
     arrays = read("leukemia")
     return arrays["X"].astype(float), arrays["y"]
 
 
 def riboflavin() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Expression of 4088 genes in 71 cultures, and how much riboflavin each produces (log)."""
+    """Expression of 4088 genes in 71 cultures, and how much riboflavin each produces (log).
+
+    Returns
+    -------
+    tuple of ndarray and ndarray
+        The table and the target.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.riboflavin()[0].shape  # doctest: +SKIP
+    (71, 4088)
+    """
     arrays = read("riboflavin")
     return arrays["X"].astype(float), arrays["y"].astype(float)
 
 
 def communities() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """100 figures of 1993 communities, and the rate of violent crimes."""
+    """100 figures of 1993 communities, and the rate of violent crimes.
+
+    Returns
+    -------
+    tuple of ndarray and ndarray
+        The table and the target.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.communities()[0].shape  # doctest: +SKIP
+    (1993, 100)
+    """
     arrays = read("communities")
     return arrays["X"].astype(float), arrays["y"].astype(float)
 
 
 def unmixing() -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-    """Two scenes: a library of 240 spectra, and the abundance of each mineral (rows) in each pixel (columns), few and nonnegative."""
+    """Two scenes: a library of 240 spectra, and the abundance of each mineral in each pixel, few and nonnegative.
+
+    Returns
+    -------
+    dict from str to tuple of ndarray and ndarray
+        The library, and the abundances: minerals in rows, pixels in columns.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> sorted(ks.datasets.unmixing())  # doctest: +SKIP
+    ['dc1', 'dc2']
+    """
     arrays = read("unmixing")
     A, scenes = arrays["A"].astype(float), {}
     for scene in ("dc1", "dc2"):
@@ -147,20 +239,76 @@ def unmixing() -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
 
 
 def tokyo() -> Assets:
-    """1338 Tokyo stocks on 2148 days, Nov 2013 – Sep 2022: the shape and the exchange of Table 4, another period."""
+    """1338 Tokyo stocks on 2148 days, Nov 2013 – Sep 2022: the shape and the exchange of Table 4, another period.
+
+    Returns
+    -------
+    Assets
+        Returns, their mean and covariance, and codes.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.tokyo().returns.shape  # doctest: +SKIP
+    (2148, 1338)
+    """
     arrays = read("tokyo")
     return Assets.from_returns(arrays["returns"].astype(float), [str(code) for code in arrays["codes"]])
 
 
 def sp500() -> Assets:
-    """476 stocks of the S&P 500: weekly log returns of the 212 weeks that its authors take as in sample."""
+    """476 stocks of the S&P 500: weekly log returns of the 212 weeks that its authors take as in sample.
+
+    Returns
+    -------
+    Assets
+        Returns, their mean and covariance, and names.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.sp500().returns.shape  # doctest: +SKIP
+    (212, 476)
+    """
     prices = read("sp500")["prices"].astype(float)
     returns = np.diff(np.log(prices), axis=0)[:SP500_IN_SAMPLE]
     return Assets.from_returns(returns, [f"asset {j}" for j in range(1, prices.shape[1] + 1)])
 
 
 def orlib_portfolio(i: int) -> Assets:
-    """Portfolio set i = 1…5 of OR-Library: 31, 85, 89, 98 or 225 assets."""
+    """Portfolio set i = 1…5 of OR-Library: 31, 85, 89, 98 or 225 assets.
+
+    Parameters
+    ----------
+    i : int
+        Which, from 1 to 5.
+
+    Returns
+    -------
+    Assets
+        Mean and covariance, and names.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.orlib_portfolio(1).V.shape  # doctest: +SKIP
+    (31, 31)
+    """
     arrays = read(f"port{check_integer(i, 'i', 1, 5)}")
     sd = arrays["sd"].astype(float)
     return Assets(arrays["corr"] * np.outer(sd, sd), arrays["mu"].astype(float), [f"asset {j}" for j in range(1, len(sd) + 1)])
@@ -168,7 +316,29 @@ def orlib_portfolio(i: int) -> Assets:
 
 @dataclass(frozen=True)
 class BuyIns:
-    """min xᵀQx s.t. Σx = 1, μᵀx ≥ ρ, each xᵢ 0 or in lowerᵢ…upperᵢ; `best` is the best value known without a limit on their number."""
+    """``min xᵀQx`` s.t. ``Σx = 1``, ``μᵀx ≥ ρ``, each xᵢ 0 or between its lower and its upper.
+
+    Parameters
+    ----------
+    Q : ndarray
+        Covariances.
+    mu : ndarray
+        Means.
+    rho : float
+        The return to reach.
+    lower : ndarray
+        Least positions, where held.
+    upper : ndarray
+        Greatest positions.
+    best : float
+        The best value known without a limit on their number.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.buy_ins("200_a").rho > 0  # doctest: +SKIP
+    True
+    """
 
     Q: np.ndarray[Any, Any]
     mu: np.ndarray[Any, Any]
@@ -179,7 +349,29 @@ class BuyIns:
 
 
 def buy_ins(name: str) -> BuyIns:
-    """A Mean-Variance instance of Frangioni and Gentile: 200_a, 200_b, 200_c, 300_a, 300_b or 400_a, the number that of its assets."""
+    """A Mean-Variance instance of Frangioni and Gentile, the number that of its assets.
+
+    Parameters
+    ----------
+    name : {"200_a", "200_b", "200_c", "300_a", "300_b", "400_a"}
+        Which.
+
+    Returns
+    -------
+    BuyIns
+        The instance.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.buy_ins("200_a").Q.shape  # doctest: +SKIP
+    (200, 200)
+    """
     names = [key.removeprefix("pard") for key in FILES if key.startswith("pard")]
     if name not in names:
         raise ValueError(f"name must be one of {', '.join(names)}, got {name!r}")
@@ -189,7 +381,29 @@ def buy_ins(name: str) -> BuyIns:
 
 
 def orlib_index(i: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Index-tracking set i = 1, 5 or 6 of OR-Library: the weekly levels of the index, and the prices of its stocks."""
+    """Index-tracking set i = 1, 5 or 6 of OR-Library: the weekly levels of the index, and the prices of its stocks.
+
+    Parameters
+    ----------
+    i : int
+        Which: 1, 5 or 6.
+
+    Returns
+    -------
+    tuple of ndarray and ndarray
+        The index, and the prices.
+
+    Raises
+    ------
+    MissingDataError
+        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.orlib_index(1)[1].shape[1]  # doctest: +SKIP
+    31
+    """
     if i not in (1, 5, 6):
         raise ValueError(f"i must be 1, 5 or 6, got {i!r}")
     arrays = read(f"indtrack{i}")

@@ -25,7 +25,20 @@ diaknot    0.134  0.144  0.126  0.015 -0.208 -0.329 -0.424 -0.202 -0.076 -0.291 
 
 
 def pit_props() -> tuple[np.ndarray[Any, Any], list[str]]:
-    """The 13 × 13 correlation matrix and the names of its variables."""
+    """Correlations of 13 measurements on 180 pit props (Jeffers 1967), a standard test of sparse PCA.
+
+    Returns
+    -------
+    tuple of ndarray and list of str
+        The 13 × 13 matrix, and the names of its variables.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> R, names = ks.datasets.pit_props()
+    >>> R.shape, names[0]
+    ((13, 13), 'topdiam')
+    """
     rows = [line.split() for line in _LOWER_TRIANGLE.strip().splitlines()]
     R = np.zeros((len(rows), len(rows)))
     for i, row in enumerate(rows):

@@ -16,7 +16,25 @@ STYLES = 5
 
 @dataclass(frozen=True)
 class Assets:
-    """Covariance V and mean r of the returns of named assets per period, and the returns themselves (periods × assets) where known."""
+    """Mean and covariance of the returns of named assets per period, and the returns themselves where known.
+
+    Parameters
+    ----------
+    V : ndarray
+        Covariances.
+    r : ndarray
+        Means.
+    names : list of str
+        Of the assets.
+    returns : ndarray or None, default=None
+        One row per period.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.datasets.Assets.from_returns(np.array([[0.1, 0.0], [0.0, 0.1]]), ["A", "B"]).r
+    array([0.05, 0.05])
+    """
 
     V: np.ndarray[Any, Any]
     r: np.ndarray[Any, Any]
@@ -37,6 +55,32 @@ def factor_model(n_assets: int = 1338, n_days: int = 2148, seed: int = 0) -> Ass
 
     Yearly figures: market volatility 20 %, sectors 10 %, styles 6 %; an asset's beta is around 1, its own volatility around 24 %
     (lognormal); its mean is 6 % per unit of beta, and an own part of 3 % deviation. Innovations are Student's t with 5 degrees of freedom.
+
+    Parameters
+    ----------
+    n_assets : int, default=1338
+        Assets.
+    n_days : int, default=2148
+        Days.
+    seed : int, default=0
+        Of the random numbers.
+
+    Returns
+    -------
+    Assets
+        Returns, their mean and covariance, and names.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is not whole, or too small.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> assets = ks.datasets.factor_model(30, 250)
+    >>> assets.returns.shape, assets.V.shape
+    ((250, 30), (30, 30))
     """
     n, days = check_integer(n_assets, "n_assets", 1), check_integer(n_days, "n_days", 2)
     rng = np.random.default_rng(seed)

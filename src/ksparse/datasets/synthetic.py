@@ -12,7 +12,27 @@ from ksparse.base.checks import check_integer
 
 @dataclass(frozen=True)
 class SparseRegression:
-    """½‖Ax − b‖² with at most k nonzeros, x ≥ 0 on `nonnegative`; x_true made the data."""
+    """``½‖Ax − b‖²`` with at most k nonzeros, x ≥ 0 on `nonnegative`; x_true made the data.
+
+    Parameters
+    ----------
+    A : ndarray
+        The data.
+    b : ndarray
+        The target.
+    k : int
+        Nonzeros allowed.
+    x_true : ndarray
+        What made the data.
+    nonnegative : ndarray of int
+        Whose signs are known.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.table5().k
+    20
+    """
 
     A: np.ndarray[Any, Any]
     b: np.ndarray[Any, Any]
@@ -22,7 +42,31 @@ class SparseRegression:
 
 
 def table2(i: int = 1, seed: int = 0) -> SparseRegression:
-    """The instance of Table 2: (m, n, k) = (720i, 2560i, 80i), unit Gaussian columns, b = Ax̄ − 0.01ε with x̄ k-sparse."""
+    """The instance of Table 2: (m, n, k) = (720i, 2560i, 80i), unit Gaussian columns, b = Ax̄ − 0.01ε with x̄ k-sparse.
+
+    Parameters
+    ----------
+    i : int, default=1
+        The size.
+    seed : int, default=0
+        Of the random numbers.
+
+    Returns
+    -------
+    SparseRegression
+        The instance.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If i is not a whole number from 1.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.datasets.table2().A.shape
+    (720, 2560)
+    """
     i = check_integer(i, "i", 1)
     m, n, k = 720 * i, 2560 * i, 80 * i
     rng = np.random.default_rng(seed)
@@ -36,7 +80,32 @@ def table2(i: int = 1, seed: int = 0) -> SparseRegression:
 
 
 def table5(i: int = 1, seed: int = 0) -> SparseRegression:
-    """The instance of Table 5: (m, n, k) = (180i, 640i, 20i), correlated unit columns, dense x̄, ‖b‖ = 1, a tenth of the signs known."""
+    """The instance of Table 5: (m, n, k) = (180i, 640i, 20i), correlated unit columns, dense x̄, ‖b‖ = 1, a tenth of the signs known.
+
+    Parameters
+    ----------
+    i : int, default=1
+        The size.
+    seed : int, default=0
+        Of the random numbers.
+
+    Returns
+    -------
+    SparseRegression
+        The instance.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If i is not a whole number from 1.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> instance = ks.datasets.table5()
+    >>> instance.A.shape, instance.nonnegative.size
+    ((180, 640), 64)
+    """
     i = check_integer(i, "i", 1)
     m, n, k = 180 * i, 640 * i, 20 * i
     rng = np.random.default_rng(seed)

@@ -22,6 +22,9 @@ from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LossMaker
 from ksparse.result import Result, Status
 
+DOC_LINK = (
+    "#{estimator_name}"  # scikit-learn's page of an estimator shows the text of a parameter only beside a link: one that leads nowhere
+)
 OURS = ("ksparse", "sklearn", "skfolio", "joblib")  # whose lines no warning should point at
 
 
@@ -111,6 +114,7 @@ def numeric(value: Any, name: str) -> Any:
 class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     """A linear model with at most k features; the subclasses say what y is."""
 
+    _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
     _losses: ClassVar[tuple[str, ...]]
     gap: float | None = None  # those that choose k by cross-validation prove nothing
     _targets: ClassVar[bool] = False  # whether y may have several columns

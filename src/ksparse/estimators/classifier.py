@@ -16,14 +16,73 @@ from ksparse.estimators.callbacks import Task, with_callbacks
 class SparseClassifier(ClassifierMixin, SparseLinear):
     """The best logistic model of the classes by at most k features; of several classes, one model for each against the rest.
 
-    The parameters are those of `SparseRegressor`, less the loss; k counts for each model. The default has a small ridge: where k
-    features separate the classes, the loss alone has no minimum. With alpha=0 the coefficients then stop growing once every row is
-    fitted to rounding.
+    The default has a small ridge: where k features separate the classes, the loss alone has no minimum. With alpha=0 the coefficients then
+    stop growing once every row is fitted to rounding.
+
+    Parameters
+    ----------
+    k : int, default=5
+        Features at most, for each model; more than there are is no restriction.
+    C : ConvexSet or None, default=None
+        A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
+    positive : bool or array-like, default=False
+        True, or the features (indices, mask or names) whose coefficient may not be negative.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is free and not counted in k.
+    standardize : bool, default=True
+        Scale the columns for the search; undone in `coef_`. With a C that is more than bounds they stay as they are.
+    alpha : float, default=1e-4
+        Ridge, ½ alpha ‖z‖² per row, z the coefficients of the scaled columns.
+    forced_in : array-like, default=()
+        Features (indices, mask or names) that keep a seat.
+    forced_out : array-like, default=()
+        Features that get none.
+    method : str, default="auto"
+        "auto", or one of the paper's methods (see `ks.minimize`).
+    effort : int or None, default=None
+        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
+    n_restarts : int or None, default=None
+        The older way to say it: eight are one more unit of effort.
+    n_jobs : int or None, default=None
+        Threads to run the searches in.
+    random_state : int or None, default=None
+        Their seed; the same seed gives the same answer, whatever n_jobs.
+    gap : float or None, default=None
+        Prove, after the search, how good the answer is, until no other can be better by more than this share (0.01 for 1 %); see
+        `result_.lower_bound` and `result_.gap`.
+    max_time : float or None, default=None
+        Seconds for each class; the best answer so far is kept, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print a table of the search.
 
     Attributes
     ----------
-    classes_ : the labels. coef_ : (1, n_features) for two classes, else one row per class. intercept_ : one entry per row of coef_.
-    result_ : the full `ks.Result` in scaled variables, a list of them for several classes.
+    classes_ : ndarray
+        The labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        One row for two classes, else one per class.
+    intercept_ : ndarray
+        One entry per row of `coef_`.
+    result_ : Result or list of Result
+        The full answer in scaled variables, one per class where there are several.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Features that fit has seen.
+    feature_names_in_ : ndarray of str
+        Their names, where X has any.
+
+    See Also
+    --------
+    SparseClassifierCV : Chooses k.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.breast_cancer()
+    >>> model = ks.SparseClassifier(k=2).fit(X, y)
+    >>> int(model.get_support().sum()), model.score(X, y) > 0.9
+    (2, True)
     """
 
     def __init__(
@@ -65,7 +124,22 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseClassifier:
-        """Find the model; sample_weight multiplies the loss of a row. max_time is for each class."""
+        """Find the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like or None, default=None
+            Multiplies the loss of a row.
+
+        Returns
+        -------
+        SparseClassifier
+            Itself, fitted.
+        """
         X, y, sample_weight = self._checked(X, y, sample_weight)
         self.classes_, labels = classes_of(y, sample_weight)
         task = Task(self, X, y)
@@ -80,12 +154,34 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self.n_iter_ = max(1, *(result.nit for result in results))
 
     def decision_function(self, X: Any) -> np.ndarray[Any, Any]:
-        """Log-odds of the second class, or of every class against the rest."""
+        """Log-odds of the second class, or of every class against the rest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The scores.
+        """
         score = np.asarray(self._score_of(X))
         return score.ravel() if len(self.classes_) == 2 else score
 
     def predict_proba(self, X: Any) -> np.ndarray[Any, Any]:
-        """Probabilities of the classes; of several, the one-against-rest probabilities scaled to sum 1."""
+        """Probabilities of the classes; of several, the one-against-rest probabilities scaled to sum 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One row per row of X.
+        """
         share = expit(self.decision_function(X))
         if share.ndim == 1:
             return np.column_stack([1.0 - share, share])
@@ -94,12 +190,34 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         return np.asarray(np.where(total > 0, share / np.where(total > 0, total, 1.0), even))
 
     def predict_log_proba(self, X: Any) -> np.ndarray[Any, Any]:
-        """Logarithms of the probabilities."""
+        """Logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One row per row of X.
+        """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
-        """The most likely class."""
+        """The most likely class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One label per row.
+        """
         score = self.decision_function(X)
         return np.asarray(self.classes_[(score > 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)])
 

@@ -130,17 +130,80 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
 
     Parameters
     ----------
-    ks : the numbers of features to try; None for 1…10, as far as the data allow.
-    criterion : "cv", cross-validation by the loss of the rows left out; or "aic", "bic", "ebic" on all rows, for which a loss of your own
-        must be a negative log-likelihood.
-    cv : folds, as everywhere in scikit-learn. one_standard_error : the least k within one standard error of the best.
-    n_jobs : folds that run beside each other.
-    The others are those of `SparseRegressor`; max_time is for each path.
+    ks : iterable of int or None, default=None
+        The numbers of features to try; None for 1 to 10, as far as the data allow.
+    criterion : {"cv", "aic", "bic", "ebic"}, default="cv"
+        Cross-validation by the loss of the rows left out; or an information criterion on all rows, for which a loss of your own must be a
+        negative log-likelihood.
+    cv : int, splitter or None, default=None
+        Folds, as everywhere in scikit-learn.
+    one_standard_error : bool, default=False
+        Take the least k within one standard error of the best.
+    loss : str or class, default="squared"
+        "squared", "huber" (δ is 1.345 robust standard deviations of y), "poisson" (counts, log link), or a class of your own, called as
+        loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it is, and `predict` gives the linear score.
+    C : ConvexSet or None, default=None
+        A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
+    positive : bool or array-like, default=False
+        True, or the features (indices, mask or names) whose coefficient may not be negative.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is free and not counted in k.
+    standardize : bool, default=True
+        Scale the columns for the search; undone in `coef_`. With a C that is more than bounds they stay as they are.
+    alpha : float, default=0.0
+        Ridge, ½ alpha ‖z‖² per row, z the coefficients of the scaled columns.
+    forced_in : array-like, default=()
+        Features (indices, mask or names) that keep a seat.
+    forced_out : array-like, default=()
+        Features that get none.
+    method : str, default="auto"
+        "auto", or one of the paper's methods (see `ks.minimize`).
+    effort : int or None, default=None
+        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
+    n_restarts : int or None, default=None
+        The older way to say it: eight are one more unit of effort.
+    n_jobs : int or None, default=None
+        Folds that run beside each other.
+    random_state : int or None, default=None
+        Their seed; the same seed gives the same answer, whatever n_jobs.
+    max_time : float or None, default=None
+        Seconds for each path; the best models so far are kept, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print a table of the search.
 
     Attributes
     ----------
-    k_ : the chosen k. ks_ : those tried. cv_errors_ : one row per fold, one column per k. criterion_ : its value for each k.
-    coef_, intercept_, result_, n_iter_ : of the model with k_ features, fitted to all rows.
+    k_ : int
+        The chosen k.
+    ks_ : ndarray
+        Those tried.
+    cv_errors_ : ndarray of shape (n_folds, n_ks)
+        Mean error on the rows left out, where k was chosen by cross-validation.
+    criterion_ : ndarray
+        Its value for each k, where k was chosen by a criterion.
+    coef_ : ndarray of shape (n_features,)
+        The model with `k_` features, fitted to all rows.
+    intercept_ : float
+        What is added.
+    result_ : Result
+        The full answer, in scaled variables.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Features that fit has seen.
+    feature_names_in_ : ndarray of str
+        Their names, where X has any.
+
+    See Also
+    --------
+    SparseRegressor : For a given k.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> ks.SparseRegressorCV(range(1, 9), criterion="bic").fit(X, y).k_
+    5
     """
 
     def __init__(
@@ -188,7 +251,22 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseRegressorCV:
-        """Choose k and find the model; sample_weight multiplies the loss of a row, in the folds too."""
+        """Choose k and find the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like or None, default=None
+            Multiplies the loss of a row, in the folds too.
+
+        Returns
+        -------
+        SparseRegressorCV
+            Itself, fitted.
+        """
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
         (fit,) = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
@@ -197,9 +275,84 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
 
 
 class SparseClassifierCV(ChoosesK, SparseClassifier):
-    """`SparseClassifier` that chooses k, the same for every class; parameters and attributes as in `SparseRegressorCV`.
+    """`SparseClassifier` that chooses k, the same for every class.
 
     Cross-validation counts the deviance of the rows left out, summed over the one-against-rest models.
+
+    Parameters
+    ----------
+    ks : iterable of int or None, default=None
+        The numbers of features to try; None for 1 to 10, as far as the data allow.
+    criterion : {"cv", "aic", "bic", "ebic"}, default="cv"
+        Cross-validation by the loss of the rows left out; or an information criterion on all rows.
+    cv : int, splitter or None, default=None
+        Folds, as everywhere in scikit-learn.
+    one_standard_error : bool, default=False
+        Take the least k within one standard error of the best.
+    C : ConvexSet or None, default=None
+        A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
+    positive : bool or array-like, default=False
+        True, or the features (indices, mask or names) whose coefficient may not be negative.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is free and not counted in k.
+    standardize : bool, default=True
+        Scale the columns for the search; undone in `coef_`. With a C that is more than bounds they stay as they are.
+    alpha : float, default=1e-4
+        Ridge, ½ alpha ‖z‖² per row, z the coefficients of the scaled columns.
+    forced_in : array-like, default=()
+        Features (indices, mask or names) that keep a seat.
+    forced_out : array-like, default=()
+        Features that get none.
+    method : str, default="auto"
+        "auto", or one of the paper's methods (see `ks.minimize`).
+    effort : int or None, default=None
+        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
+    n_restarts : int or None, default=None
+        The older way to say it: eight are one more unit of effort.
+    n_jobs : int or None, default=None
+        Folds that run beside each other.
+    random_state : int or None, default=None
+        Their seed; the same seed gives the same answer, whatever n_jobs.
+    max_time : float or None, default=None
+        Seconds for each path; the best models so far are kept, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print a table of the search.
+
+    Attributes
+    ----------
+    k_ : int
+        The chosen k.
+    ks_ : ndarray
+        Those tried.
+    cv_errors_ : ndarray of shape (n_folds, n_ks)
+        Mean error on the rows left out, where k was chosen by cross-validation.
+    criterion_ : ndarray
+        Its value for each k, where k was chosen by a criterion.
+    classes_ : ndarray
+        The labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        The models with `k_` features, fitted to all rows.
+    intercept_ : ndarray
+        One entry per row of `coef_`.
+    result_ : Result or list of Result
+        The full answer in scaled variables, one per class where there are several.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Features that fit has seen.
+    feature_names_in_ : ndarray of str
+        Their names, where X has any.
+
+    See Also
+    --------
+    SparseClassifier : For a given k.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.breast_cancer()
+    >>> ks.SparseClassifierCV(range(1, 4), cv=3).fit(X, y).k_ in (1, 2, 3)
+    True
     """
 
     def __init__(
@@ -245,7 +398,22 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseClassifierCV:
-        """Choose k and find the model; sample_weight multiplies the loss of a row, in the folds too."""
+        """Choose k and find the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like or None, default=None
+            Multiplies the loss of a row, in the folds too.
+
+        Returns
+        -------
+        SparseClassifierCV
+            Itself, fitted.
+        """
         X, y, sample_weight = self._checked(X, y, sample_weight)
         self.classes_, targets = classes_of(y, sample_weight)
         fits = self._choose(X, y, targets, sample_weight, "logistic")

@@ -11,30 +11,77 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from ksparse.base.checks import check_integer, check_n_jobs, check_size
-from ksparse.estimators.base import validated, warn_of_limit
+from ksparse.estimators.base import DOC_LINK, validated, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.models.components import DEFLATIONS, sparse_components
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
-    """Principal components with at most k nonzero loadings each. Works for far more features than samples: no covariance is formed.
+    """Principal components with at most k nonzero loadings each.
+
+    Works for far more features than samples: no covariance is formed.
 
     Parameters
     ----------
-    n_components : how many. k : nonzero loadings at most, one number or one per component; more than features is no restriction.
-    nonnegative : no loading below 0.
-    deflation : "projection", "hotelling" or "orthogonal": how a component is taken out before the next is sought.
-    scale : standardise the columns, so that correlations count; otherwise covariances.
-    effort, n_restarts, n_jobs, random_state, gap, max_time, verbose : as in `SparseRegressor`; max_time is for all components.
+    n_components : int, default=2
+        How many.
+    k : int or sequence of int, default=5
+        Nonzero loadings at most, one number or one per component; more than features is no restriction.
+    nonnegative : bool, default=False
+        Whether loadings must be at or above 0.
+    deflation : {"projection", "hotelling", "orthogonal"}, default="projection"
+        How a component is taken out before the next is sought.
+    scale : bool, default=True
+        Standardise the columns, so that correlations count; otherwise covariances.
+    effort : int or None, default=None
+        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
+    n_restarts : int or None, default=None
+        The older way to say it: eight are one more unit of effort.
+    n_jobs : int or None, default=None
+        Threads to run the searches in.
+    random_state : int or None, default=None
+        Their seed; the same seed gives the same answer, whatever n_jobs.
+    gap : float or None, default=None
+        Prove, after the search, how good the answer is, until no other can be better by more than this share (0.01 for 1 %); see
+        `result_.lower_bound` and `result_.gap`.
+    max_time : float or None, default=None
+        Seconds for all components; the best answer so far is kept, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print a table of the search.
 
     Attributes
     ----------
-    components_ : unit vectors, one per row; their sign makes the largest loading positive. n_components_ : how many there are,
-        fewer than asked for where the variance is used up.
-    explained_variance_ : what each component adds to the ones before it: the variance of its scores that theirs do not explain, so
-        that correlated components are not counted twice. explained_variance_ratio_ : its share of the whole.
-    mean_, scale_ : taken off, and divided by. result_ : the `ks.Result` of each component.
+    components_ : ndarray of shape (n_components, n_features)
+        Unit vectors; their sign makes the largest loading positive.
+    n_components_ : int
+        How many there are, fewer than asked for where the variance is used up.
+    explained_variance_ : ndarray
+        What each component adds to the ones before it: the variance of its scores that theirs do not explain, so that correlated components
+        are not counted twice.
+    explained_variance_ratio_ : ndarray
+        Its share of the whole.
+    mean_ : ndarray
+        Taken off.
+    scale_ : ndarray
+        Divided by.
+    result_ : list of Result
+        The full answer of each component.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Features that fit has seen.
+    feature_names_in_ : ndarray of str
+        Their names, where X has any.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> X, _, names = ks.datasets.breast_cancer()
+    >>> np.count_nonzero(ks.SparsePCA(2, k=[5, 3]).fit(X).components_, axis=1)
+    array([5, 3])
     """
+
+    _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
 
     def __init__(
         self,
@@ -67,7 +114,20 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
-        """Find the components; y is ignored."""
+        """Find the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        SparsePCA
+            Itself, fitted.
+        """
         X = validated(self, X, ensure_min_samples=2)
         check_size(X, "X", getattr(self, "feature_names_in_", None))
         check_n_jobs(self.n_jobs)
@@ -98,13 +158,35 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         return self
 
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
-        """The scores of the components."""
+        """The scores of the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            One row per row of X.
+        """
         check_is_fitted(self)
         X = validated(self, X, reset=False)
         return np.asarray(((X - self.mean_) / self.scale_) @ self.components_.T)
 
     def inverse_transform(self, X: Any) -> np.ndarray[Any, Any]:
-        """The table closest to rows that have these scores."""
+        """The table closest to rows that have these scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Scores.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            In the units of the table that was fitted.
+        """
         check_is_fitted(self)
         return np.asarray(np.asarray(X, dtype=float) @ np.linalg.pinv(self.components_).T * self.scale_ + self.mean_)
 

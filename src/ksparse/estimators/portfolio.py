@@ -14,7 +14,7 @@ from ksparse.base.arrays import Vector
 from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.datasets import Assets
 from ksparse.errors import UnboundedError
-from ksparse.estimators.base import numeric, positions, validated, warn, warn_of_limit
+from ksparse.estimators.base import DOC_LINK, numeric, positions, validated, warn, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.losses import LeastSquares
 from ksparse.models.portfolio import looks_like_prices, portfolio, solve_portfolio
@@ -27,24 +27,78 @@ NO_RISK = "some portfolio has no risk and as much return as one likes: use long_
 class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     """The best portfolio of at most k assets, from a table of returns (one row per period, one column per asset).
 
-    `fit(X)` minimises risk_aversion times the variance minus the mean return, or the variance under a target return.
-    `fit(X, y)` tracks an index with returns y instead: least squares of the portfolio's returns to the index.
+    `fit(X)` minimises risk_aversion times the variance minus the mean return, or the variance under a target return. `fit(X, y)` tracks an
+    index with returns y instead: least squares of the portfolio's returns to the index.
 
     Parameters
     ----------
-    k : assets at most. risk_aversion : default 10, as in the paper. target_return : mean return per period to reach.
-    long_only : no negative weight. max_weight : none beyond, in size. min_weight : no smaller position, in size.
-    groups, group_caps : labels, one per asset, or a mapping from group to its assets (names, indices or mask); and the most that a
-        group's weights may sum to, one number or a mapping from group to number.
-    previous_weights, turnover_cost : weights before (an array, or a mapping from name to weight), and what a unit of trade costs.
-    C : a ksparse set for the weights instead of budget, bounds and groups, such as a `ks.Polyhedron`.
-    effort, n_restarts, n_jobs, random_state, gap, max_time, verbose : as in `SparseRegressor`.
+    k : int, default=10
+        Assets at most.
+    risk_aversion : float or None, default=None
+        How much the variance counts; None for 10, as in the paper, or for the variance alone beside a target return.
+    target_return : float or None, default=None
+        Mean return per period to reach.
+    long_only : bool, default=True
+        No negative weight.
+    max_weight : float or None, default=None
+        No weight beyond, in size.
+    min_weight : float, default=0.0
+        No smaller position, in size.
+    groups : array-like, mapping or None, default=None
+        Labels, one per asset, or a mapping from group to its assets (names, indices or mask).
+    group_caps : float, mapping or None, default=None
+        The most that a group's weights may sum to, one number or a mapping from group to number.
+    previous_weights : array-like, mapping or None, default=None
+        Weights before: an array, or a mapping from name to weight.
+    turnover_cost : float, default=0.0
+        What a unit of trade costs.
+    C : ConvexSet or None, default=None
+        A set for the weights instead of budget, bounds and groups, such as a `ks.Polyhedron`.
+    effort : int or None, default=None
+        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
+    n_restarts : int or None, default=None
+        The older way to say it: eight are one more unit of effort.
+    n_jobs : int or None, default=None
+        Threads to run the searches in.
+    random_state : int or None, default=None
+        Their seed; the same seed gives the same answer, whatever n_jobs.
+    gap : float or None, default=None
+        Prove, after the search, how good the answer is, until no other can be better by more than this share (0.01 for 1 %); see
+        `result_.lower_bound` and `result_.gap`.
+    max_time : float or None, default=None
+        Seconds; the best answer so far is kept, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print a table of the search.
 
     Attributes
     ----------
-    weights_ : they sum to 1; at most k are not 0; bounds and caps hold. mean_return_, variance_ : per period. turnover_ : Σ|change|.
-    result_ : the full `ks.Result`. n_iter_, n_features_in_, feature_names_in_ : as everywhere.
+    weights_ : ndarray
+        They sum to 1; at most k are not 0; bounds and caps hold.
+    mean_return_ : float
+        Per period.
+    variance_ : float
+        Per period.
+    turnover_ : float
+        The sum of all changes, in size.
+    result_ : Result
+        The full answer.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Features that fit has seen.
+    feature_names_in_ : ndarray of str
+        Their names, where X has any.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> returns = ks.datasets.factor_model(50, 500, seed=0).returns
+    >>> fund = ks.SparsePortfolio(k=8, max_weight=0.3, min_weight=0.05).fit(returns)
+    >>> int(np.count_nonzero(fund.weights_)), float(fund.weights_.sum().round(12))
+    (8, 1.0)
     """
+
+    _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
 
     def __init__(
         self,
@@ -89,7 +143,20 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePortfolio:
-        """Find the weights from returns X; with y, those that track its returns."""
+        """Find the weights from returns; with y, those that track its returns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_periods, n_assets)
+            Returns.
+        y : array-like of shape (n_periods,) or None, default=None
+            Returns of an index to track.
+
+        Returns
+        -------
+        SparsePortfolio
+            Itself, fitted.
+        """
         X = validated(self, X, ensure_min_samples=2)
         n = X.shape[1]
         k = min(check_integer(self.k, "k", 1), n)
@@ -201,13 +268,37 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         return [(members[group], check_number(cap, "group_caps")) for group, cap in caps.items()]
 
     def predict(self, X: Any) -> Vector:
-        """The returns of the portfolio over the rows of X."""
+        """The returns of the portfolio over the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_periods, n_assets)
+            Returns.
+
+        Returns
+        -------
+        ndarray of shape (n_periods,)
+            Returns of the portfolio.
+        """
         check_is_fitted(self)
         X = validated(self, X, reset=False)
         return np.asarray(X @ self.weights_)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean over deviation of the portfolio's returns; when y is given, minus the root mean squared distance to it."""
+        """Mean over deviation of the portfolio's returns; when y is given, minus the root mean squared distance to it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_periods, n_assets)
+            Returns.
+        y : array-like of shape (n_periods,) or None, default=None
+            Returns of an index to track.
+
+        Returns
+        -------
+        float
+            More is better.
+        """
         returns = self.predict(X)
         if y is not None:
             return -float(np.sqrt(np.mean(np.square(returns - check_vector_of(y, len(returns))))))

@@ -22,29 +22,70 @@ class SparseRegressor(RegressorMixin, SparseLinear):
 
     Parameters
     ----------
-    k : features at most; more than there are is no restriction.
-    loss : "squared", "huber" (δ is 1.345 robust standard deviations of y), "poisson" (counts, log link), or a class of your own, called
-        as loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it is, and `predict` gives the linear score.
-    C : a ksparse set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
-    positive : True, or the features (indices, mask or names) whose coefficient may not be negative.
-    fit_intercept : whether there is an intercept; it is free and not counted in k.
-    standardize : scale the columns for the search; undone in `coef_`. With a C that is more than bounds they stay as they are.
-    alpha : ridge, ½ alpha ‖z‖² per row, z the coefficients of the scaled columns.
-    forced_in, forced_out : features (indices, mask or names) that keep a seat or get none.
-    method : "auto", or one of the paper's methods (see `ks.minimize`).
-    effort, n_restarts, n_jobs, random_state : of "auto": how many whole searches (n_restarts is the older way to say it), threads to run
-        them in, their seed.
-    gap : prove, after the search, how good the model is, until no other can be better by more than this share of the loss; see
+    k : int, default=5
+        Features at most; more than there are is no restriction.
+    loss : str or class, default="squared"
+        "squared", "huber" (δ is 1.345 robust standard deviations of y), "poisson" (counts, log link), or a class of your own, called as
+        loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it is, and `predict` gives the linear score.
+    C : ConvexSet or None, default=None
+        A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
+    positive : bool or array-like, default=False
+        True, or the features (indices, mask or names) whose coefficient may not be negative.
+    fit_intercept : bool, default=True
+        Whether there is an intercept; it is free and not counted in k.
+    standardize : bool, default=True
+        Scale the columns for the search; undone in `coef_`. With a C that is more than bounds they stay as they are.
+    alpha : float, default=0.0
+        Ridge, ½ alpha ‖z‖² per row, z the coefficients of the scaled columns.
+    forced_in : array-like, default=()
+        Features (indices, mask or names) that keep a seat.
+    forced_out : array-like, default=()
+        Features that get none.
+    method : str, default="auto"
+        "auto", or one of the paper's methods (see `ks.minimize`).
+    effort : int or None, default=None
+        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
+    n_restarts : int or None, default=None
+        The older way to say it: eight are one more unit of effort.
+    n_jobs : int or None, default=None
+        Threads to run the searches in.
+    random_state : int or None, default=None
+        Their seed; the same seed gives the same answer, whatever n_jobs.
+    gap : float or None, default=None
+        Prove, after the search, how good the answer is, until no other can be better by more than this share (0.01 for 1 %); see
         `result_.lower_bound` and `result_.gap`.
-    max_time : seconds; the best model so far is kept, with a `ConvergenceWarning`.
-    verbose : print a table of the search.
+    max_time : float or None, default=None
+        Seconds; the best answer so far is kept, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print a table of the search.
 
     Attributes
     ----------
-    coef_, intercept_ : the model; at most k entries of `coef_` are not 0, and signs hold exactly. One row per column of y where y has
-        several: each target has its own features, and squared losses under signs alone are solved together (see `ks.minimize_many`).
-    result_ : the full `ks.Result`, in scaled variables; a `ks.Batch` or a list for several targets. n_iter_, n_features_in_,
-        feature_names_in_ : as everywhere.
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        The model; at most k entries are not 0, and signs hold exactly. One row per column of y where y has several: each target has its
+        own features, and squared losses under signs alone are solved together (see `ks.minimize_many`).
+    intercept_ : float or ndarray of shape (n_targets,)
+        What is added.
+    result_ : Result
+        The full answer, in scaled variables; a `ks.Batch` or a list for several targets.
+    n_iter_ : int
+        Iterations.
+    n_features_in_ : int
+        Features that fit has seen.
+    feature_names_in_ : ndarray of str
+        Their names, where X has any.
+
+    See Also
+    --------
+    SparseRegressorCV : Chooses k.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> model = ks.SparseRegressor(k=3).fit(X, y)
+    >>> [names[i] for i in np.flatnonzero(model.coef_)]
+    ['bmi', 'bp', 's5']
     """
 
     _targets: ClassVar[bool] = True
@@ -90,7 +131,22 @@ class SparseRegressor(RegressorMixin, SparseLinear):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseRegressor:
-        """Find the model; sample_weight multiplies the loss of a row."""
+        """Find the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+        y : array-like of shape (n_samples,)
+            The target.
+        sample_weight : array-like or None, default=None
+            Multiplies the loss of a row.
+
+        Returns
+        -------
+        SparseRegressor
+            Itself, fitted.
+        """
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
         task = Task(self, X, y)
@@ -120,7 +176,18 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         return found
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
-        """The fitted values; for counts their mean."""
+        """The fitted values; for counts their mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The table; sparse, by blocks or on a cluster too.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One value per row.
+        """
         score = self._score_of(X)
         return np.exp(score) if self.loss == "poisson" else np.asarray(score)
 

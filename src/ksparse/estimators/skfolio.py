@@ -28,19 +28,61 @@ class SparseMeanRisk(BaseOptimization):
 
     Parameters
     ----------
-    k : assets at most; more than there are is no restriction.
-    risk_aversion : minimise risk_aversion times the variance minus the mean return; None: the variance alone.
-    min_return : mean return per period to reach.
-    long_only : no negative weight. max_weight : none beyond, in size. min_weight : no smaller position, in size.
-    transaction_costs : what a unit of trade from `previous_weights` costs, per period like the returns; skfolio's `cross_val_predict` then
-        hands the weights of each rebalancing to the next.
-    prior_estimator : skfolio's prior for mean and covariance; None for `EmpiricalPrior`.
-    effort, n_restarts, n_jobs, random_state, gap, max_time : of the search and its proof, as in `ks.minimize`.
-    portfolio_params, fallback, previous_weights, raise_on_failure : skfolio's, as in every optimiser.
+    k : int, default=10
+        Assets at most; more than there are is no restriction.
+    risk_aversion : float or None, default=None
+        Minimise this times the variance minus the mean return; None for the variance alone.
+    min_return : float or None, default=None
+        Mean return per period to reach.
+    long_only : bool, default=True
+        No negative weight.
+    max_weight : float or None, default=None
+        No weight beyond, in size.
+    min_weight : float, default=0.0
+        No smaller position, in size.
+    transaction_costs : float, default=0.0
+        What a unit of trade from `previous_weights` costs, per period like the returns; skfolio's `cross_val_predict` then hands the
+        weights of each rebalancing to the next.
+    prior_estimator : BasePrior or None, default=None
+        skfolio's prior for mean and covariance; None for `EmpiricalPrior`.
+    effort : int or None, default=None
+        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
+    n_restarts : int or None, default=None
+        The older way to say it: eight are one more unit of effort.
+    n_jobs : int or None, default=None
+        Threads to run the searches in.
+    random_state : int or None, default=None
+        Their seed; the same seed gives the same answer, whatever n_jobs.
+    gap : float or None, default=None
+        Prove, after the search, how good the answer is, until no other can be better by more than this share (0.01 for 1 %); see
+        `result_.lower_bound` and `result_.gap`.
+    max_time : float or None, default=None
+        Seconds; the best answer so far is kept, with a `ConvergenceWarning`.
+    portfolio_params : dict or None, default=None
+        skfolio's, as in every optimiser.
+    fallback : optimiser or None, default=None
+        skfolio's, as in every optimiser.
+    previous_weights : array-like, mapping or None, default=None
+        Weights before.
+    raise_on_failure : bool, default=True
+        skfolio's, as in every optimiser.
 
     Attributes
     ----------
-    weights_ : they sum to 1; at most k are not 0. prior_estimator_ : the fitted prior. result_ : the full `ks.Result`.
+    weights_ : ndarray
+        They sum to 1; at most k are not 0.
+    prior_estimator_ : BasePrior
+        The fitted prior.
+    result_ : Result
+        The full answer.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> from ksparse.skfolio import SparseMeanRisk
+    >>> returns = ks.datasets.factor_model(20, 300, seed=0).returns
+    >>> int(np.count_nonzero(SparseMeanRisk(k=5, min_weight=0.05).fit(returns).weights_))
+    5
     """
 
     def __init__(
@@ -89,7 +131,22 @@ class SparseMeanRisk(BaseOptimization):
         return MetadataRouter(owner=type(self).__name__).add(prior_estimator=self.prior_estimator, method_mapping=mapping)
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> SparseMeanRisk:
-        """Find the weights from returns X; y goes to the prior."""
+        """Find the weights from returns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_periods, n_assets)
+            Returns.
+        y : array-like or None, default=None
+            For the prior.
+        **fit_params : dict
+            Metadata, routed to the prior.
+
+        Returns
+        -------
+        SparseMeanRisk
+            Itself, fitted.
+        """
         routed = process_routing(self, "fit", **fit_params)
         validate_data(self, X, skip_check_array=True)
         self._look_at(X)

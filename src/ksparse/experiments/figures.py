@@ -52,7 +52,10 @@ def _with_lipschitz(row: Row) -> dict[str, Any]:
 
 
 def to_png(figure: Figure) -> bytes:
-    """The picture as a PNG file."""
+    """The picture as a PNG file; pyplot, where it is pyplot's, may forget it."""
+    import matplotlib.pyplot as plt
+
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=140, facecolor="white")
+    plt.close(figure)
     return buffer.getvalue()

@@ -63,7 +63,28 @@ def _finish(problem: Problem, y: Point, z: Point, memory: Memory) -> Step:
 
 @dataclass(frozen=True)
 class FixedStep:
-    """The step 1/L. Without `L` the Lipschitz constant of ∇f is computed (never too small)."""
+    """The step 1/L.
+
+    Parameters
+    ----------
+    L : float or None, default=None
+        The inverse step; None for the Lipschitz constant of ∇f, which is computed (never too small).
+
+    Raises
+    ------
+    ValueError
+        If L is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.PDCA(ks.FixedStep())).support
+    array([0, 1, 2])
+    """
 
     L: float | None = None
 
@@ -86,10 +107,38 @@ class FixedStep:
 
 @dataclass(frozen=True)
 class Backtracking:
-    """Barzilai–Borwein start l = ⟨Δx, Δ∇f⟩/⟨Δx, Δx⟩, then l ← ηl until the step is good (paper, eqs. backtracking, BBrule).
+    """Barzilai–Borwein start ``l = ⟨Δx, Δ∇f⟩/⟨Δx, Δx⟩``, then ``l ← ηl`` until the step is good (paper, eqs. backtracking, BBrule).
 
-    Good is F(z) ≤ F(y) − (σl/2)‖z − y‖². The factor l is GIST's; the paper drops it, and with it the rule's indifference to the
-    units of φ. Where y lies outside C, F(y) = ∞ says nothing, and the descent lemma is asked for instead.
+    Good is ``F(z) ≤ F(y) − (σl/2)‖z − y‖²``. The factor l is GIST's; the paper drops it, and with it the rule's indifference to the units
+    of φ. Where y lies outside C, F(y) = ∞ says nothing, and the descent lemma is asked for instead.
+
+    Parameters
+    ----------
+    sigma : float, default=1e-5
+        σ in (0, 1), how much F must fall.
+    eta : float, default=2.0
+        η > 1, by which l grows.
+    shrink : float, default=16.0
+        l falls by no more than this at once: each doubling back costs a product with the data.
+    l_min : float, default=1e-30
+        Least l, in units of the curvature along the first direction.
+    l_max : float, default=1e30
+        Greatest l, in the same units.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.PDCA(ks.Backtracking(eta=4.0))).support
+    array([0, 1, 2])
     """
 
     sigma: float = 1e-5  # σ ∈ (0, 1)

@@ -14,7 +14,31 @@ ROUNDED = 1e-9  # of the terms of a row: broken by less is rounding
 
 @dataclass(frozen=True)
 class Linear:
-    """A polyhedron spelled out: lower ≤ x ≤ upper, Gx ≤ h, Ex = f, all float64."""
+    """A polyhedron spelled out: lower ≤ x ≤ upper, Gx ≤ h, Ex = f, all float64. What `ConvexSet.as_linear` gives.
+
+    `Linear.of(n, ...)` takes the parts that there are.
+
+    Parameters
+    ----------
+    lower : array
+        Least values.
+    upper : array
+        Greatest values.
+    G : array
+        Rows of the inequalities.
+    h : array
+        Their right-hand sides.
+    E : array
+        Rows of the equations.
+    f : array
+        Their right-hand sides.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.Linear.of(2, lower=0.0, E=[[1.0, 1.0]], f=[1.0]).violation(np.array([0.5, 0.25]))
+    0.25
+    """
 
     lower: Vector
     upper: Vector

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import diags_array, eye_array, hstack
 
 from ksparse.base.arrays import Vector
@@ -36,6 +35,8 @@ def fewest_nonzeros(
     `forced` variables count whether they are 0 or not; with a floor each counted variable is at least so large (for x ≥ 0). Of equally
     few the support with the larger `preferred` entries. Unbounded variables are given far bounds, which prove nothing.
     """
+    from scipy.optimize import Bounds, LinearConstraint, milp  # here: scipy.optimize takes as long to import as all of ours
+
     n, seconds = linear.lower.size, min(SECONDS, max(GRACE, time_left()))
     low, high = linear.lower, np.minimum(linear.upper, implied_upper(linear))  # a budget makes bounds finite
     rows = unit_constraints(linear, lambda M: np.hstack([M, np.zeros_like(M)]))

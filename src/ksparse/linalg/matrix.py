@@ -14,7 +14,25 @@ ROWS = 2**22  # entries of a block that is made dense
 
 
 class Squares(NamedTuple):
-    """φ(x) = ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ², by its data."""
+    """``φ(x) = ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ²``, by its data: what `Loss.squares` of a sum of squares gives.
+
+    Parameters
+    ----------
+    A : matrix
+        The data.
+    b : array
+        What Ax is compared with.
+    weight : array or None, default=None
+        w; None for 1 each.
+    ridge : array or None, default=None
+        ρ; None for 0.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.LeastSquares(np.eye(2), [1.0, 2.0]).squares().weight is None
+    True
+    """
 
     A: Matrix
     b: Array

@@ -23,9 +23,29 @@ AHEAD = 16  # columns fetched at a time: a pass over the data costs the same for
 
 
 class QuadraticModel:
-    """½xᵀHx − rᵀx + constant.
+    """``½xᵀHx − rᵀx + constant``, H by its columns: what `Loss.quadratic` and `Loss.model_at` give.
 
-    `sign` is +1 where H is positive semidefinite by its form (a Gram matrix; no eigenvalue was computed), −1 where −H is so, else 0.
+    `of_matrix`, `of_factor`, `of_squares` and `at` make one without an H of your own.
+
+    Parameters
+    ----------
+    H : object
+        With `diagonal()`, `rows(support)` and `times(X)`.
+    r : array
+        The linear part.
+    constant : float, default=0.0
+        What is added.
+    sign : int, default=0
+        +1 where H is positive semidefinite by its form (a Gram matrix; no eigenvalue was computed), −1 where −H is so, else 0.
+    noise : Noise or None, default=None
+        What rounding left of H and r; None for sums of n terms.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> model = ks.QuadraticModel.of_matrix(np.diag([1.0, 2.0]), c=np.array([-1.0, 0.0]))
+    >>> model.n, model.r
+    (2, array([ 1., -0.]))
     """
 
     def __init__(self, H: Curvature, r: Vector, constant: float = 0.0, *, sign: int = 0, noise: Noise | None = None) -> None:

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 import piqp
-from scipy.optimize import linprog
 
 from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, UndecidedError
@@ -219,6 +218,8 @@ def linear_program(cost: Vector, linear: Linear, widen: Callable[[Vector], Vecto
     """
     rows = unit_constraints(linear, widen)
     blocks = [M for M in (rows["A_ub"], rows["A_eq"]) if M is not None]
+    from scipy.optimize import linprog  # here: scipy.optimize takes as long to import as all of ours
+
     largest = np.abs(np.vstack(blocks)).max(axis=0) if blocks else np.ones(cost.size)
     unit = np.exp2(-np.round(np.log2(np.where(largest > 0, largest, 1.0))))
     for key in ("ub", "eq"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ksparse.base.arrays import Vector
 from ksparse.linalg.constraints import Linear
@@ -24,6 +23,8 @@ def falling_direction(H: Vector, r: Vector, linear: Linear) -> Vector | None:
     H = H / unit / unit[:, None]
     if well_conditioned(H):
         return None
+    from scipy.optimize import linprog  # here: scipy.optimize takes as long to import as all of ours
+
     values, vectors = np.linalg.eigh(H)
     bent = vectors[:, values > FLAT * max(float(values[-1]), 1e-300)].T
     if len(bent) == r.size:

@@ -20,12 +20,42 @@ def autodiff(
     convex: bool | None = None,
     backend: str | None = None,
 ) -> Custom:
-    """A loss from `fn`, a function of one PyTorch or JAX vector that returns a scalar of the same library.
+    """A loss from a function of one PyTorch or JAX vector, its gradient by automatic differentiation.
 
-    `backend` is "torch" or "jax"; without it the first installed one that `fn` accepts is taken. x may be a NumPy array
-    all the same: it is handed over and the gradient handed back in x's dtype. A JAX function is compiled once and so must be one that
-    `jax.jit` takes; it runs in double precision, though data that it holds in single precision stay as coarse as they are. Where `fn` can
-    be differentiated twice, second-order models steer the search; `convex=False` says that it is not convex.
+    A JAX function is compiled once and so must be one that `jax.jit` takes; it runs in double precision, though data that it holds in
+    single precision stay as coarse as they are. Where `fn` can be differentiated twice, second-order models steer the search.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes a vector, returns a scalar of the same library.
+    n : int or None, default=None
+        Variables; None for as many as the set or x0 has.
+    lipschitz : float or None, default=None
+        Of the gradient; None where it is not known.
+    convex : bool or None, default=None
+        Whether φ is convex; None where that is not known; False for a function that goes by gradients alone.
+    backend : {"torch", "jax"} or None, default=None
+        None for the first installed one that `fn` accepts.
+
+    Returns
+    -------
+    Custom
+        The loss. x may be a NumPy array all the same: it is handed over, and the gradient handed back in x's dtype.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `fn` cannot be called, or `backend` is not known.
+    ImportError
+        When it is first evaluated, if neither library is installed.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> loss = ks.autodiff(lambda x: ((x - 1.0) ** 4).sum(), n=5, convex=True)
+    >>> ks.minimize(loss, 2).support.size  # doctest: +SKIP
+    2
     """
     check_callable(fn, "fn")
     if backend not in (None, *ENGINES):

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ksparse.base import page
 from ksparse.base.arrays import Array, Vector, replaced
 from ksparse.base.checks import check_vector
 from ksparse.linalg.composite import Composite
@@ -25,7 +26,39 @@ from ksparse.losses.trial import try_out
 
 
 class Loss(ABC):
-    """φ, smooth. `n` is the number of variables (None: any), `convex` whether φ is known to be convex (None: not known)."""
+    """φ, smooth: the base of every loss.
+
+    `n` is the number of variables (None: any), `convex` whether φ is known to be convex (None: not known).
+
+    A loss of your own writes `image`, `value_at`, `gradient_at`, `curvature_at` and `lipschitz`; what else it may offer, and what that
+    buys, is in the guide to own pieces.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> class Distance(ks.Loss):
+    ...     convex = True
+    ...
+    ...     def __init__(self, c):
+    ...         self.c, self.n = c, c.size
+    ...
+    ...     def image(self, x):
+    ...         return x
+    ...
+    ...     def value_at(self, x, image):
+    ...         return 0.5 * float(np.sum((x - self.c) ** 2))
+    ...
+    ...     def gradient_at(self, x, image):
+    ...         return x - self.c
+    ...
+    ...     def curvature_at(self, x, image, d, image_d):
+    ...         return float(d @ d)
+    ...
+    ...     def lipschitz(self):
+    ...         return 1.0
+    >>> ks.minimize(Distance(np.array([1.0, -3.0, 2.0])), 2).x
+    array([ 0., -3.,  2.])
+    """
 
     n: int | None = None
     convex: bool | None = None
@@ -191,3 +224,11 @@ class Loss(ABC):
         changed = {name: in_double(value) for name, value in held.items()}
         twin: Self = self if all(changed[name] is held[name] for name in held) else replaced(self, **changed)
         return twin
+
+    def __repr__(self) -> str:
+        rows = None if self.entries is None or not self.n else self.entries // self.n
+        inside = "" if self.n is None else f"{self.n} variables" if rows is None else f"{rows} × {self.n}"
+        return f"{type(self).__name__}({inside})"
+
+    def _repr_html_(self) -> str:
+        return page.facts({"loss": repr(self), "variables": "any" if self.n is None else str(self.n)} | page.told(self))

@@ -34,9 +34,36 @@ class Calls:
 class Custom(Loss):
     """φ given by value(x) and gradient(x). `n`, `lipschitz` and `convex` tell what is known of it.
 
-    Without `n` the number of variables is that of the set or of x0; without `lipschitz` steps must be found by backtracking. Second-order
-    models steer the search up to 2,048 variables: by `product(x, d)`, which is ∇²φ(x)d, or else by differences of gradients, two for each
-    variable. `convex=False` says that φ is not convex, which then goes by gradients alone.
+    Second-order models steer the search up to 2,048 variables: by `product(x, d)`, or else by differences of gradients, two for each
+    variable.
+
+    Parameters
+    ----------
+    value : callable
+        φ(x), one number.
+    gradient : callable
+        Its gradient, a vector of the shape of x.
+    n : int or None, default=None
+        Variables; None for as many as the set or x0 has.
+    lipschitz : float or None, default=None
+        Of the gradient; None where it is not known, and steps must be found by backtracking.
+    convex : bool or None, default=None
+        Whether φ is convex; None where that is not known; False for a φ that goes by gradients alone.
+    product : callable or None, default=None
+        ∇²φ(x)d of x and d; None for differences of gradients.
+
+    Raises
+    ------
+    TypeError
+        If value or gradient cannot be called.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> c = np.array([1.0, -3.0, 2.0])
+    >>> loss = ks.Custom(lambda x: np.sum(np.cosh(x - c)), lambda x: np.sinh(x - c), n=3, convex=True)
+    >>> ks.minimize(loss, 2).support
+    array([1, 2])
     """
 
     dear = True

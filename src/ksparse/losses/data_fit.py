@@ -23,10 +23,44 @@ FLAT = 1e-10  # of the largest h″: where one is less, its parabola's lowest po
 
 
 class DataFit(Loss):
-    """φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ², h convex with 0 ≤ h″ ≤ `steepest`, ρ ≥ 0 the ridge.
+    """``φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ²``, h convex with ``0 ≤ h″ ≤ steepest``, ρ ≥ 0 the ridge.
 
-    A is dense, scipy.sparse, or any object with .shape, @ and .T; A's dtype and device are those of x. `ridge` is one number, or one per
-    variable.
+    The base of a loss of your own by its terms: write `h`, `slope` (h′) and `bend` (h″), and the bound `steepest`.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation; its dtype and device are those of x.
+    b : array-like
+        What the terms compare Ax with, one entry per row.
+    sample_weight : array-like or None, default=None
+        One weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> class LogCosh(ks.DataFit):
+    ...     def h(self, image):
+    ...         return np.log(np.cosh(image - self.b))
+    ...
+    ...     def slope(self, image):
+    ...         return np.tanh(image - self.b)
+    ...
+    ...     def bend(self, image):
+    ...         return 1 - np.tanh(image - self.b) ** 2
+    >>> ks.minimize(LogCosh(A, b), 3).support
+    array([0, 1, 2])
     """
 
     convex = True
@@ -179,10 +213,36 @@ class DataFit(Loss):
 
 
 class LeastSquares(DataFit):
-    """½‖Ax − b‖², with `sample_weight` ½ Σ wᵢ((Ax)ᵢ − bᵢ)², with `ridge` plus ½ Σ ρⱼxⱼ².
+    """``½‖Ax − b‖²``, with `sample_weight` ``½ Σ wᵢ((Ax)ᵢ − bᵢ)²``, with `ridge` plus ``½ Σ ρⱼxⱼ²``.
 
-    Where one pass over A gives Ax and AᵀDAx together (see `one_pass`), both are the image: they are linear in x, so that a gradient too
-    is then a sum of gradients that are known, and a step of any method reads A once.
+    Where one pass over A gives Ax and AᵀDAx together (see `one_pass`), both are the image: they are linear in x, so that a gradient too is
+    then a sum of gradients that are known, and a step of any method reads A once.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation; its dtype and device are those of x.
+    b : array-like
+        What Ax is to be near, one entry per row.
+    sample_weight : array-like or None, default=None
+        One weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3).support
+    array([0, 1, 2])
     """
 
     is_quadratic = tested = True

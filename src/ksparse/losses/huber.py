@@ -12,7 +12,37 @@ SHARP = 1e-3  # of the majorant's curvature, where the second derivative is 0
 
 
 class Huber(DataFit):
-    """Σᵢ wᵢ h((Ax)ᵢ − bᵢ), h(r) = ½r² for |r| ≤ δ and δ|r| − ½δ² beyond."""
+    """``Σᵢ wᵢ h((Ax)ᵢ − bᵢ)``, ``h(r) = ½r²`` for ``|r| ≤ δ`` and ``δ|r| − ½δ²`` beyond: outliers pull less.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation; its dtype and device are those of x.
+    b : array-like
+        What Ax is to be near, one entry per row.
+    delta : float
+        δ > 0, the size of residual from which on the loss is linear.
+    sample_weight : array-like or None, default=None
+        One weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> b[:3] += 100.0  # outliers
+    >>> ks.minimize(ks.Huber(A, b, delta=0.5), 3).support
+    array([0, 1, 2])
+    """
 
     tested = True
 

@@ -12,9 +12,36 @@ from ksparse.losses.data_fit import DataFit
 
 
 class Poisson(DataFit):
-    """Σᵢ wᵢ (exp((Ax)ᵢ) − yᵢ(Ax)ᵢ), counts y ≥ 0: the negative log-likelihood up to a constant.
+    """``Σᵢ wᵢ (exp((Ax)ᵢ) − yᵢ(Ax)ᵢ)``, counts y ≥ 0: the negative log-likelihood up to a constant.
 
     Its gradient has no global Lipschitz constant: step rules that need one say so.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation; its dtype and device are those of x.
+    y : array-like
+        Counts, at or above 0.
+    sample_weight : array-like or None, default=None
+        One weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> y = rng.poisson(np.exp(A[:, 4] - A[:, 7]))
+    >>> ks.minimize(ks.Poisson(A, y), 2).support
+    array([4, 7])
     """
 
     tested = True

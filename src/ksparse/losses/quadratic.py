@@ -136,7 +136,26 @@ def _cut(M: Matrix, support: np.ndarray[Any, Any], *, both: bool) -> Matrix:
 
 
 class Quadratic(QuadraticForm):
-    """½xᵀQx + cᵀx, Q symmetric, not necessarily positive semidefinite."""
+    """``½xᵀQx + cᵀx``, Q symmetric, perhaps indefinite.
+
+    Parameters
+    ----------
+    Q : array, scipy.sparse or operator
+        The matrix.
+    c : array-like or None, default=None
+        The linear part; None for none.
+
+    Raises
+    ------
+    ValueError
+        If Q is not symmetric, or does not fit c.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.Quadratic(np.diag([1.0, 2.0, 4.0]), [-1.0, -4.0, -1.0]), 1).x
+    array([0., 2., 0.])
+    """
 
     def __init__(self, Q: Matrix, c: Any = None) -> None:
         Q = check_symmetric(check_matrix(Q, "Q"), "Q")
@@ -145,7 +164,31 @@ class Quadratic(QuadraticForm):
 
 
 class MeanVariance(QuadraticForm):
-    """α xᵀVx − rᵀx: variance of a portfolio x against its mean return, V a covariance matrix, α > 0 the risk aversion."""
+    """``α xᵀVx − rᵀx``: variance of a portfolio x against its mean return, V a covariance matrix, α > 0 the risk aversion.
+
+    `from_returns` takes a table of returns instead, and never forms V.
+
+    Parameters
+    ----------
+    V : array, scipy.sparse or operator
+        Covariances of the returns.
+    r : array-like
+        Mean returns.
+    alpha : float
+        α, how much risk counts.
+
+    Raises
+    ------
+    ValueError
+        If V is not symmetric, does not fit r, or alpha is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> V, r = np.diag([0.04, 0.01, 0.09]), np.array([0.1, 0.05, 0.1])
+    >>> ks.minimize(ks.MeanVariance(V, r, 1.0), 2, ks.Simplex()).support
+    array([0, 2])
+    """
 
     def __init__(self, V: Matrix, r: Any, alpha: float) -> None:
         V = check_symmetric(check_matrix(V, "V"), "V")
@@ -163,7 +206,28 @@ class MeanVariance(QuadraticForm):
 
 
 class PrincipalComponent(QuadraticForm):
-    """−xᵀVx: the variance that the direction x explains, negated. V is a covariance or correlation matrix."""
+    """``−xᵀVx``: the variance that the direction x explains, negated. V is a covariance or correlation matrix.
+
+    `from_data` takes a table instead, and never forms V. Use it with `L2Ball`, or `NonnegativeBall` for loadings at or above 0.
+
+    Parameters
+    ----------
+    V : array, scipy.sparse or operator
+        Covariances or correlations.
+
+    Raises
+    ------
+    ValueError
+        If V is not symmetric.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> R, names = ks.datasets.pit_props()
+    >>> result = ks.minimize(ks.PrincipalComponent(R), 2, ks.L2Ball())
+    >>> [names[i] for i in result.support]
+    ['topdiam', 'length']
+    """
 
     sign = -1
 

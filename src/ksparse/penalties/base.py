@@ -16,7 +16,19 @@ from ksparse.sets.whole_space import soft_threshold
 
 
 class Penalty(ABC):
-    """g = g1 − g2."""
+    """g = g₁ − g₂, both convex: the base of every penalty.
+
+    A penalty of your own writes `g1`, `g2`, `subgradient_g2`, `prox_g1`, `prox_g1_on`, `prox` and `weight_max`; a sum over entries derives
+    from `Separable`, which needs less.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> penalty = ks.MCP(1.0, 2.0)
+    >>> x = np.array([0.5, -4.0])
+    >>> penalty.value(x) == penalty.g1(x) - penalty.g2(x)
+    True
+    """
 
     smooth_curvature: float | None = None  # where g1 is smooth, the Lipschitz constant of its gradient: then it joins f
     k: int | None = None  # where g is 0 on the k-sparse points
@@ -113,7 +125,29 @@ class L1Based(Penalty):
 
 
 class Separable(L1Based):
-    """A penalty that is a sum over the entries, given by one function of |xᵢ| each for g, g2 and g2′."""
+    """A penalty that is a sum over the entries, given by functions of ``s = |xᵢ|`` for g, g₂, g₂′ and the candidates of its prox.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> class Capped(ks.Separable):
+    ...     def __init__(self, lam):
+    ...         self.lam = lam
+    ...
+    ...     def g_of(self, size):
+    ...         return self.lam * np.minimum(size, 1.0)
+    ...
+    ...     def g2_of(self, size):
+    ...         return self.lam * np.maximum(size - 1.0, 0.0)
+    ...
+    ...     def slope_of(self, size):
+    ...         return np.where(size > 1.0, self.lam, 0.0)
+    ...
+    ...     def candidates(self, size, t):
+    ...         return [np.clip(size - t * self.lam, 0.0, 1.0), np.maximum(size, 1.0)]
+    >>> Capped(0.5).prox(np.array([0.3, 4.0]), 1.0)
+    array([0., 4.])
+    """
 
     @abstractmethod
     def g_of(self, size: Array) -> Array:

@@ -8,7 +8,27 @@ from ksparse.penalties.base import Separable, check_weight, positive_part
 
 
 class CappedL1(Separable):
-    """λ Σ min(|xᵢ|, θ): g1 = λ‖x‖₁, g2 = λ Σ max(|xᵢ| − θ, 0)."""
+    """``λ Σ min(|xᵢ|, θ)``: g₁ = ``λ‖x‖₁``, g₂ = ``λ Σ max(|xᵢ| − θ, 0)`` (Zhang 2010).
+
+    Parameters
+    ----------
+    lam : float
+        λ > 0, the weight.
+    theta : float
+        θ > 0, the size beyond which nothing more is charged.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> x = np.array([0.5, -4.0])
+    >>> ks.CappedL1(2.0, 1.0).value(x)
+    3.0
+    """
 
     def __init__(self, lam: float, theta: float) -> None:
         self.lam, self.theta = check_weight(lam), check_number(theta, "theta", above=0)

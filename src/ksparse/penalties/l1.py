@@ -7,7 +7,25 @@ from ksparse.penalties.base import L1Based, check_weight
 
 
 class L1(L1Based):
-    """λ‖x‖₁: g1 = λ‖x‖₁, g2 = 0."""
+    """``λ‖x‖₁``: g₁ = λ‖x‖₁, g₂ = 0.
+
+    Parameters
+    ----------
+    lam : float
+        λ > 0, the weight.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> x = np.array([0.5, -4.0])
+    >>> ks.L1(2.0).value(x)
+    9.0
+    """
 
     def __init__(self, lam: float) -> None:
         self.lam = check_weight(lam)

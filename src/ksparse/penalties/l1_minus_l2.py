@@ -8,7 +8,25 @@ from ksparse.sets.whole_space import soft_threshold
 
 
 class L1MinusL2(L1Based):
-    """λ(‖x‖₁ − ‖x‖₂): g1 = λ‖x‖₁, g2 = λ‖x‖₂ (its subgradient at 0 is taken to be 0)."""
+    """``λ(‖x‖₁ − ‖x‖₂)``: g₁ = ``λ‖x‖₁``, g₂ = ``λ‖x‖₂`` (its subgradient at 0 is taken to be 0; Yin, Lou, He, Xin 2015).
+
+    Parameters
+    ----------
+    lam : float
+        λ > 0, the weight.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> x = np.array([0.5, -4.0])
+    >>> round(ks.L1MinusL2(1.0).value(x), 4)
+    0.4689
+    """
 
     def __init__(self, lam: float) -> None:
         self.lam = check_weight(lam)

@@ -8,10 +8,29 @@ from ksparse.penalties.base import Separable, check_weight, positive_part
 
 
 class LogSum(Separable):
-    """λ Σ log(1 + |xᵢ|/θ): g1 = (λ/θ)‖x‖₁, g2 = λ Σ (|xᵢ|/θ − log(1 + |xᵢ|/θ)).
+    """``λ Σ log(1 + |xᵢ|/θ)``: g₁ = ``(λ/θ)‖x‖₁``, g₂ = ``λ Σ (|xᵢ|/θ − log(1 + |xᵢ|/θ))``.
 
-    The paper's Table 1 has λ‖x‖₁ in both parts. Its g2 then has the slope λ(1 − 1/θ) at 0 and is not convex for θ < 1; with
-    λ/θ it is convex, and smooth at 0, for every θ > 0. The difference g is the same.
+    The paper's Table 1 has ``λ‖x‖₁`` in both parts. Its g₂ then has the slope λ(1 − 1/θ) at 0 and is not convex for θ < 1; with λ/θ it is
+    convex, and smooth at 0, for every θ > 0. The difference g is the same.
+
+    Parameters
+    ----------
+    lam : float
+        λ > 0, the weight.
+    theta : float
+        θ > 0, how soon the logarithm bends.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> x = np.array([0.5, -4.0])
+    >>> round(ks.LogSum(1.0, 1.0).value(x), 4)
+    2.0149
     """
 
     def __init__(self, lam: float, theta: float) -> None:

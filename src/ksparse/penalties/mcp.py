@@ -8,9 +8,28 @@ from ksparse.penalties.base import Separable, check_weight
 
 
 class MCP(Separable):
-    """λ|xᵢ| − xᵢ²/(2θ) up to θλ, constant beyond, θ > 0.
+    """``λ|xᵢ| − xᵢ²/(2θ)`` up to θλ, constant beyond, θ > 0: the minimax concave penalty (Zhang 2010).
 
-    g1 = λ‖x‖₁; g2 is xᵢ²/(2θ) up to θλ, λ|xᵢ| − θλ²/2 beyond.
+    g₁ = ``λ‖x‖₁``; g₂ is ``xᵢ²/(2θ)`` up to θλ, ``λ|xᵢ| − θλ²/2`` beyond.
+
+    Parameters
+    ----------
+    lam : float
+        λ > 0, the weight.
+    theta : float
+        θ > 0, in units of λ where it is flat.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> x = np.array([0.5, -4.0])
+    >>> ks.MCP(1.0, 2.0).value(x)
+    1.4375
     """
 
     def __init__(self, lam: float, theta: float) -> None:

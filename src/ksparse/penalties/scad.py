@@ -8,9 +8,28 @@ from ksparse.penalties.base import Separable, check_weight, positive_part
 
 
 class SCAD(Separable):
-    """λ|xᵢ| up to λ, then bending until it is flat beyond θλ, θ > 2.
+    """``λ|xᵢ|`` up to λ, then bending until it is flat beyond θλ, θ > 2 (Fan, Li 2001).
 
-    g1 = λ‖x‖₁; g2 is 0 up to λ, (|xᵢ| − λ)²/(2(θ − 1)) up to θλ, λ|xᵢ| − (θ + 1)λ²/2 beyond.
+    g₁ = ``λ‖x‖₁``; g₂ is 0 up to λ, ``(|xᵢ| − λ)²/(2(θ − 1))`` up to θλ, ``λ|xᵢ| − (θ + 1)λ²/2`` beyond.
+
+    Parameters
+    ----------
+    lam : float
+        λ > 0, the weight.
+    theta : float
+        θ > 2, in units of λ where it is flat.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> x = np.array([0.5, -4.0])
+    >>> ks.SCAD(1.0, 3.0).value(x)
+    2.5
     """
 
     def __init__(self, lam: float, theta: float) -> None:

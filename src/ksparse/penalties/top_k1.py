@@ -9,7 +9,29 @@ from ksparse.sets.whole_space import soft_threshold
 
 
 class TopK1(L1Based):
-    """ρ(‖x‖₁ − |||x|||_{k,1}), the second the sum of the k largest |xᵢ|: zero exactly on the k-sparse points."""
+    """``ρ(‖x‖₁ − |||x|||_{k,1})``, the second the sum of the k largest sizes: zero exactly on the k-sparse points.
+
+    It is that of Gotoh, Takeda and Tono (2017).
+
+    Parameters
+    ----------
+    rho : float
+        ρ > 0, the weight.
+    k : int
+        Nonzeros that cost nothing.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> x = np.array([0.5, -4.0])
+    >>> ks.TopK1(1.0, 1).value(x)
+    0.5
+    """
 
     k: int
 

@@ -11,9 +11,28 @@ from ksparse.sets.base import ConvexSet
 
 
 class TopK2(Penalty):
-    """ρ(‖x‖₂² − |||x|||²_{k,2}), the second the sum of the k largest xᵢ²: zero exactly on the k-sparse points.
+    """``ρ(‖x‖₂² − |||x|||²_{k,2})``, the second the sum of the k largest squares: zero exactly on the k-sparse points.
 
-    g1 = ρ‖x‖₂² is smooth, so it joins f, and what is left of g1 on a set C is its projection: the paper's main idea.
+    g₁ = ``ρ‖x‖₂²`` is smooth, so it joins f, and what is left of g₁ on a set C is its projection: the paper's main idea.
+
+    Parameters
+    ----------
+    rho : float
+        ρ > 0, the weight.
+    k : int
+        Nonzeros that cost nothing.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> x = np.array([0.5, -4.0])
+    >>> ks.TopK2(1.0, 1).value(x)
+    0.25
     """
 
     k: int

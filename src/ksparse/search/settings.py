@@ -9,9 +9,22 @@ from ksparse.base.checks import check_integer, check_number
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How far a search goes. A line names the benchmark that chose its default; the others are what worked on the way, chosen by none.
+    """How far a search goes: the numbers that steer it, each with its reason at its line in the source.
 
-    Work is counted in changes of a support, so that the same settings give the same answer on every machine.
+    A line names the benchmark that chose its default; the others are what worked on the way, chosen by none. Work is counted in changes of
+    a support, so that the same settings give the same answer on every machine.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is negative, or a count is not whole.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> thorough = ks.SearchSettings(changes=5_000, returns=20)
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, settings=thorough).x
+    array([ 3., -2.,  0.])
     """
 
     enumerated: int = 2_000  # supports that are all tried, and so proved, where the best value on one is a direct solve (tests/fuzz)

@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
+from ksparse.base import page
 from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, replaced, top_k
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.active_set import Solution
@@ -20,7 +21,26 @@ FEASIBLE = 1e-9  # a violation up to this, relative to the size of x, is roundin
 
 
 class ConvexSet(ABC):
-    """C. `n` is the number of variables where the set fixes it, else None."""
+    """C, closed and convex: the base of every set. `n` is the number of variables where the set fixes it, else None.
+
+    A set of your own writes `project`, `violation` and `restrict`; what else it may offer, and what that buys, is in the guide to own
+    pieces.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> class Below(ks.ConvexSet):
+    ...     def project(self, u):
+    ...         return np.minimum(u, 1.0)
+    ...
+    ...     def violation(self, x):
+    ...         return float(np.linalg.norm(np.maximum(x - 1.0, 0.0)))
+    ...
+    ...     def restrict(self, support):
+    ...         return self
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 0.5]), 2, Below()).x.round(9)
+    array([ 1., -2.,  0.])
+    """
 
     n: int | None = None
     size: float = 1.0  # of the numbers that define C, beside which a violation is small or not
@@ -141,6 +161,9 @@ class ConvexSet(ABC):
 
     def __repr__(self) -> str:
         return type(self).__name__
+
+    def _repr_html_(self) -> str:
+        return page.facts({"set": repr(self), "variables": "any" if self.n is None else str(self.n)} | page.told(self))
 
 
 def require_length(C: ConvexSet, n: int) -> None:

@@ -15,7 +15,28 @@ from ksparse.sets.whole_space import soft_threshold
 
 
 class Box(ConvexSet):
-    """{x : lower ≤ x ≤ upper}, each a number or a vector, ±inf for none. A variable whose bounds exclude 0 is forced in."""
+    """``{x : lower ≤ x ≤ upper}``, each a number or a vector, ±inf for none. A variable whose bounds exclude 0 is forced in.
+
+    Parameters
+    ----------
+    lower : float or array-like
+        Least values.
+    upper : float or array-like
+        Greatest values.
+
+    Raises
+    ------
+    InfeasibleError
+        If the set is empty.
+    ValueError
+        If an argument is not what it must be.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, ks.Box(-1.0, 2.0)).x
+    array([ 2., -1.,  0.])
+    """
 
     tested = True
     size = 0.0  # its points keep the bounds to the last digit

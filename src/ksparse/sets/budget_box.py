@@ -16,7 +16,30 @@ from ksparse.sets.simplex import project_on_largest
 
 
 class BudgetBox(ConvexSet):
-    """{x : lower ≤ x ≤ upper, Σx = total}. A variable whose bounds exclude 0 is forced in."""
+    """``{x : lower ≤ x ≤ upper, Σx = total}``. A variable whose bounds exclude 0 is forced in.
+
+    Parameters
+    ----------
+    total : float
+        The sum.
+    lower : float or array-like
+        Least values.
+    upper : float or array-like
+        Greatest values.
+
+    Raises
+    ------
+    InfeasibleError
+        If the set is empty.
+    ValueError
+        If an argument is not what it must be.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, ks.BudgetBox(1.0, -0.5, 0.75)).x.sum().round(9)
+    np.float64(1.0)
+    """
 
     tested = True
 

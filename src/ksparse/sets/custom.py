@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ksparse.base.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
 from ksparse.base.checks import check_callable, check_integer
@@ -21,8 +20,29 @@ ROUNDING = 1e-13  # of the size of a point: so much off the support, or outside 
 class CustomSet(ConvexSet):
     """C given by project(u) and violation(x), the latter a number ≥ 0 that is 0 on C.
 
-    `restrict(support)` may give the set on a support; without it the projection there is found from project(u) alone, by a dual
-    method and, where that fails, by Dykstra's alternation between C and the subspace.
+    Parameters
+    ----------
+    project : callable
+        The nearest point of C.
+    violation : callable
+        How far x is outside C, 0 inside.
+    n : int or None, default=None
+        Variables, where the set fixes that.
+    restrict : callable or None, default=None
+        The set on a support; None: the projection there is found from `project` alone, by a dual method and, where that fails, by Dykstra's
+        alternation between C and the subspace.
+
+    Raises
+    ------
+    TypeError
+        If a function cannot be called.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> C = ks.CustomSet(lambda u: np.clip(u, -1, 1), lambda x: float(np.max(np.abs(x) - 1).clip(0)), n=3)
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, C).x.round(6)
+    array([ 1., -1.,  0.])
     """
 
     def __init__(
@@ -143,6 +163,8 @@ class _OnSupport(ConvexSet):
             z = point(prices)
             outside = to_float64(take(z, off))
             return -0.5 * sqnorm(z - base) - float(prices @ outside), -outside
+
+        from scipy.optimize import minimize  # here: scipy.optimize takes as long to import as all of ours
 
         start = self._prices if self._prices is not None else np.zeros(off.size)
         options = {"maxiter": 500, "maxfun": 1000, "gtol": 1e-13 * size, "ftol": 0.0}

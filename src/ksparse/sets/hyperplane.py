@@ -14,7 +14,28 @@ from ksparse.sets.base import ConvexSet
 
 
 class Hyperplane(ConvexSet):
-    """{x : aᵀx = b}; without `a` the budget Σx = b."""
+    """``{x : aᵀx = b}``; without `a` the budget ``Σx = b``.
+
+    Parameters
+    ----------
+    a : array-like or None, default=None
+        The weights; None for 1 each.
+    b : float, default=1
+        What they sum to.
+
+    Raises
+    ------
+    InfeasibleError
+        If the set is empty.
+    ValueError
+        If an argument is not what it must be.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, ks.Hyperplane()).x.round(9)
+    array([ 3., -2.,  0.])
+    """
 
     tested = True
     _data = ("a",)

@@ -15,7 +15,24 @@ from ksparse.sets.simplex import project_simplex
 
 
 class L1Ball(ConvexSet):
-    """{x : ‖x‖₁ ≤ radius}."""
+    """``{x : ‖x‖₁ ≤ radius}``.
+
+    Parameters
+    ----------
+    radius : float
+        Above 0.
+
+    Raises
+    ------
+    ValueError
+        If the radius is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, ks.L1Ball(3.0)).x.round(9)
+    array([ 2., -1.,  0.])
+    """
 
     tested = True
 

@@ -18,7 +18,24 @@ from ksparse.sets.whole_space import soft_threshold
 
 
 class L2Ball(ConvexSet):
-    """{x : ‖x‖₂ ≤ radius}."""
+    """``{x : ‖x‖₂ ≤ radius}``.
+
+    Parameters
+    ----------
+    radius : float, default=1
+        Above 0.
+
+    Raises
+    ------
+    ValueError
+        If the radius is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, 4.0, 1.0]), 2, ks.L2Ball()).x.round(9)
+    array([0.6, 0.8, 0. ])
+    """
 
     tested = True
     has_shrink = True

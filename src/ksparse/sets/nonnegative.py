@@ -15,7 +15,24 @@ from ksparse.sets.whole_space import soft_threshold
 
 
 class Nonnegative(ConvexSet):
-    """{x : xᵢ ≥ 0 for i in indices}; without `indices` for all i."""
+    """``{x : xᵢ ≥ 0 for i in indices}``; without `indices` for all i.
+
+    Parameters
+    ----------
+    indices : array-like of int or None, default=None
+        The variables whose sign is known; None for all.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the indices are none.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, ks.Nonnegative([1])).x
+    array([3., 0., 1.])
+    """
 
     tested = True
     size = 0.0  # signs have none

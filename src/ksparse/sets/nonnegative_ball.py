@@ -17,7 +17,24 @@ EXCHANGES = 200  # of free and fixed entries
 
 
 class NonnegativeBall(ConvexSet):
-    """{x : x ≥ 0, ‖x‖₂ ≤ radius}; the projection clips, then scales: the orthant is a cone."""
+    """``{x : x ≥ 0, ‖x‖₂ ≤ radius}``; the projection clips, then scales: the orthant is a cone.
+
+    Parameters
+    ----------
+    radius : float, default=1
+        Above 0.
+
+    Raises
+    ------
+    ValueError
+        If the radius is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0]), 1, ks.NonnegativeBall()).x.round(9)
+    array([1., 0., 0.])
+    """
 
     tested = True
     has_shrink = True

@@ -19,7 +19,37 @@ from ksparse.sets.base import FEASIBLE, ConvexSet
 
 
 class Polyhedron(ConvexSet):
-    """{x : Gx ≤ h, Ex = f, lower ≤ x ≤ upper}; G, E and the bounds may each be left out (None)."""
+    """``{x : Gx ≤ h, Ex = f, lower ≤ x ≤ upper}``; G, E and the bounds may each be left out (None).
+
+    Parameters
+    ----------
+    G : array-like or None, default=None
+        Rows of the inequalities.
+    h : array-like or None, default=None
+        Their right-hand sides.
+    E : array-like or None, default=None
+        Rows of the equations.
+    f : array-like or None, default=None
+        Their right-hand sides.
+    lower : float or array-like, default=-inf
+        Least values.
+    upper : float or array-like, default=inf
+        Greatest values.
+
+    Raises
+    ------
+    InfeasibleError
+        If the set is empty.
+    ValueError
+        If an argument is not what it must be.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> C = ks.Polyhedron(G=[[1.0, 1.0, 1.0]], h=[2.0], lower=-1.0)
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, C).x.round(9)
+    array([ 3., -1.,  0.])
+    """
 
     tested = True
 

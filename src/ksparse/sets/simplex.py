@@ -12,7 +12,24 @@ from ksparse.sets.base import ConvexSet
 
 
 class Simplex(ConvexSet):
-    """{x : x ≥ 0, Σx = total}."""
+    """``{x : x ≥ 0, Σx = total}``: portfolios without short positions, mixtures.
+
+    Parameters
+    ----------
+    total : float, default=1
+        The sum, at or above 0.
+
+    Raises
+    ------
+    ValueError
+        If the total is below 0.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, ks.Simplex(3.0)).x.round(9)
+    array([2.5, 0. , 0.5])
+    """
 
     tested = True
     has_shrink = True

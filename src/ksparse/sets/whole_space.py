@@ -8,7 +8,14 @@ from ksparse.sets.base import ConvexSet
 
 
 class WholeSpace(ConvexSet):
-    """ℝⁿ: no constraint."""
+    """ℝⁿ: no constraint.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -2.0, 1.0]), 2, ks.WholeSpace()).x
+    array([ 3., -2.,  0.])
+    """
 
     tested = True
     whole_space = has_shrink = True

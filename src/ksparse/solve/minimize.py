@@ -48,18 +48,67 @@ def minimize_penalized(
 ) -> Result:
     """A stationary point of F = φ + g over C, by one of the paper's first-order methods.
 
-    loss, penalty, C : φ, the DC penalty g, and a set (default: the whole space).
-    method : "pdca", "apdca", "pdcae", "gist", "nmapg", or a method object with its own parameters.
-    step : "backtracking", "fixed" (1/L), or a step rule; pdcae always steps 1/L.
-    continuation : solve for larger λ first, each a fourth of the last, from one answer to the next: far fewer steps where λ is small. For
-        penalties with λ‖x‖₁ in them (all but TopK2). The trace is that of the last λ.
-    x0 : the start, moved into C; default 0, or 1/n in every entry where 0 is stationary for φ.
-    tol, stop : stop when F changes by less than tol relative to itself (stop="objective"), or x by less than
-        tol·max(1, ‖x‖) (stop="step"); default: the rule the paper uses with the method.
-    patience : how many such small changes in a row it takes; default 2 for pdca and gist, whose Barzilai–Borwein steps may
-        stand still once by accident, 1 for the others.
-    tol_residual : also stop at this relative stationarity residual; 0 for never.
-    max_iter, max_time, callback, verbose : limits (seconds), scipy-style callback, progress table.
+    Parameters
+    ----------
+    loss : Loss
+        φ.
+    penalty : Penalty
+        g = g₁ − g₂.
+    C : ConvexSet or None, default=None
+        The set; None for the whole space.
+    method : str or Method, default="apdca"
+        "pdca", "apdca", "pdcae", "gist", "nmapg", or a method object with its own parameters.
+    step : str or step rule, default="backtracking"
+        "backtracking", "fixed" (1/L), or a rule such as `FixedStep`; pdcae always steps 1/L.
+    continuation : bool, default=False
+        Solve for larger λ first, each a fourth of the last, from one answer to the next: far fewer steps where λ is small. For penalties
+        with λ‖x‖₁ in them (all but `TopK2`). The trace is that of the last λ.
+    x0 : array-like or None, default=None
+        The start, moved into C; None for 0, or 1/n in every entry where 0 is stationary for φ.
+    tol : float, default=1e-5
+        Stop when F changes by less than tol relative to itself, or x by less than tol·max(1, ‖x‖), see `stop`.
+    tol_residual : float, default=0.0
+        Also stop at this relative stationarity residual; 0 for never.
+    stop : {"objective", "step"} or None, default=None
+        Which change tol is for; None for the rule that the paper uses with the method.
+    patience : int or None, default=None
+        How many such small changes in a row it takes; None for 2 with pdca and gist, whose Barzilai–Borwein steps may stand still once by
+        accident, and 1 with the others.
+    max_iter : int, default=10000
+        Iterations at most.
+    max_time : float or None, default=None
+        Seconds; the best point so far is returned.
+    callback : callable or None, default=None
+        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
+    verbose : int, default=0
+        Whether to print a table of the search.
+
+    Returns
+    -------
+    Result
+        The point; its `fun` is φ + g.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not what it must be; the message names it.
+    MissingPieceError
+        If the method needs something that the loss, set or penalty does not have.
+
+    See Also
+    --------
+    minimize : At most k nonzeros instead of a penalty.
+    weight_max : The weight from which on 0 is stationary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize_penalized(ks.LeastSquares(A, b), ks.MCP(lam=10.0, theta=0.1)).support
+    array([0, 1, 2])
     """
     started = time.perf_counter()
     check_piece(penalty, Penalty, "penalty", "penalty")
@@ -115,27 +164,93 @@ def minimize(
 ) -> Result:
     """The best k-sparse point of C that we can find: min φ(x) s.t. ‖x‖₀ ≤ k, x ∈ C.
 
-    loss, k, C : φ, the number of nonzeros allowed, and a set (default: the whole space).
-    method : "auto", our best: starts of several kinds, each improved by exchanging variables until none helps. Or one of the
-        paper's methods: "apdca", "pdca", "pdcae", "gist", "nmapg" on φ + ρ(‖x‖² − |||x|||²_{k,2}), rounded and re-solved on the
-        support; "iht" on the constraint itself; "l1pdca", "l1dca" on φ + ρ(‖x‖₁ − |||x|||_{k,1}) and "mipdca" on relaxed indicators,
-        taken as they are where k-sparse (the last two need ksparse[baselines]); or a method object.
-    rho : for the paper's methods the penalty weight, a sequence of weights, or "auto" for the paper's grid 10⁻⁴…10⁴; of several the
-        best answer is returned. For method="auto" the weights of its penalised starts; "auto" takes them from the data.
-    continuation : for the paper's methods: start each weight where the one before ended, instead of at x0.
-    x0 : a start. "auto" always searches from its support too, so the answer is never worse than a feasible k-sparse x0. The paper's
-        methods start there, moved into C; default 1/n in every entry.
-    forced_in, forced_out, min_nonzero : for "auto": variables that are always or never in the support, and the least size of a nonzero,
-        one number or one per variable.
-    effort, n_jobs, random_state : for "auto": how many whole searches, from other seeds, of which the best counts, threads to run them and
-        to bound a tree's nodes in, and the first one's seed. More effort is never worse; the same seed gives the same answer, whatever
-        n_jobs. By default it is one, or with max_time as many as bring something in the time. n_restarts is the older name: eight are one
-        more unit of effort.
-    gap, max_nodes : for "auto": go on after the search until it is proved that no k-sparse point is better than the answer by more than
-        gap·|φ| (0.01 for 1 %), or that many nodes have been looked at. `lower_bound`, `gap` and `nodes` of the result say how far that
-        came, whatever stopped it; where no bound can be had its message says why.
-    settings : for "auto": the numbers that steer its search, where its defaults will not do.
-    step, tol, max_iter, max_time, callback, verbose : as in `minimize_penalized`, the limits for all weights or starts together.
+    Parameters
+    ----------
+    loss : Loss
+        φ.
+    k : int
+        Nonzeros allowed.
+    C : ConvexSet or None, default=None
+        The set; None for the whole space.
+    method : str or Method, default="auto"
+        "auto", our best: starts of several kinds, each improved by exchanging variables until none helps. Or one of the paper's methods:
+        "apdca", "pdca", "pdcae", "gist", "nmapg" on the top-(k,2) penalty, rounded and solved anew on the support; "iht" on the constraint
+        itself; "l1pdca", "l1dca" on the top-(k,1) penalty and "mipdca" on relaxed indicators, taken as they are where k-sparse (the last
+        two need ksparse[baselines]); or a method object with its own parameters.
+    rho : float, sequence of float or "auto", default="auto"
+        For the paper's methods the penalty weight, or several; "auto" for the paper's grid, 1e-4 to 1e4. Of several the best answer is
+        returned. For method="auto" the weights of its penalised starts; "auto" takes them from the data.
+    step : str or step rule, default="backtracking"
+        For the paper's methods: "backtracking", "fixed" (1/L), or a rule such as `FixedStep`.
+    continuation : bool, default=False
+        For the paper's methods: start each weight where the one before ended, instead of at x0.
+    x0 : array-like or None, default=None
+        A start. "auto" always searches from its support too, so that the answer is never worse than a feasible k-sparse x0. The paper's
+        methods start there, moved into C; None for 1/n in every entry.
+    forced_in, forced_out : array-like of int, default=()
+        Variables that are always, or never, in the support. For "auto".
+    min_nonzero : float or array-like, default=0.0
+        Least size of a nonzero, one number or one per variable. For "auto".
+    effort : int or None, default=None
+        Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time as many as bring
+        something in the time. For "auto".
+    n_restarts : int or None, default=None
+        The older name: eight are one more unit of effort.
+    n_jobs : int or None, default=None
+        Threads to run searches, and to bound a tree's nodes, in.
+    random_state : int, numpy.random.Generator or None, default=None
+        Seed of the first search; the same seed gives the same answer, whatever n_jobs.
+    gap : float or None, default=None
+        Go on after the search until it is proved that no k-sparse point is better than the answer by more than this share of the value
+        (0.01 for 1 %). `lower_bound`, `gap` and `nodes` of the result say how far that came, whatever stopped it; where no bound can be had
+        its message says why. For "auto".
+    max_nodes : int or None, default=None
+        Nodes of the tree at most. For "auto".
+    settings : SearchSettings or None, default=None
+        The numbers that steer the search, where the defaults will not do. For "auto".
+    tol : float, default=1e-5
+        Relative change at which first-order runs end.
+    max_iter : int, default=10000
+        Iterations at most, of all weights or starts together.
+    max_time : float or None, default=None
+        Seconds; the best feasible point so far is returned.
+    callback : callable or None, default=None
+        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
+    verbose : int, default=0
+        Whether to print a table of the search.
+
+    Returns
+    -------
+    Result
+        The answer, every value in it recomputed from x and the raw data.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not what it must be; the message names it. Nothing has been computed by then.
+    InfeasibleError
+        If C holds no point with at most k nonzeros; the message says why.
+    MissingPieceError
+        If a method needs something that the loss, set or penalty does not have.
+
+    See Also
+    --------
+    k_path : Every k along one path.
+    near_optimal : Every support that is nearly as good.
+    minimize_penalized : A penalty instead of k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> result = ks.minimize(ks.LeastSquares(A, b), k=3, C=ks.Nonnegative([0, 2]))
+    >>> result.support
+    array([0, 1, 2])
+    >>> result.message
+    'proved optimal'
     """
     request = check_request(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise

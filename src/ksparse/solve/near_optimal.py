@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ksparse.base import page
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import until
@@ -28,7 +29,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NearOptimal:
-    """Supports whose best value is within a share of the best of all."""
+    """Supports whose best value is within a share of the best of all: what `near_optimal` returns.
+
+    Attributes
+    ----------
+    best : Result
+        The answer that `minimize` gives, or a better one that was met.
+    supports : list of ndarray
+        The nonzeros, the best first.
+    values : ndarray
+        φ at the best point on each.
+    x : ndarray
+        Those points, one per row.
+    within : float
+        The share that was asked for.
+    complete : bool
+        Whether it is proved that there are no others.
+    message : str
+        The same in words, with the reason.
+    nodes : int
+        Of the tree.
+    elapsed : float
+        Seconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.near_optimal(ks.LeastSquares(A, b), 3, within=0.5).frequencies[:3]
+    array([1., 1., 1.])
+    """
 
     best: Result  # the answer that `minimize` gives, or a better one that was met
     supports: list[Vector]  # the best first
@@ -60,6 +93,14 @@ class NearOptimal:
     def __repr__(self) -> str:
         return f"{len(self)} supports within {100 * self.within:g} % of {self.values[0]:.10g}: {self.message}"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: in which share of the supports the variables are, and the best supports."""
+        often = np.argsort(-self.frequencies, kind="stable")[:12]
+        shares = {f"x[{j}]": 100.0 * float(self.frequencies[j]) for j in often if self.frequencies[j] > 0}
+        rows = [(f"{value:.8g}", ", ".join(map(str, support))) for value, support in zip(self.values[:10], self.supports[:10], strict=True)]
+        chart = page.bars(shares, "in which share of the supports each variable is, per cent")
+        return f'<div class="ksparse-near">{page.facts({"found": repr(self)})}{chart}{page.grid(("objective", "support"), rows)}</div>'
+
 
 def near_optimal(
     loss: Loss,
@@ -79,10 +120,58 @@ def near_optimal(
 ) -> NearOptimal:
     """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
 
-    within : the share of |φ|. at_most : supports that are listed; where there are more, the list is not complete, and says so.
     A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it; above a floor
-    (min_nonzero) all of them are. The other arguments are those of `minimize`. Where φ and C allow no lower bound, the list holds what the
-    search has met, and is not called complete.
+    (`min_nonzero`) all of them are. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
+
+    Parameters
+    ----------
+    loss : Loss
+        φ.
+    k : int
+        Nonzeros allowed.
+    C : ConvexSet or None, default=None
+        The set; None for the whole space.
+    within : float, default=0.01
+        The share of the best value, in size.
+    at_most : int, default=1000
+        Supports that are listed; where there are more, the list is not complete, and says so.
+    forced_in, forced_out : array-like of int, default=()
+        Variables that are always, or never, in the support.
+    min_nonzero : float or array-like, default=0.0
+        Least size of a nonzero, one number or one per variable.
+    random_state : int, default=0
+        Seed of the search.
+    settings : SearchSettings or None, default=None
+        The numbers that steer the search, where the defaults will not do.
+    max_time : float or None, default=None
+        Seconds; what was found by then is returned.
+    callback : callable or None, default=None
+        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
+    verbose : int, default=0
+        Whether to print a table of the search.
+
+    Returns
+    -------
+    NearOptimal
+        The supports, the best first, and whether they are all.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not what it must be; the message names it. Nothing has been computed by then.
+    InfeasibleError
+        If C holds no point with at most k nonzeros; the message says why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> found = ks.near_optimal(ks.LeastSquares(A, b), 3, within=0.5)
+    >>> found.complete, found.supports[0].tolist()
+    (True, [0, 1, 2])
     """
     within, at_most = check_number(within, "within", at_least=0.0), check_integer(at_most, "at_most", 1)
     if within >= 1.0:

@@ -49,7 +49,34 @@ class APDCAState:
 
 @dataclass(frozen=True)
 class APDCA(Method):
-    """PDCA with Nesterov's extrapolation, guarded by the nonmonotone test of Li and Lin."""
+    """PDCA with Nesterov's extrapolation, guarded by the nonmonotone test of Li and Lin.
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        How far a step goes: `Backtracking` or `FixedStep`.
+    delta : float, default=1e-5
+        δ of the nonmonotone test.
+    eta : float, default=0.8
+        η in (0, 1], the weight of the past in its mean c.
+    adaptive : bool, default=False
+        Whether the momentum starts anew when it points uphill, as in `PDCAe`; the paper leaves it open.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.APDCA(eta=0.9)).support
+    array([0, 1, 2])
+    """
 
     rule: StepRule = field(default_factory=Backtracking)
     delta: float = 1e-5  # δ of the nonmonotone test

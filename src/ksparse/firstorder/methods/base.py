@@ -27,7 +27,20 @@ class State(Protocol):
 
 
 class Method(ABC):
-    """An algorithm."""
+    """An algorithm: `init` and `step` on a state of its own. The base of every method.
+
+    A method of your own says by `penalty` how it asks for at most k nonzeros; see the guide to own pieces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.PDCA()).support
+    array([0, 1, 2])
+    """
 
     name: ClassVar[str] = "own"  # in results and messages
     stop: ClassVar[str] = "objective"  # the paper's stopping rule for it: "objective" or "step"

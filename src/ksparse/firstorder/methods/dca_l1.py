@@ -37,7 +37,20 @@ def linearised(problem: Problem, x: Point, shift: float) -> np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class L1DCA(Method):
-    """x⁽ᵗ⁺¹⁾ = argmin γ(x) + ρ‖x‖₁ − ⟨s⁽ᵗ⁾, x⟩ over C, s⁽ᵗ⁾ ∈ ∂(ι + ρ|||·|||_{k,1})(x⁽ᵗ⁾), each by an interior-point solver."""
+    """The DC algorithm on the top-(k,1) penalty over any C, each step by an interior-point solver (needs ksparse[baselines]).
+
+    ``x⁽ᵗ⁺¹⁾ = argmin γ(x) + ρ‖x‖₁ − ⟨s⁽ᵗ⁾, x⟩`` over C, with φ = γ − ι and s⁽ᵗ⁾ a subgradient of ι + the k largest sizes at x⁽ᵗ⁾.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.L1DCA()).support
+    array([0, 1, 2])
+    """
 
     exact: ClassVar[bool] = True
     name: ClassVar[str] = "l1dca"

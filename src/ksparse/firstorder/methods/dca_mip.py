@@ -22,9 +22,29 @@ from ksparse.sets import ConvexSet
 
 @dataclass(frozen=True)
 class MIPDCA(Method):
-    """min φ(x) + ρ(1 − u)ᵀu over C, |x| ≤ Mu, 1ᵀu ≤ k, 0 ≤ u ≤ 1.
+    """The DC algorithm on relaxed indicators u: ``min φ(x) + ρ(1 − u)ᵀu`` over C, ``|x| ≤ Mu``, ``1ᵀu ≤ k``, ``0 ≤ u ≤ 1``.
 
-    The concave −ρuᵀu (and ι) is linearised, the rest left to an interior-point solver.
+    The concave −ρuᵀu (and ι) is linearised, the rest left to an interior-point solver (needs ksparse[baselines]).
+
+    Parameters
+    ----------
+    M : float, default=100.0
+        The big-M, above the size of every entry of x.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.MIPDCA(M=10.0)).support
+    array([0, 1, 2])
     """
 
     M: float = 100.0  # the big-M

@@ -13,7 +13,28 @@ from ksparse.firstorder.steps import Backtracking, StepRule, check_rule
 
 @dataclass(frozen=True)
 class GIST(Method):
-    """x⁽ᵗ⁺¹⁾ = prox_{g/l}(x⁽ᵗ⁾ − ∇f(x⁽ᵗ⁾)/l): PDCA's iteration on F regrouped as (g, 0)."""
+    """``x⁽ᵗ⁺¹⁾ = prox_{g/l}(x⁽ᵗ⁾ − ∇f(x⁽ᵗ⁾)/l)``: PDCA's iteration on F regrouped as (g, 0) (Gong et al. 2013).
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        How far a step goes: `Backtracking` or `FixedStep`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.GIST()).support
+    array([0, 1, 2])
+    """
 
     rule: StepRule = field(default_factory=Backtracking)
     name: ClassVar[str] = "gist"

@@ -16,7 +16,30 @@ from ksparse.sets import ConvexSet
 
 @dataclass(frozen=True)
 class IHT(Method):
-    """x⁽ᵗ⁺¹⁾ = the projection of x⁽ᵗ⁾ − ∇φ(x⁽ᵗ⁾)/l onto {‖x‖₀ ≤ k} ∩ C: PDCA's iteration with the constraint itself as g1."""
+    """Iterative hard thresholding: the projection of x⁽ᵗ⁾ − ∇φ(x⁽ᵗ⁾)/l onto the k-sparse points of C, again and again.
+
+    It is PDCA's iteration with the constraint itself as g₁, and needs that projection in closed form.
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        How far a step goes: `Backtracking` or `FixedStep`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.IHT()).support
+    array([0, 1, 2])
+    """
 
     rule: StepRule = field(default_factory=Backtracking)
     name: ClassVar[str] = "iht"

@@ -13,7 +13,32 @@ from ksparse.firstorder.steps import Backtracking, StepRule
 
 @dataclass(frozen=True)
 class NmAPG(Method):
-    """APDCA's iteration on F regrouped as (g, 0): both proxes are those of the whole penalty."""
+    """APDCA's iteration on F regrouped as (g, 0): both proxes are those of the whole penalty (Li, Lin 2015).
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        How far a step goes: `Backtracking` or `FixedStep`.
+    delta : float, default=1e-5
+        δ of the nonmonotone test.
+    eta : float, default=0.8
+        η in (0, 1], the weight of the past in its mean c.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.NmAPG()).support
+    array([0, 1, 2])
+    """
 
     rule: StepRule = field(default_factory=Backtracking)
     delta: float = 1e-5  # δ of the nonmonotone test

@@ -29,7 +29,28 @@ class PDCAState:
 
 @dataclass(frozen=True)
 class PDCA(Method):
-    """x⁽ᵗ⁺¹⁾ = prox_{g1/l}(x⁽ᵗ⁾ − (∇f(x⁽ᵗ⁾) − s(x⁽ᵗ⁾))/l), l fixed at L or found by backtracking."""
+    """``x⁽ᵗ⁺¹⁾ = prox_{g₁/l}(x⁽ᵗ⁾ − (∇f(x⁽ᵗ⁾) − s(x⁽ᵗ⁾))/l)``, l fixed at L or found by backtracking: the proximal DC algorithm.
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        How far a step goes: `Backtracking` or `FixedStep`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.PDCA(ks.FixedStep())).support
+    array([0, 1, 2])
+    """
 
     rule: StepRule = field(default_factory=Backtracking)
     name: ClassVar[str] = "pdca"

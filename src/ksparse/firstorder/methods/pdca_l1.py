@@ -16,7 +16,28 @@ from ksparse.sets import ConvexSet
 
 @dataclass(frozen=True)
 class L1PDCA(Method):
-    """PDCA with g1 = ρ‖x‖₁, g2 = ρ|||x|||_{k,1}: on the whole space, and on sets that shrink in closed form."""
+    """PDCA on the top-(k,1) penalty: on the whole space, and on sets that shrink in closed form.
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        How far a step goes: `Backtracking` or `FixedStep`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.L1PDCA()).support
+    array([0, 1, 2])
+    """
 
     rule: StepRule = field(default_factory=Backtracking)
     exact: ClassVar[bool] = True

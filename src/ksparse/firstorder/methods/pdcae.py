@@ -38,10 +38,35 @@ class PDCAeState:
 
 @dataclass(frozen=True)
 class PDCAe(Method):
-    """x⁽ᵗ⁺¹⁾ = prox_{g1/L}(y − (∇f(y) − s(x⁽ᵗ⁾))/L), y = x⁽ᵗ⁾ + β(x⁽ᵗ⁾ − x⁽ᵗ⁻¹⁾); f convex.
+    """``x⁽ᵗ⁺¹⁾ = prox_{g₁/L}(y − (∇f(y) − s(x⁽ᵗ⁾))/L)``, ``y = x⁽ᵗ⁾ + β(x⁽ᵗ⁾ − x⁽ᵗ⁻¹⁾)``; f convex.
 
     β = (θ⁽ᵗ⁻¹⁾ − 1)/θ⁽ᵗ⁾ as in FISTA, set back to 0 every `restart` steps and whenever ⟨y − x⁺, x⁺ − x⟩ > 0.
-    `extrapolate=False` keeps β = 0.
+
+    Parameters
+    ----------
+    rule : step rule, default=FixedStep()
+        How far a step goes.
+    restart : int, default=200
+        Steps after which β is set back to 0.
+    adaptive : bool, default=True
+        Whether it is set back when the momentum points uphill too.
+    extrapolate : bool, default=True
+        False keeps β = 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.PDCAe(restart=50)).support
+    array([0, 1, 2])
     """
 
     rule: StepRule = field(default_factory=FixedStep)

@@ -29,7 +29,24 @@ Work = Callable[[Any, slice], Any]  # of a block, float64, and of which rows it 
 
 
 class Design(ABC):
-    """m × n numbers. `dtype` is that of the vectors that go in and come out."""
+    """m × n numbers that are reached by blocks of rows. `dtype` is that of the vectors that go in and come out.
+
+    `ksparse.blocks` makes one of files; losses and estimators make one of what is read by blocks by themselves. Your own writes `each`.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        m and n.
+    dtype : numpy.dtype
+        Of the data; vectors are in single precision where they are, else in double.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> A = ks.blocks(np.arange(6.0).reshape(3, 2), height=2)
+    >>> A.shape, A @ np.ones(2), A.passes
+    ((3, 2), array([1., 5., 9.]), 1)
+    """
 
     def __init__(self, shape: Any, dtype: np.dtype[Any]) -> None:
         self.shape = int(shape[0]), int(shape[1])

@@ -16,9 +16,32 @@ from ksparse.linalg.designs.blocks import Blocks
 def blocks(source: Any, height: int | None = None) -> Design:
     """A data matrix that is read from disk, block of rows by block of rows, each time it is needed.
 
-    source : a .npy file, a Parquet file, a folder of either (its parts in the order of their names), a list of such files, or an object
-        with `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own).
-    height : rows in a block; by default some 4 million numbers.
+    Parameters
+    ----------
+    source : str, Path, list of them, or object
+        A .npy file, a Parquet file, a folder of either (its parts in the order of their names), a list of such files, or an object with
+        `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own).
+    height : int or None, default=None
+        Rows in a block; None for some 4 million numbers.
+
+    Returns
+    -------
+    Design
+        To be given to losses and estimators as data.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or folder.
+    ValueError, TypeError
+        If the folder holds no table, the parts differ in their columns, or the source is none.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> A = ks.blocks(np.arange(6.0).reshape(3, 2), height=2)
+    >>> A.shape
+    (3, 2)
     """
     height = None if height is None else check_integer(height, "height", 1)
     if isinstance(source, str | Path):

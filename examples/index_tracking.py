@@ -1,0 +1,42 @@
+"""Track an index with few stocks
+==============================
+
+``SparsePortfolio.fit(X, y)`` finds the k stocks whose portfolio follows the returns y of an index most closely: long only,
+weights that sum to 1.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import ksparse as ks
+
+assets = ks.datasets.factor_model(100, 1000, seed=1)
+index = assets.returns @ np.random.default_rng(0).dirichlet(np.ones(100))  # an index of all hundred
+past, future = slice(0, 750), slice(750, None)
+errors = {}
+for k in (3, 5, 10, 20, 40):
+    model = ks.SparsePortfolio(k).fit(assets.returns[past], index[past])
+    errors[k] = [-model.score(assets.returns[part], index[part]) * 1e4 for part in (past, future)]
+    print(f"{k:>2} stocks: tracking error {errors[k][0]:5.1f} basis points a day, {errors[k][1]:5.1f} on the days after")
+
+# %%
+# What more stocks buy, on the days that were fitted and on those after them.
+
+fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
+for position, (name, column) in enumerate((("fitted", 0), ("after", 1))):
+    colour, marker, dash = ks.plotting.style(name, position)
+    ax.plot(list(errors), [error[column] for error in errors.values()], color=colour, marker=marker, linestyle=dash, label=name)
+ax.set(xlabel="k, stocks allowed", ylabel="tracking error, basis points a day", ylim=(0, None))
+ax.legend(frameon=False)
+ax.grid(alpha=0.3)
+
+# %%
+# Ten stocks against the index, on the days that the portfolio has not seen.
+
+model = ks.SparsePortfolio(10).fit(assets.returns[past], index[past])
+fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+ax.plot(np.cumprod(1 + index[future]), color="0.6", linewidth=4, label="index of 100")
+ax.plot(np.cumprod(1 + model.predict(assets.returns[future])), color=ks.plotting.COLOURS[1], label="10 stocks")
+ax.set(xlabel="days", ylabel="value")
+ax.legend(frameon=False)
+plt.show()

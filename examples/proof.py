@@ -1,0 +1,43 @@
+"""Prove how good an answer is
+===========================
+
+With ``gap=`` the search is followed by branch and bound, until no k-sparse point can be better by more than that share. A
+callback is told where it stands.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import ksparse as ks
+
+rng = np.random.default_rng(5)
+A = rng.standard_normal((120, 40))
+b = A[:, :10] @ np.linspace(0.1, 1.0, 10) + 1.5 * rng.standard_normal(120)  # some are drowned by the noise
+loss = ks.LeastSquares(A, b)
+
+
+def into(told):
+    """A callback that keeps what it is told."""
+
+    def listen(intermediate_result):
+        told.append(intermediate_result)
+
+    return listen
+
+
+records = {}
+for k in (5, 8, 11):
+    told = records[f"k = {k}"] = []
+    result = ks.minimize(loss, k, gap=1e-4, max_time=20, callback=into(told))
+    print(f"k = {k:>2}: {result.fun:.6e} >= {result.lower_bound:.6e}, gap {100 * result.gap:.4f} %, {result.nodes} nodes; {result.message}")
+
+# %%
+# The last result, as a notebook shows it.
+
+result
+
+# %%
+# The gap closing.
+
+ks.plotting.plot_gap(records)
+plt.show()

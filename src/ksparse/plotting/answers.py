@@ -1,0 +1,228 @@
+"""Pictures of answers: coefficients, weights, loadings, and how sure a choice of variables is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ksparse.plotting.style import COLOURS, axes, finish, words
+from ksparse.solve.near_optimal import NearOptimal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """Bars of the nonzero coefficients with their names, the largest first; at most `limit` of them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the variables.
+    values : array-like
+        One coefficient per name.
+    limit : int, default=30
+        How many bars at most; the label says how many are not shown.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If names and values differ in length.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ax = ks.plotting.plot_coefficients(["age", "bmi", "bp"], [0.0, -2.0, 1.0])
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['bmi', 'bp']
+    """
+    return _bars(names, values, limit, "coefficient", ax)
+
+
+def plot_weights(names: Sequence[str], weights: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """Bars of the positions of a portfolio in percent, the largest first; at most `limit` of them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the assets.
+    weights : array-like
+        One weight per name, 1 for the whole.
+    limit : int, default=30
+        How many bars at most; the label says how many are not shown.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If names and values differ in length.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ks.plotting.plot_weights(["A", "B", "C"], [0.7, 0.0, 0.3]).get_xlabel()
+    'weight, %'
+    """
+    return _bars(names, 100.0 * np.asarray(weights, dtype=float), limit, "weight, %", ax)
+
+
+def plot_frequencies(found: NearOptimal, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """In how many of the nearly best supports each variable is, in percent, the most frequent first; at most `limit` of them.
+
+    Parameters
+    ----------
+    found : NearOptimal
+        What `ksparse.near_optimal` gave.
+    names : sequence of str, default=None
+        Of the variables; None for x0, x1, ...
+    limit : int, default=30
+        How many bars at most; the label says how many are not shown.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If names and values differ in length.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> loss = ks.LeastSquares(rng.standard_normal((60, 12)), rng.standard_normal(60))
+    >>> found = ks.near_optimal(loss, 3, within=0.02)
+    >>> ks.plotting.plot_frequencies(found).get_xlabel().endswith("supports, %")
+    True
+    """
+    shares = 100.0 * found.frequencies
+    label = f"in this share of {len(found)} supports, %"
+    return _bars(_names(names, shares.size), shares, limit, label, ax)
+
+
+def plot_stability(coefficients: Any, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """In how many of several fits each variable is, in percent, the most frequent first: how stable a choice of variables is.
+
+    Parameters
+    ----------
+    coefficients : array-like of shape (n_fits, n_variables)
+        One row per fit, such as those of resampled rows, folds or seeds; what is not 0 is in.
+    names : sequence of str, default=None
+        Of the variables; None for x0, x1, ...
+    limit : int, default=30
+        How many bars at most; the label says how many are not shown.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If `coefficients` is not a table, or names and columns differ in number.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ax = ks.plotting.plot_stability([[1.0, 0.0, 2.0], [0.9, 0.1, 0.0]], ["a", "b", "c"])
+    >>> [float(bar.get_width()) for bar in ax.patches]
+    [100.0, 50.0, 50.0]
+    """
+    table = np.asarray(coefficients, dtype=float)
+    if table.ndim != 2 or not len(table):
+        raise ValueError(f"coefficients must be a table with one row per fit, got shape {table.shape}")
+    shares = 100.0 * (table != 0).mean(axis=0)
+    return _bars(_names(names, shares.size), shares, limit, f"in this share of {len(table)} fits, %", ax)
+
+
+def plot_loadings(components: Any, names: Sequence[str] | None = None, *, limit: int = 40, ax: Axes | None = None) -> Axes:
+    """The loadings of sparse components as a chequered table: one row per variable that any of them has, one column per component.
+
+    Parameters
+    ----------
+    components : array-like of shape (n_components, n_variables)
+        Such as `components_` of `ksparse.SparsePCA`.
+    names : sequence of str, default=None
+        Of the variables; None for x0, x1, ...
+    limit : int, default=40
+        How many variables at most, those with the largest loadings.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If `components` is not a table, or names and columns differ in number.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> ax = ks.plotting.plot_loadings([[0.8, 0.6, 0.0], [0.0, 0.0, 1.0]], ["a", "b", "c"])
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['a', 'b', 'c']
+    """
+    table = np.asarray(components, dtype=float)
+    if table.ndim != 2 or not len(table):
+        raise ValueError(f"components must be a table with one row per component, got shape {table.shape}")
+    names = _names(names, table.shape[1])
+    if len(names) != table.shape[1]:
+        raise ValueError(f"names and components must have the same length, got {len(names)} and {table.shape[1]}")
+    largest = np.abs(table).max(axis=0)
+    shown = np.sort([j for j in np.argsort(-largest, kind="stable") if largest[j] > 0][:limit]).astype(int)
+    ax = axes(ax, height=1.6 + 0.26 * max(len(shown), 3))
+    reach = float(largest.max(initial=0.0)) or 1.0
+    image = ax.imshow(np.where(table == 0, np.nan, table)[:, shown].T, cmap="PuOr", vmin=-reach, vmax=reach, aspect="auto")
+    ax.set_yticks(range(len(shown)), [words(names[j]) for j in shown])
+    ax.set_xticks(range(len(table)), [str(i + 1) for i in range(len(table))])
+    hidden = int(np.count_nonzero(largest)) - len(shown)
+    ax.set(xlabel="component" if hidden == 0 else f"component ({hidden} variables of smaller loadings not shown)")
+    ax.figure.colorbar(image, ax=ax, label="loading")
+    ax.grid(False)
+    return ax
+
+
+def _names(names: Sequence[str] | None, n: int) -> Sequence[str]:
+    return [f"x{j}" for j in range(n)] if names is None else names
+
+
+def _bars(names: Sequence[str], values: Any, limit: int, label: str, ax: Axes | None) -> Axes:
+    values = np.asarray(values, dtype=float)
+    if len(names) != len(values):
+        raise ValueError(f"names and values must have the same length, got {len(names)} and {len(values)}")
+    shown = [int(i) for i in np.argsort(-np.abs(values), kind="stable") if values[i] != 0][:limit]
+    ax = axes(ax, height=1.2 + 0.26 * max(len(shown), 3))
+    places = np.arange(len(shown))
+    ax.barh(places, values[shown], color=[COLOURS[0] if values[i] > 0 else COLOURS[1] for i in shown])
+    ax.set_yticks(places, [words(names[i]) for i in shown])
+    ax.invert_yaxis()
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    hidden = int(np.count_nonzero(values)) - len(shown)
+    ax.set(xlabel=label if hidden == 0 else f"{label} ({hidden} smaller ones not shown)")
+    return finish(ax, legend=False)

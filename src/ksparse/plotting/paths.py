@@ -1,0 +1,147 @@
+"""Pictures of many k: paths, frontiers, the curve that k is chosen by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ksparse.plotting.style import COLOURS, DASHES, MARKERS, axes, finish, words
+from ksparse.solve.path import KPath
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_path(path: KPath, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None) -> Axes:
+    """The entries of the answers against k, one line per variable that is ever in; the `limit` largest are named.
+
+    Parameters
+    ----------
+    path : KPath
+        What `ksparse.k_path` gave.
+    names : sequence of str, default=None
+        Of the variables; None for x0, x1, ...
+    limit : int, default=12
+        How many lines have a colour and a name; the others are grey.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> path = ks.k_path(ks.LeastSquares(rng.standard_normal((30, 8)), rng.standard_normal(30)), range(1, 5))
+    >>> ks.plotting.plot_path(path).get_ylabel()
+    'entry'
+    """
+    ax, x = axes(ax), path.x
+    members = [int(j) for j in np.argsort(-np.abs(x).max(axis=0), kind="stable") if x[:, j].any()]
+    for position, j in enumerate(members):
+        named = position < limit
+        colour, marker, dash = COLOURS[position % 7], MARKERS[position % 7], DASHES[(position // 7) % 7]
+        look = {"color": colour, "marker": marker, "linestyle": dash} if named else {"color": "0.75", "linewidth": 0.8}
+        label = (words(names[j]) if names is not None else f"x{j}") if named else None
+        ax.plot(path.ks, x[:, j], label=label, markersize=4, **look)
+    hidden = len(members) - limit
+    ax.set(xlabel="k, nonzeros allowed" + (f" (grey: {hidden} more)" if hidden > 0 else ""), ylabel="entry")
+    return finish(ax, legend=bool(members))
+
+
+def plot_frontier(path: KPath, values: Any = None, *, label: str = "objective", ax: Axes | None = None) -> Axes:
+    """The objective, or `values` one per answer such as risk or return, against k.
+
+    Parameters
+    ----------
+    path : KPath
+        What `ksparse.k_path` gave.
+    values : array-like, default=None
+        One number per answer; None for the objective.
+    label : str, default="objective"
+        What the vertical axis shows.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many values as answers.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> path = ks.k_path(ks.LeastSquares(rng.standard_normal((30, 8)), rng.standard_normal(30)), range(1, 5))
+    >>> len(ks.plotting.plot_frontier(path).get_lines()[0].get_xdata())
+    4
+    """
+    ax = axes(ax)
+    heights = path.objective if values is None else np.asarray(values, dtype=float)
+    if len(heights) != len(path):
+        raise ValueError(f"values must hold one number per k, {len(path)}, got {len(heights)}")
+    ax.plot(path.ks, heights, color=COLOURS[0], marker="o", markersize=4)
+    ax.set(xlabel="k, nonzeros allowed", ylabel=label)
+    return finish(ax, legend=False)
+
+
+def plot_cv(model: Any, *, ax: Axes | None = None) -> Axes:
+    """The curve that k was chosen by: errors on the rows left out with one standard error, or the information criterion.
+
+    The least k within one standard error of the best, which `one_standard_error=True` chooses, has a line too.
+
+    Parameters
+    ----------
+    model : SparseRegressorCV or SparseClassifierCV
+        Fitted.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If the model is not fitted, or chose no k.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> ax = ks.plotting.plot_cv(ks.SparseRegressorCV(range(1, 7), cv=5).fit(X, y))
+    >>> ax.get_xlabel()
+    'k, features allowed'
+    """
+    if not hasattr(model, "k_"):
+        raise ValueError(f"model must be a fitted estimator that chooses k, such as SparseRegressorCV, got {type(model).__name__}")
+    ax, errors = axes(ax), getattr(model, "cv_errors_", None)
+    if errors is None:
+        ax.plot(model.ks_, model.criterion_, color=COLOURS[0], marker="o", markersize=4)
+        ax.set(ylabel=model.criterion.upper())
+    else:
+        mean = errors.mean(axis=0)
+        spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
+        ax.errorbar(model.ks_, mean, spread, color=COLOURS[0], marker="o", markersize=4, capsize=3)
+        best = int(np.argmin(mean))
+        within = mean[best] + spread[best]
+        ax.axhline(within, color="0.5", linewidth=1, linestyle=":", label="one standard error above the best")
+        least = int(model.ks_[np.argmax(mean <= within)])
+        if least != model.k_:
+            ax.axvline(least, color=COLOURS[2], linestyle="-.", label=f"one standard error, k = {least}")
+        ax.set(ylabel="mean loss of the rows left out")
+    ax.axvline(model.k_, color=COLOURS[1], linestyle="--", label=f"chosen, k = {model.k_}")
+    ax.set(xlabel="k, features allowed")
+    return finish(ax, legend=True)

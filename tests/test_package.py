@@ -1,0 +1,86 @@
+"""The package is light: what is imported is declared, and what takes its time comes late."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CALLED = {"sklearn": "scikit-learn", "array_api_compat": "array-api-compat"}  # import name, and what is installed for it
+GUESTS = {"torch", "jax", "cupy"}  # whose arrays we take where they are; nobody needs them
+
+
+def names(requirements):
+    return {re.match(r"[\w-]+", requirement).group() for requirement in requirements}
+
+
+def imported(path):
+    """The packages that a module imports: (name, whether at once)."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    late = {id(node) for outer in ast.walk(tree) if isinstance(outer, ast.FunctionDef) for node in ast.walk(outer)}
+    late |= {
+        id(node)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.If) and "TYPE_CHECKING" in ast.unparse(outer.test)
+        for node in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        found = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+        yield from ((name.split(".")[0], id(node) not in late) for name in found if name)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: path.relative_to(ROOT / "src").as_posix())
+def test_every_import_is_declared(path):
+    core = names(PROJECT["dependencies"])
+    extras = set().union(
+        *(
+            names(PROJECT["optional-dependencies"][extra])
+            for extra in PROJECT["optional-dependencies"]
+            if extra not in ("dev", "docs", "bench")
+        )
+    )
+    room = path.relative_to(ROOT / "src" / "ksparse").parts[0]
+    for name, at_once in imported(path):
+        if name in sys.stdlib_module_names or name == "ksparse" or name in GUESTS:
+            continue
+        allowed = core | extras if not at_once or room in ("cli", "experiments", "estimators") else core
+        assert CALLED.get(name, name) in allowed, f"{name} is not declared"
+
+
+def test_what_takes_its_time_comes_late():
+    heavy = "scipy.optimize scipy.linalg scipy.stats sklearn matplotlib pandas rich joblib numba dask pyarrow torch jax skfolio"
+    code = f"import sys, ksparse; print([name for name in {heavy.split()!r} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_readme_of_an_index_has_no_link_that_leads_nowhere():
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "](docs/" in text
+    for change in table["substitutions"]:
+        text = re.sub(change["pattern"], change["replacement"], text)
+    assert re.findall(r"\]\((?!https?:)", text) == []
+    assert "how good, how fast" in text.lower()
+
+
+def test_the_command_line_says_what_it_needs():
+    code = "import sys; sys.modules['rich.console'] = None; from ksparse.cli import main; sys.exit(main(['--help']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "the command line needs rich: pip install 'ksparse[cli]'" in done.stderr
+
+
+def test_the_citation_is_of_this_version():
+    assert f"version: {PROJECT['version']}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version = {{{PROJECT['version']}}}" in (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
