@@ -9,8 +9,8 @@ import numpy as np
 from ksparse.base.arrays import Array, Matrix, Vector, like, namespace, replaced, to_float64
 from ksparse.base.checks import check_adjoint, check_number, check_squares, check_vector
 from ksparse.linalg.composite import Composite
-from ksparse.linalg.curvature import Symmetric, opaque
-from ksparse.linalg.designs import Design, check_data
+from ksparse.linalg.curvature import Symmetric
+from ksparse.linalg.designs import Design, check_data, design_of
 from ksparse.linalg.matrix import columns, dense, kind_of, largest_gram_eigenvalue
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
@@ -121,7 +121,7 @@ class Cox(Loss):
     @property
     def opaque(self) -> bool:
         """Whether A is an operator with many columns."""
-        return opaque(self.A)
+        return design_of(self.A).hides(weighted=True)
 
     def lipschitz(self) -> float:
         # a variance is at most (max − min)²/4, and that at most half the squares of all

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.linalg.designs import root_mean_square
 from ksparse.models.linear import LinearProblem
-from ksparse.models.scaling import root_mean_square, shares
+from ksparse.models.scaling import shares
 from ksparse.result import Result, Status
 from ksparse.solve.batch import Batch
 from ksparse.solve.many import minimize_many
