@@ -10,7 +10,7 @@ from ksparse.base.arrays import Array, Matrix, Vector, like, namespace, replaced
 from ksparse.base.checks import check_adjoint, check_number, check_squares, check_vector
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Symmetric
-from ksparse.linalg.designs import Design, check_data, design_of
+from ksparse.linalg.designs import Design, Operator, check_data, design_of
 from ksparse.linalg.matrix import columns, dense, kind_of, largest_gram_eigenvalue
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
@@ -31,7 +31,7 @@ class Cox(Loss):
 
     def __init__(self, A: Matrix, time: Any, event: Any, ridge: float = 0.0) -> None:
         self.A = check_data(A, "A")
-        if isinstance(self.A, Design):
+        if isinstance(self.A, Design) and not isinstance(self.A, Operator):
             raise TypeError("A must be in memory for Cox, not read by blocks: its rows are compared with each other")
         check_adjoint(self.A, "A")
         check_squares(self.A, "A")
