@@ -221,9 +221,13 @@ class Loss(ABC):
     def as_float64(self) -> Self:
         """The same loss on NumPy float64 data, for the small exact solves."""
         held = {name: value for name in self._data if (value := getattr(self, name)) is not None}
-        changed = {name: in_double(value) for name, value in held.items()}
+        changed = {name: self._doubled(name, value) for name, value in held.items()}
         twin: Self = self if all(changed[name] is held[name] for name in held) else replaced(self, **changed)
         return twin
+
+    def _doubled(self, name: str, value: Any) -> Any:
+        """Data in double precision."""
+        return in_double(value)
 
     def __repr__(self) -> str:
         rows = None if self.entries is None or not self.n else self.entries // self.n

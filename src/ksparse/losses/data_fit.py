@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, Vector, namespace, replaced, sqnorm, take
+from ksparse.base.arrays import Array, Matrix, Vector, is_array, namespace, replaced, sqnorm, take
 from ksparse.base.checks import as_array, check_number, check_squares, check_vector
 from ksparse.linalg import one_pass
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram
-from ksparse.linalg.designs import Design, check_data, design_of
+from ksparse.linalg.designs import Design, check_data, design_of, read_in_double
 from ksparse.linalg.matrix import Root, Squares, dense, first_of_equal, largest_gram_eigenvalue, triangle
 from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
@@ -204,6 +204,14 @@ class DataFit(Loss):
 
     def lipschitz(self) -> float:
         return self.steepest * self._gram_norm + (0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge)))
+
+    def _doubled(self, name: str, value: Any) -> Any:
+        """A large A is read, not copied: by the same reader each time, which remembers what its first pass has shown."""
+        return (self._reader if name == "A" else None) or super()._doubled(name, value)
+
+    @cached_property
+    def _reader(self) -> Design | None:
+        return read_in_double(self.A) if is_array(self.A) else None
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)

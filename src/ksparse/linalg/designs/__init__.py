@@ -8,7 +8,7 @@ import array_api_compat as compat
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.arrays import Matrix, is_array, to_float64
+from ksparse.base.arrays import Array, Matrix, is_array, to_float64
 from ksparse.base.checks import check_adjoint, check_matrix
 from ksparse.linalg.designs.array import Dense, root_mean_square
 from ksparse.linalg.designs.base import Design
@@ -19,7 +19,7 @@ from ksparse.linalg.designs.operator import Operator
 from ksparse.linalg.designs.sparse import Sparse
 
 __all__ = ["Blocks", "DaskRows", "Dense", "Design", "Device", "Operator", "Sparse", "by_blocks", "check_data", "design_of", "in_double",
-           "root_mean_square"]  # fmt: skip
+           "read_in_double", "root_mean_square"]  # fmt: skip
 
 LARGE = 2**22  # entries from which single-precision data are not copied to double precision
 
@@ -51,12 +51,17 @@ def in_double(value: Any) -> Any:
     """Data for the small exact solves: NumPy, double precision; what is large and in another precision or place stays as it is."""
     if isinstance(value, Design):
         return value.as_float64()
-    if is_array(value) and value.ndim == 2 and value.shape[0] * value.shape[1] >= LARGE:
+    return (read_in_double(value) if is_array(value) else None) or to_float64(value)
+
+
+def read_in_double(value: Array) -> Design | None:
+    """How a large array in another precision or place is read in double precision, without a copy; None for others."""
+    if value.ndim == 2 and value.shape[0] * value.shape[1] >= LARGE:
         if not compat.is_numpy_array(value):
             return Device(value)
         if value.dtype == np.float32:
             return Blocks(value).as_float64()
-    return to_float64(value)
+    return None
 
 
 def by_blocks(value: Any, name: str) -> Design | None:

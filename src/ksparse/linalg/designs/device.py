@@ -62,5 +62,10 @@ class Device(Design):
         return to_numpy(self.total(part))
 
     def columns(self, support: Vector) -> Any:
+        """In memory where they are few, else there as well: what a support is solved by is a few numbers for each pair of them."""
         xp, chosen = namespace(self.array), self._there(support)
-        return np.asarray(to_numpy(xp.take(self.array, chosen, axis=1)), dtype=np.float64)
+        cut = xp.take(self.array, chosen, axis=1)
+        return Device(cut) if self.shape[0] * support.size >= BLOCK else np.asarray(to_numpy(cut), dtype=np.float64)
+
+    def dense(self) -> Vector:
+        return np.asarray(to_numpy(self.array), dtype=np.float64)
