@@ -218,14 +218,15 @@ def _best(found: list[Candidate | None]) -> Candidate | None:
 def settle(problem: SupportProblem, best: Candidate) -> Found:
     """A proof that nothing is left to exchange; where that meets something better, a descent from there, and all over again."""
     strategy, moves = without_updates(problem), 0
+    seen = problem.updatable and problem.pieces.simple  # a search with exact gains ended here: what it did not look at the proof does
     while not problem.expired:
-        if problem.pieces.modelled and not problem.pieces.spectral:  # with all variables in view
+        if problem.pieces.modelled and not problem.pieces.spectral and not seen:  # with all variables in view
             found = local_search(problem, strategy, best)
             best, moves = found.best, moves + found.swaps
         proof = prove(problem, best)
         if proof.better is None:
             return Found(best, moves, proof.proved)
-        best, moves = proof.better, moves + 1
+        best, moves, seen = proof.better, moves + 1, False
     return Found(best, moves)
 
 
