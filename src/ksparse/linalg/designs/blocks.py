@@ -23,9 +23,9 @@ class Blocks(Design):
     `work` gets some rows of it in double precision, which the next ones take the place of: what it returns must not be part of them.
     """
 
-    def __init__(self, source: Any, height: int | None = None) -> None:
+    def __init__(self, source: Any, height: int | None = None, tell: Callable[[int, float], None] | None = None) -> None:
         super().__init__(source.shape, np.dtype(source.dtype))
-        self.source = source
+        self.source, self._tell = source, tell
         chunks = getattr(source, "chunks", None)  # of h5py and zarr: whole ones, or each would be read more than once
         tall = int(chunks[0]) if isinstance(chunks, tuple) and isinstance(chunks[0], int) else 1
         self._in_memory = isinstance(source, np.ndarray) and not isinstance(source, np.memmap)
@@ -58,6 +58,8 @@ class Blocks(Design):
                 part = block[begin : begin + few]
                 np.copyto(place[: len(part)], part)
                 yield place[: len(part)], slice(rows.start + begin, rows.start + begin + len(part))
+            if self._tell is not None:
+                self._tell(self.passes, rows.stop / self.shape[0])
 
     def _ahead(self, slices: list[slice]) -> Iterator[tuple[Any, slice]]:
         """Each block, the next one being read meanwhile."""
