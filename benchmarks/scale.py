@@ -1,8 +1,9 @@
-"""Data wherever they lie: seconds, memory beyond the interpreter and passes of one search, each kind in a process of its own.
+"""Data wherever they lie, and columns by the million: time, memory and passes of one search, each in a process of its own.
 
-    python benchmarks/scale.py [--quick] [--threads 1]
+    python benchmarks/scale.py [--quick] [--threads 1] [--plot scale.png]
 
-A planted problem in single precision, k = 20: 20,000 × 10,000 (0.75 GiB). The files are made in a temporary folder, and removed.
+Planted problems. Memory is the most that the search held of its own, beyond the data and what was there before; pages of mapped files do
+not count. Files are made in a temporary folder, and removed.
 """
 
 from __future__ import annotations
@@ -13,38 +14,76 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse
 
-KINDS = ("array, double", "array, single", "memmap", "parts", "zarr", "dask", "SparseRegressor, memmap")
+from suite.memory import Anonymous
+
 K = 20
+PLACES = ("array, double", "array, single", "memmap", "parts", "zarr", "dask", "SparseRegressor, memmap")
+HEAD = "| | seconds | CPU | memory, MiB | passes | status | planted |\n|---|--:|--:|--:|--:|---|---|"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2,000 × 1,000")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--threads", type=int, default=0, help="of the linear algebra; 0 for the library's own choice")
-    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--plot", type=Path, help="a picture of time and memory against the number of columns")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        print(json.dumps(measure(*given.child)))
+        print(json.dumps(measure(**json.loads(given.child))))
         return
     m, n = (2_000, 1_000) if given.quick else (20_000, 10_000)
-    environment = dict(os.environ)
-    if given.threads:
-        environment |= {name: str(given.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), m, n)
-        print(f"| {m} × {n} float32, k = {K} | seconds | memory, MiB | passes | status |\n|---|--:|--:|--:|---|")
-        for kind in KINDS:
-            command = [sys.executable, __file__, "--child", kind, folder]
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-            if done.returncode:
-                print(f"| {kind} | {done.stderr.strip().splitlines()[-1]} | | | |")
-                continue
-            row = json.loads(done.stdout.splitlines()[-1])
-            print(f"| {kind} | {row['seconds']:.2f} | {row['memory']:.0f} | {row['passes'] or '–'} | {row['status']} |", flush=True)
+        print(f"{m} × {n} float32, k = {K}\n\n{HEAD}")
+        for place in PLACES:
+            show(place, run({"kind": place, "folder": folder}, given.threads))
+    sizes = (10**3, 10**4, 10**5) if given.quick else (10**4, 10**5, 10**6, 10**7)
+    rows, per = (10**4, 20) if given.quick else (10**5, 20)
+    print(f"\nColumns: CSR of {rows} rows with {per} nonzeros each, k = {K}\n\n{HEAD}")
+    found = []
+    for size in sizes:
+        found.append(run({"kind": "csr", "m": rows, "n": size, "per": per}, given.threads))
+        show(f"{size} columns", found[-1])
+    print(f"\nOthers\n\n{HEAD}")
+    tall, wide = (200, 10**5) if given.quick else (200, 10**7)
+    show(f"dense, {tall} × {wide}, made block by block, k = 5", run({"kind": "generated", "m": tall, "n": wide}, given.threads))
+    products, length = (2_048, 8_192) if given.quick else (32_768, 131_072)
+    show(f"operator, {products} × {length} cosines, k = 50", run({"kind": "cosines", "m": products, "n": length}, given.threads))
+    if given.plot:
+        plot(given.plot, sizes, found)
+
+
+def run(case: dict[str, Any], threads: int) -> dict[str, Any]:
+    """One case in a process of its own; what it says of itself."""
+    environment = dict(os.environ)
+    if threads:
+        environment |= {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, __file__, "--child", json.dumps(case)], capture_output=True, text=True, env=environment, check=False
+    )
+    return {"error": done.stderr.strip().splitlines()[-1]} if done.returncode else json.loads(done.stdout.splitlines()[-1])
+
+
+def show(name: str, row: dict[str, Any]) -> None:
+    """A line of a table."""
+    if "error" in row:
+        print(f"| {name} | {row['error']} | | | | | |", flush=True)
+        return
+    parts = (
+        f"{row['seconds']:.2f}",
+        f"{row['cpu']:.2f}",
+        f"{row['memory']:.0f}",
+        str(row["passes"] or "–"),
+        row["status"].lower().replace("_", "-"),
+    )
+    print(f"| {name} | {' | '.join(parts)} | {row['found']} of {row['planted']} |", flush=True)
 
 
 def make(folder: Path, m: int, n: int) -> None:
@@ -62,49 +101,125 @@ def make(folder: Path, m: int, n: int) -> None:
     np.save(folder / "b.npy", b)
 
 
-def measure(kind: str, folder: str) -> dict[str, object]:
+def measure(kind: str, **size: Any) -> dict[str, Any]:
     """One search, in this process."""
-    import resource
-    import time
+    import ksparse as ks
 
+    A, b, planted = {"csr": csr, "generated": generated, "cosines": cosines}.get(kind, on_disk)(**({"kind": kind} | size))
+    k = len(planted)
+    warm_up(kind)
+    with Anonymous() as memory:
+        began, worked = time.perf_counter(), time.process_time()
+        result = ks.SparseRegressor(k).fit(A, b).result_ if kind.startswith("SparseRegressor") else ks.minimize(ks.LeastSquares(A, b), k)
+        seconds, cpu = time.perf_counter() - began, time.process_time() - worked
+    return {
+        "seconds": seconds, "cpu": cpu, "memory": memory.peak, "passes": result.passes, "status": result.status.name,
+        "found": int(np.isin(result.support, planted).sum()), "planted": k,
+    }  # fmt: skip
+
+
+def warm_up(kind: str) -> None:
+    """What is imported late."""
+    import ksparse as ks
+
+    small = np.random.default_rng(0).standard_normal((40, 6))
+    ks.minimize(ks.LeastSquares(scipy.sparse.csr_array(small), small[:, 0]), 2)
+    ks.minimize(ks.LeastSquares(ks.blocks(small), small[:, 0]), 2)
+    if kind.startswith("SparseRegressor"):
+        ks.SparseRegressor(2).fit(small, small[:, 0])
+
+
+def on_disk(kind: str, folder: str) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The data that `make` made, in their place."""
     import ksparse as ks
 
     path, b = Path(folder), np.load(Path(folder) / "b.npy")
-    ks.minimize(ks.LeastSquares(np.eye(5), np.ones(5)), 2)  # what is imported late
-    if kind.startswith("SparseRegressor"):
-        _ = ks.SparseRegressor
-    A = opened(kind, path)
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-    result = ks.SparseRegressor(K).fit(A, b).result_ if kind.startswith("SparseRegressor") else ks.minimize(ks.LeastSquares(A, b), K)
-    seconds = time.perf_counter() - start
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    mapped = A.nbytes / 2**20 if isinstance(A, np.memmap) else 0.0  # its pages count as ours, though the system may take them back
-    return {"seconds": seconds, "memory": max(0.0, memory - mapped), "passes": result.passes, "status": result.status.name}
-
-
-def opened(kind: str, path: Path) -> object:
-    """The data of a kind."""
+    mapped = np.load(path / "A.npy", mmap_mode="r")
+    m, n = mapped.shape
+    A: Any = mapped
     if kind.startswith("array"):
         A = np.load(path / "A.npy")
-        return A.astype(np.float64) if "double" in kind else A
-    if kind == "parts":
-        import ksparse as ks
-
-        return ks.blocks(path / "parts")
-    mapped = np.load(path / "A.npy", mmap_mode="r")
-    if kind == "zarr":
+        A = A.astype(np.float64) if "double" in kind else A
+    elif kind == "parts":
+        A = ks.blocks(path / "parts")
+    elif kind == "zarr":
         import zarr
 
-        layout = {"shape": mapped.shape, "chunks": (500, mapped.shape[1]), "dtype": mapped.dtype, "compressors": None}
-        store = zarr.create_array(str(path / "A.zarr"), overwrite=True, **layout)
-        for begin in range(0, mapped.shape[0], 500):
-            store[begin : begin + 500] = mapped[begin : begin + 500]
-        return store
-    if kind == "dask":
+        A = zarr.create_array(str(path / "A.zarr"), overwrite=True, shape=(m, n), chunks=(500, n), dtype=mapped.dtype, compressors=None)
+        for begin in range(0, m, 500):
+            A[begin : begin + 500] = mapped[begin : begin + 500]
+    elif kind == "dask":
         import dask.array as da
 
-        return da.from_array(mapped, chunks=(1_000, mapped.shape[1]))
-    return mapped
+        A = da.from_array(mapped, chunks=(1_000, n))
+    return A, b, np.arange(0, n, n // K)
+
+
+def csr(kind: str, m: int, n: int, per: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Nonzeros anywhere; the fullest columns are planted."""
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, n, m * per, dtype=np.int32), np.arange(0, m * per + 1, per, dtype=np.int32)
+    A = scipy.sparse.csr_array((rng.standard_normal(m * per), *places), shape=(m, n))
+    A.sum_duplicates()
+    planted = np.sort(np.argsort(-np.bincount(A.indices, minlength=n), kind="stable")[:K])
+    return A, A[:, planted] @ rng.choice([-2.0, 2.0], K) + 0.1 * rng.standard_normal(m), planted
+
+
+class Toeplitz:
+    """Row i is the vector from its place i·step on: dense, held nowhere, made as its rows are read."""
+
+    def __init__(self, m: int, n: int, step: int = 997) -> None:
+        self.shape, self.dtype, self.step = (m, n), np.dtype(np.float32), step
+        self.vector = np.random.default_rng(0).standard_normal(n + step * m, dtype=np.float32)
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return np.array([self.vector[i * self.step : i * self.step + self.shape[1]] for i in range(rows.start, rows.stop)])
+
+
+def generated(kind: str, m: int, n: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Dense columns that nobody holds."""
+    A, rng = Toeplitz(m, n), np.random.default_rng(1)
+    planted = np.sort(rng.choice(n, 5, replace=False))
+    image = np.array([A[slice(i, i + 1)][0, planted].sum() for i in range(m)])
+    return A, image + 0.1 * rng.standard_normal(m), planted
+
+
+def cosines(kind: str, m: int, n: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Random rows of the cosine transform, as products."""
+    from scipy.fft import dct, idct
+    from scipy.sparse.linalg import LinearOperator
+
+    rng = np.random.default_rng(0)
+    rows, planted = np.sort(rng.choice(n, m, replace=False)), np.sort(rng.choice(n, 50, replace=False))
+
+    def there(x: np.ndarray) -> np.ndarray:
+        return dct(np.ravel(x), norm="ortho")[rows]
+
+    def back(r: np.ndarray) -> np.ndarray:
+        whole = np.zeros(n)
+        whole[rows] = np.ravel(r)
+        return idct(whole, norm="ortho")
+
+    x = np.zeros(n)
+    x[planted] = rng.choice([-1.0, 1.0], 50)
+    b = there(x)
+    noise = 0.1 * np.linalg.norm(b) / m**0.5 * rng.standard_normal(m)
+    return LinearOperator((m, n), matvec=there, rmatvec=back, dtype=np.float64), b + noise, planted
+
+
+def plot(path: Path, sizes: tuple[int, ...], found: list[dict[str, Any]]) -> None:
+    """Time and memory against the number of columns."""
+    from matplotlib.figure import Figure
+
+    from ksparse.plotting import COLOURS
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained", facecolor="white")
+    for axes, name, unit in zip(figure.subplots(1, 2), ("cpu", "memory"), ("CPU seconds", "MiB beyond the data"), strict=True):
+        axes.loglog(sizes, [row.get(name, np.nan) for row in found], color=COLOURS[0], marker="o")
+        axes.set(xlabel=f"columns of a CSR matrix, k = {K}", ylabel=unit)
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=150)
+    print(f"\nPicture: {path}")
 
 
 if __name__ == "__main__":

@@ -42,6 +42,19 @@ def test_fewer_rows_the_same_answer(kind, name, planted):
     assert kind != "blocks" or found.passes <= 25
 
 
+def test_paths_starts_and_what_cannot_be_proved(planted):
+    A, b = planted
+    loss = ks.LeastSquares(A, b)
+    paths = [ks.k_path(loss, [1, 3, K], settings=settings).results for settings in (None, LITTLE)]
+    for whole, found in zip(*paths, strict=True):
+        np.testing.assert_array_equal(found.support, whole.support)
+    begun = ks.minimize(loss, K, x0=np.eye(N)[7], effort=2, gap=0.1, settings=LITTLE)
+    np.testing.assert_array_equal(begun.support, paths[0][-1].support)
+    assert "too many columns to know all of them" in begun.message
+    tiny = ks.minimize(loss, K, settings=ks.SearchSettings(memory=0))
+    np.testing.assert_array_equal(tiny.support, begun.support)
+
+
 def test_other_losses(planted):
     A, b = planted
     y = (b > 0).astype(float)

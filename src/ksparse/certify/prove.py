@@ -171,6 +171,8 @@ def family_of(
         return "; no lower bound: φ is not convex"
     if pieces.linear is None and (pieces.radius is None or model is None):
         return f"; no lower bound: C = {pieces.C} is not made of linear constraints"
+    if pieces.hidden:
+        return "; no lower bound: there are too many columns to know all of them"
     if model is None:
         composite = None if pieces.model_at(best.full(problem.n)) is None else pieces.loss.composite()
         return (

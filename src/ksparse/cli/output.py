@@ -8,11 +8,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -87,6 +90,32 @@ class Output:
 
         return tell
 
+    @contextmanager
+    def passes(self) -> Iterator[Callable[[int, float], None]]:
+        """A way to show how far data are read, on standard error: a bar for each pass on a terminal, elsewhere a line now and then."""
+        if self.quiet:
+            yield lambda number, share: None
+        elif self.aside.is_terminal:
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+            with Progress(*columns, console=self.aside, transient=True) as progress:
+                task = progress.add_task("", total=1.0, visible=False)
+                yield lambda at, share: progress.update(task, description=f"pass {at} over the data", completed=share, visible=True)
+        else:
+            yield self._pass_lines()
+
+    def _pass_lines(self) -> Callable[[int, float], None]:
+        began = shown = time.perf_counter()
+
+        def tell(number: int, share: float) -> None:
+            nonlocal shown
+            now = time.perf_counter()
+            if now - shown >= SELDOM:
+                shown = now
+                line = f"pass {number} over the data, {100 * share:.0f} % read, {now - began:.0f} s"
+                self.aside.print(line, markup=False, highlight=False, soft_wrap=True)
+
+        return tell
+
     def say(self, line: str) -> None:
         """A line under the table."""
         self.screen.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -125,15 +154,19 @@ def harmless(cell: Any) -> Any:
 
 def facts(result: Result) -> dict[str, Any]:
     """What every command says of its result."""
-    return {
-        "status": result.status.name.lower(),
-        "message": result.message,
-        "success": result.success,
-        "nonzeros": int(result.support.size),
-        "objective": result.fun,
-        "violation": result.maxcv,
-        "seconds": result.elapsed,
-    } | ({"lower_bound": result.lower_bound, "gap": result.gap, "nodes": result.nodes} if result.lower_bound > -math.inf else {})
+    return (
+        {
+            "status": result.status.name.lower(),
+            "message": result.message,
+            "success": result.success,
+            "nonzeros": int(result.support.size),
+            "objective": result.fun,
+            "violation": result.maxcv,
+            "seconds": result.elapsed,
+        }
+        | ({"passes": result.passes} if result.passes else {})
+        | ({"lower_bound": result.lower_bound, "gap": result.gap, "nodes": result.nodes} if result.lower_bound > -math.inf else {})
+    )
 
 
 def plain(value: Any) -> Any:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.checks import SMALLEST, check_size
+from ksparse.cli.big import Data, read_data
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
-from ksparse.cli.tables import at_most, choose, dropped, numbers, read_table, refuse_unnamed
+from ksparse.cli.tables import at_most, choose, numbers
 from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.linalg.matrix import columns
 from ksparse.models.linear import LinearFit, linear_problem
 from ksparse.models.losses import LOSSES
 from ksparse.result import Status
@@ -24,8 +26,18 @@ EXAMPLE = "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,a
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="table with a header: CSV, Parquet or NPZ")
-    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to explain")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="table with a header: CSV, Parquet or NPZ; or a .npy array, or a folder of .npy or Parquet parts, read by blocks",
+    )
+    parser.add_argument(
+        "--target",
+        required=True,
+        metavar="COLUMN",
+        help="the column to explain; for data read by blocks its number or name, or a .npy file with one number per row",
+    )
     parser.add_argument("-k", type=int, required=True, help="how many features at most")
     parser.add_argument("--loss", choices=list(LOSSES), default="squared", help="logistic: two classes; poisson: counts (default: squared)")
     signs = parser.add_mutually_exclusive_group()
@@ -42,29 +54,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
-    table = read_table(options.file)
-    (name,) = choose(table, options.target, "--target")[:1] or [""]
-    table = dropped(table, options.drop, options.file)
-    if name not in table.columns:
-        raise InputError(f"--drop: {name!r} is the target")
-    target, features = table[[name]], refuse_unnamed(table.drop(columns=name))
-    names = list(features.columns)
-    if not names:
-        raise InputError(f"{options.file} has no column beside the target")
-    k = at_most(options.k, len(names), "feature", output.say)
-    if len(table) < k + 2:
-        raise InputError(f"{options.file} has {len(table)} rows, too few to fit {k} coefficients: at least {k + 2} are needed")
-    lower, upper = _bounds(options, features)
-    y, classes = _target(target[name], options.loss)
-    X = numbers(features)
-    forced = [names.index(name) for name in choose(features, options.forced_in, "--forced-in")]
-    problem = linear_problem(X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced)
-    fit = problem.minimize(
-        k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap, callback=output.watch(options.gap)
-    )
-    if fit.result.status is Status.UNBOUNDED:
-        raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
-    _tell(fit, X, y, names, classes, options, output)
+    with output.passes() as tell:
+        data = read_data(options, tell)
+        k = at_most(options.k, len(data.names) - len(data.out), "feature", output.say)
+        if data.rows < k + 2:
+            raise InputError(f"{options.file} has {data.rows} rows, too few to fit {k} coefficients: at least {k + 2} are needed")
+        lower, upper = _bounds(options, data.features)
+        y, classes = _target(data.target, options.loss)
+        forced = [data.names.index(name) for name in choose(data.features, options.forced_in, "--forced-in")]
+        X = data.numbers()
+        problem = linear_problem(
+            X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced, forced_out=data.out
+        )
+        fit = problem.minimize(
+            k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap, callback=output.watch(options.gap)
+        )
+        if fit.result.status is Status.UNBOUNDED:
+            raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
+        seen = columns(X, np.flatnonzero(fit.coef))
+    _tell(fit, seen, y, data, classes, options, output)
     return exit_code(fit.result.status)
 
 
@@ -126,11 +134,10 @@ def _target(column: Any, loss: str) -> tuple[Any, list[str]]:
     return (column == classes[1]).to_numpy().astype(float), [str(label) for label in classes]
 
 
-def _quality(fit: LinearFit, X: Any, y: Any, loss: str) -> tuple[str, float]:
+def _quality(score: Any, y: Any, loss: str) -> tuple[str, float]:
     """How well the model explains the rows it was fitted to, in the measure people know."""
     from sklearn.metrics import d2_tweedie_score, r2_score
 
-    score = X @ fit.coef + fit.intercept
     if loss == "logistic":
         return "accuracy", float(np.mean((score > 0) == (y > 0)))
     if loss == "poisson":
@@ -138,11 +145,14 @@ def _quality(fit: LinearFit, X: Any, y: Any, loss: str) -> tuple[str, float]:
     return "r2", float(r2_score(y, score))
 
 
-def _tell(fit: LinearFit, X: Any, y: Any, names: list[str], classes: list[str], options: argparse.Namespace, output: Output) -> None:
-    """Write the file, then print: trouble on the screen does not lose the answer."""
-    deviation = X.std(axis=0)
-    chosen = [int(j) for j in np.argsort(-np.abs(fit.coef) * deviation, kind="stable") if fit.coef[j] != 0]
-    measure, value = _quality(fit, X, y, options.loss)
+def _tell(fit: LinearFit, seen: Any, y: Any, data: Data, classes: list[str], options: argparse.Namespace, output: Output) -> None:
+    """Write the file, then print: trouble on the screen does not lose the answer. `seen` are the columns of the chosen features."""
+    names, features = data.names, len(data.names) - len(data.out)
+    support = np.flatnonzero(fit.coef)
+    score, deviation = seen @ fit.coef[support] + fit.intercept, np.zeros(fit.coef.size)
+    deviation[support] = seen.std(axis=0)
+    chosen = [int(j) for j in support[np.argsort(-np.abs(fit.coef * deviation)[support], kind="stable")]]
+    measure, value = _quality(score, y, options.loss)
     coefficients = {names[j]: float(fit.coef[j]) for j in chosen}
     intercept = {} if options.no_intercept else {"(intercept)": fit.intercept}
     if options.out is not None:
@@ -150,10 +160,11 @@ def _tell(fit: LinearFit, X: Any, y: Any, names: list[str], classes: list[str], 
     what = f"log-odds of {options.target} = {classes[1]}" if classes else options.target
     rows = [(names[j], f"{fit.coef[j]:.6g}", f"{fit.coef[j] * deviation[j]:.4g}") for j in chosen]
     rows += [(name, f"{number:.6g}", "") for name, number in intercept.items()]
-    output.table(f"{what}: {len(chosen)} of {len(names)} features, {options.loss} loss", ("feature", "coefficient", "per deviation"), rows)
-    separable = bool(classes) and bool(((2 * y - 1) * (X @ fit.coef + fit.intercept) > 0).all())
+    output.table(f"{what}: {len(chosen)} of {features} features, {options.loss} loss", ("feature", "coefficient", "per deviation"), rows)
+    separable = bool(classes) and bool(((2 * y - 1) * score > 0).all())
     shown = {"r2": "R²", "deviance_explained": "deviance explained"}.get(measure, measure)
-    output.say(f"{shown} {value:.4f} on {len(y)} rows; {fit.result.message}; {fit.result.elapsed:.2f} s")
+    passes = f", {fit.result.passes} passes over the data" if fit.result.passes else ""
+    output.say(f"{shown} {value:.4f} on {len(y)} rows; {fit.result.message}; {fit.result.elapsed:.2f} s{passes}")
     if separable:
         output.say("note: these features separate the classes; the coefficients have no finite optimum, only their direction counts")
     if options.out is not None:

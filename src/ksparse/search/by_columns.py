@@ -48,7 +48,7 @@ def _pointed_at(problem: SupportProblem, hood: Gradient, length: Vector | float)
     ranks[hood.support] = 0.0
     if pieces.linear is not None:
         ranks[((pieces.linear.lower >= 0) & (gradient >= 0)) | ((pieces.linear.upper <= 0) & (gradient <= 0))] = 0.0
-    count = min(pieces.settings.shown * problem.k, ranks.size)
+    count = min(max(pieces.settings.shown * problem.k, pieces.settings.entering), ranks.size)
     highest = np.argpartition(-ranks, count - 1)[:count]
     return np.asarray(highest[ranks[highest] > 0])
 
@@ -68,12 +68,12 @@ def _search_among(problem: SupportProblem, shown: Vector, at: Candidate, rng: np
 
 
 def among(problem: SupportProblem, shown: Vector) -> SupportProblem:
-    """The problem in some of its variables, the others 0."""
+    """The problem in some of its variables, the others 0; of so few all rows of H can be remembered."""
     pieces = problem.pieces
     few = Pieces.of(
         pieces.loss.restrict(shown), pieces.C.restrict(shown), shown.size, forced_in=np.flatnonzero(np.isin(shown, pieces.forced)),
         forced_out=np.flatnonzero(~pieces.allowed[shown]), floor=pieces.floor[shown], deadline=pieces.deadline,
-        settings=pieces.settings, most=problem.k,
+        settings=replace(pieces.settings, memory=max(pieces.settings.memory, 8 * shown.size**2)), most=problem.k,
     )  # fmt: skip
     return SupportProblem(few, min(problem.k, shown.size))
 

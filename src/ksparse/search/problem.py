@@ -21,7 +21,7 @@ from ksparse.search.polish import PolishedPoint, polish_problem, restricted_prob
 from ksparse.sets import Polyhedron
 
 VECTORS = 32  # of n numbers that a search holds, about, on a factorisation (scale.py)
-FEW = 12  # the same among columns that are shown
+FEW = 16  # the same among columns that are shown, with the blocks that they are read in
 
 
 @dataclass

@@ -44,7 +44,8 @@ class Walk:
         try:
             if self.request.interrupted:
                 raise KeyboardInterrupt
-            for k in _landmarks(self.sizes):
+            hidden = self.problems[self.sizes[0]].pieces.hidden  # then a walk has no exchanges to rank
+            for k in self.sizes if hidden else _landmarks(self.sizes):
                 self._full(k)
             for _ in range(self.problems[self.sizes[0]].pieces.settings.path_rounds):
                 before = self._values()

@@ -14,6 +14,7 @@ import numpy as np
 from ksparse.base.threads import in_threads, one_thread
 from ksparse.linalg.designs.base import BLOCK, Design, Work
 
+FEWEST = 4  # rows, however long: each time a vector of their length is added up
 BESIDE = 2**19  # entries that are turned to double precision at a time: they stay beside the processor while they are used
 
 
@@ -23,13 +24,13 @@ class Blocks(Design):
     `work` gets some rows of it in double precision, which the next ones take the place of: what it returns must not be part of them.
     """
 
-    def __init__(self, source: Any, height: int | None = None) -> None:
+    def __init__(self, source: Any, height: int | None = None, tell: Callable[[int, float], None] | None = None) -> None:
         super().__init__(source.shape, np.dtype(source.dtype))
-        self.source = source
+        self.source, self._tell = source, tell
         chunks = getattr(source, "chunks", None)  # of h5py and zarr: whole ones, or each would be read more than once
         tall = int(chunks[0]) if isinstance(chunks, tuple) and isinstance(chunks[0], int) else 1
         self._in_memory = isinstance(source, np.ndarray) and not isinstance(source, np.memmap)
-        height = height or max(1, BLOCK // max(1, self.shape[1]))
+        height = height or max(FEWEST, BLOCK // max(1, self.shape[1]))
         self.height = max(tall, height - height % tall)
 
     def each(self, work: Work) -> list[Any]:
@@ -51,13 +52,15 @@ class Blocks(Design):
 
     def _doubled(self, blocks: Iterable[tuple[Any, slice]]) -> Iterator[tuple[Any, slice]]:
         """Some rows of each block at a time in double precision, all in the same place."""
-        few = min(self.height, max(1, BESIDE // self.shape[1]))
+        few = min(self.height, max(FEWEST, BESIDE // self.shape[1]))
         place = np.empty((few, self.shape[1]))
         for block, rows in blocks:
             for begin in range(0, len(block), few):
                 part = block[begin : begin + few]
                 np.copyto(place[: len(part)], part)
                 yield place[: len(part)], slice(rows.start + begin, rows.start + begin + len(part))
+            if self._tell is not None:
+                self._tell(self.passes, rows.stop / self.shape[0])
 
     def _ahead(self, slices: list[slice]) -> Iterator[tuple[Any, slice]]:
         """Each block, the next one being read meanwhile."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.checks import check_integer
-from ksparse.linalg.designs.base import Design
 from ksparse.linalg.designs.blocks import Blocks
 
+Tell = Callable[[int, float], None]  # of the pass over the data, and the share of them that it has read
 
-def blocks(source: Any, height: int | None = None) -> Design:
+
+def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> Blocks:
     """A data matrix that is read from disk, block of rows by block of rows, each time it is needed.
 
     Parameters
@@ -23,6 +25,8 @@ def blocks(source: Any, height: int | None = None) -> Design:
         `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own).
     height : int or None, default=None
         Rows in a block; None for some 4 million numbers.
+    tell : callable or None, default=None
+        Called after each block with the number of the pass and the share of the data that it has read.
 
     Returns
     -------
@@ -51,16 +55,16 @@ def blocks(source: Any, height: int | None = None) -> Design:
         files = sorted(one for one in path.iterdir() if one.suffix in _READERS) if path.is_dir() else [path]
         if not files:
             raise ValueError(f"source names the folder {path}, which holds no .npy or .parquet file")
-        return Blocks(Parts(files), height)
+        return Blocks(Parts(files), height, tell)
     if isinstance(source, list | tuple):
-        return Blocks(Parts([Path(one) for one in source]), height)
+        return Blocks(Parts([Path(one) for one in source]), height, tell)
     if not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
         raise TypeError(
             f"source must be a file, a folder, a list of files or an object with shape, dtype and row slices, got {type(source)}"
         )
     if len(source.shape) != 2:
         raise ValueError(f"source must have 2 axes, got shape {tuple(source.shape)}")
-    return Blocks(source, height)
+    return Blocks(source, height, tell)
 
 
 class Parts:
@@ -74,6 +78,10 @@ class Parts:
         shapes = [_READERS[file.suffix](file).shape for file in files]
         if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
             raise ValueError(f"source must name tables of the same columns, got shapes {', '.join(map(str, shapes))}")
+        named = [getattr(_READERS[file.suffix](file), "names", None) for file in files]
+        if any(names != named[0] for names in named):
+            raise ValueError(f"source must name tables of the same columns, but {files[0].name} and others name theirs differently")
+        self.names: list[str] | None = named[0]
         self._edges = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
         self.shape = int(self._edges[-1]), int(shapes[0][1])
         self.dtype = np.result_type(*(_READERS[file.suffix](file).dtype for file in files))
@@ -101,6 +109,7 @@ class _Parquet:
         meta = self._file.metadata
         self._edges = np.concatenate([[0], np.cumsum([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])])
         self.shape = meta.num_rows, meta.num_columns
+        self.names = list(self._file.schema_arrow.names)
         types = [field.type.to_pandas_dtype() for field in self._file.schema_arrow]
         self.dtype = np.result_type(*types)
 
