@@ -12,14 +12,19 @@ import numpy as np
 from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
+from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.tables import at_most, choose, dropped, numbers, read_table, refuse_unnamed
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.models.linear import LinearFit, linear_problem
+from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LOSSES
 from ksparse.result import Status
 
 HELP = "the best linear model of one column by at most k others"
-EXAMPLE = "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv"
+EXAMPLES = (
+    "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv",
+    "ksparse regress patients.csv --target ill -k 5 --loss logistic --report page.html",
+    "cat houses.csv | ksparse regress - --target price -k 10 --gap 1% --out - > coef.csv",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
+    output.claim(options.report)
     table = read_table(options.file)
     (name,) = choose(table, options.target, "--target")[:1] or [""]
     table = dropped(table, options.drop, options.file)
@@ -64,6 +70,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     )
     if fit.result.status is Status.UNBOUNDED:
         raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
+    if options.report is not None:
+        output.write(options.report, _report(fit, problem, X, names, k, options).html())
     _tell(fit, X, y, names, classes, options, output)
     return exit_code(fit.result.status)
 
@@ -138,6 +146,21 @@ def _quality(fit: LinearFit, X: Any, y: Any, loss: str) -> tuple[str, float]:
     return "r2", float(r2_score(y, score))
 
 
+def _report(fit: LinearFit, problem: LinearProblem, X: Any, names: list[str], k: int, options: argparse.Namespace) -> Report:
+    chosen = [int(j) for j in np.argsort(-np.abs(fit.coef) * X.std(axis=0), kind="stable") if fit.coef[j] != 0]
+    intercept = {} if options.no_intercept else {"intercept": f"{fit.intercept:.8g}"}
+    title = f"{options.target}: {len(chosen)} of {len(names)} features"
+    values = {names[j]: float(fit.coef[j]) for j in chosen}
+
+    def solve(near: int) -> float:
+        return fit.result.fun if near == k else problem.minimize(near, max_time=options.limit, random_state=options.seed).result.fun
+
+    return Report(
+        title, options.command_line, [Part("The model", fit.result, values, "coefficient", intercept)],
+        around(k, len(names), solve), k, warnings_of(X, names),
+    )  # fmt: skip
+
+
 def _tell(fit: LinearFit, X: Any, y: Any, names: list[str], classes: list[str], options: argparse.Namespace, output: Output) -> None:
     """Write the file, then print: trouble on the screen does not lose the answer."""
     deviation = X.std(axis=0)
@@ -156,8 +179,7 @@ def _tell(fit: LinearFit, X: Any, y: Any, names: list[str], classes: list[str], 
     output.say(f"{shown} {value:.4f} on {len(y)} rows; {fit.result.message}; {fit.result.elapsed:.2f} s")
     if separable:
         output.say("note: these features separate the classes; the coefficients have no finite optimum, only their direction counts")
-    if options.out is not None:
-        output.say(f"written: {options.out}")
+    output.written(options.out, options.report)
     output.json(
         {"command": "regress", "target": options.target, "k": options.k, "loss": options.loss, "rows": len(y), "classes": classes or None}
         | facts(fit.result)
