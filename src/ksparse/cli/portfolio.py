@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-weight", type=float, metavar="W", help="no weight beyond this, in size")
     parser.add_argument("--min-weight", type=float, default=0.0, metavar="W", help="no position smaller than this, in size")
     parser.add_argument("--returns", action="store_true", help="the table holds returns, not prices")
-    parser.add_argument("--dates", metavar="COLUMN", help="the column of dates (found by itself where it is named so)")
+    parser.add_argument("--dates", metavar="COLUMN", help="the column of dates, where it is not the first")
     parser.add_argument("--drop", default="", metavar="COL,COL", help="columns to leave out")
     parser.add_argument("--out", type=Path, metavar="FILE.csv", help="write the weights here")
 
@@ -118,7 +118,7 @@ def _assets(options: argparse.Namespace, output: Output) -> Assets:
     dates, table = split_dates(table, options.dates)
     if table.columns.empty:
         raise InputError(f"{options.file} has no column of prices")
-    values = numbers(table)
+    values = numbers(table, hint="; if it holds dates, name it with --dates")
     needed = 2 if options.returns else 3
     if len(values) < needed:
         what = "returns" if options.returns else "prices"

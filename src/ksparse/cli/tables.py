@@ -163,8 +163,13 @@ def at_most(k: int, n: int, what: str, say: Callable[[str], None]) -> int:
     return min(k, n)
 
 
-def numbers(table: pd.DataFrame, advice: str = "fill or remove them, or leave the column out with --drop") -> np.ndarray[Any, Any]:
-    """The cells as float64; text, missing values and infinities are refused by column and row (the first below the header is row 1)."""
+def numbers(
+    table: pd.DataFrame, advice: str = "fill or remove them, or leave the column out with --drop", hint: str = ""
+) -> np.ndarray[Any, Any]:
+    """The cells as float64; text, missing values and infinities are refused by column and row (the first below the header is row 1).
+
+    advice, hint : what else to do about missing values, and about text.
+    """
     import pandas as pd
 
     columns = {}
@@ -179,7 +184,8 @@ def numbers(table: pd.DataFrame, advice: str = "fill or remove them, or leave th
             if parsed.isna().any():
                 row = int(parsed.isna().to_numpy().argmax())
                 held = str(column.iloc[row])
-                raise InputError(f"column {name!r} is not numeric: row {row + 1} holds {held!r}; encode it, or leave it out with --drop")
+                what = f"encode it, or leave it out with --drop{hint}"
+                raise InputError(f"column {name!r} is not numeric: row {row + 1} holds {held!r}; {what}")
             column = parsed
         if np.iscomplexobj(column):
             raise InputError(f"column {name!r} holds complex numbers")
