@@ -15,9 +15,12 @@ A = rng.standard_normal((120, 60))
 A[:, 5] = A[:, [0, 1, 2]].sum(axis=1) + 0.4 * rng.standard_normal(120)  # stands for three, until there is room for them
 b = A[:, :4] @ np.array([2.0, 1.8, 1.6, 1.0]) + 0.5 * A[:, 30] + rng.standard_normal(120)
 path = ks.k_path(ks.LeastSquares(A, b), range(1, 13))
-for result, entered, left in zip(path.results, path.entered, path.left, strict=True):
-    gone = f", without {', '.join(map(str, left))}" if left.size else ""
-    print(f"k = {result.k:>2}: {result.fun:8.2f}, with {', '.join(map(str, entered))}{gone}")
+print(path)
+
+# %%
+# The same as a notebook shows it.
+
+path
 
 # %%
 # The entries of each answer.

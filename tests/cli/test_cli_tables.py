@@ -231,6 +231,22 @@ def test_a_ticker_called_day_is_no_date(run, tmp_path):
     assert "column 'DAY' should hold dates: row 1 holds" in said
 
 
+def test_dates_are_in_the_first_column_or_named(run, tmp_path):
+    prices = rows(30, "A", "B").assign(Date=pd.bdate_range("2020-01-01", periods=30).astype(str))
+    prices.to_csv(tmp_path / "t.csv", index=False)
+    code, _, said = run("portfolio", "t.csv", "-k", 1)
+    assert code == 2
+    assert "column 'Date' is called dates but is not the first: name it with --dates" in said
+    prices.rename(columns={"Date": "when"}).to_csv(tmp_path / "w.csv", index=False)
+    code, _, said = run("portfolio", "w.csv", "-k", 1)
+    assert code == 2
+    assert "column 'when' is not numeric" in said
+    assert "if it holds dates, name it with --dates" in said
+    code, answer, _ = run("portfolio", "t.csv", "-k", 2, "--dates", "Date", "--json")
+    assert code == 0
+    assert set(json.loads(answer)["weights"]) == {"A", "B"}
+
+
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
@@ -240,7 +256,7 @@ def test_a_ticker_called_day_is_no_date(run, tmp_path):
     ],
 )
 def test_errors_about_dates_hint_at_the_option(cells, words, run, tmp_path):
-    rows(30, "A", "B").assign(Date=list(cells)).to_csv(tmp_path / "t.csv", index=False)
+    rows(30, "A", "B").assign(Date=list(cells))[["Date", "A", "B"]].to_csv(tmp_path / "t.csv", index=False)
     code, _, said = run("portfolio", "t.csv", "-k", 1)
     assert code == 2
     assert re.search(words, said)

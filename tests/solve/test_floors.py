@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.linalg import integer
 from ksparse.sets import polyhedron
 
 
@@ -75,7 +74,7 @@ def test_a_first_support_needs_no_integer_program(rng, monkeypatch):
     def refuse(*args, **options):
         raise AssertionError("an integer program was asked for")
 
-    monkeypatch.setattr(integer, "milp", refuse)
+    monkeypatch.setattr("scipy.optimize.milp", refuse)
     monkeypatch.setattr(polyhedron, "fewest_nonzeros", refuse)
     R = rng.standard_normal((150, 60)) * 0.01 + rng.standard_normal((150, 1)) * 0.01
     result = ks.minimize(ks.Quadratic(np.cov(R.T)), 20, sector_caps(60), min_nonzero=0.01)

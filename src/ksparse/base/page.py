@@ -17,14 +17,14 @@ def facts(rows: Mapping[str, str]) -> str:
         f'<tr><th style="text-align:left;padding:1px 12px 1px 0">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
         for name, text in rows.items()
     )
-    return f"<table>{cells}</table>"
+    return f'<table style="margin:0 0 .5em">{cells}</table>'
 
 
 def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table with headings."""
     heads = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<table style="margin:0 0 .5em"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def bars(values: Mapping[str, float], title: str) -> str:

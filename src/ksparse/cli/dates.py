@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SURE = ("date", "dates", "datetime", "timestamp")  # words in the name of a column that cannot be an asset
-LIKELY = (*SURE, "day", "time", "week", "month", "year", "period")  # DAY is a ticker too: the cells decide
 HINT = "if these are no dates, name another column with --dates"
 
 
@@ -59,17 +58,20 @@ def _check_order(dates: pd.Series, text: list[str], column: str) -> None:
 
 
 def _guess(table: pd.DataFrame) -> str | None:
-    """The first column if it has no heading and holds dates; one that name and cells call dates; the first if its cells may be."""
-    first = str(table.columns[0])
-    if first.startswith(UNNAMED) and not parse(table[first]).isna().any():
-        return first
-    for name in map(str, table.columns):
-        words = name.lower().replace("_", " ").replace("-", " ").split()
-        if any(word in LIKELY or word.rstrip("s") in LIKELY for word in words) and (
-            any(word in SURE for word in words) or _may_be_dates(table[name])
-        ):
-            return name
-    return first if not first.startswith(UNNAMED) and _may_be_dates(table[first]) else None
+    """The first column, where its name or its cells say that it holds dates; one beside it that is called so must be named."""
+    first, *others = map(str, table.columns)
+    if first.startswith(UNNAMED):
+        found = None if parse(table[first]).isna().any() else first
+    else:
+        found = first if _called_dates(first) or _may_be_dates(table[first]) else None
+    stray = next(filter(_called_dates, others), None) if found is None else None
+    if stray is not None:
+        raise InputError(f"column {stray!r} is called dates but is not the first: name it with --dates, or leave it out with --drop")
+    return found
+
+
+def _called_dates(name: str) -> bool:
+    return any(word in SURE for word in name.lower().replace("_", " ").replace("-", " ").split())
 
 
 def _may_be_dates(column: pd.Series) -> bool:

@@ -26,7 +26,7 @@ from ksparse.sets import Hyperplane
 from ksparse.solve.minimize import minimize
 
 HELP = "the paper's three problems at small size, in under a minute"
-EXAMPLE = "ksparse demo --out demo"
+EXAMPLES = ("ksparse demo --out demo",)
 SECONDS = 15.0  # per method and problem
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)  # the middle of the paper's grid
 PROBLEMS: dict[str, Callable[[], Instance]] = {

@@ -5,10 +5,13 @@ from __future__ import annotations
 from ksparse.result import Status
 
 SOLVED, FAILED, BAD_INPUT, NO_SOLUTION, LIMIT, INTERRUPTED = 0, 1, 2, 3, 4, 130
-TEXT = (
-    "Exit codes: 0 solved, 1 numerical trouble or output cut off, 2 bad input, 3 infeasible or unbounded, "
-    "4 limit reached (the best answer is still written), 130 interrupted."
-)
+TEXT = """Exit codes:
+  0    solved
+  1    numerical trouble, or output cut off
+  2    bad input
+  3    infeasible or unbounded
+  4    limit reached; the best answer is still written
+  130  interrupted"""
 
 
 class InputError(ValueError):

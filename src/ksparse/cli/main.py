@@ -7,6 +7,7 @@ import contextlib
 import math
 import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,23 +24,45 @@ from ksparse.errors import InfeasibleError, UnboundedError
 
 COMMANDS: dict[str, ModuleType] = {"demo": demo, "reproduce": reproduce, "regress": regress, "pca": pca, "portfolio": portfolio}
 
+SHELLS = ("bash", "zsh", "tcsh")
 NEGATIVE = re.compile(r"-(inf|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)")
+
+
+class Completion(argparse.Action):
+    """Prints a script that a shell completes the command by, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Print it."""
+        try:
+            import shtab
+        except ImportError:
+            parser.exit(BAD_INPUT, "ksparse: completion needs shtab: pip install 'ksparse[cli]'\n")
+        print(shtab.complete(parser, shell=values))
+        parser.exit()
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line, with an example per command."""
     parser = argparse.ArgumentParser(
-        prog="ksparse", description="The best k-sparse point of a smooth function over a convex set.", epilog=TEXT, allow_abbrev=False
+        prog="ksparse", description="The best k-sparse point of a smooth function over a convex set.", epilog=TEXT,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument(
+        "--completion", action=Completion, choices=SHELLS, metavar="SHELL", help="print a completion script for bash, zsh or tcsh"
     )
     parser.add_argument("--version", action="version", version=f"ksparse {ksparse.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
-        about, example = module.HELP[0].upper() + module.HELP[1:] + ".", f"Example: {module.EXAMPLE}\n\n{TEXT}"
+        about = module.HELP[0].upper() + module.HELP[1:] + "."
+        example = "Examples:\n" + "".join(f"  {line}\n" for line in module.EXAMPLES) + f"\n{TEXT}"
         shown = argparse.RawDescriptionHelpFormatter  # keeps the example on its own line
         command = commands.add_parser(name, help=module.HELP, description=about, epilog=example, formatter_class=shown, allow_abbrev=False)
         module.add_arguments(command)
         if name in ("regress", "pca", "portfolio"):
             told = "whole searches, of which the best counts (default: one, or with --limit as many as help)"
+            command.add_argument(
+                "--report", type=Path, metavar="PAGE.html", help="write one page with the answer, its proof and what lies around it"
+            )
             command.add_argument("--effort", type=_searches, metavar="N", help=told)
             told = "prove how good the answer is, until it is within this share of the optimum: 1%% or 0.01"
             command.add_argument("--gap", type=_share, metavar="SHARE", help=told)
@@ -92,7 +115,9 @@ def _with_negative_numbers(argv: Sequence[str]) -> list[str]:
 def run(argv: Sequence[str] | None = None) -> int:
     """Run a command; the return value is its exit code."""
     prepare_streams()
-    options = build_parser().parse_args(_with_negative_numbers(sys.argv[1:] if argv is None else argv))
+    given = list(sys.argv[1:] if argv is None else argv)
+    options = build_parser().parse_args(_with_negative_numbers(given))
+    options.command_line = shlex.join(["ksparse", *given])
     output = Output(as_json=options.json, quiet=options.quiet, force=options.force)
     try:
         with np.errstate(all="ignore"):  # an answer is judged by its own values, not by a warning on the screen

@@ -24,6 +24,7 @@ from ksparse.cli.exits import InputError
 from ksparse.result import Result
 from ksparse.solve.by_search import tree_line
 
+STANDARD = Path("-")  # standard input, or output
 LIVE, SELDOM = 0.5, 5.0  # seconds between two lines of a proof, on a terminal and elsewhere
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a text begins that a spreadsheet would run
 
@@ -50,6 +51,13 @@ class Output:
     def claim(self, path: Path | None) -> None:
         """Refuse, before any work, a file that could not be written after it."""
         if path is None:
+            return
+        if path == STANDARD:
+            if self.as_json:
+                raise InputError("a file to - and --json both want standard output: give the file a name, or leave --json out")
+            if self.screen.quiet and not self.quiet:
+                raise InputError("--out - and --report - both want standard output: give one of them a name")
+            self.screen.quiet = True  # the file is what is printed
             return
         try:
             if path.is_dir():
@@ -120,6 +128,12 @@ class Output:
         """A line under the table."""
         self.screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
+    def written(self, *paths: Path | None) -> None:
+        """Say which files there are now."""
+        for path in paths:
+            if path is not None:
+                self.say(f"written: {path}")
+
     def json(self, answer: dict[str, Any]) -> None:
         """The answer for machines, where asked for."""
         if self.as_json and not self.quiet:
@@ -133,8 +147,11 @@ class Output:
         writer.writerows([[repr(float(cell)) if isinstance(cell, float) else harmless(cell) for cell in row] for row in rows])
         self.write(path, text.getvalue())
 
-    def write(self, path: Path, content: str | bytes) -> None:
-        """A file, whole or not at all; one that came in the meantime stays unless forced."""
+    def write(self, path: Path, content: str) -> None:
+        """A file, whole or not at all; one that came in the meantime stays unless forced. Standard output takes it as it is."""
+        if path == STANDARD:
+            sys.stdout.write(content)
+            return
         try:
             write_atomically(path, content, replace=self.force)
         except FileExistsError:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
+from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table, refuse_unnamed
-from ksparse.models.components import sparse_components
+from ksparse.models.components import Components, sparse_components
 
 HELP = "principal components with at most k nonzero loadings each"
-EXAMPLE = "ksparse pca genes.csv -k 100 --components 3 --out loadings.csv"
+EXAMPLES = (
+    "ksparse pca genes.csv -k 100 --components 3 --out loadings.csv",
+    "ksparse pca genes.parquet -k 20 --gap 1% --report page.html",
+    "zcat genes.csv.gz | ksparse pca - -k 50 --json",
+)
 SHOWN = 20  # rows per component on the screen; the file has all
 
 
@@ -30,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
+    output.claim(options.report)
     table = read_table(options.file)
     table = refuse_unnamed(dropped(table, options.drop, options.file))
     names, X = list(table.columns), numbers(table)
@@ -60,6 +67,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.out is not None:  # before anything is printed: trouble on the screen does not lose the answer
         rows = [(c + 1, names[j], float(found.loadings[c][j])) for c, order in enumerate(orders) for j in order]
         output.write_csv(options.out, ("component", "column", "loading"), rows)
+    if options.report is not None:
+        output.write(options.report, _report(found, X, names, k, options).html())
     described = []
     for c, (loadings, order, result) in enumerate(zip(found.loadings, orders, found.results, strict=True)):
         output.table(
@@ -74,7 +83,22 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if len(orders) < options.components:
         why = "the variance is used up" if status.good else status.message
         output.say(f"{len(orders)} of {options.components} components: {why}")
-    if options.out is not None:
-        output.say(f"written: {options.out}")
+    output.written(options.out, options.report)
     output.json({"command": "pca", "k": options.k, "rows": len(X), "components": described})
     return exit_code(status)
+
+
+def _report(found: Components, X: Any, names: list[str], k: int, options: argparse.Namespace) -> Report:
+    parts = []
+    for c, (loadings, result) in enumerate(zip(found.loadings, found.results, strict=True)):
+        order = [int(j) for j in np.argsort(-np.abs(loadings), kind="stable") if loadings[j] != 0]
+        share = {"share of the variance": f"{100 * found.variance[c] / found.total:.2f} %"}
+        parts.append(Part(f"Component {c + 1}", result, {names[j]: float(loadings[j]) for j in order}, "loading", share))
+
+    def solve(near: int) -> float:
+        if near == k:
+            return found.results[0].fun
+        return sparse_components(X, near, 1, scale=not options.no_scale, max_time=options.limit, random_state=options.seed).results[0].fun
+
+    title = f"{len(parts)} components of at most {k} of {len(names)} columns"
+    return Report(title, options.command_line, parts, around(k, len(names), solve), k, warnings_of(X, names))

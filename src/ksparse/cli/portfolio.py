@@ -12,14 +12,19 @@ from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
+from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.models.portfolio import RISK_AVERSION, looks_like_prices, portfolio, solve_portfolio
-from ksparse.result import Status
+from ksparse.models.portfolio import RISK_AVERSION, Portfolio, looks_like_prices, portfolio, solve_portfolio
+from ksparse.result import Result, Status
 
 HELP = "a portfolio of at most k assets from prices"
-EXAMPLE = "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --min-weight 0.01 --out weights.csv"
+EXAMPLES = (
+    "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --min-weight 0.01 --out weights.csv",
+    "ksparse portfolio returns.csv --returns -k 20 --target-return 0.0005 --report page.html",
+    "ksparse portfolio - -k 10 --long-only --out - < prices.csv",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-weight", type=float, metavar="W", help="no weight beyond this, in size")
     parser.add_argument("--min-weight", type=float, default=0.0, metavar="W", help="no position smaller than this, in size")
     parser.add_argument("--returns", action="store_true", help="the table holds returns, not prices")
-    parser.add_argument("--dates", metavar="COLUMN", help="the column of dates (found by itself where it is named so)")
+    parser.add_argument("--dates", metavar="COLUMN", help="the column of dates, where it is not the first")
     parser.add_argument("--drop", default="", metavar="COL,COL", help="columns to leave out")
     parser.add_argument("--out", type=Path, metavar="FILE.csv", help="write the weights here")
 
@@ -42,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
+    output.claim(options.report)
     for option, value in (("--risk-aversion", options.risk_aversion), ("--max-weight", options.max_weight)):
         if value is not None and not value > 0:
             raise InputError(f"{option} must be > 0, got {value:g}")
@@ -72,14 +78,15 @@ def run(options: argparse.Namespace, output: Output) -> int:
     mean, deviation = float(assets.r @ x), float(np.sqrt(max(0.0, x @ assets.V @ x)))
     if options.out is not None:  # before anything is printed: trouble on the screen does not lose the answer
         output.write_csv(options.out, ("asset", "weight"), [(assets.names[j], float(x[j])) for j in order])
+    if options.report is not None:
+        output.write(options.report, _report(result, wanted, assets, k, options).html())
     output.table(
         f"{len(order)} of {len(assets.names)} assets", ("asset", "weight", "mean return"),
         [(assets.names[j], f"{100 * x[j]:.2f} %", f"{assets.r[j]:.3e}") for j in order],
     )  # fmt: skip
     output.say(f"per period: mean return {mean:.4e}, deviation {deviation:.4e}; weights sum to {x.sum():.12g}")
     output.say(f"objective {result.fun:.6e}; {result.message}; {result.elapsed:.2f} s")
-    if options.out is not None:
-        output.say(f"written: {options.out}")
+    output.written(options.out, options.report)
     output.json(
         {"command": "portfolio", "k": options.k, "periods": len(assets.returns) if assets.returns is not None else None}
         | facts(result)
@@ -88,13 +95,30 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return exit_code(result.status)
 
 
+def _report(result: Result, wanted: Portfolio, assets: Assets, k: int, options: argparse.Namespace) -> Report:
+    x = np.asarray(result.x)
+    order = [int(j) for j in np.argsort(-np.abs(x), kind="stable") if x[j] != 0]
+    mean, deviation = float(assets.r @ x), float(np.sqrt(max(0.0, x @ assets.V @ x)))
+    said = {"mean return per period": f"{mean:.6g}", "deviation per period": f"{deviation:.6g}", "weights sum to": f"{x.sum():.12g}"}
+    part = Part("The portfolio", result, {assets.names[j]: float(x[j]) for j in order}, "weight", said)
+
+    def solve(near: int) -> float:
+        if near == k:
+            return result.fun
+        return solve_portfolio(wanted, near, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed).fun
+
+    told = [] if assets.returns is None else warnings_of(assets.returns, assets.names)
+    title = f"{len(order)} of {len(assets.names)} assets"
+    return Report(title, options.command_line, [part], around(k, len(assets.names), solve), k, told)
+
+
 def _assets(options: argparse.Namespace, output: Output) -> Assets:
     table = read_table(options.file)
     table = dropped(table, options.drop, options.file)
     dates, table = split_dates(table, options.dates)
     if table.columns.empty:
         raise InputError(f"{options.file} has no column of prices")
-    values = numbers(table)
+    values = numbers(table, hint="; if it holds dates, name it with --dates")
     needed = 2 if options.returns else 3
     if len(values) < needed:
         what = "returns" if options.returns else "prices"

@@ -13,15 +13,20 @@ from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.big import Data, read_data
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
+from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.tables import at_most, choose, numbers
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.linalg.matrix import columns
-from ksparse.models.linear import LinearFit, linear_problem
+from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LOSSES
 from ksparse.result import Status
 
 HELP = "the best linear model of one column by at most k others"
-EXAMPLE = "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv"
+EXAMPLES = (
+    "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv",
+    "ksparse regress patients.csv --target ill -k 5 --loss logistic --report page.html",
+    "cat houses.csv | ksparse regress - --target price -k 10 --gap 1% --out - > coef.csv",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
+    output.claim(options.report)
     with output.passes() as tell:
         data = read_data(options, tell)
         k = at_most(options.k, len(data.names) - len(data.out), "feature", output.say)
@@ -72,7 +78,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if fit.result.status is Status.UNBOUNDED:
             raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
         seen = columns(X, np.flatnonzero(fit.coef))
-    _tell(fit, seen, y, data, classes, options, output)
+    chosen = _by_weight(fit, seen)
+    if options.report is not None:
+        output.write(options.report, _report(fit, problem, X, seen, chosen, data, k, options).html())
+    _tell(fit, seen, chosen, y, data, classes, options, output)
     return exit_code(fit.result.status)
 
 
@@ -145,13 +154,40 @@ def _quality(score: Any, y: Any, loss: str) -> tuple[str, float]:
     return "r2", float(r2_score(y, score))
 
 
-def _tell(fit: LinearFit, seen: Any, y: Any, data: Data, classes: list[str], options: argparse.Namespace, output: Output) -> None:
+def _by_weight(fit: LinearFit, seen: Any) -> list[int]:
+    """The chosen features, by what a deviation of each moves; `seen` are their columns."""
+    support = np.flatnonzero(fit.coef)
+    return [int(j) for j in support[np.argsort(-np.abs(fit.coef[support]) * seen.std(axis=0), kind="stable")]]
+
+
+def _report(
+    fit: LinearFit, problem: LinearProblem, X: Any, seen: Any, chosen: list[int], data: Data, k: int, options: argparse.Namespace
+) -> Report:
+    """Of data on disk only the chosen columns are looked at for warnings."""
+    names, support = data.names, np.flatnonzero(fit.coef)
+    intercept = {} if options.no_intercept else {"intercept": f"{fit.intercept:.8g}"}
+    features = len(names) - len(data.out)
+    title = f"{options.target}: {len(chosen)} of {features} features"
+    values = {names[j]: float(fit.coef[j]) for j in chosen}
+    told = warnings_of(X, names) if isinstance(X, np.ndarray) else warnings_of(seen, [names[j] for j in support])
+
+    def solve(near: int) -> float:
+        return fit.result.fun if near == k else problem.minimize(near, max_time=options.limit, random_state=options.seed).result.fun
+
+    return Report(
+        title, options.command_line, [Part("The model", fit.result, values, "coefficient", intercept)],
+        around(k, features, solve), k, told,
+    )  # fmt: skip
+
+
+def _tell(
+    fit: LinearFit, seen: Any, chosen: list[int], y: Any, data: Data, classes: list[str], options: argparse.Namespace, output: Output
+) -> None:
     """Write the file, then print: trouble on the screen does not lose the answer. `seen` are the columns of the chosen features."""
     names, features = data.names, len(data.names) - len(data.out)
     support = np.flatnonzero(fit.coef)
     score, deviation = seen @ fit.coef[support] + fit.intercept, np.zeros(fit.coef.size)
     deviation[support] = seen.std(axis=0)
-    chosen = [int(j) for j in support[np.argsort(-np.abs(fit.coef * deviation)[support], kind="stable")]]
     measure, value = _quality(score, y, options.loss)
     coefficients = {names[j]: float(fit.coef[j]) for j in chosen}
     intercept = {} if options.no_intercept else {"(intercept)": fit.intercept}
@@ -167,8 +203,7 @@ def _tell(fit: LinearFit, seen: Any, y: Any, data: Data, classes: list[str], opt
     output.say(f"{shown} {value:.4f} on {len(y)} rows; {fit.result.message}; {fit.result.elapsed:.2f} s{passes}")
     if separable:
         output.say("note: these features separate the classes; the coefficients have no finite optimum, only their direction counts")
-    if options.out is not None:
-        output.say(f"written: {options.out}")
+    output.written(options.out, options.report)
     output.json(
         {"command": "regress", "target": options.target, "k": options.k, "loss": options.loss, "rows": len(y), "classes": classes or None}
         | facts(fit.result)

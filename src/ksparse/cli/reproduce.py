@@ -25,7 +25,10 @@ from ksparse.experiments.run import run as run_jobs
 from ksparse.experiments.store import Store
 
 HELP = "the paper's Tables 2-5 and box plot, with a report"
-EXAMPLE = "ksparse reproduce table5 pitprops --quick --out results"
+EXAMPLES = (
+    "ksparse reproduce table5 pitprops --quick --out results",
+    "ksparse reproduce all --limit 60",
+)
 MARK = "run.json"  # a folder with this file is one of ours
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 KINDS = ".csv, .csv.gz, .tsv, .parquet or .npz"
 NAME_ARRAYS = ("names", "columns", "features", "codes")  # of an NPZ file
+MARKS = {b"\x1f\x8b": ".csv.gz", b"PAR1": ".parquet", b"PK\x03\x04": ".npz"}  # how the files that are no text begin
 UNNAMED = "Unnamed: "  # how a column without a heading is called
 
 
@@ -27,6 +30,8 @@ def read_table(path: Path) -> pd.DataFrame:
         import pandas as pd
     except ImportError as error:
         raise InputError("reading tables needs pandas: pip install 'ksparse[cli]'") from error
+    if path == Path("-"):
+        return _from_stdin()
     if not path.is_file():
         raise InputError(f"{path} is not a file" if path.exists() else f"{path} does not exist")
     name = path.name.lower()
@@ -50,6 +55,21 @@ def read_table(path: Path) -> pd.DataFrame:
     if table.empty:
         raise InputError(f"{path} holds no rows below its header" if len(table.columns) else f"{path} is empty")
     return table
+
+
+def _from_stdin() -> pd.DataFrame:
+    """The table that comes in by standard input: what kind it is its first bytes say, and tabs in its first line."""
+    content = sys.stdin.buffer.read()
+    head = content.partition(b"\n")[0]
+    text = ".tsv" if b"\t" in head and b"," not in head else ".csv"
+    kind = next((suffix for mark, suffix in MARKS.items() if content.startswith(mark)), text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"table{kind}"
+        path.write_bytes(content)
+        try:
+            return read_table(path)
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), "standard input")) from None
 
 
 def _from_csv(path: Path, separator: str) -> pd.DataFrame:
@@ -143,8 +163,13 @@ def at_most(k: int, n: int, what: str, say: Callable[[str], None]) -> int:
     return min(k, n)
 
 
-def numbers(table: pd.DataFrame, advice: str = "fill or remove them, or leave the column out with --drop") -> np.ndarray[Any, Any]:
-    """The cells as float64; text, missing values and infinities are refused by column and row (the first below the header is row 1)."""
+def numbers(
+    table: pd.DataFrame, advice: str = "fill or remove them, or leave the column out with --drop", hint: str = ""
+) -> np.ndarray[Any, Any]:
+    """The cells as float64; text, missing values and infinities are refused by column and row (the first below the header is row 1).
+
+    advice, hint : what else to do about missing values, and about text.
+    """
     import pandas as pd
 
     columns = {}
@@ -159,7 +184,8 @@ def numbers(table: pd.DataFrame, advice: str = "fill or remove them, or leave th
             if parsed.isna().any():
                 row = int(parsed.isna().to_numpy().argmax())
                 held = str(column.iloc[row])
-                raise InputError(f"column {name!r} is not numeric: row {row + 1} holds {held!r}; encode it, or leave it out with --drop")
+                what = f"encode it, or leave it out with --drop{hint}"
+                raise InputError(f"column {name!r} is not numeric: row {row + 1} holds {held!r}; {what}")
             column = parsed
         if np.iscomplexobj(column):
             raise InputError(f"column {name!r} holds complex numbers")

@@ -235,6 +235,7 @@ def plot_gap(records: Mapping[str, Sequence[Any]] | Sequence[Any], *, ax: Axes |
         colour, marker, _ = style(name, position)
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4, "drawstyle": "steps-post"}
         ax.plot(seconds, np.maximum.accumulate(gaps[::-1])[::-1], label=words(name), **look)  # a bound never gets worse
-    ax.set(xlabel="seconds", ylabel="gap, %", yscale="symlog")
+    ax.set(xlabel="seconds", ylabel="gap, %")
+    ax.set_yscale("symlog", linthresh=0.01)
     ax.set_ylim(bottom=0)
     return finish(ax, legend=isinstance(records, Mapping))
