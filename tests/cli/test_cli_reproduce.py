@@ -47,8 +47,8 @@ def test_help_version_and_no_command(tmp_path):
     assert "reproduce" in ksparse("--help", cwd=tmp_path).stdout
     for command in ("demo", "reproduce", "regress", "pca", "portfolio"):
         text = ksparse(command, "--help", cwd=tmp_path).stdout
-        assert f"Example: ksparse {command}" in text
-        assert "Exit codes: 0 solved, 1 numerical trouble or output cut off, 2 bad input" in text
+        assert f"Examples:\n  ksparse {command}" in text
+        assert "Exit codes:\n  0    solved\n  1    numerical trouble, or output cut off\n  2    bad input" in text
     assert "COMMAND" in ksparse(cwd=tmp_path, expect=2).stderr
     script = Path(sys.executable).with_name("ksparse")
     assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith("ksparse ")
