@@ -340,17 +340,19 @@ def test_an_interrupt_at_any_moment_returns_a_point(method, rng):
     main = threading.main_thread().ident
     escaped = 0
     for delay in (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12):
-        timer = threading.Timer(delay, lambda: signal.pthread_kill(main, signal.SIGINT))
+        timer, result = threading.Timer(delay, lambda: signal.pthread_kill(main, signal.SIGINT)), None
         try:
             timer.start()
             result = ks.minimize(loss, 5, C, method=method, rho=1.0)
             timer.join()
         except KeyboardInterrupt:
-            escaped += delay > 0.002  # before there is a call there is nothing to return
-            continue
-        assert result.support.size <= 5
-        assert C.contains(result.x)
-    assert escaped <= 3  # after the answer, or on a machine so busy that the call had not begun
+            escaped += (
+                delay > 0.002 and result is None
+            )  # before there is a call there is nothing to return, and after the answer it is there
+        if result is not None:
+            assert result.support.size <= 5
+            assert C.contains(result.x)
+    assert escaped <= 3  # on a machine so busy that the call had not begun
 
 
 # --- claims that arithmetic in other units would have refused --------------------------------------------------------------
