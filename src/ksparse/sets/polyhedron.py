@@ -171,13 +171,16 @@ class Polyhedron(ConvexSet):
         return True
 
     def sparse_vertex(self, size: Vector) -> Vector | None:
-        """A vertex of small weighted ℓ1 norm, entries that are large already being cheap (reweighted three times)."""
+        """A vertex of small weighted ℓ1 norm, entries that are large already being cheap (reweighted up to three times).
+
+        A vertex has no more nonzeros than there are rows, but for those at a bound; where that is all it has, no other is looked for.
+        """
         level = max(float(size.max(initial=0.0)), 1e-300)
-        vertex = None
+        vertex, rows = None, max(1, self._linear.h.size + self._linear.f.size)
         for _ in range(3):
             vertex = _witness(self._linear, 1.0 / (size / level + 1e-3))
-            if vertex is None:
-                return None
+            if vertex is None or np.count_nonzero(vertex) <= rows:
+                return vertex
             size, level = np.abs(vertex), max(float(np.abs(vertex).max(initial=0.0)), 1e-300)
         return vertex
 
@@ -200,9 +203,13 @@ def _rows(M: Any, v: Any, matrix: str, vector: str) -> tuple[Vector | None, Vect
 
 
 def _witness(linear: Linear, weight: Vector) -> Vector | None:
-    """A point of the polyhedron of least Σ weightᵢ|xᵢ|, by linear programming on x = p − q; None if it is empty."""
-    n = linear.lower.size
-    low, high = linear.lower, linear.upper
-    bounds = [np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), np.maximum(-low, 0)])]
-    found = linear_program(np.concatenate([weight, weight]), linear, lambda M: np.hstack([M, -M]), np.vstack(bounds))
-    return None if found is None else np.asarray(found[:n] - found[n:])
+    """A point of the polyhedron of least Σ weightᵢ|xᵢ|, by linear programming on x = p − q, q of those that may be below 0; None if empty."""
+    n, low, high = linear.lower.size, linear.lower, linear.upper
+    down = np.flatnonzero(low < 0)
+    bounds = [np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), -low])[down]]
+    found = linear_program(np.concatenate([weight, weight[down]]), linear, lambda M: np.hstack([M, -M[:, down]]), np.vstack(bounds))
+    if found is None:
+        return None
+    x = found[:n]
+    x[down] -= found[n:]
+    return np.asarray(x)
