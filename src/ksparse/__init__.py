@@ -61,7 +61,10 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "unknown"
 
-_ESTIMATORS = ("SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV")
+_ESTIMATORS = (
+    "SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV", "selection_stability",
+    "standard_errors",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

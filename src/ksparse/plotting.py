@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from ksparse.estimators.refit import Refit
+    from ksparse.estimators.stability import Stability
+
 # Okabe and Ito (2008): told apart by colour-blind eyes too. Methods keep their colour from picture to picture.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -141,16 +144,53 @@ def plot_frequencies(found: NearOptimal, names: Sequence[str] | None = None, *, 
 
 def plot_path(path: KPath, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None) -> Axes:
     """The entries of the answers against k, one line per variable that is ever in; the `limit` largest are named."""
-    ax, x = _axes(ax), path.x
+    return _lines(path.ks, path.x, names, limit, "entry", ax)
+
+
+def plot_coefficient_path(ks: Any, coef_path: Any, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None) -> Axes:
+    """The coefficients of models against k, such as `ks_` and `coef_path_` of an estimator that chose k; the `limit` largest are named."""
+    coef, sizes = np.asarray(coef_path, dtype=float), np.asarray(ks)
+    if coef.ndim != 2 or len(coef) != len(sizes):
+        raise ValueError(f"coef_path must have one row per k, {len(sizes)}, got shape {coef.shape}: of several classes draw one at a time")
+    return _lines(sizes, coef, names, limit, "coefficient", ax)
+
+
+def plot_stability(found: Stability, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """In how many subsamples each feature was selected, in percent, the most frequent first; at most `limit` of them."""
+    ax = _bars(found.names, 100.0 * found.frequencies, limit, f"selected in this share of {len(found.selected)} subsamples, %", ax)
+    ax.axvline(90.0, color="0.3", linewidth=0.8, linestyle="--")
+    return ax
+
+
+def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """The refitted coefficients with their intervals, the largest beside their errors first; at most `limit` of them, no intercept."""
+    features = [i for i, name in enumerate(found.names) if name != "intercept"]
+    ratio = np.abs(found.coef) / np.where(found.error > 0, found.error, np.inf)
+    shown = sorted(features, key=lambda i: -ratio[i])[:limit]
+    ax = _axes(ax, height=1.2 + 0.26 * max(len(shown), 3))
+    low, high = found.interval(level).T
+    places = np.arange(len(shown))
+    reach = [found.coef[shown] - low[shown], high[shown] - found.coef[shown]]
+    ax.errorbar(found.coef[shown], places, xerr=reach, fmt="o", color=COLOURS[0], markersize=4, capsize=3)
+    ax.set_yticks(places, [_words(found.names[i]) for i in shown])
+    ax.invert_yaxis()
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    ax.set(xlabel=f"coefficient, {100 * level:g} % interval given the features")
+    return _finish(ax, legend=False)
+
+
+def _lines(ks: Any, x: Any, names: Sequence[str] | None, limit: int, label: str, ax: Axes | None) -> Axes:
+    """One line per column that is ever other than 0, the largest named."""
+    ax = _axes(ax)
     members = [int(j) for j in np.argsort(-np.abs(x).max(axis=0), kind="stable") if x[:, j].any()]
     for position, j in enumerate(members):
         named = position < limit
         colour, marker, dash = COLOURS[position % 7], MARKERS[position % 7], DASHES[(position // 7) % 7]
         look = {"color": colour, "marker": marker, "linestyle": dash} if named else {"color": "0.75", "linewidth": 0.8}
-        label = (_words(names[j]) if names is not None else f"x{j}") if named else None
-        ax.plot(path.ks, x[:, j], label=label, markersize=4, **look)
+        word = (_words(names[j]) if names is not None else f"x{j}") if named else None
+        ax.plot(ks, x[:, j], label=word, markersize=4, **look)
     hidden = len(members) - limit
-    ax.set(xlabel="k, nonzeros allowed" + (f" (grey: {hidden} more)" if hidden > 0 else ""), ylabel="entry")
+    ax.set(xlabel="k, nonzeros allowed" + (f" (grey: {hidden} more)" if hidden > 0 else ""), ylabel=label)
     return _finish(ax, legend=bool(members))
 
 

@@ -33,6 +33,11 @@ def _different_rows(X: Any, weight: Any) -> int:
     return len(np.unique(counted.toarray() if scipy.sparse.issparse(counted) else counted, axis=0))
 
 
+def _path_of(paths: list[list[LinearFit]]) -> tuple[Vector, Vector]:
+    """The coefficients and intercepts of every target and k."""
+    return np.array([[fit.coef for fit in path] for path in paths]), np.array([[fit.intercept for fit in path] for path in paths])
+
+
 class ChoosesK(SparseLinear):
     """k by cross-validation or by an information criterion, along one warm-started path of models per fold and class."""
 
@@ -68,8 +73,10 @@ class ChoosesK(SparseLinear):
         problem = self._problem(X, y, weight, loss)
         return [problem.minimize(int(k), method=self.method, **options) for k in ks]
 
-    def _choose(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker) -> list[LinearFit]:
-        """The chosen model for each target; sets k_, ks_ and what the choice was made by."""
+    def _choose(
+        self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker
+    ) -> tuple[list[LinearFit], list[list[LinearFit]]]:
+        """The chosen model for each target, and those of every k; sets k_, ks_ and what the choice was made by."""
         if self.criterion not in CRITERIA:
             raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
         self.ks_ = ks = self._sizes(X, weight)
@@ -89,13 +96,17 @@ class ChoosesK(SparseLinear):
         chosen = [path[int(np.flatnonzero(ks == self.k_)[0])] for path in paths]
         for fit in chosen:
             warn_of_limit(fit.result, type(self).__name__)
-        return chosen
+        return chosen, paths
 
     def _deviances(self, X: Any, y: Vector, path: list[LinearFit], weight: Any, w: Vector, loss: str | LossMaker) -> list[float]:
         """The deviance of every model of a path."""
         scores = [X @ fit.coef + fit.intercept for fit in path]
-        delta = robust_delta(loss, y - scores[-1], weight)
+        delta = self._delta(loss, y - scores[-1], weight)
         return [deviance(loss, y, score, w, delta) for score in scores]
+
+    def _delta(self, loss: str | LossMaker, y: Vector, weight: Any) -> float:
+        """δ of the huber loss: the user's, or by the spread of a target."""
+        return float(own) if loss == "huber" and (own := getattr(self, "delta", None)) is not None else robust_delta(loss, y, weight)
 
     def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Vector:
         """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
@@ -117,7 +128,7 @@ class ChoosesK(SparseLinear):
                 raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
             if loss == "logistic" and np.ptp(seen) == 0:
                 raise ValueError("a class is missing from the training rows of a fold: use fewer folds, or stratified ones")
-            delta = robust_delta(loss, y, inside)
+            delta = self._delta(loss, y, inside)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 path = self._path(X[train], y, inside, loss, ks)
@@ -140,6 +151,7 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
     Attributes
     ----------
     k_ : the chosen k. ks_ : those tried. cv_errors_ : one row per fold, one column per k. criterion_ : its value for each k.
+    coef_path_, intercept_path_ : the models of every k in ks_, fitted to all rows, one per row; see `plotting.plot_coefficient_path`.
     coef_, intercept_, result_, n_iter_ : of the model with k_ features, fitted to all rows.
     """
 
@@ -151,8 +163,10 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         cv: Any = None,
         one_standard_error: bool = False,
         loss: str | LossMaker = "squared",
+        delta: float | None = None,
         C: Any = None,
         positive: Any = False,
+        negative: Any = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         alpha: float = 0.0,
@@ -171,8 +185,10 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         self.cv = cv
         self.one_standard_error = one_standard_error
         self.loss = loss
+        self.delta = delta
         self.C = C
         self.positive = positive
+        self.negative = negative
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.alpha = alpha
@@ -191,7 +207,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         """Choose k and find the model; sample_weight multiplies the loss of a row, in the folds too."""
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
-        (fit,) = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
+        (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
+        (self.coef_path_,), (self.intercept_path_,) = _path_of(paths)
         self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
         return self
 
@@ -211,6 +228,8 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         one_standard_error: bool = False,
         C: Any = None,
         positive: Any = False,
+        negative: Any = False,
+        class_weight: Any = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         alpha: float = 1e-4,
@@ -230,6 +249,8 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         self.one_standard_error = one_standard_error
         self.C = C
         self.positive = positive
+        self.negative = negative
+        self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.alpha = alpha
@@ -248,6 +269,8 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         """Choose k and find the model; sample_weight multiplies the loss of a row, in the folds too."""
         X, y, sample_weight = self._checked(X, y, sample_weight)
         self.classes_, targets = classes_of(y, sample_weight)
-        fits = self._choose(X, y, targets, sample_weight, "logistic")
+        sample_weight = self._by_class(y, sample_weight)
+        fits, paths = self._choose(X, y, targets, sample_weight, "logistic")
+        self.coef_path_, self.intercept_path_ = _path_of(paths)
         self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
         return self
