@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -20,7 +20,8 @@ from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
 from ksparse.estimators.classifier import SparseClassifier, classes_of
 from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
-from ksparse.models.linear import LinearFit
+from ksparse.models.folds import paths_together, walks_together
+from ksparse.models.linear import LinearFit, LinearProblem
 from ksparse.models.losses import LossMaker
 from ksparse.sets import require_sparse_member
 
@@ -33,9 +34,21 @@ def _different_rows(X: Any, weight: Any) -> int:
     return len(np.unique(counted.toarray() if scipy.sparse.issparse(counted) else counted, axis=0))
 
 
-def _path_of(paths: list[list[LinearFit]]) -> tuple[Vector, Vector]:
+Coefficients = list[tuple[Vector, float]]  # and the intercept, for every k
+
+
+class Together(NamedTuple):
+    """The paths of all folds, walked together."""
+
+    problem: LinearProblem  # of all rows
+    models: Coefficients
+    scaled: list[Vector]  # the coefficients of the scaled columns
+    errors: Vector  # one row per fold, one column per k
+
+
+def _path_of(paths: list[Coefficients]) -> tuple[Vector, Vector]:
     """The coefficients and intercepts of every target and k."""
-    return np.array([[fit.coef for fit in path] for path in paths]), np.array([[fit.intercept for fit in path] for path in paths])
+    return np.array([[coef for coef, _ in path] for path in paths]), np.array([[shift for _, shift in path] for path in paths])
 
 
 class ChoosesK(SparseLinear):
@@ -75,32 +88,64 @@ class ChoosesK(SparseLinear):
 
     def _choose(
         self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker
-    ) -> tuple[list[LinearFit], list[list[LinearFit]]]:
+    ) -> tuple[list[LinearFit], list[Coefficients]]:
         """The chosen model for each target, and those of every k; sets k_, ks_ and what the choice was made by."""
         if self.criterion not in CRITERIA:
             raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
         self.ks_ = ks = self._sizes(X, weight)
         task = Task(self, X, y)
-        paths = [self._path(X, target, weight, loss, ks) for target in targets]
+        together = self._together(X, y, targets, weight, loss, ks)
+        paths = [self._path(X, target, weight, loss, ks) for target in targets] if together is None else []
+        models = [[(fit.coef, fit.intercept) for fit in path] for path in paths] if together is None else [together.models]
         task.step("path")
         w = counted(weight, X.shape[0])
         if self.criterion == "cv":
-            self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks)
+            self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks) if together is None else together.errors
             self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
         else:
-            scores = [self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, paths, strict=True)]
-            used = np.array([[np.count_nonzero(fit.coef) for fit in path] for path in paths]).sum(axis=0)
+            scores = [self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, models, strict=True)]
+            used = np.array([[np.count_nonzero(coef) for coef, _ in path] for path in models]).sum(axis=0)
             self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets))
             self.k_ = int(ks[np.argmin(self.criterion_)])
         task.end()
-        chosen = [path[int(np.flatnonzero(ks == self.k_)[0])] for path in paths]
+        at = int(np.flatnonzero(ks == self.k_)[0])
+        if together is not None:  # the chosen one as `minimize` does it, never worse than what was found on the way
+            found = together.problem.minimize(
+                self.k_, x0=together.scaled[at], **{k: v for k, v in self._options().items() if k != "n_jobs"}
+            )
+            models[0][at] = found.coef, found.intercept
+        chosen = [path[at] for path in paths] if together is None else [found]
         for fit in chosen:
             warn_of_limit(fit.result, type(self).__name__)
-        return chosen, paths
+        return chosen, models
 
-    def _deviances(self, X: Any, y: Vector, path: list[LinearFit], weight: Any, w: Vector, loss: str | LossMaker) -> list[float]:
+    def _together(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Together | None:
+        """All k of all folds at once, where nothing but squares is asked for; None where each path is to be searched by itself."""
+        asked = self.effort is not None or self.n_restarts is not None or self.max_time is not None or self.verbose
+        if loss != "squared" or self.method != "auto" or asked or not isinstance(X, np.ndarray):
+            return None
+        folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
+        target = targets[0]
+        problems = [self._problem(X, target, weight, loss)]
+        if not walks_together(problems, int(ks[-1])) or any(weight is not None and not weight[train].any() for train, _ in folds):
+            return None
+        problems += [self._problem(X[train], target[train], None if weight is None else weight[train], loss) for train, _ in folds]
+        if not walks_together(problems, int(ks[-1])):
+            return None
+        try:
+            whole, *rest = paths_together(problems, ks)
+        except np.linalg.LinAlgError:  # columns that depend on each other: the usual search knows what to do
+            return None
+        errors = []
+        for (_, test), path in zip(folds, rest, strict=True):
+            scores = X[test] @ np.array([coef for coef, _, _ in path]).T + np.array([shift for _, shift, _ in path])
+            outside = np.ones(len(test)) if weight is None else weight[test]
+            errors.append([mean_error(loss, target[test], score, outside) for score in scores.T])
+        return Together(problems[0], [(coef, shift) for coef, shift, _ in whole], [z for _, _, z in whole], np.array(errors))
+
+    def _deviances(self, X: Any, y: Vector, path: Coefficients, weight: Any, w: Vector, loss: str | LossMaker) -> list[float]:
         """The deviance of every model of a path."""
-        scores = [X @ fit.coef + fit.intercept for fit in path]
+        scores = [X @ coef + intercept for coef, intercept in path]
         delta = self._delta(loss, y - scores[-1], weight)
         return [deviance(loss, y, score, w, delta) for score in scores]
 
@@ -108,11 +153,14 @@ class ChoosesK(SparseLinear):
         """δ of the huber loss: the user's, or by the spread of a target."""
         return float(own) if loss == "huber" and (own := getattr(self, "delta", None)) is not None else robust_delta(loss, y, weight)
 
+    def _folds(self, X: Any, y: Any, weight: Any, loss: str | LossMaker) -> list[tuple[Vector, Vector]]:
+        """Training rows and rows left out."""
+        folds = list(check_cv(self.cv, y, classifier=loss == "logistic").split(X, y))
+        return folds if weight is None else [(train, test) for train, test in folds if weight[test].any()]  # others choose nothing
+
     def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Vector:
         """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
-        folds = list(check_cv(self.cv, y, classifier=loss == "logistic").split(X, y))
-        if weight is not None:
-            folds = [(train, test) for train, test in folds if weight[test].any()]  # rows without weight choose nothing
+        folds = self._folds(X, y, weight, loss)
         rows = Parallel(n_jobs=self.n_jobs)(delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds)
         return np.array(rows)
 
