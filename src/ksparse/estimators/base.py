@@ -122,7 +122,8 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
         check_n_jobs(self.n_jobs)
-        several = {"multi_output": True} if self._targets and np.ndim(y) == 2 and np.shape(y)[1] > 1 else {}
+        shape = np.asarray(y).shape if self._targets else ()
+        several = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
         given = numeric(y, "y") if y_numeric else y
         X, y = validated(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, y_numeric=y_numeric, **several)
         if not isinstance(X, Design):

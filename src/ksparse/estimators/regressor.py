@@ -134,7 +134,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss in LOG_LINK
-        tags.target_tags.multi_output = self._targets
+        tags.target_tags.multi_output = self._targets and not tags.target_tags.positive_only  # it is checked with targets below 0
         return tags
 
 
