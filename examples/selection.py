@@ -1,35 +1,34 @@
-"""How sure is a selection? Subsamples of the diabetes data, standard errors of the refit, and the coefficients of every k."""
+"""How sure is a selection?
+========================
 
-from pathlib import Path
+Cross-validation says how many features to take, not which of them would come again. Subsamples of the rows say that, and standard
+errors of the refit how far off the coefficients may be.
+"""
 
-from matplotlib.figure import Figure
+import matplotlib.pyplot as plt
 
 import ksparse as ks
-from ksparse.datasets import diabetes
-from ksparse.plotting import plot_coefficient_path, plot_refit, plot_stability
 
-OUT = Path("selection.png")
+X, y, names = ks.datasets.diabetes()
+chosen = ks.SparseRegressorCV(range(1, 10), cv=10, one_standard_error=True).fit(X, y)
+print(f"cross-validation chooses k = {chosen.k_}")
 
+# %%
+# The coefficients of the models of every k: large ones that cancel each other come late.
 
-def main() -> None:
-    """Choose k, see which features come again, and how far off their coefficients may be."""
-    X, y, names = diabetes()
-    chosen = ks.SparseRegressorCV(range(1, 10), cv=10, one_standard_error=True).fit(X, y)
-    print(f"cross-validation chooses k = {chosen.k_}")
-    sure = ks.selection_stability(ks.SparseRegressor(chosen.k_), X, y, n_subsamples=60, n_jobs=2)
-    print(f"in at least 90 % of the subsamples: {', '.join(names[int(name[1:])] for name in sure.stable())}")
-    model = ks.SparseRegressor(chosen.k_).fit(X, y)
-    errors = ks.standard_errors(model, X, y)
-    print(errors)
+ks.plotting.plot_coefficient_path(chosen.ks_, chosen.coef_path_, names)
 
-    figure = Figure(figsize=(12, 4.2), layout="constrained", facecolor="white")
-    left, middle, right = figure.subplots(1, 3)
-    plot_coefficient_path(chosen.ks_, chosen.coef_path_, names, ax=left)
-    plot_stability(sure, ax=middle)
-    plot_refit(errors, ax=right)
-    figure.savefig(OUT, dpi=150)
-    print(f"Picture: {OUT}")
+# %%
+# Sixty subsamples of half the patients, and what is selected in each. Above the dashed line a feature may be called stable.
 
+sure = ks.selection_stability(ks.SparseRegressor(chosen.k_), X, y, n_subsamples=60)
+print(f"in at least 90 % of the subsamples: {', '.join(names[int(name[1:])] for name in sure.stable())}")
+ks.plotting.plot_stability(sure, names)
 
-if __name__ == "__main__":
-    main()
+# %%
+# The selected features fitted once more, with intervals. They are given the features: that the same rows chose these is not in them.
+
+errors = ks.standard_errors(ks.SparseRegressor(chosen.k_).fit(X, y), X, y)
+print(errors)
+ks.plotting.plot_refit(errors)
+plt.show()

@@ -33,7 +33,7 @@ def test_every_block_of_a_page_runs_as_printed(page, monkeypatch):
     space = {"__name__": "page"}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
     for place, (language, block) in enumerate(blocks_of(page)):
-        if language != "python" or ("skfolio" in block and find_spec("skfolio") is None) or ("dask" in block and find_spec("dask") is None):
+        if language != "python" or any(name in block and find_spec(name) is None for name in ("skfolio", "dask", "jax")):
             continue
         if block.startswith(">>>"):
             runner.run(parser.get_doctest(block, space, f"block {place}", page, 0), clear_globs=False)
@@ -94,8 +94,9 @@ def test_examples_run_and_draw(script, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
     import matplotlib.pyplot as plt
 
-    if "skfolio" in script.read_text(encoding="utf-8"):
-        pytest.importorskip("skfolio", reason="skfolio is not installed")
+    for name in ("skfolio", "jax"):
+        if name in script.read_text(encoding="utf-8"):
+            pytest.importorskip(name, reason=f"{name} is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plt, "show", lambda: None)
     runpy.run_path(str(script), run_name="__main__")

@@ -20,7 +20,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stability:
-    """In which of many subsamples each feature was selected."""
+    """In which of many subsamples each feature was selected: what `selection_stability` returns.
+
+    Attributes
+    ----------
+    selected : ndarray of bool
+        One row per subsample, one column per feature.
+    names : list of str
+        Of the features.
+    fraction : float
+        Of the rows in a subsample.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> found = ks.selection_stability(ks.SparseRegressor(k=2), X, y, n_subsamples=20)
+    >>> found.selected.shape, found.frequencies.shape
+    ((20, 10), (10,))
+    """
 
     selected: Vector  # one row per subsample, one column per feature
     names: list[str]
@@ -65,8 +83,46 @@ def selection_stability(
 ) -> Stability:
     """Fit copies of a selector to subsamples of the rows, drawn without replacement, and count what each selects.
 
-    estimator : any with `get_support`, such as `SparseRegressor(k=5)`; it stays as it is. Classifiers keep the shares of their classes.
-    n_jobs : subsamples that are fitted beside each other, in processes; what is drawn does not depend on it.
+    Parameters
+    ----------
+    estimator : object
+        Any with `get_support`, such as `SparseRegressor(k=5)`; it stays as it is. Classifiers keep the shares of their classes.
+    X : array-like of shape (n_samples, n_features)
+        The table.
+    y : array-like of shape (n_samples,)
+        The target.
+    n_subsamples : int, default=100
+        How many, 2 at least.
+    fraction : float, default=0.5
+        Of the rows in a subsample, below 1.
+    sample_weight : array-like or None, default=None
+        Multiplies the loss of a row.
+    n_jobs : int or None, default=None
+        Subsamples that are fitted beside each other, in processes; what is drawn does not depend on it.
+    random_state : int, default=0
+        The seed of what is drawn.
+
+    Returns
+    -------
+    Stability
+        What each copy selected: `frequencies`, `stable(share)`, `expected_false`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the estimator selects no features, or a number is out of range; the message names the argument.
+
+    See Also
+    --------
+    standard_errors : How far the coefficients may be off, given the features.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> found = ks.selection_stability(ks.SparseRegressor(k=2), X, y, n_subsamples=20)
+    >>> [names[int(name[1:])] for name in found.stable()]
+    ['bmi', 's5']
     """
     if not hasattr(estimator, "get_support"):
         raise TypeError(f"estimator must select features (get_support), got {type(estimator).__name__}")
