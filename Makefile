@@ -66,7 +66,7 @@ $(VENV)/ready-docs: $(VENV)/ready
 	touch $@
 
 docs: $(VENV)/ready-docs # the site, in build/docs: pages, API, and a gallery that is run; a warning is an error
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -j 2 -q -b html docs build/docs
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs # one process: JAX, which the gallery runs, cannot be forked
 	@echo "The site: build/docs/index.html"
 
 browse: docs # every page of the site in a real browser, at 1200 and 360 px; with the Chromium of the machine, or playwright's own

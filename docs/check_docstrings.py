@@ -49,13 +49,14 @@ def faults(path: str, method: bool = False) -> list[str]:
 
 
 def _listed(path: str) -> bool:
-    """Whether all fields that the Parameters lack are among the Attributes."""
+    """Whether all fields that the Parameters lack are among the Attributes, or private."""
     piece = Validator._load_obj(path)
     if not inspect.isclass(piece):
         return False
     told = Validator(get_doc_object(piece))
     attributes = {name for entry in told.doc["Attributes"] for name in entry.name.split(", ")}
-    return set(told.signature_parameters) <= attributes | set(told.doc_parameters)
+    fields = {name for name in told.signature_parameters if not name.startswith("_")}
+    return fields <= attributes | set(told.doc_parameters)
 
 
 def main() -> int:

@@ -1,5 +1,11 @@
-"""A matrix that is known by its products alone: 50 spikes from a fourth of the cosine transform of 131,072 samples."""
+"""A matrix that is known by its products
+======================================
 
+Fifty spikes from a fourth of the cosine transform of 131,072 samples: a dense copy of the matrix would have 4 billion entries, and nothing
+of it is ever made but a few columns.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.fft import dct, idct
 from scipy.sparse.linalg import LinearOperator
@@ -10,7 +16,7 @@ M, N, K = 32_768, 131_072, 50
 
 
 class Cosines(LinearOperator):
-    """Random rows of the orthonormal cosine transform; a dense copy would have 4 billion entries."""
+    """Random rows of the orthonormal cosine transform, which count their products."""
 
     def __init__(self, m: int, n: int, rng: np.random.Generator) -> None:
         self.rows, self.products = np.sort(rng.choice(n, m, replace=False)), 0
@@ -27,26 +33,24 @@ class Cosines(LinearOperator):
         return idct(whole, norm="ortho")
 
 
-def main() -> None:
-    """The spikes found, and how many products that took."""
-    rng = np.random.default_rng(0)
-    A = Cosines(M, N, rng)
-    spikes = np.zeros(N)
-    spikes[rng.choice(N, K, replace=False)] = rng.uniform(1, 2, K) * rng.choice([-1, 1], K)
-    clean = A @ spikes
-    b = clean + 0.1 * np.linalg.norm(clean) / M**0.5 * rng.standard_normal(M)
+rng = np.random.default_rng(0)
+A = Cosines(M, N, rng)
+spikes = np.zeros(N)
+spikes[rng.choice(N, K, replace=False)] = rng.uniform(1, 2, K) * rng.choice([-1, 1], K)
+clean = A @ spikes
+b = clean + 0.1 * np.linalg.norm(clean) / M**0.5 * rng.standard_normal(M)
 
-    A.products = 0
-    result = ks.minimize(ks.LeastSquares(A, b), K)
-    found = np.intersect1d(result.support, np.flatnonzero(spikes)).size
-    print(f"products alone: {found} of {K} spikes, {A.products} products, {result.elapsed:.1f} s, {result.status.name}")
+# %%
+# Products alone: hard thresholding leads to some of the columns, and the search is among those.
 
-    # what more is known of it lets all exchanges be ranked, and proves that none helps
-    known = ks.operator(A, diagonal=column_squares(A.rows, N), columns=lambda S: columns(A.rows, N, S))
-    A.products = 0
-    result = ks.minimize(ks.LeastSquares(known, b), K)
-    found = np.intersect1d(result.support, np.flatnonzero(spikes)).size
-    print(f"lengths and columns known: {found} of {K} spikes, {A.products} products, {result.elapsed:.1f} s, {result.status.name}")
+A.products = 0
+result = ks.minimize(ks.LeastSquares(A, b), K)
+found = np.intersect1d(result.support, np.flatnonzero(spikes)).size
+print(f"products alone: {found} of {K} spikes, {A.products} products, {result.elapsed:.1f} s, {result.status.name}")
+
+
+# %%
+# What more is known of it lets all exchanges be ranked, and proves that none helps.
 
 
 def columns(rows: np.ndarray, n: int, S: np.ndarray) -> np.ndarray:
@@ -63,5 +67,19 @@ def column_squares(rows: np.ndarray, n: int) -> np.ndarray:
     return weight.sum() / 2 + dct(cosines[:n], type=3, norm=None) / 2 + cosines[0] / 2
 
 
-if __name__ == "__main__":
-    main()
+known = ks.operator(A, diagonal=column_squares(A.rows, N), columns=lambda S: columns(A.rows, N, S))
+A.products = 0
+proved = ks.minimize(ks.LeastSquares(known, b), K)
+found = np.intersect1d(proved.support, np.flatnonzero(spikes)).size
+print(f"lengths and columns known: {found} of {K} spikes, {A.products} products, {proved.elapsed:.1f} s, {proved.status.name}")
+
+# %%
+# The spikes, and what was found of them.
+
+figure, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
+ax.vlines(np.flatnonzero(spikes), 0, spikes[spikes != 0], color="0.75", linewidth=3, label="planted")
+ax.plot(proved.support, proved.x[proved.support], "o", markersize=4, color=ks.plotting.COLOURS[0], label="found")
+ax.axhline(0, color="0.3", linewidth=0.8)
+ax.set(xlabel="sample", ylabel="height")
+ax.legend(frameon=False)
+plt.show()

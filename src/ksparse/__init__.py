@@ -66,6 +66,8 @@ if TYPE_CHECKING:  # what comes late at run time is known to type checkers from 
         SparsePortfolio,
         SparseRegressor,
         SparseRegressorCV,
+        selection_stability,
+        standard_errors,
     )
 
 try:
@@ -73,7 +75,10 @@ try:
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "unknown"
 
-_ESTIMATORS = ("SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV")
+_ESTIMATORS = (
+    "SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV", "selection_stability",
+    "standard_errors",
+)  # fmt: skip
 _MODULES = ("datasets", "estimators", "plotting")
 
 if not TYPE_CHECKING:  # else every misspelt name would be one of these
@@ -173,5 +178,7 @@ __all__ = [
     "near_optimal",
     "operator",
     "plotting",
+    "selection_stability",
+    "standard_errors",
     "weight_max",
 ]

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 PAGES = {  # a page, and how many examples it has at least
-    "README.md": 11, "docs/index.md": 8, "docs/estimators.md": 15, "docs/scale.md": 12, "docs/own_pieces.md": 15, "docs/proofs.md": 4,
+    "README.md": 11, "docs/index.md": 8, "docs/estimators.md": 19, "docs/scale.md": 12, "docs/own_pieces.md": 15, "docs/proofs.md": 4,
     "docs/paper.md": 3, "docs/coming_from.md": 15, "docs/guide/features.md": 15, "docs/guide/portfolio.md": 10,
     "docs/guide/component.md": 8, "docs/batches.md": 10, "docs/own_losses.md": 9, "docs/guide/proof.md": 8,
 }  # fmt: skip
@@ -33,7 +33,7 @@ def test_every_block_of_a_page_runs_as_printed(page, monkeypatch):
     space = {"__name__": "page"}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
     for place, (language, block) in enumerate(blocks_of(page)):
-        if language != "python" or ("skfolio" in block and find_spec("skfolio") is None) or ("dask" in block and find_spec("dask") is None):
+        if language != "python" or any(name in block and find_spec(name) is None for name in ("skfolio", "dask", "jax")):
             continue
         if block.startswith(">>>"):
             runner.run(parser.get_doctest(block, space, f"block {place}", page, 0), clear_globs=False)
@@ -73,7 +73,8 @@ def test_every_public_name_of_the_contract_exists():
     L1 CappedL1 LogSum SCAD MCP L1MinusL2 TopK1 TopK2 minimize minimize_penalized k_path Result InfeasibleError APDCA FixedStep
     Loss DataFit ConvexSet Penalty Separable Method QuadraticModel Squares Linear SearchSettings
     SparseRegressor SparseClassifier SparseRegressorCV SparseClassifierCV SparsePCA SparsePortfolio near_optimal Design blocks operator
-    minimize_many Batch check_gradient GradientCheck"""
+    minimize_many Batch check_gradient GradientCheck Cox Quantile Gamma Tweedie
+    NegativeBinomial selection_stability standard_errors"""
     assert [name for name in contract.split() if not hasattr(ks, name)] == []
     assert [name for name in ks.__all__ if not hasattr(ks, name)] == []
 
@@ -93,8 +94,9 @@ def test_examples_run_and_draw(script, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
     import matplotlib.pyplot as plt
 
-    if "skfolio" in script.read_text(encoding="utf-8"):
-        pytest.importorskip("skfolio", reason="skfolio is not installed")
+    for name in ("skfolio", "jax"):
+        if name in script.read_text(encoding="utf-8"):
+            pytest.importorskip(name, reason=f"{name} is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plt, "show", lambda: None)
     runpy.run_path(str(script), run_name="__main__")

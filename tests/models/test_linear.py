@@ -49,9 +49,13 @@ def test_least_squares_is_the_best_of_all_subsets(bounds, fit_intercept, rng):
 def test_bounds_hold_exactly_and_forced_features_stay(loss, rng):
     X = rng.standard_normal((80, 12)) * 10.0 ** rng.uniform(-3, 3, 12)
     score = X[:, 0] / np.ptp(X[:, 0]) * 4 - X[:, 1] / np.ptp(X[:, 1]) * 4
-    y = {"logistic": lambda: (score + rng.standard_normal(80) > 0).astype(float), "poisson": lambda: rng.poisson(np.exp(score))}.get(
-        loss, lambda: score + 0.1 * rng.standard_normal(80)
-    )()
+    y = score + 0.1 * rng.standard_normal(80)
+    if loss == "logistic":
+        y = (score + rng.standard_normal(80) > 0).astype(float)
+    elif loss in ("poisson", "negative_binomial"):
+        y = rng.poisson(np.exp(score)).astype(float)
+    elif loss in ("gamma", "tweedie"):
+        y = rng.gamma(2.0, np.exp(score))
     upper = np.full(12, 0.01 / X.std(axis=0))
     fit = fit_linear(X, y, 4, loss=loss, lower=-upper, upper=upper, forced_in=[7])
     assert (np.abs(fit.coef) <= upper).all()
@@ -102,10 +106,13 @@ def test_far_columns_constant_columns_and_sparse_tables(rng):
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        ({"loss": "absolute"}, "loss must be one of squared, logistic, huber, poisson, got 'absolute'"),
+        (
+            {"loss": "absolute"},
+            "loss must be one of squared, logistic, huber, poisson, .*negative_binomial, got 'absolute'",
+        ),
         ({"lower": 2.0, "upper": 1.0}, "lower must not exceed upper, got 2 > 1 at index 0"),
         ({"lower": np.zeros(3)}, "lower must have length 4, got 3"),
-        ({"k": 5}, "k must be an integer in 1..4"),
+        ({"k": 5}, "k must be an integer in 0..4"),
         ({"y": np.ones(9)}, "y must have length 10, got 9"),
         ({"X": np.full((10, 4), np.nan)}, "X must not contain NaN"),
     ],

@@ -184,3 +184,14 @@ def test_bad_input_is_named(data, change, error, words):
     A, B = data
     with pytest.raises(error, match=words):
         ks.minimize_many(**{"A": A, "B": B, "k": K} | change)
+
+
+def test_many_columns_in_threads_are_those_of_one_thread(rng):
+    """Enough of them for the compiled loop, where there is a compiler."""
+    A = rng.standard_normal((20, 12)) + rng.standard_normal((20, 1))
+    B = A @ np.maximum(rng.standard_normal((12, 600)), 0.0) + 0.1 * rng.standard_normal((20, 600))
+    one, two = (ks.minimize_many(A, B, 3, ks.Nonnegative(), n_jobs=n_jobs) for n_jobs in (None, 2))
+    assert np.array_equal(one.x.toarray(), two.x.toarray())
+    assert one.success.all()
+    few = ks.minimize_many(A, B[:, :5], 3, ks.Nonnegative())  # by whole arrays, and with fewer supports of others to start from
+    assert np.allclose(few.fun, one.fun[:5], rtol=1e-6)

@@ -22,6 +22,7 @@ from ksparse.models.losses import LOSSES
 from ksparse.result import Status
 
 HELP = "the best linear model of one column by at most k others"
+POWERS = {"poisson": 1.0, "negative_binomial": 1.0, "tweedie": 1.5, "gamma": 2.0}  # of the deviance that is explained, log link
 EXAMPLES = (
     "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv",
     "ksparse regress patients.csv --target ill -k 5 --loss logistic --report page.html",
@@ -44,7 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the column to explain; for data read by blocks its number or name, or a .npy file with one number per row",
     )
     parser.add_argument("-k", type=int, required=True, help="how many features at most")
-    parser.add_argument("--loss", choices=list(LOSSES), default="squared", help="logistic: two classes; poisson: counts (default: squared)")
+    parser.add_argument(
+        "--loss",
+        choices=list(LOSSES),
+        default="squared",
+        help="logistic: two classes; poisson, negative_binomial: counts; gamma, tweedie: amounts; quantile: the median (default: squared)",
+    )
     signs = parser.add_mutually_exclusive_group()
     signs.add_argument("--nonnegative", default="", metavar="COL,COL", help="features whose coefficient may not be negative")
     signs.add_argument("--all-nonnegative", action="store_true", help="no coefficient may be negative")
@@ -127,8 +133,9 @@ def _target(column: Any, loss: str) -> tuple[Any, list[str]]:
     if loss != "logistic":
         y = numbers(column.to_frame(), advice)[:, 0]
         check_size(y, f"column {column.name!r}", least=SMALLEST)
-        if loss == "poisson" and y.min() < 0:
-            raise InputError(f"column {column.name!r} must hold counts for --loss poisson: row {int(y.argmin()) + 1} holds {y.min():g}")
+        if loss in POWERS and (y.min() < 0 or (loss == "gamma" and y.min() == 0)):
+            what = "amounts above 0" if loss == "gamma" else "amounts" if loss == "tweedie" else "counts"
+            raise InputError(f"column {column.name!r} must hold {what} for --loss {loss}: row {int(y.argmin()) + 1} holds {y.min():g}")
         if np.ptp(y) == 0:
             raise InputError(f"column {column.name!r} is {y[0]:g} in every row: there is nothing to explain")
         return y, []
@@ -145,12 +152,14 @@ def _target(column: Any, loss: str) -> tuple[Any, list[str]]:
 
 def _quality(score: Any, y: Any, loss: str) -> tuple[str, float]:
     """How well the model explains the rows it was fitted to, in the measure people know."""
-    from sklearn.metrics import d2_tweedie_score, r2_score
+    from sklearn.metrics import d2_pinball_score, d2_tweedie_score, r2_score
 
     if loss == "logistic":
         return "accuracy", float(np.mean((score > 0) == (y > 0)))
-    if loss == "poisson":
-        return "deviance_explained", float(d2_tweedie_score(y, np.exp(np.clip(score, -700.0, 700.0)), power=1))
+    if loss in POWERS:
+        return "deviance_explained", float(d2_tweedie_score(y, np.exp(np.clip(score, -700.0, 700.0)), power=POWERS[loss]))
+    if loss == "quantile":
+        return "deviance_explained", float(d2_pinball_score(y, score, alpha=0.5))
     return "r2", float(r2_score(y, score))
 
 

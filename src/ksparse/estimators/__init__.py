@@ -4,6 +4,19 @@ from ksparse.estimators.classifier import SparseClassifier
 from ksparse.estimators.cv import SparseClassifierCV, SparseRegressorCV
 from ksparse.estimators.pca import SparsePCA
 from ksparse.estimators.portfolio import SparsePortfolio
+from ksparse.estimators.refit import Refit, standard_errors
 from ksparse.estimators.regressor import SparseRegressor
+from ksparse.estimators.stability import Stability, selection_stability
 
-__all__ = ["SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV"]
+__all__ = [
+    "Refit",
+    "SparseClassifier",
+    "SparseClassifierCV",
+    "SparsePCA",
+    "SparsePortfolio",
+    "SparseRegressor",
+    "SparseRegressorCV",
+    "Stability",
+    "selection_stability",
+    "standard_errors",
+]

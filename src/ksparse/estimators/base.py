@@ -52,6 +52,11 @@ def positions(given: Any, name: str, n: int, names: Any) -> Vector:
     return np.asarray(np.unique(entries), dtype=np.intp)
 
 
+def signed(given: Any, name: str, n: int, names: Any) -> Vector:
+    """The features whose sign is known: all, none, or those that are named."""
+    return np.arange(n if given else 0) if isinstance(given, bool | np.bool_) else positions(given, name, n, names)
+
+
 def warn_of_limit(result: Result, what: str) -> None:
     """A ConvergenceWarning where a limit cut the search short."""
     if not result.status.good:
@@ -121,7 +126,8 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
         check_n_jobs(self.n_jobs)
-        several = {"multi_output": True} if self._targets and np.ndim(y) == 2 and np.shape(y)[1] > 1 else {}
+        shape = np.asarray(y).shape if self._targets else ()
+        several = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
         given = numeric(y, "y") if y_numeric else y
         X, y = validated(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, y_numeric=y_numeric, **several)
         if not isinstance(X, Design):
@@ -140,22 +146,21 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, loss: str | LossMaker) -> LinearProblem:
         n, names = X.shape[1], getattr(self, "feature_names_in_", None)
-        lower = np.full(n, -np.inf)
-        if isinstance(self.positive, bool | np.bool_):
-            lower[:] = 0.0 if self.positive else -np.inf
-        else:
-            lower[positions(self.positive, "positive", n, names)] = 0.0
+        lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
+        lower[signed(self.positive, "positive", n, names)] = 0.0
+        upper[signed(self.negative, "negative", n, names)] = 0.0
         return linear_problem(
-            X, y, loss=loss, C=self.C, lower=lower, fit_intercept=self.fit_intercept, standardize=self.standardize, alpha=self.alpha,
-            sample_weight=sample_weight, forced_in=positions(self.forced_in, "forced_in", n, names),
-            forced_out=positions(self.forced_out, "forced_out", n, names), free_intercept=self.method == "auto",
+            X, y, loss=loss, C=self.C, lower=lower, upper=upper, fit_intercept=self.fit_intercept, standardize=self.standardize,
+            alpha=self.alpha, sample_weight=sample_weight, delta=getattr(self, "delta", None),
+            forced_in=positions(self.forced_in, "forced_in", n, names), forced_out=positions(self.forced_out, "forced_out", n, names),
+            free_intercept=self.method == "auto",
         )  # fmt: skip
 
     def _at_most(self, k: Any, n: int) -> int:
         """k features of n: more than there are is no restriction."""
         if isinstance(k, numbers.Integral) and not isinstance(k, bool):
             k = min(int(k), n)
-        return check_integer(k, "k", 1, n)
+        return check_integer(k, "k", 0, n)
 
     def _options(self) -> dict[str, Any]:
         options = {"random_state": self.random_state, "max_time": self.max_time, "verbose": self.verbose}

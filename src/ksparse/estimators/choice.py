@@ -10,6 +10,7 @@ from ksparse.base.arrays import Vector
 from ksparse.models.losses import HUBER, LossMaker, huber_delta, loss_of_scores
 
 CRITERIA = ("cv", "aic", "bic", "ebic")
+TERMS = ("squared", "huber", "logistic", "poisson")  # whose `error_terms` are spelled out; of others the loss itself is asked
 
 
 def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:
@@ -48,7 +49,7 @@ def deviance(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, de
     For squared with the variance at its best value; for huber with the robust scale of the largest model's residuals, delta/HUBER
     (Ronchetti 1985): a likelihood that outliers do not rule. A loss of the user's is taken for a negative log-likelihood as it is.
     """
-    if not isinstance(loss, str):
+    if not isinstance(loss, str) or loss not in TERMS:
         return 2.0 * loss_of_scores(loss, y, score, weight)
     total = float(weight.sum())
     if loss == "logistic":
@@ -69,7 +70,7 @@ def robust_delta(loss: str | LossMaker, y: Vector, weight: Vector | None) -> flo
 
 def mean_error(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
     """What a row costs in cross-validation, in the mean: twice the loss that the model was fitted with."""
-    if not isinstance(loss, str):
+    if not isinstance(loss, str) or loss not in TERMS:
         return 2.0 * loss_of_scores(loss, y, score, weight) / float(weight.sum())
     return float(np.average(error_terms(loss, y, score, delta), weights=weight))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ksparse.estimators.base import SparseLinear
@@ -22,11 +23,15 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
     Parameters
     ----------
     k : int, default=5
-        Features at most, for each model; more than there are is no restriction.
+        Features at most, for each model; more than there are is no restriction, 0 leaves the intercept.
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
         True, or the features (indices, mask or names) whose coefficient may not be negative.
+    negative : bool or array-like, default=False
+        True, or the features (indices, mask or names) whose coefficient may not be positive.
+    class_weight : dict, "balanced" or None, default=None
+        Weights by class, times `sample_weight`; "balanced": classes count alike, however many rows they have.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is free and not counted in k.
     standardize : bool, default=True
@@ -91,6 +96,8 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         *,
         C: Any = None,
         positive: Any = False,
+        negative: Any = False,
+        class_weight: Any = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         alpha: float = 1e-4,
@@ -108,6 +115,8 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self.k = k
         self.C = C
         self.positive = positive
+        self.negative = negative
+        self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.alpha = alpha
@@ -142,11 +151,27 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         """
         X, y, sample_weight = self._checked(X, y, sample_weight)
         self.classes_, labels = classes_of(y, sample_weight)
+        sample_weight = self._by_class(y, sample_weight)
         task = Task(self, X, y)
         fits = [self._solve(self._problem(X, target, sample_weight, "logistic"), task.callback) for target in labels]
         self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
         task.end()
         return self
+
+    def _by_class(self, y: Any, sample_weight: Any) -> Any:
+        """The weights of the rows times those of their classes."""
+        if self.class_weight is None:
+            return sample_weight
+        if isinstance(self.class_weight, dict):
+            unknown = [label for label in self.class_weight if label not in self.classes_]
+            if unknown:
+                raise ValueError(f"class_weight holds {unknown[0]!r}, which is not a class: there are {', '.join(map(str, self.classes_))}")
+            if min(self.class_weight.values()) < 0:
+                raise ValueError(f"class_weight must be >= 0, got {min(self.class_weight.values()):g}")
+        elif not isinstance(self.class_weight, str) or self.class_weight != "balanced":
+            raise ValueError(f'class_weight must be None, "balanced" or a dict of weights by class, got {self.class_weight!r}')
+        weight = compute_sample_weight(self.class_weight, y)
+        return weight if sample_weight is None else weight * sample_weight
 
     def _keep(self, coefs: list[Any], intercepts: list[float], results: list[Any]) -> None:
         self.coef_, self.intercept_ = np.array(coefs), np.array(intercepts)

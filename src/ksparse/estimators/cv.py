@@ -2,127 +2,15 @@
 
 from __future__ import annotations
 
-import numbers
-import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import scipy.sparse
-from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer
-from ksparse.errors import InfeasibleError
-from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
-from ksparse.estimators.callbacks import Task, with_callbacks
-from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
+from ksparse.estimators.callbacks import with_callbacks
+from ksparse.estimators.chooses import ChoosesK, path_of
 from ksparse.estimators.classifier import SparseClassifier, classes_of
 from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
-from ksparse.models.linear import LinearFit
 from ksparse.models.losses import LossMaker
-from ksparse.sets import require_sparse_member
-
-
-def _different_rows(X: Any, weight: Any) -> int:
-    """How many rows say something of their own; counted where there are few, and it could matter."""
-    counted = X if weight is None else X[weight > 0]
-    if counted.shape[0] > 1_000:
-        return int(counted.shape[0])
-    return len(np.unique(counted.toarray() if scipy.sparse.issparse(counted) else counted, axis=0))
-
-
-class ChoosesK(SparseLinear):
-    """k by cross-validation or by an information criterion, along one warm-started path of models per fold and class."""
-
-    _targets: ClassVar[bool] = False
-
-    def _sizes(self, X: Any, weight: Any) -> Vector:
-        n = X.shape[1]
-        if self.ks is None:
-            first = self._least(n)
-            return np.arange(first, max(first, min(10, n, _different_rows(X, weight) // 2)) + 1)
-        if isinstance(self.ks, numbers.Number):
-            raise TypeError(f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV")
-        sizes = sorted({min(check_integer(k, "ks", 1), n) for k in self.ks})
-        if not sizes:
-            raise ValueError("ks must hold at least one k, got none")
-        return np.array(sizes)
-
-    def _least(self, n: int) -> int:
-        """The least k that the forced features and C allow."""
-        least = max(1, len(positions(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))))
-        for k in range(least, n + 1 if self.C is not None else least):
-            try:
-                require_sparse_member(self.C.for_length(n), n, k)
-            except InfeasibleError:
-                continue
-            return k
-        return least
-
-    def _path(self, X: Any, y: Vector, weight: Any, loss: str | LossMaker, ks: Vector) -> list[LinearFit]:
-        options = {key: value for key, value in self._options().items() if key != "n_jobs"}
-        if self.method == "auto":
-            return self._problem(X, y, weight, loss).path(ks, **options)
-        problem = self._problem(X, y, weight, loss)
-        return [problem.minimize(int(k), method=self.method, **options) for k in ks]
-
-    def _choose(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker) -> list[LinearFit]:
-        """The chosen model for each target; sets k_, ks_ and what the choice was made by."""
-        if self.criterion not in CRITERIA:
-            raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
-        self.ks_ = ks = self._sizes(X, weight)
-        task = Task(self, X, y)
-        paths = [self._path(X, target, weight, loss, ks) for target in targets]
-        task.step("path")
-        w = counted(weight, X.shape[0])
-        if self.criterion == "cv":
-            self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks)
-            self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
-        else:
-            scores = [self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, paths, strict=True)]
-            used = np.array([[np.count_nonzero(fit.coef) for fit in path] for path in paths]).sum(axis=0)
-            self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets))
-            self.k_ = int(ks[np.argmin(self.criterion_)])
-        task.end()
-        chosen = [path[int(np.flatnonzero(ks == self.k_)[0])] for path in paths]
-        for fit in chosen:
-            warn_of_limit(fit.result, type(self).__name__)
-        return chosen
-
-    def _deviances(self, X: Any, y: Vector, path: list[LinearFit], weight: Any, w: Vector, loss: str | LossMaker) -> list[float]:
-        """The deviance of every model of a path."""
-        scores = [X @ fit.coef + fit.intercept for fit in path]
-        delta = robust_delta(loss, y - scores[-1], weight)
-        return [deviance(loss, y, score, w, delta) for score in scores]
-
-    def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Vector:
-        """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
-        folds = list(check_cv(self.cv, y, classifier=loss == "logistic").split(X, y))
-        if weight is not None:
-            folds = [(train, test) for train, test in folds if weight[test].any()]  # rows without weight choose nothing
-        rows = Parallel(n_jobs=self.n_jobs)(delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds)
-        return np.array(rows)
-
-    def _one_fold(
-        self, X: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector, train: Vector, test: Vector
-    ) -> Vector:
-        errors, inside = np.zeros(len(ks)), None if weight is None else weight[train]
-        outside = np.ones(len(test)) if weight is None else weight[test]
-        for target in targets:
-            y = target[train]
-            seen = y if inside is None else y[inside > 0]
-            if not seen.size:
-                raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
-            if loss == "logistic" and np.ptp(seen) == 0:
-                raise ValueError("a class is missing from the training rows of a fold: use fewer folds, or stratified ones")
-            delta = robust_delta(loss, y, inside)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                path = self._path(X[train], y, inside, loss, ks)
-            errors += np.array([mean_error(loss, target[test], X[test] @ fit.coef + fit.intercept, outside, delta) for fit in path])
-        return errors
 
 
 class SparseRegressorCV(ChoosesK, SparseRegressor):
@@ -140,12 +28,17 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
     one_standard_error : bool, default=False
         Take the least k within one standard error of the best.
     loss : str or class, default="squared"
-        "squared", "huber" (δ is 1.345 robust standard deviations of y), "poisson" (counts, log link), or a class of your own, called as
-        loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it is, and `predict` gives the linear score.
+        "squared", "huber", "quantile" (the median), "poisson", "negative_binomial" (counts), "gamma", "tweedie" (amounts; all four with a
+        log link), or a class of your own, called as loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it
+        is, and `predict` gives the linear score. Of ours with parameters too: `functools.partial(ks.Quantile, tau=0.9)`.
+    delta : float or None, default=None
+        δ of the huber loss in the units of y; None for 1.345 robust standard deviations of y.
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
         True, or the features (indices, mask or names) whose coefficient may not be negative.
+    negative : bool or array-like, default=False
+        True, or the features (indices, mask or names) whose coefficient may not be positive.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is free and not counted in k.
     standardize : bool, default=True
@@ -181,6 +74,10 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         Mean error on the rows left out, where k was chosen by cross-validation.
     criterion_ : ndarray
         Its value for each k, where k was chosen by a criterion.
+    coef_path_ : ndarray of shape (n_ks, n_features)
+        The models of every k in `ks_`, fitted to all rows; see `ks.plotting.plot_coefficient_path`.
+    intercept_path_ : ndarray of shape (n_ks,)
+        Their intercepts.
     coef_ : ndarray of shape (n_features,)
         The model with `k_` features, fitted to all rows.
     intercept_ : float
@@ -214,8 +111,10 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         cv: Any = None,
         one_standard_error: bool = False,
         loss: str | LossMaker = "squared",
+        delta: float | None = None,
         C: Any = None,
         positive: Any = False,
+        negative: Any = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         alpha: float = 0.0,
@@ -234,8 +133,10 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         self.cv = cv
         self.one_standard_error = one_standard_error
         self.loss = loss
+        self.delta = delta
         self.C = C
         self.positive = positive
+        self.negative = negative
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.alpha = alpha
@@ -269,7 +170,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         """
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
-        (fit,) = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
+        (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
+        (self.coef_path_,), (self.intercept_path_,) = path_of(paths)
         self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
         return self
 
@@ -293,6 +195,10 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
         True, or the features (indices, mask or names) whose coefficient may not be negative.
+    negative : bool or array-like, default=False
+        True, or the features (indices, mask or names) whose coefficient may not be positive.
+    class_weight : dict, "balanced" or None, default=None
+        Weights by class, times `sample_weight`; "balanced": classes count alike, however many rows they have.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is free and not counted in k.
     standardize : bool, default=True
@@ -328,6 +234,10 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         Mean error on the rows left out, where k was chosen by cross-validation.
     criterion_ : ndarray
         Its value for each k, where k was chosen by a criterion.
+    coef_path_ : ndarray of shape (1 or n_classes, n_ks, n_features)
+        The models of every k in `ks_`, fitted to all rows; see `ks.plotting.plot_coefficient_path`, one class at a time.
+    intercept_path_ : ndarray of shape (1 or n_classes, n_ks)
+        Their intercepts.
     classes_ : ndarray
         The labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
@@ -364,6 +274,8 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         one_standard_error: bool = False,
         C: Any = None,
         positive: Any = False,
+        negative: Any = False,
+        class_weight: Any = None,
         fit_intercept: bool = True,
         standardize: bool = True,
         alpha: float = 1e-4,
@@ -383,6 +295,8 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         self.one_standard_error = one_standard_error
         self.C = C
         self.positive = positive
+        self.negative = negative
+        self.class_weight = class_weight
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.alpha = alpha
@@ -416,6 +330,8 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         """
         X, y, sample_weight = self._checked(X, y, sample_weight)
         self.classes_, targets = classes_of(y, sample_weight)
-        fits = self._choose(X, y, targets, sample_weight, "logistic")
+        sample_weight = self._by_class(y, sample_weight)
+        fits, paths = self._choose(X, y, targets, sample_weight, "logistic")
+        self.coef_path_, self.intercept_path_ = path_of(paths)
         self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
         return self

@@ -10,10 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ksparse.estimators.base import SparseLinear, warn
 from ksparse.estimators.callbacks import Task, with_callbacks
-from ksparse.models.losses import LossMaker, check_loss
+from ksparse.models.losses import LOG_LINK, LossMaker, check_loss
 from ksparse.models.targets import ManyFits, fit_singly, fit_together, shareable
 
-LOSSES = ("squared", "huber", "poisson")
+LOSSES = ("squared", "huber", "quantile", "poisson", "negative_binomial", "gamma", "tweedie")
+COUNTS = ("poisson", "negative_binomial")
 MOST = 1e15  # counts beyond are no longer whole numbers
 
 
@@ -23,14 +24,19 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     Parameters
     ----------
     k : int, default=5
-        Features at most; more than there are is no restriction.
+        Features at most; more than there are is no restriction, 0 leaves the intercept.
     loss : str or class, default="squared"
-        "squared", "huber" (δ is 1.345 robust standard deviations of y), "poisson" (counts, log link), or a class of your own, called as
-        loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it is, and `predict` gives the linear score.
+        "squared", "huber", "quantile" (the median), "poisson", "negative_binomial" (counts), "gamma", "tweedie" (amounts; all four with a
+        log link), or a class of your own, called as loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it
+        is, and `predict` gives the linear score. Of ours with parameters too: `functools.partial(ks.Quantile, tau=0.9)`.
+    delta : float or None, default=None
+        δ of the huber loss in the units of y; None for 1.345 robust standard deviations of y.
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
         True, or the features (indices, mask or names) whose coefficient may not be negative.
+    negative : bool or array-like, default=False
+        True, or the features (indices, mask or names) whose coefficient may not be positive.
     fit_intercept : bool, default=True
         Whether there is an intercept; it is free and not counted in k.
     standardize : bool, default=True
@@ -95,8 +101,10 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         k: int = 5,
         *,
         loss: str | LossMaker = "squared",
+        delta: float | None = None,
         C: Any = None,
         positive: Any = False,
+        negative: Any = False,
         fit_intercept: bool = True,
         standardize: bool = True,
         alpha: float = 0.0,
@@ -113,8 +121,10 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     ) -> None:
         self.k = k
         self.loss = loss
+        self.delta = delta
         self.C = C
         self.positive = positive
+        self.negative = negative
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.alpha = alpha
@@ -176,7 +186,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         return found
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
-        """The fitted values; for counts their mean.
+        """The fitted values; for counts and amounts their mean.
 
         Parameters
         ----------
@@ -189,21 +199,24 @@ class SparseRegressor(RegressorMixin, SparseLinear):
             One value per row.
         """
         score = self._score_of(X)
-        return np.exp(score) if self.loss == "poisson" else np.asarray(score)
+        return np.exp(score) if isinstance(self.loss, str) and self.loss in LOG_LINK else np.asarray(score)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss == "poisson"
-        tags.target_tags.multi_output = self._targets
+        tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss in LOG_LINK
+        tags.target_tags.multi_output = self._targets and not tags.target_tags.positive_only  # it is checked with targets below 0
         return tags
 
 
 def require_loss(loss: str | LossMaker, allowed: tuple[str, ...], y: Any) -> None:
     """Refuse a loss that is not known, or does not fit y."""
     check_loss(loss, allowed)
-    if loss == "poisson" and np.min(y) < 0:
-        raise ValueError(f"y must hold counts >= 0 for the poisson loss, got {np.min(y):g}")
-    if loss == "poisson" and np.max(y) > MOST:
-        raise ValueError(f"y must hold counts up to {MOST:g} for the poisson loss, got {np.max(y):g}: use other units")
-    if loss == "poisson" and np.max(y) == 0:
-        raise ValueError("y is 0 in every row: the poisson loss then has no minimum")
+    if not isinstance(loss, str) or loss not in LOG_LINK:
+        return
+    what = "counts" if loss in COUNTS else "amounts"
+    if np.min(y) < 0 or (loss == "gamma" and np.min(y) == 0):
+        raise ValueError(f"y must hold {what} {'> 0' if loss == 'gamma' else '>= 0'} for the {loss} loss, got {np.min(y):g}")
+    if np.max(y) > MOST:
+        raise ValueError(f"y must hold {what} up to {MOST:g} for the {loss} loss, got {np.max(y):g}: use other units")
+    if np.max(y) == 0:
+        raise ValueError(f"y is 0 in every row: the {loss} loss then has no minimum")

@@ -16,7 +16,29 @@ RIGHT = 1e-5  # a relative error below this is that of the differences
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """∇φ(x) beside central differences of φ, and dᵀ∇²φ(x)d along a random d beside differences of ∇φ."""
+    """∇φ(x) beside central differences of φ, and dᵀ∇²φ(x)d along a random d beside differences of ∇φ.
+
+    Attributes
+    ----------
+    gradient : ndarray
+        As the loss says.
+    differences : ndarray
+        Of its values.
+    error : float
+        Of the worst entry, relative to the largest of either.
+    worst : int
+        That entry.
+    curvature_error : float
+        Relative; of a Huber-like majorant it need not be small.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> wrong = ks.Custom(value=lambda x: float(x @ x), gradient=lambda x: x, n=2)  # it is 2x
+    >>> found = ks.check_gradient(wrong, np.array([1.0, 3.0]))
+    >>> found.passed, found.worst, round(found.error, 3)
+    (False, 1, 0.5)
+    """
 
     gradient: Vector  # as the loss says
     differences: Vector  # of its values
@@ -38,7 +60,33 @@ class GradientCheck:
 
 
 def check_gradient(loss: Loss, x: Any) -> GradientCheck:
-    """Hold the gradient of a loss at x against differences of its values, entry by entry: 2n values, in double precision."""
+    """Hold the gradient of a loss at x against differences of its values, entry by entry: 2n values, in double precision.
+
+    Parameters
+    ----------
+    loss : Loss
+        Yours, or any of ours.
+    x : array-like
+        Where; a point with no zeros shows more.
+
+    Returns
+    -------
+    GradientCheck
+        `passed`, the largest error and where it is.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `loss` is none, or x does not fit it.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> loss = ks.Logistic(rng.standard_normal((30, 5)), rng.integers(0, 2, 30))
+    >>> ks.check_gradient(loss, rng.standard_normal(5)).passed
+    True
+    """
     check_piece(loss, Loss, "loss", "loss")
     given = check_vector(x, "x", loss.n, kind=loss.given_kind)
     loss = loss.for_vectors_like(given)

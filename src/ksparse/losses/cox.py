@@ -21,7 +21,33 @@ MODELLED = 4096  # variables up to which H is formed
 class Cox(Loss):
     """Σ over deaths i of log Σ exp((Ax)ⱼ) over all j who live at least as long, less (Ax)ᵢ; ties as Breslow has them.
 
-    time : when each row died, or was last seen; event : whether it died. A positive coefficient is a risk. `ridge` adds ½ρ‖x‖².
+    A positive coefficient is a risk.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, or any object with shape, @ and .T
+        The data in memory, one row per life; its dtype and device are those of x.
+    time : array-like
+        When each row died, or was last seen.
+    event : array-like
+        1 where it died, 0 where it was last seen alive.
+    ridge : float, default=0.0
+        ρ: adds ½ρ‖x‖².
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are read by blocks; if nobody died; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((100, 20))
+    >>> life, left = rng.exponential(np.exp(A[:, 7] - A[:, 4])), rng.exponential(2.0, 100)
+    >>> ks.minimize(ks.Cox(A, np.minimum(life, left), life <= left), 2).support
+    array([4, 7])
     """
 
     convex = True

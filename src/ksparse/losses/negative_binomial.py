@@ -13,7 +13,42 @@ from ksparse.losses.data_fit import DataFit
 
 
 class NegativeBinomial(DataFit):
-    """Σᵢ wᵢ ((yᵢ + θ)·log(θ + exp((Ax)ᵢ)) − yᵢ(Ax)ᵢ), counts y ≥ 0: the negative log-likelihood up to a constant, variance μ + μ²/θ."""
+    """``Σᵢ wᵢ ((yᵢ + θ)·log(θ + exp((Ax)ᵢ)) − yᵢ(Ax)ᵢ)``, counts y ≥ 0: the negative log-likelihood up to a constant.
+
+    The mean is μ = exp(Ax), the variance μ + μ²/θ.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation; its dtype and device are those of x.
+    y : array-like
+        Counts, at or above 0.
+    sample_weight : array-like or None, default=None
+        One weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+    theta : float, default=1.0
+        θ > 0: the larger, the nearer to Poisson.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+
+    See Also
+    --------
+    Poisson : Counts whose variance is their mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> y = rng.poisson(rng.gamma(2.0, 2.0 * np.exp(A[:, 4] - A[:, 7])))
+    >>> ks.minimize(ks.NegativeBinomial(A, y, theta=2.0), 2).support
+    array([4, 7])
+    """
 
     tested = True
     target = "y"

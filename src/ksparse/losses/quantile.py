@@ -14,9 +14,39 @@ SMOOTH = 0.1  # of the target's spread
 
 
 class Quantile(DataFit):
-    """Σᵢ wᵢ (τrᵢ + s·log(1 + exp(−rᵢ/s))), r = b − Ax: the check loss of the τ-quantile, smoothed over a width s around its kink.
+    """``Σᵢ wᵢ (τrᵢ + s·log(1 + exp(−rᵢ/s)))``, r = b − Ax: the check loss of the τ-quantile, smoothed over a width s around its kink.
 
-    It lies above the check loss by at most s·log 2 per row. Without `width` s is a tenth of the target's standard deviation.
+    It lies above the check loss by at most s·log 2 per row.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation; its dtype and device are those of x.
+    b : array-like
+        What Ax is to be near, one entry per row.
+    sample_weight : array-like or None, default=None
+        One weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+    tau : float, default=0.5
+        τ, the share of rows that are to lie below, between 0 and 1; 0.5 for the median.
+    width : float or None, default=None
+        s > 0; None for a tenth of the target's standard deviation.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, 4] - A[:, 7] + 0.1 * rng.standard_t(2, 60)
+    >>> ks.minimize(ks.Quantile(A, b, tau=0.9), 2).support
+    array([4, 7])
     """
 
     tested = True

@@ -13,9 +13,43 @@ from ksparse.losses.data_fit import DataFit
 
 
 class Tweedie(DataFit):
-    """Σᵢ wᵢ (μᵢ^(2−p)/(2−p) − yᵢμᵢ^(1−p)/(1−p)), μ = exp(Ax), y ≥ 0, 1 < p < 2: half the deviance up to a constant.
+    """``Σᵢ wᵢ (μᵢ^(2−p)/(2−p) − yᵢμᵢ^(1−p)/(1−p))``, μ = exp(Ax), y ≥ 0, 1 < p < 2: half the deviance up to a constant.
 
     For p = 1 that is `Poisson`, for p = 2 `Gamma`; beyond 2 it is not convex. Its gradient has no global Lipschitz constant.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation; its dtype and device are those of x.
+    y : array-like
+        Amounts, at or above 0.
+    sample_weight : array-like or None, default=None
+        One weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+    power : float, default=1.5
+        p, between 1 and 2: the variance is the mean to this power.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+
+    See Also
+    --------
+    Gamma : Amounts above 0.
+    Poisson : Counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> mean = np.exp(A[:, 4] - A[:, 7])
+    >>> y = np.array([rng.gamma(1.0, 1.0, rng.poisson(2.0 * m)).sum() for m in mean])  # sums of claims, some of none
+    >>> ks.minimize(ks.Tweedie(A, y, power=1.5), 2).support
+    array([4, 7])
     """
 
     tested = True
@@ -65,7 +99,40 @@ class Tweedie(DataFit):
 
 
 class Gamma(Tweedie):
-    """Σᵢ wᵢ ((Ax)ᵢ + yᵢexp(−(Ax)ᵢ)), y > 0: half the deviance of amounts whose standard deviation grows with their mean, log link."""
+    """``Σᵢ wᵢ ((Ax)ᵢ + yᵢexp(−(Ax)ᵢ))``, y > 0: half the deviance of amounts whose standard deviation grows with their mean, log link.
+
+    Its gradient has no global Lipschitz constant.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation; its dtype and device are those of x.
+    y : array-like
+        Amounts, above 0.
+    sample_weight : array-like or None, default=None
+        One weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+
+    See Also
+    --------
+    Tweedie : Amounts of which some are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> y = rng.gamma(2.0, np.exp(A[:, 4] - A[:, 7]))
+    >>> ks.minimize(ks.Gamma(A, y), 2).support
+    array([4, 7])
+    """
 
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, y, sample_weight, ridge)

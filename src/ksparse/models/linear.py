@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from ksparse.base.checks import check_bound, check_indices, check_integer, check
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.designs import check_data, design_of, root_mean_square
 from ksparse.losses import Loss
-from ksparse.models.losses import LossMaker, check_loss, make_loss, name_of
+from ksparse.models.losses import LossMaker, check_loss, huber_with, make_loss, name_of
 from ksparse.models.scaling import power_of_two, scaled, shares
-from ksparse.result import Result
+from ksparse.result import Result, Status
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
+from ksparse.solve.judge import judge_given
 from ksparse.solve.minimize import minimize
 from ksparse.solve.path import k_path
 
@@ -50,9 +51,18 @@ class LinearProblem:
     forced_out: Vector
 
     def minimize(self, k: int, **options: Any) -> LinearFit:
-        """The best model with at most k features."""
-        self._require_room(check_integer(k, "k", 1, self.n))
+        """The best model with at most k features; of none, where there is no intercept to fit either, 0."""
+        self._require_room(check_integer(k, "k", 0, self.n))
+        if int(k) + self.free == 0:
+            return self.undone(self._nothing())
         return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._forced(options)))
+
+    def _nothing(self) -> Result:
+        zero = np.zeros(self.n)
+        if not self.C.contains(zero):
+            raise InfeasibleError(f"C = {self.C} holds no point with at most k = 0 nonzeros")
+        found = judge_given(self.loss, self.C, 0, zero, Status.OPTIMAL, 0.0, method="auto")
+        return replace(found, lower_bound=found.fun, gap=0.0, proved=True)
 
     def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
         """The best models for several k, ascending."""
@@ -98,11 +108,14 @@ def linear_problem(
     forced_in: Any = (),
     forced_out: Any = (),
     free_intercept: bool = True,
+    delta: float | None = None,
 ) -> LinearProblem:
     """The k-sparse problem of a linear model of y by the columns of X.
 
-    loss : "squared", "logistic" (two classes, 0 and 1), "huber", "poisson" (counts, log link), or a class of your own, called as
-        loss(A, b, sample_weight, ridge): a `DataFit`, or any `Loss` of as many variables as A has columns. Its b is y as it is.
+    loss : "squared", "logistic" (two classes, 0 and 1), "huber", "quantile" (the median), "poisson", "negative_binomial" (counts),
+        "gamma", "tweedie" (amounts; all four with a log link), or a class of your own, called as loss(A, b, sample_weight, ridge): a
+        `DataFit`, or any `Loss` of as many variables as A has columns. Its b is y as it is.
+    delta : δ of the Huber loss, in the units of y; None for 1.345 robust standard deviations of y.
     C : a set for the coefficients, in the units of X. lower, upper : bounds, one number or one per column; they hold exactly.
     standardize : scale the columns for the search (with a C that is more than bounds they stay as they are). Where the loss has a
         minimum on a support, scaling does not change it, only which supports are tried.
@@ -136,12 +149,13 @@ def linear_problem(
         A = design_of(A).with_ones()
     whole = _bounds_set(low * size / unit, high * size / unit, free) if rest is None else _beside_intercept(rest, n, free, loss)
     target = target / unit / both
+    maker = loss if delta is None or loss != "huber" else huber_with(check_number(delta, "delta", above=0) / unit / both)
     shrunk = 1.0 if standardize and rest is None else float(size[0]) * both  # z is then the coefficients of the columns as they were
     ridge: Any = check_number(alpha, "alpha", at_least=0) * (m if weight is None else float(weight.sum())) / shrunk / shrunk
     if ridge and free:
         ridge = np.append(np.full(n, ridge), 0.0)
     return LinearProblem(
-        make_loss(loss, A, target, weight, ridge), whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
+        make_loss(maker, A, target, weight, ridge), whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
         check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.losses import Huber, LeastSquares, Logistic, Loss, Poisson
+from ksparse.losses import Gamma, Huber, LeastSquares, Logistic, Loss, NegativeBinomial, Poisson, Quantile, Tweedie
 
 HUBER = 1.345  # δ in robust standard deviations: 95 % efficient where the noise is Gaussian
 CALL = "loss(A, b, sample_weight, ridge)"  # how a loss is made
@@ -47,7 +47,12 @@ LOSSES: dict[str, LossMaker] = {
     "logistic": Logistic,
     "huber": _huber,
     "poisson": Poisson,
+    "quantile": Quantile,
+    "gamma": Gamma,
+    "tweedie": Tweedie,
+    "negative_binomial": NegativeBinomial,
 }
+LOG_LINK = ("poisson", "gamma", "tweedie", "negative_binomial")  # whose score is the logarithm of a mean
 
 
 def check_loss(loss: str | LossMaker, allowed: tuple[str, ...] = tuple(LOSSES)) -> LossMaker:
@@ -71,6 +76,11 @@ def check_loss(loss: str | LossMaker, allowed: tuple[str, ...] = tuple(LOSSES)) 
 def name_of(loss: str | LossMaker) -> str:
     """For messages."""
     return loss if isinstance(loss, str) else str(getattr(loss, "__name__", type(loss).__name__))
+
+
+def huber_with(delta: float) -> LossMaker:
+    """The Huber loss with that δ, in the units of the target it is given."""
+    return lambda A, b, sample_weight, ridge: Huber(A, b, delta, sample_weight, ridge)
 
 
 def make_loss(loss: str | LossMaker, A: Any, b: Any, weight: Any = None, ridge: Any = 0.0) -> Loss:

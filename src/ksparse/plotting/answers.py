@@ -13,6 +13,9 @@ from ksparse.solve.near_optimal import NearOptimal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ksparse.estimators.refit import Refit
+    from ksparse.estimators.stability import Stability
+
 
 def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
     """Bars of the nonzero coefficients with their names, the largest first; at most `limit` of them.
@@ -119,15 +122,16 @@ def plot_frequencies(found: NearOptimal, names: Sequence[str] | None = None, *, 
     return _bars(_names(names, shares.size), shares, limit, label, ax)
 
 
-def plot_stability(coefficients: Any, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+def plot_stability(found: Stability | Any, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None) -> Axes:
     """In how many of several fits each variable is, in percent, the most frequent first: how stable a choice of variables is.
 
     Parameters
     ----------
-    coefficients : array-like of shape (n_fits, n_variables)
-        One row per fit, such as those of resampled rows, folds or seeds; what is not 0 is in.
+    found : Stability or array-like of shape (n_fits, n_variables)
+        What `ksparse.selection_stability` gave, with a line at 90 %; or one row per fit, such as those of resampled rows, folds or seeds;
+        what is not 0 is in.
     names : sequence of str, default=None
-        Of the variables; None for x0, x1, ...
+        Of the variables; None for those that were fitted, or x0, x1, ...
     limit : int, default=30
         How many bars at most; the label says how many are not shown.
     ax : matplotlib.axes.Axes, default=None
@@ -141,7 +145,7 @@ def plot_stability(coefficients: Any, names: Sequence[str] | None = None, *, lim
     Raises
     ------
     ValueError
-        If `coefficients` is not a table, or names and columns differ in number.
+        If `found` is neither of these, or names and columns differ in number.
 
     Examples
     --------
@@ -149,12 +153,70 @@ def plot_stability(coefficients: Any, names: Sequence[str] | None = None, *, lim
     >>> ax = ks.plotting.plot_stability([[1.0, 0.0, 2.0], [0.9, 0.1, 0.0]], ["a", "b", "c"])
     >>> [float(bar.get_width()) for bar in ax.patches]
     [100.0, 50.0, 50.0]
+
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> found = ks.selection_stability(ks.SparseRegressor(k=3), X, y, n_subsamples=20)
+    >>> ks.plotting.plot_stability(found, names).get_xlabel()
+    'in this share of 20 subsamples, %'
     """
-    table = np.asarray(coefficients, dtype=float)
+    sampled = hasattr(found, "expected_false")  # which no table has
+    table = np.asarray(found.selected if sampled else found, dtype=float)
     if table.ndim != 2 or not len(table):
-        raise ValueError(f"coefficients must be a table with one row per fit, got shape {table.shape}")
+        raise ValueError(f"found must be a table with one row per fit, or a Stability, got shape {table.shape}")
     shares = 100.0 * (table != 0).mean(axis=0)
-    return _bars(_names(names, shares.size), shares, limit, f"in this share of {len(table)} fits, %", ax)
+    known = found.names if sampled and names is None else _names(names, shares.size)
+    ax = _bars(known, shares, limit, f"in this share of {len(table)} {'subsamples' if sampled else 'fits'}, %", ax)
+    if sampled:
+        ax.axvline(90.0, color="0.3", linewidth=0.8, linestyle="--")
+    return ax
+
+
+def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes | None = None) -> Axes:
+    """The refitted coefficients with their intervals, the largest beside their errors first; at most `limit` of them, no intercept.
+
+    Parameters
+    ----------
+    found : Refit
+        What `ksparse.standard_errors` gave.
+    level : float, default=0.95
+        Of the intervals.
+    limit : int, default=30
+        How many coefficients at most; the label says how many are not shown.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If the level is not a share below 1.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> found = ks.standard_errors(ks.SparseRegressor(k=3).fit(X, y), X, y)
+    >>> ks.plotting.plot_refit(found).get_xlabel()
+    'coefficient, 95 % interval given the features'
+    """
+    features = [i for i, name in enumerate(found.names) if name != "intercept"]
+    ratio = np.abs(found.coef) / np.where(found.error > 0, found.error, np.inf)
+    shown = sorted(features, key=lambda i: -ratio[i])[:limit]
+    low, high = found.interval(level).T
+    ax = axes(ax, height=1.2 + 0.26 * max(len(shown), 3))
+    places = np.arange(len(shown))
+    reach = [found.coef[shown] - low[shown], high[shown] - found.coef[shown]]
+    ax.errorbar(found.coef[shown], places, xerr=reach, fmt="o", color=COLOURS[0], markersize=4, capsize=3)
+    ax.set_yticks(places, [words(found.names[i]) for i in shown])
+    ax.invert_yaxis()
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    hidden, label = len(features) - len(shown), f"coefficient, {100 * level:g} % interval given the features"
+    ax.set(xlabel=label if hidden == 0 else f"{label} ({hidden} more not shown)")
+    return finish(ax, legend=False)
 
 
 def plot_loadings(components: Any, names: Sequence[str] | None = None, *, limit: int = 40, ax: Axes | None = None) -> Axes:

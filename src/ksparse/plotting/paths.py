@@ -41,17 +41,51 @@ def plot_path(path: KPath, names: Sequence[str] | None = None, *, limit: int = 1
     >>> ks.plotting.plot_path(path).get_ylabel()
     'entry'
     """
-    ax, x = axes(ax), path.x
-    members = [int(j) for j in np.argsort(-np.abs(x).max(axis=0), kind="stable") if x[:, j].any()]
-    for position, j in enumerate(members):
-        named = position < limit
-        colour, marker, dash = COLOURS[position % 7], MARKERS[position % 7], DASHES[(position // 7) % 7]
-        look = {"color": colour, "marker": marker, "linestyle": dash} if named else {"color": "0.75", "linewidth": 0.8}
-        label = (words(names[j]) if names is not None else f"x{j}") if named else None
-        ax.plot(path.ks, x[:, j], label=label, markersize=4, **look)
-    hidden = len(members) - limit
-    ax.set(xlabel="k, nonzeros allowed" + (f" (grey: {hidden} more)" if hidden > 0 else ""), ylabel="entry")
-    return finish(ax, legend=bool(members))
+    return _lines(path.ks, path.x, names, limit, "entry", ax)
+
+
+def plot_coefficient_path(ks: Any, coef_path: Any, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None) -> Axes:
+    """The coefficients of models against k, one line per feature that is ever in; the `limit` largest are named.
+
+    Parameters
+    ----------
+    ks : array-like of shape (n_ks,)
+        The numbers of features, such as `ks_` of an estimator that chose k.
+    coef_path : array-like of shape (n_ks, n_features)
+        One model per row, such as `coef_path_`; of several classes one at a time.
+    names : sequence of str, default=None
+        Of the features; None for x0, x1, ...
+    limit : int, default=12
+        How many lines have a colour and a name; the others are grey.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ValueError
+        If `coef_path` is not a table with one row per k.
+
+    See Also
+    --------
+    plot_path : The same of what `ksparse.k_path` gave.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> X, y, names = ks.datasets.diabetes()
+    >>> model = ks.SparseRegressorCV(range(1, 7), criterion="bic").fit(X, y)
+    >>> ks.plotting.plot_coefficient_path(model.ks_, model.coef_path_, names).get_ylabel()
+    'coefficient'
+    """
+    coef, sizes = np.asarray(coef_path, dtype=float), np.asarray(ks)
+    if coef.ndim != 2 or len(coef) != len(sizes):
+        raise ValueError(f"coef_path must have one row per k, {len(sizes)}, got shape {coef.shape}: of several classes draw one at a time")
+    return _lines(sizes, coef, names, limit, "coefficient", ax)
 
 
 def plot_frontier(path: KPath, values: Any = None, *, label: str = "objective", ax: Axes | None = None) -> Axes:
@@ -145,3 +179,18 @@ def plot_cv(model: Any, *, ax: Axes | None = None) -> Axes:
     ax.axvline(model.k_, color=COLOURS[1], linestyle="--", label=f"chosen, k = {model.k_}")
     ax.set(xlabel="k, features allowed")
     return finish(ax, legend=True)
+
+
+def _lines(ks: Any, x: Any, names: Sequence[str] | None, limit: int, label: str, ax: Axes | None) -> Axes:
+    """One line per column that is ever other than 0, the largest named."""
+    ax = axes(ax)
+    members = [int(j) for j in np.argsort(-np.abs(x).max(axis=0), kind="stable") if x[:, j].any()]
+    for position, j in enumerate(members):
+        named = position < limit
+        colour, marker, dash = COLOURS[position % 7], MARKERS[position % 7], DASHES[(position // 7) % 7]
+        look = {"color": colour, "marker": marker, "linestyle": dash} if named else {"color": "0.75", "linewidth": 0.8}
+        word = (words(names[j]) if names is not None else f"x{j}") if named else None
+        ax.plot(ks, x[:, j], label=word, markersize=4, **look)
+    hidden = len(members) - limit
+    ax.set(xlabel="k, nonzeros allowed" + (f" (grey: {hidden} more)" if hidden > 0 else ""), ylabel=label)
+    return finish(ax, legend=bool(members))

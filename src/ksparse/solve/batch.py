@@ -23,7 +23,36 @@ def status_of(number: int) -> Status:
 
 @dataclass(frozen=True)
 class Batch:
-    """One answer per right-hand side. `batch[i]` is that of column i as a `Result`, judged like any other when it is asked for."""
+    """One answer per right-hand side: what `minimize_many` returns.
+
+    `batch[i]` is that of column i as a `Result`, judged like any other when it is asked for.
+
+    Attributes
+    ----------
+    x : scipy.sparse.csc_array
+        The answers, one column per right-hand side.
+    fun : ndarray
+        φ at each, from the raw data.
+    success : ndarray of bool
+        In C, at most k nonzeros, stationary on its support, and ended well.
+    status : ndarray of int
+        A number of `Status` for each.
+    residual : ndarray
+        Relative stationarity residual on the support.
+    k : int
+        Nonzeros at most.
+    elapsed : float
+        Seconds for all.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> batch = ks.minimize_many(A, A[:, :4] + A[:, 10:14], 2)
+    >>> len(batch), batch.supports[3].tolist(), batch[3].support.tolist()
+    (4, [3, 13], [3, 13])
+    """
 
     x: Any  # scipy.sparse, one column per right-hand side
     fun: Vector  # φ at each, from the raw data

@@ -136,7 +136,7 @@ def _owed(pieces: Pieces, value: float, x: Array) -> float:
     return SINGLE * (abs(value) + (0.0 if pieces.model is None else abs(pieces.model.constant)))
 
 
-def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, elapsed: float) -> Result:
+def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, elapsed: float, method: str = "batch") -> Result:
     """The result of a point that was found among many, by nothing but itself and the raw data."""
     support, residual = indices_of(x != 0), 0.0
     if support.size:
@@ -147,7 +147,7 @@ def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, ela
     none = np.zeros(0)
     return _result(
         like(x, loss.kind), value_of(loss, x), C, k, residual, status, STATIONARY, nit=0, evaluations=(1, 1), elapsed=elapsed,
-        method="batch", rho=None, trace=Trace(none, none, none, none, np.zeros(0, dtype=np.int64)),
+        method=method, rho=None, trace=Trace(none, none, none, none, np.zeros(0, dtype=np.int64)),
     )  # fmt: skip
 
 

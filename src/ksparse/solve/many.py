@@ -55,11 +55,60 @@ def minimize_many(
     supports that served others; with numba (extra `fast`) at a fiftieth of the time of `minimize`. Nothing is proved of them. On other
     sets, and where A does not show its columns or has too many, each is solved by `minimize`.
 
-    sample_weight, ridge : w and ρ, as in `LeastSquares`.
-    effort : 1, or more for further kicks of what was found: never worse. random_state seeds them.
-    n_jobs : threads; the answers do not depend on it.
-    max_time, callback, verbose : seconds; called as callback(done, total) from time to time, StopIteration ends the search; a progress
-        bar. Columns that were not reached are 0, or the best so far, and their status says why.
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation.
+    B : array-like of shape (n_rows, n_right_hand_sides)
+        One right-hand side per column.
+    k : int
+        Nonzeros at most, of each answer.
+    C : ConvexSet or None, default=None
+        The set that each answer is in; None for all of space.
+    sample_weight : array-like or None, default=None
+        w, one weight per row, at or above 0.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+    effort : int, default=1
+        More than 1 for further kicks of what was found: never worse.
+    n_jobs : int or None, default=None
+        Threads; the answers do not depend on it.
+    random_state : int, numpy.random.Generator or None, default=None
+        Seeds the kicks.
+    max_time : float or None, default=None
+        Seconds. Columns that were not reached are 0, or the best so far, and their status says why.
+    settings : SearchSettings or None, default=None
+        The numbers that steer the search.
+    callback : callable or None, default=None
+        Called as callback(done, total) from time to time; StopIteration ends the search.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Batch
+        One answer per column of B.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+    InfeasibleError
+        If C holds no point with at most k nonzeros.
+
+    See Also
+    --------
+    minimize : A single right-hand side, and any loss.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.random((60, 20))
+    >>> B = A[:, [3, 8]] @ rng.random((2, 100)) + 1e-3 * rng.standard_normal((60, 100))
+    >>> batch = ks.minimize_many(A, B, 2, ks.Nonnegative())
+    >>> batch.x.shape, np.argsort(-batch.counts())[:2].tolist()
+    ((20, 100), [3, 8])
     """
     started = time.perf_counter()
     C = WholeSpace() if C is None else C

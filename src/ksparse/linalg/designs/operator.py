@@ -106,10 +106,35 @@ class Operator(Design):
 def operator(A: Any, *, diagonal: Any = None, columns: Callable[[Any], Any] | None = None) -> Operator:
     """A data matrix that is known by its products, with what more is known of it.
 
-    A : any object with shape, A @ x and A.T @ r (scipy's LinearOperator, pylops, your own).
-    diagonal : of AᵀA, Σᵢ Aᵢⱼ² for each column: with it a search ranks all exchanges and proves as for a matrix in memory. Without, where A
-        has more than 4096 columns, hard thresholding leads to some of them, and the search is among those (see docs/scale.md).
-    columns : a function of an array of indices S that gives A[:, S]; without it each column is a product.
+    Parameters
+    ----------
+    A : object
+        Any with shape, A @ x and A.T @ r (scipy's LinearOperator, pylops, your own).
+    diagonal : array-like or None, default=None
+        Of AᵀA, Σᵢ Aᵢⱼ² for each column: with it a search ranks all exchanges and proves as for a matrix in memory. Without, where A has
+        more than 4096 columns, hard thresholding leads to some of them, and the search is among those.
+    columns : callable or None, default=None
+        A function of an array of indices S that gives A[:, S]; without it each column is a product.
+
+    Returns
+    -------
+    Design
+        To be given to losses as data.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If A lacks a product, its two products are not each other's adjoint, or what is said of it does not fit its shape.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> rng = np.random.default_rng(0)
+    >>> dense = rng.standard_normal((60, 20))
+    >>> A = ks.operator(aslinearoperator(dense), diagonal=(dense**2).sum(axis=0))
+    >>> ks.minimize(ks.LeastSquares(A, dense[:, 4] - dense[:, 7]), 2).support
+    array([4, 7])
     """
     matrix = check_matrix(A, "A")
     check_adjoint(matrix, "A")

@@ -1,0 +1,182 @@
+"""Choosing k: paths of models for every fold and class, walked together where they can be."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+
+from ksparse.base.arrays import Vector
+from ksparse.base.checks import check_integer
+from ksparse.errors import InfeasibleError
+from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
+from ksparse.estimators.callbacks import Task
+from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
+from ksparse.models.folds import paths_together, walks_together
+from ksparse.models.linear import LinearFit, LinearProblem
+from ksparse.models.losses import LossMaker
+from ksparse.sets import require_sparse_member
+
+
+def _different_rows(X: Any, weight: Any) -> int:
+    """How many rows say something of their own; counted where there are few, and it could matter."""
+    counted = X if weight is None else X[weight > 0]
+    if counted.shape[0] > 1_000:
+        return int(counted.shape[0])
+    return len(np.unique(counted.toarray() if scipy.sparse.issparse(counted) else counted, axis=0))
+
+
+Coefficients = list[tuple[Vector, float]]  # and the intercept, for every k
+
+
+class Together(NamedTuple):
+    """The paths of all folds, walked together."""
+
+    problem: LinearProblem  # of all rows
+    models: Coefficients
+    scaled: list[Vector]  # the coefficients of the scaled columns
+    errors: Vector  # one row per fold, one column per k
+
+
+def path_of(paths: list[Coefficients]) -> tuple[Vector, Vector]:
+    """The coefficients and intercepts of every target and k."""
+    return np.array([[coef for coef, _ in path] for path in paths]), np.array([[shift for _, shift in path] for path in paths])
+
+
+class ChoosesK(SparseLinear):
+    """k by cross-validation or by an information criterion, along one warm-started path of models per fold and class."""
+
+    _targets: ClassVar[bool] = False
+
+    def _sizes(self, X: Any, weight: Any) -> Vector:
+        n = X.shape[1]
+        if self.ks is None:
+            first = self._least(n)
+            return np.arange(first, max(first, min(10, n, _different_rows(X, weight) // 2)) + 1)
+        if isinstance(self.ks, numbers.Number):
+            raise TypeError(f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV")
+        sizes = sorted({min(check_integer(k, "ks", 1), n) for k in self.ks})
+        if not sizes:
+            raise ValueError("ks must hold at least one k, got none")
+        return np.array(sizes)
+
+    def _least(self, n: int) -> int:
+        """The least k that the forced features and C allow."""
+        least = max(1, len(positions(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))))
+        for k in range(least, n + 1 if self.C is not None else least):
+            try:
+                require_sparse_member(self.C.for_length(n), n, k)
+            except InfeasibleError:
+                continue
+            return k
+        return least
+
+    def _path(self, X: Any, y: Vector, weight: Any, loss: str | LossMaker, ks: Vector) -> list[LinearFit]:
+        options = {key: value for key, value in self._options().items() if key != "n_jobs"}
+        if self.method == "auto":
+            return self._problem(X, y, weight, loss).path(ks, **options)
+        problem = self._problem(X, y, weight, loss)
+        return [problem.minimize(int(k), method=self.method, **options) for k in ks]
+
+    def _choose(
+        self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker
+    ) -> tuple[list[LinearFit], list[Coefficients]]:
+        """The chosen model for each target, and those of every k; sets k_, ks_ and what the choice was made by."""
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
+        self.ks_ = ks = self._sizes(X, weight)
+        task = Task(self, X, y)
+        together = self._together(X, y, targets, weight, loss, ks)
+        paths = [self._path(X, target, weight, loss, ks) for target in targets] if together is None else []
+        models = [[(fit.coef, fit.intercept) for fit in path] for path in paths] if together is None else [together.models]
+        task.step("path")
+        w = counted(weight, X.shape[0])
+        if self.criterion == "cv":
+            self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks) if together is None else together.errors
+            self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
+        else:
+            scores = [self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, models, strict=True)]
+            used = np.array([[np.count_nonzero(coef) for coef, _ in path] for path in models]).sum(axis=0)
+            self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets))
+            self.k_ = int(ks[np.argmin(self.criterion_)])
+        task.end()
+        at = int(np.flatnonzero(ks == self.k_)[0])
+        if together is not None:  # the chosen one as `minimize` does it, never worse than what was found on the way
+            found = together.problem.minimize(
+                self.k_, x0=together.scaled[at], **{k: v for k, v in self._options().items() if k != "n_jobs"}
+            )
+            models[0][at] = found.coef, found.intercept
+        chosen = [path[at] for path in paths] if together is None else [found]
+        for fit in chosen:
+            warn_of_limit(fit.result, type(self).__name__)
+        return chosen, models
+
+    def _together(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Together | None:
+        """All k of all folds at once, where nothing but squares is asked for; None where each path is to be searched by itself."""
+        asked = self.effort is not None or self.n_restarts is not None or self.max_time is not None or self.verbose
+        if loss != "squared" or self.method != "auto" or asked or not isinstance(X, np.ndarray):
+            return None
+        folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
+        target = targets[0]
+        problems = [self._problem(X, target, weight, loss)]
+        if not walks_together(problems, int(ks[-1])) or any(weight is not None and not weight[train].any() for train, _ in folds):
+            return None
+        problems += [self._problem(X[train], target[train], None if weight is None else weight[train], loss) for train, _ in folds]
+        if not walks_together(problems, int(ks[-1])):
+            return None
+        try:
+            whole, *rest = paths_together(problems, ks)
+        except np.linalg.LinAlgError:  # columns that depend on each other: the usual search knows what to do
+            return None
+        errors = []
+        for (_, test), path in zip(folds, rest, strict=True):
+            scores = X[test] @ np.array([coef for coef, _, _ in path]).T + np.array([shift for _, shift, _ in path])
+            outside = np.ones(len(test)) if weight is None else weight[test]
+            errors.append([mean_error(loss, target[test], score, outside) for score in scores.T])
+        return Together(problems[0], [(coef, shift) for coef, shift, _ in whole], [z for _, _, z in whole], np.array(errors))
+
+    def _deviances(self, X: Any, y: Vector, path: Coefficients, weight: Any, w: Vector, loss: str | LossMaker) -> list[float]:
+        """The deviance of every model of a path."""
+        scores = [X @ coef + intercept for coef, intercept in path]
+        delta = self._delta(loss, y - scores[-1], weight)
+        return [deviance(loss, y, score, w, delta) for score in scores]
+
+    def _delta(self, loss: str | LossMaker, y: Vector, weight: Any) -> float:
+        """δ of the huber loss: the user's, or by the spread of a target."""
+        return float(own) if loss == "huber" and (own := getattr(self, "delta", None)) is not None else robust_delta(loss, y, weight)
+
+    def _folds(self, X: Any, y: Any, weight: Any, loss: str | LossMaker) -> list[tuple[Vector, Vector]]:
+        """Training rows and rows left out."""
+        folds = list(check_cv(self.cv, y, classifier=loss == "logistic").split(X, y))
+        return folds if weight is None else [(train, test) for train, test in folds if weight[test].any()]  # others choose nothing
+
+    def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Vector:
+        """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
+        folds = self._folds(X, y, weight, loss)
+        rows = Parallel(n_jobs=self.n_jobs)(delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds)
+        return np.array(rows)
+
+    def _one_fold(
+        self, X: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector, train: Vector, test: Vector
+    ) -> Vector:
+        errors, inside = np.zeros(len(ks)), None if weight is None else weight[train]
+        outside = np.ones(len(test)) if weight is None else weight[test]
+        for target in targets:
+            y = target[train]
+            seen = y if inside is None else y[inside > 0]
+            if not seen.size:
+                raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
+            if loss == "logistic" and np.ptp(seen) == 0:
+                raise ValueError("a class is missing from the training rows of a fold: use fewer folds, or stratified ones")
+            delta = self._delta(loss, y, inside)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                path = self._path(X[train], y, inside, loss, ks)
+            errors += np.array([mean_error(loss, target[test], X[test] @ fit.coef + fit.intercept, outside, delta) for fit in path])
+        return errors
