@@ -50,7 +50,9 @@ GROUPS = {
             constrained.proof_builders,
             ("ksparse, proof", "SCIP", "SCIP, perspective"),
         ),
-        Group("gaps", "The gap after a minute: larger markets, regression, components", _gaps, ("ksparse, gap", "SCIP, perspective", "El0ps")),
+        Group(
+            "gaps", "The gap after a minute: larger markets, regression, components", _gaps, ("ksparse, gap", "SCIP, perspective", "El0ps")
+        ),
         Group("logistic", "Logistic regression with a planted support", regression.logistic_builders),
         Group("knob", "What effort buys: Table 5 on other seeds, gene-like classes", regression.knob_builders, KNOB),
         Group("effort", "Objective against time, each given the same", regression.effort_builders, TIMED),

@@ -203,7 +203,7 @@ def _rows(M: Any, v: Any, matrix: str, vector: str) -> tuple[Vector | None, Vect
 
 
 def _witness(linear: Linear, weight: Vector) -> Vector | None:
-    """A point of the polyhedron of least Σ weightᵢ|xᵢ|, by linear programming on x = p − q, q of those that may be below 0; None if empty."""
+    """A point of the polyhedron of least Σ weightᵢ|xᵢ|, by linear programming on x = p − q, where x may be below 0; None if empty."""
     n, low, high = linear.lower.size, linear.lower, linear.upper
     down = np.flatnonzero(low < 0)
     bounds = [np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), -low])[down]]
