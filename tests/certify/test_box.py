@@ -8,6 +8,7 @@ import ksparse as ks
 from ksparse.certify.box import boxed, reach
 from ksparse.certify.program import Program
 from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
 
 
 def solved(M, b):
@@ -60,6 +61,26 @@ def test_every_point_that_is_good_enough_is_in_the_box(seed, apart, budget):
         assert (high <= up).all()
         assert (-low <= down).all()
         np.testing.assert_allclose(up, np.maximum(high, 0.0), rtol=1e-3, atol=1e-3 * float(np.abs(low).max()))  # and little more
+
+
+@pytest.mark.parametrize("angle", [1e-1, 1e-3, 1e-6])
+def test_equations_at_a_small_angle_cost_no_point_its_place(angle):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n, k, m = 8, 4, 20
+        A = rng.standard_normal((m, n))
+        E = np.ones((2, n))
+        E[1, :2] += angle, 3e-5 * angle  # so x₀ is nearly 0
+        loss, C = ks.LeastSquares(A, A @ np.r_[0, 4, np.full(6, 0.6)] + rng.standard_normal(m)), ks.Polyhedron(E=E, f=[8.0, 8.0])
+        pieces = Pieces.of(loss, C, n, forced_in=NONE, forced_out=NONE, most=k)
+        best = SupportProblem(pieces, k).evaluate(np.arange(4))
+        if best is None:
+            continue
+        program = Program.of(pieces, pieces.model, k, best)
+        program = boxed(program, best.value / program.scale)
+        y = best.x / program.per[best.support]
+        assert (y <= program.sizes.up[best.support] * (1 + 1e-9)).all()  # a box "for values up to this one" holds the point that has it
+        assert (-y <= program.sizes.down[best.support] * (1 + 1e-9)).all()
 
 
 def test_singular_matrices_have_no_box():

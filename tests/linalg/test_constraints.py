@@ -1,5 +1,7 @@
 """What rows are at least beside an equation, against linear programming."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -37,3 +39,15 @@ def test_empty_polyhedra():
     assert Linear.of(2, lower=1.0, upper=0.0).empty
     assert not Linear.of(2, lower=0.0, upper=np.inf, E=np.ones((1, 2)), f=[1.0]).empty
     assert not Linear(reached.lower, reached.upper, 1e-90 * reached.G, 1e-90 * reached.h, 1e60 * reached.E, 1e60 * reached.f).empty
+
+
+def test_a_point_that_only_rounding_hides_is_not_denied():
+    """g − λe is rounding there, and the bounds are wide: exact arithmetic knows a point."""
+    wide, g, e = 1e8, np.array([[1.0, 7 / 3]]), np.array([3.0, 7.0])
+    off = Fraction(g[0, 1]) - Fraction(7, 3)
+    f = 3 * abs(float(off)) * wide / 8
+    second = Fraction(-float(np.sign(float(off))) * wide / 4)
+    first = (Fraction(f) - 7 * second) / 3
+    assert abs(first) <= wide
+    assert first + Fraction(g[0, 1]) * second <= 0
+    assert not Linear.of(2, -wide, wide, g, [0.0], e, [f]).empty

@@ -51,14 +51,25 @@ def _wrong(program: Program) -> float:
     return program.n * program.rounding * program.largest / program.least
 
 
+def _condition(S: Vector) -> float:
+    """κ of a small positive semidefinite matrix; ∞ where it is singular."""
+    values = np.linalg.eigvalsh(S)
+    return float(values[-1] / values[0]) if values[0] > 0 else np.inf
+
+
 def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
     """The largest sizes above and below 0 of the variables that are kept, all others being 0, where the value is at most `best`."""
     H, E, r, f, rounding = program.H[np.ix_(kept, kept)], program.linear.E[:, kept], program.r[kept], program.linear.f, program.rounding
+    sizes, wrong = program.sizes, _wrong(program)
     P = K = positive_inverse(H)
     x, price, unmet, follows = K @ r, f, f, np.zeros((kept.size, f.size))
     if f.size:
         KE = K @ E.T
-        follows = KE @ np.linalg.pinv(E @ KE)  # what x follows f by
+        S = E @ KE
+        wrong += program.n * rounding * _condition(S)  # equations at a small angle cost P digits, whatever H is like
+        if not wrong <= INVERTED:
+            return sizes.up[kept], sizes.down[kept]
+        follows = KE @ np.linalg.inv(S)  # what x follows f by
         P = K - follows @ KE.T
         x = P @ r + follows @ f
         price = np.linalg.lstsq(E.T, H @ x - r, rcond=None)[0]
@@ -67,12 +78,11 @@ def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
     value, size, most = 0.5 * float(x @ H @ x) - float(r @ x) + program.constant, float(np.abs(x).sum()), float(np.abs(program.r).max())
     blur = rounding * (abs(program.constant) + (size + most) ** 2) + float(np.abs(price) @ unmet)
     off = rounding * (size + most + float(np.abs(price).sum())) + program.noise.pull  # of the gradient
-    wrong, shrunk = _wrong(program), np.sqrt(1.0 - _lost(program) / program.least)
+    shrunk = np.sqrt(1.0 - _lost(program) / program.least)
     length = np.sqrt(max(0.0, float(left @ K @ left)) * (1.0 + wrong)) + off * np.sqrt(program.n / program.least)
     far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / shrunk
     spread = np.maximum(np.diag(P), 0.0) + wrong * np.diag(K)  # the second where an equation nearly fixes a variable
     apart = WIDER * (far * np.sqrt(spread) + np.abs(follows) @ unmet + rounding * np.abs(x))
-    sizes = program.sizes
     return np.minimum(sizes.up[kept], np.maximum(x + apart, 0.0)), np.minimum(sizes.down[kept], np.maximum(apart - x, 0.0))
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from ksparse.base.arrays import Vector, to_float64
 
 ROUNDED = 1e-9  # of the terms of a row: broken by less is rounding
+LOST = 1e-15  # of two numbers, where they are subtracted
+ASIDE = 1e-12  # of the largest λ: a step to either side
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,15 @@ def least_beside(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -
     rounding may have cost is taken off.
     """
     slopes = G[:, e != 0] / e[e != 0]  # rows, λ
-    left = G[:, None, :] - slopes[:, :, None] * e
+    aside = ASIDE * np.abs(slopes).max(axis=1, initial=0.0, keepdims=True)  # just at λ the sign of a difference is rounding
+    slopes = np.concatenate([slopes - aside, slopes + aside], axis=1)
+    taken = slopes[:, :, None] * e
+    left, off = G[:, None, :] - taken, LOST * (np.abs(G[:, None, :]) + np.abs(taken))  # what the difference may be wrong by
+    nearer = np.where(left > off, lower, upper)
     with np.errstate(invalid="ignore"):  # 0 · ∞
-        brought = np.where(left > 0, left * lower, np.where(left < 0, left * upper, 0.0))
+        clear = left * nearer - off * np.abs(nearer)
+        unclear = np.where(off > 0, -off * np.maximum(np.abs(lower), np.abs(upper)), 0.0)
+        brought = np.where(np.abs(left) > off, clear, unclear)
     terms = np.abs(slopes * f) + np.abs(brought).sum(axis=2)
     return np.asarray((slopes * f + brought.sum(axis=2) - ROUNDED * terms).max(axis=1, initial=-np.inf))
 

@@ -142,11 +142,11 @@ class QuadraticModel:
 
     def _remember(self, missing: Vector, support: Vector) -> None:
         if (self._used + missing.size) * self.n * 8 > self.memory and self._used:
-            self._place[:] = -1  # forget all but the present support
-            self._used = 0
+            self._forget()  # all but the present support
             missing = support
         if 2 * missing.size > self.n and self.n * self.n * 8 <= self.memory:
-            missing, self._used = np.arange(self.n), 0  # all of them: a matrix times itself costs half of what two cost
+            self._forget()
+            missing = np.arange(self.n)  # all of them: a matrix times itself costs half of what two cost
         needed = self._used + missing.size
         if needed > self._rows.shape[0]:
             most = self.memory // (8 * self.n)
@@ -159,6 +159,11 @@ class QuadraticModel:
             self._rows[self._used + begin : self._used + begin + part.size] = self.H.rows(part)
         self._place[missing] = np.arange(self._used, needed)
         self._used = needed
+
+    def _forget(self) -> None:
+        """Begin anew, in a store of its own: others may still read rows of the old one."""
+        self._place[:] = -1
+        self._used, self._rows = 0, np.empty((0, self.n))
 
 
 def _negated(c: Any, n: int) -> Vector:
