@@ -180,7 +180,7 @@ def family_of(
             if composite is None
             else SmoothFamily(problem, composite, best, settings, n_jobs, best.value if edge is None else edge)
         )
-    program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly)
+    program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly).ruled(pieces, problem.asked)
     return QuadraticFamily(boxed(program, (best.value if edge is None else edge) / program.scale), settings, n_jobs)
 
 
@@ -210,7 +210,8 @@ class TreeSearch:
         """The value and the bound on a support."""
         scale = self.family.scale
         candidate = self.problem.evaluate(support)
-        if candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.best.value:
+        better = candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.best.value
+        if better and self.problem.allows(candidate.support):
             self.incumbent.best, self.incumbent.proved = candidate, False
         bound = self.problem.lower_bound(support) / scale
         if candidate is None:

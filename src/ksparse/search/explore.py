@@ -241,13 +241,17 @@ def asked(problem: SupportProblem) -> str:
     """What is asked of a point, in words."""
     low, high = problem.pieces.floor.min(), problem.pieces.floor.max()
     sized = "" if high == 0 else f", each at least {low:g} in size," if low == high else ", each at least as large as its min_nonzero,"
-    return f"with at most k = {problem.asked} nonzeros{sized}"
+    rules = problem.pieces.rules
+    what = "nonzeros" if rules is None or not rules.grouped else "groups"
+    ruled = "" if rules is None else " that the rules about supports allow"
+    return f"with at most k = {problem.asked} {what}{sized}{ruled}"
 
 
 def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     """A k-sparse point of C near the start, not re-solved."""
     pieces, full, start = problem.pieces, np.zeros(problem.n), to_float64(begin)
     chosen = feasible_support(problem, start)
+    chosen = chosen if chosen is None or pieces.rules is None else problem.obedient(chosen)
     supports = [] if chosen is None or not chosen.size else [np.sort(chosen)]  # what 0 is worth has been seen
     if pieces.floored:  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
         supports += [support for key in problem.memory.doubtful if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k]
@@ -255,6 +259,8 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
         if supports and supports[-1].size < problem.k:  # on both sides of 0 a floor may take one variable more, against the others
             others = np.setdiff1d(np.flatnonzero(pieces.allowed), supports[-1])[: pieces.settings.tried]
             supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
+    if pieces.rules is not None and not pieces.floored:
+        supports += few_above_floor(problem)
     for support in supports:
         x = _point_on(problem, support, start)
         if x is not None:

@@ -25,6 +25,7 @@ from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
 from ksparse.search.power import column_components, random_components
 from ksparse.search.problem import SupportProblem
+from ksparse.search.rules import Rules
 from ksparse.sets import ConvexSet
 
 
@@ -62,7 +63,7 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
     """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
     pieces, support = problem.pieces, start.support
     hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, pieces.rows)
-    support = problem.forced_first(support)
+    support = problem.obedient(support)
     candidate = problem.evaluate(support, hint)
     while candidate is None and pieces.floored and support.size > max(1, pieces.forced.size):
         support = support[:-1]
@@ -75,12 +76,31 @@ def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     pieces, settings = problem.pieces, problem.pieces.settings
     free = _without(pieces.allowed, pieces.forced)
     room = min(problem.k - pieces.forced.size, free.size)
-    sizes = range(room + 1) if pieces.floored else (room,)
+    if pieces.rules is not None:
+        free = free[pieces.rules.weight[free] > 0]
+        room = min(problem.asked, free.size)
+    sizes = range(room + 1) if pieces.floored or pieces.rules is not None else (room,)
     count = sum(comb(free.size, size) for size in sizes)
     if count > (settings.enumerated if pieces.direct else settings.enumerated_dear):
         return None
+    if pieces.rules is not None:
+        return _obedient_supports(problem, pieces.rules)
     choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
     return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
+
+
+def _obedient_supports(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
+    """Every support that rules allow; without a floor only those that nothing can be added to, which hold all others."""
+    pieces = problem.pieces
+    free = _without(pieces.allowed & (rules.weight > 0), pieces.forced)
+    for size in range(min(problem.asked, free.size) + 1):
+        for chosen in combinations(free.tolist(), size):
+            support = np.union1d(pieces.forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
+            support = rules.closure(support) if rules.grouped else support
+            if not problem.allows(support):
+                continue
+            if pieces.floored or not (rules.entering(support, problem.asked) & pieces.allowed).any():
+                yield support
 
 
 def _without(allowed: Vector, members: Vector) -> Vector:
@@ -96,7 +116,7 @@ def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
     if x0 is not None:
         given = to_float64(x0)
         support = np.flatnonzero(given)
-        if support.size <= problem.k and pieces.allowed[support].all() and np.isin(pieces.forced, support).all():
+        if problem.allows(support) and pieces.allowed[support].all() and np.isin(pieces.forced, support).all():
             yield Start("x0", support, point=given)
         else:
             yield from _as_start("x0", problem, given)
@@ -129,7 +149,7 @@ def _look_where_nothing_bends(problem: SupportProblem) -> None:
     variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.without(~pieces.allowed))
     if variables is not None:
         support = np.union1d(pieces.forced, variables).astype(np.intp)
-        if support.size <= problem.k:
+        if problem.allows(support):
             problem.evaluate(support)  # which proves it, or finds that it was rounding
 
 
@@ -221,7 +241,8 @@ def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> lis
     if pieces.linear is None:
         return []
     possible = pieces.linear.without(~pieces.allowed)
-    fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score)
+    rows = None if pieces.rules is None else pieces.rules.rows(pieces.allowed)
+    fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score, rows=rows)
     return [] if fewest is None or fewest.support.size > problem.k else [fewest.support]
 
 
@@ -290,4 +311,6 @@ def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator) -
     count = min(max(2, int(np.ceil(rng.uniform(0.1, 0.5) * movable.size))), movable.size, outside.size)
     leaving = rng.choice(movable, count, replace=False)
     room = min(count + max(0, problem.k - support.size), outside.size)
-    return np.union1d(np.setdiff1d(support, leaving), rng.choice(outside, room, replace=False))
+    entering = rng.choice(outside, room, replace=False)
+    support = np.setdiff1d(support, leaving)
+    return np.union1d(support, entering) if pieces.rules is None else problem.obedient(np.concatenate([support, entering]))

@@ -94,13 +94,14 @@ def judge_search(
         status = Status.STATIONARY if status is Status.OPTIMAL else status
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(problem.pieces, best.value, x):
         status = Status.STATIONARY  # what was proved was proved of a value that x does not have
-    accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
+    accepted, rules = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED, problem.pieces.rules
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and not (residual <= accepted and request.C.contains(x)):
         status = Status.STATIONARY  # proved of a point, but not of the one that polishing left
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
     return _result(
         x, fun, request.C, problem.asked, residual, status, accepted,
+        allowed=None if rules is None else rules.allows(np.union1d(indices_of(x != 0), problem.pieces.forced).astype(np.intp), problem.asked),
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
@@ -204,10 +205,12 @@ def interrupted(found: Result) -> Result:
 
 def _result(
     x: Array, fun: float, C: ConvexSet, k: int | None, residual: float, status: Status, accepted: float,
-    *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, note: str = "", **more: Any,
+    *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, note: str = "",
+    allowed: bool | None = None, **more: Any,
 ) -> Result:  # fmt: skip
     support = indices_of(x != 0)
-    feasible = C.contains(x) and (k is None or support.size <= k)
+    within = (k is None or support.size <= k) if allowed is None else allowed  # rules count for themselves
+    feasible = C.contains(x) and within
     sound = math.isfinite(fun) and finite(x) and residual <= accepted
     if status.good and not (math.isfinite(fun) and finite(x)):
         status = Status.NUMERICAL_TROUBLE
