@@ -30,6 +30,8 @@ class LocalSearch:
         self.depth = max(3, int(settings.depth * self.k))  # ways by other k go as far
         self.dear = not problem.pieces.priced  # C only projects: every move takes a first-order method, and no descent may go on for ever
         self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
+        if self.rules is not None and self.rules.brings is not None:
+            self.most *= settings.ruled
         self.swaps = self.penalty = 0
         self._visited: set[tuple[str, int]] = set()
 
@@ -195,7 +197,7 @@ class LocalSearch:
             if not shut[move.entering[0]]:
                 entering.append(move.entering[0])
                 shut[self.rules.closure(np.array(move.entering))] = True  # of those that come together the first stands for all
-            if len(entering) == into * out:
+            if len(entering) == into:
                 break
         ways = sorted((a + b, a, i) for a in range(min(out, len(blocks))) for b, i in enumerate(entering))
         for _, begin, i in ways:

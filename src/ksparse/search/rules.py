@@ -53,7 +53,14 @@ class Rules:
         """The support with all that its members need, sorted."""
         if self.brings is None:
             return np.unique(support).astype(np.intp)
-        return np.unique(self.brings[np.asarray(support, dtype=np.intp)].indices).astype(np.intp)
+        rows = [self._rows[i] for i in np.asarray(support).tolist()]
+        return np.unique(np.concatenate(rows)).astype(np.intp) if rows else np.zeros(0, dtype=np.intp)
+
+    @cached_property
+    def _rows(self) -> list[Vector]:
+        """What each variable brings."""
+        assert self.brings is not None
+        return np.split(self.brings.indices, self.brings.indptr[1:-1])
 
     def _per_label(self, members: Vector) -> Vector:
         return np.bincount(self.label[members], self.weight[members], self.least.size)
@@ -179,7 +186,7 @@ class Exchanges:
 
     def table(self, leaving: Vector, entering: Vector) -> Vector:
         """The same for some of them: leaving (rows), entering (columns)."""
-        return np.array([self.of[int(j)][entering] for j in leaving]).reshape(len(leaving), len(entering))
+        return np.array([self.of[int(j)][entering] for j in leaving], dtype=bool).reshape(len(leaving), len(entering))
 
 
 def closed_rows(n: int, pairs: Iterable[tuple[int, int]]) -> csr_array:
