@@ -62,14 +62,14 @@ def _limits(group_limits: Any, n: int) -> tuple[Vector, list[Any], Vector, Vecto
     label = np.full(n, len(names), dtype=np.intp)
     for place, (name, limits) in enumerate(group_limits[1].items()):
         if name not in given:
-            raise ValueError(f"group_limits has limits for {name!r}, which no variable is labelled with")
+            raise ValueError(f"group_limits has limits for label {name!r}, which no variable is labelled with")
         if not isinstance(limits, tuple | list) or len(limits) != 2:
-            raise TypeError(f"{shape}, got {limits!r} for {name!r}")
-        least[place] = check_integer(limits[0], f"the least number of group_limits for {name!r}", 0)
+            raise TypeError(f"{shape}, got {limits!r} for label {name!r}")
+        least[place] = check_integer(limits[0], f"the least number of group_limits for label {name!r}", 0)
         if limits[1] is not None:
-            most[place] = check_integer(limits[1], f"the most of group_limits for {name!r}", 0)
+            most[place] = check_integer(limits[1], f"the most of group_limits for label {name!r}", 0)
         if least[place] > most[place]:
-            raise ValueError(f"group_limits asks for at least {limits[0]} and at most {limits[1]} of {name!r}")
+            raise ValueError(f"group_limits asks for at least {limits[0]} and at most {limits[1]} of label {name!r}")
         label[of == given.index(name)] = place
     return label, [*names, None], least, most
 
@@ -99,28 +99,29 @@ def require_obedient(pieces: Pieces, out: Vector, k: int) -> None:
     for place, name in enumerate(rules.names[:-1]):
         least, most, member = int(rules.least[place]), int(rules.most[place]), (rules.label == place) & (rules.weight > 0)
         if inside[place] > most:
-            raise InfeasibleError(f"group_limits allows {most} of {name!r}, and {inside[place]:g} {what} of it are forced in")
+            raise InfeasibleError(f"group_limits allows {most} of label {name!r}, and {inside[place]:g} {what} of it are forced in")
         if least > k:
-            raise InfeasibleError(f"group_limits asks for at least {least} of {name!r}, more than k = {k}")
+            raise InfeasibleError(f"group_limits asks for at least {least} of label {name!r}, more than k = {k}")
         open_ = int((member & allowed).sum())
         if open_ < least:
-            raise InfeasibleError(f"group_limits asks for at least {least} of {name!r}, of which {open_} {what} can be used")
+            raise InfeasibleError(f"group_limits asks for at least {least} of label {name!r}, of which {open_} {what} can be used")
         alone = int((member & allowed & ((apart <= 1) | np.isin(np.arange(rules.n), forced))).sum())
         if alone < least:
             raise MissingPieceError(
-                f"group_limits asks for at least {least} of {name!r}, of which only {alone} {what} need no others by requires: a least "
+                f"group_limits asks for at least {least} of label {name!r}, of which only {alone} {what} need no others by requires: a least "
                 "number is known for labels that have as many"
             )
     needed = int(np.maximum(inside, rules.least).sum())
     if needed > k:
-        asks = [f"{int(max(inside[p], rules.least[p]))} of {name!r}" for p, name in enumerate(rules.names[:-1]) if rules.least[p]]
+        asks = [f"{int(max(inside[p], rules.least[p]))} of label {name!r}" for p, name in enumerate(rules.names[:-1]) if rules.least[p]]
         listed = f" ({', '.join(asks)})" if asks else ""
         raise InfeasibleError(f"what is forced in and the least numbers of group_limits{listed} make {needed} {what}, more than k = {k}")
 
 
 def _require_parents(rules: Rules, forced: Vector, allowed: Vector, out: Vector) -> None:
     """That what is forced in may be there, with all that it needs."""
-    for i in forced:
+    barred = np.isin(forced, out) | ~allowed[forced]
+    for i in forced[np.argsort(barred, kind="stable")]:  # who needs another first
         for needed in rules.closure(np.array([i])):
             if needed in out or not allowed[needed]:
                 why = "is in forced_out" if needed in out else "cannot be used"
