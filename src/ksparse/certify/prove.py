@@ -138,6 +138,7 @@ def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = N
     while pieces.floored and pieces.linear is not None and k > max(1, pieces.forced.size):
         fits = fitting(pieces.linear, *pieces.linear.above(pieces.floor), pieces.allowed, k)
         fits[pieces.forced] = True
+        fits = fits if pieces.rules is None else pieces.rules.usable(fits)
         if fits.sum() > TreeSettings().shrunk * pieces.allowed.sum():
             break
         if fits.sum() >= k:
@@ -209,9 +210,10 @@ class TreeSearch:
     def solve(self, support: Vector) -> Leaf:
         """The value and the bound on a support."""
         scale = self.family.scale
+        if not self.problem.allows(support):  # the only one of its node
+            return Leaf(math.inf, math.inf)
         candidate = self.problem.evaluate(support)
-        better = candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.best.value
-        if better and self.problem.allows(candidate.support):
+        if candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.best.value:
             self.incumbent.best, self.incumbent.proved = candidate, False
         bound = self.problem.lower_bound(support) / scale
         if candidate is None:

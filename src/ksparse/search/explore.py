@@ -259,8 +259,8 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
         if supports and supports[-1].size < problem.k:  # on both sides of 0 a floor may take one variable more, against the others
             others = np.setdiff1d(np.flatnonzero(pieces.allowed), supports[-1])[: pieces.settings.tried]
             supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
-    if pieces.rules is not None and not pieces.floored:
-        supports += few_above_floor(problem)
+    if pieces.rules is not None:
+        supports = [support for support in [*supports, *few_above_floor(problem)] if problem.allows(support)]
     for support in supports:
         x = _point_on(problem, support, start)
         if x is not None:

@@ -32,6 +32,7 @@ class LocalSearch:
         self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
         if self.rules is not None and self.rules.brings is not None:
             self.most *= settings.ruled
+        self.strict = self.rules is not None and self.rules.strict and self.rules.brings is not None  # one by one is not as they enter
         self.swaps = self.penalty = 0
         self._visited: set[tuple[str, int]] = set()
 
@@ -102,6 +103,24 @@ class LocalSearch:
                 return False
         return True
 
+    def complete(self) -> bool:
+        """Where nonzeros must obey by themselves, let enter who is missing, of some the best; False where that cannot be."""
+        rules = self.rules
+        if rules is None or not rules.strict:
+            return True
+        while (missing := rules.missing(self.hood.support, self.k) & self.problem.pieces.allowed).any():
+            ranked = [move.entering[0] for move in self.hood.adds(0.0, 1, ~missing)]
+            ranked += [int(i) for i in np.flatnonzero(missing) if i not in ranked]
+            tried: list[tuple[float, int]] = []
+            for i in ranked[: self.problem.pieces.settings.guessed]:
+                undo = self.hood.apply(Move((), (i,)))
+                if undo is not None:
+                    tried.append((self.hood.value, i))
+                    undo()
+            if not tried or self.hood.apply(Move((), (min(tried)[1],))) is None or min(tried)[1] not in self.hood.support:
+                return False
+        return rules.allows(self.hood.support, self.k)
+
     def reduce(self, k: int) -> bool:
         """Let those leave that cost least, until k are left; False where that leads to a known support, or none can be spared."""
         while self.size > k:
@@ -114,7 +133,7 @@ class LocalSearch:
     def descend(self) -> bool:
         """Fill, then move while that gains; False where that leads to a known support."""
         self.fill(self.k)
-        if self.visited("descend"):
+        if not self.complete() or self.visited("descend"):
             return False
         while not self.problem.expired and not (self.dear and self.spent):
             if not self._first(self.moves(), refill=True):
@@ -141,9 +160,9 @@ class LocalSearch:
             size, undo = self.size, self.hood.apply(move)
             if undo is None:
                 continue
-            if refill and (self.rules is not None or self.size < size):  # signs made others leave, or rules let others in
+            if refill and not self.strict and (self.rules is not None or self.size < size):  # signs made others leave, or rules let others in
                 self.fill(self.k)
-            improved = self.hood.value < before - max(tiny, move.needed)
+            improved = self.hood.value < before - max(tiny, move.needed) if not refill or self.complete() else False
             if sure or (improved and self.hood.compared <= 1):
                 return True
             if improved and (best is None or self.hood.value < best[0]):
@@ -171,11 +190,13 @@ class LocalSearch:
         if self.rules is None:
             return self.hood.moves(self.tiny, self.size >= self.k)
         moves = self._allowed(self.hood.moves(self.tiny, False))
-        return moves if self.rules.brings is None else chain(moves, self._block_moves())
+        if self.rules.brings is None:
+            return moves
+        return chain(moves, self.drops() if self.strict else (), self._block_moves())
 
     def _allowed(self, moves: Iterator[Move]) -> Iterator[Move]:
         """Those that rules allow."""
-        return moves if self.rules is None else (move for move in moves if self.rules.allows(_after(self.hood.support, move), self.k))
+        return moves if self.rules is None else (move for move in moves if self.rules.fits(_after(self.hood.support, move), self.k))
 
     def _blocks(self) -> list[tuple[int, ...]]:
         """Members that leave together, those first whose dearest one costs least."""
@@ -193,12 +214,16 @@ class LocalSearch:
         out, into = self.problem.pieces.settings.paired
         shut = np.zeros(self.problem.n, dtype=bool)
         entering: list[int] = []
-        for move in self.hood.adds(0.0, 1):
-            if not shut[move.entering[0]]:
-                entering.append(move.entering[0])
-                shut[self.rules.closure(np.array(move.entering))] = True  # of those that come together the first stands for all
+        gaining = (move.entering[0] for move in self.hood.adds(0.0, 1))
+        others = np.setdiff1d(np.flatnonzero(self.problem.pieces.allowed), support).tolist() if self.strict else []
+        for i in chain(gaining, others):  # above a floor none need gain by itself
+            if not shut[i]:
+                entering.append(i)
+                shut[self.rules.closure(np.array([i]))] = True  # of those that come together the first stands for all
             if len(entering) == into:
                 break
+        if self.strict:
+            yield from self._allowed(Move((), (i,)) for i in entering)
         ways = sorted((a + b, a, i) for a in range(min(out, len(blocks))) for b, i in enumerate(entering))
         for _, begin, i in ways:
             gone: set[int] = set()
@@ -207,7 +232,7 @@ class LocalSearch:
                 if needed.isdisjoint(block):
                     gone.update(block)
                     move = Move(tuple(sorted(gone)), (i,))
-                    if self.rules.allows(_after(support, move), self.k):
+                    if self.rules.fits(_after(support, move), self.k):
                         yield move
                         break
 

@@ -64,7 +64,8 @@ class Pieces:
         C = C.without(np.asarray(forced_out, dtype=np.intp))
         linear, forced = C.as_linear(n), np.union1d(forced_in, needed).astype(np.intp)
         floor = np.broadcast_to(np.asarray(floor, dtype=float), n)
-        forced = forced if rules is None else rules.closure(forced)
+        if rules is not None:
+            forced, rules = rules.closure(forced), replace(rules, strict=bool(floor.any()) and rules.asking)
         if linear is not None:
             if most is not None:
                 allowed = usable(linear, *linear.above(floor), allowed, most)

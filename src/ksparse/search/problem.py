@@ -111,6 +111,11 @@ class SupportProblem:
         support, rules = self.forced_first(support), self.pieces.rules
         return support if rules is None else rules.kept(support, self.asked)
 
+    def completed(self, support: Vector) -> Vector:
+        """The same with whom it takes to obey, where nonzeros must."""
+        rules = self.pieces.rules
+        return support if rules is None or not rules.strict else rules.completed(support, self.asked, self.pieces.allowed)
+
     def inactive(self, at: Candidate) -> Vector:
         """The variables that are allowed but not in the support."""
         free = self.pieces.allowed.copy()

@@ -52,6 +52,8 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
         if problem.expired or doubts > pieces.settings.tried:
             return Proof(False)
         support = _moved(at.support, j, i)
+        if pieces.rules is not None and not problem.allows(support):
+            continue
         if problem.lower_bound(support) >= target:
             continue
         tried = problem.evaluate(support, at)

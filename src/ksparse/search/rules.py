@@ -3,7 +3,8 @@
 A support S obeys where every label has as many members in it as it may and must have, and every member's parents are members. Members may
 be 0, as those that are forced in may: so the nonzeros T of a point are allowed where some S that obeys holds them. What S needs beside T
 is its closure (parents of parents, the rest of a group) and the members that labels still lack, whoever they are; all of them count. A
-subset of what is allowed is allowed, and a search has only to ask who may enter.
+subset of what fits is allowed, and a search has only to ask who may enter. Above a floor members are not 0, and T must obey by itself: a
+search goes by what fits all the same, and lets those enter in the end who are missing (`strict`).
 """
 
 from __future__ import annotations
@@ -31,11 +32,17 @@ class Rules:
     weight: Vector  # what a variable counts: 1, of a group one member 1 and the others 0
     brings: csr_array | None  # row i: i itself and all that it needs, directly or not; None where nobody needs anybody
     grouped: bool = False  # whether k counts groups
+    strict: bool = False  # whether nonzeros must obey by themselves
 
     @property
     def n(self) -> int:
         """The number of variables."""
         return int(self.label.size)
+
+    @property
+    def asking(self) -> bool:
+        """Whether they ask for members, and not only forbid some."""
+        return self.brings is not None or bool(self.least.any())
 
     @property
     def members(self) -> int:
@@ -70,9 +77,32 @@ class Rules:
         inside = self._per_label(self.closure(support))
         return self.n + 1 if (inside > self.most).any() else int(np.maximum(inside, self.least).sum())
 
-    def allows(self, support: Vector, k: int) -> bool:
+    def fits(self, support: Vector, k: int) -> bool:
         """Whether some support that obeys, of at most k, holds this one."""
         return self.needs(support) <= k
+
+    def allows(self, support: Vector, k: int) -> bool:
+        """Whether the nonzeros of a point may be these."""
+        return self.fits(support, k) and (not self.strict or self.obeys(support))
+
+    def missing(self, support: Vector, k: int) -> Vector:
+        """Who must join a support that is to obey by itself, one of them: all that its members need, then those of a label that lacks some."""
+        found = np.zeros(self.n, dtype=bool)
+        inside = self.closure(support)
+        found[inside] = True
+        found[support] = False
+        if not found.any():
+            lacking = self._per_label(inside) < self.least
+            found = lacking[self.label] & self.entering(support, k)
+        return found
+
+    def completed(self, support: Vector, k: int, allowed: Vector) -> Vector:
+        """A support with whom it takes to obey, the first that may, as far as there are any."""
+        while True:
+            missing = np.flatnonzero(self.missing(support, k) & allowed)
+            if not missing.size:
+                return support
+            support = np.append(support, missing[:1])
 
     def obeys(self, support: Vector) -> bool:
         """Whether a support obeys by itself."""
@@ -113,7 +143,7 @@ class Rules:
         """As much of a ranking as is allowed, the first first."""
         chosen: list[int] = []
         for i in (int(i) for i in ranked):
-            if self.allows(np.array([*chosen, i]), k):
+            if self.fits(np.array([*chosen, i]), k):
                 chosen.append(i)
         return np.array(chosen, dtype=np.intp)
 

@@ -64,11 +64,11 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
     pieces, support = problem.pieces, start.support
     hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, pieces.rows)
     support = problem.obedient(support)
-    candidate = problem.evaluate(support, hint)
+    candidate = problem.evaluate(problem.completed(support), hint)
     while candidate is None and pieces.floored and support.size > max(1, pieces.forced.size):
         support = support[:-1]
-        candidate = problem.evaluate(support)
-    return candidate
+        candidate = problem.evaluate(problem.completed(support))
+    return candidate if candidate is None or pieces.rules is None or problem.allows(candidate.support) else None
 
 
 def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
@@ -220,7 +220,7 @@ def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int 
 def _greedy(problem: SupportProblem) -> Iterator[Start]:
     """The smallest support C has a point on; the search fills the rest one by one."""
     pieces = problem.pieces
-    if problem.evaluate(pieces.forced) is not None:
+    if problem.evaluate(problem.completed(pieces.forced)) is not None:
         yield Start("greedy", pieces.forced)
         return
     score = np.ones(problem.n)

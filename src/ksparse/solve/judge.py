@@ -94,14 +94,14 @@ def judge_search(
         status = Status.STATIONARY if status is Status.OPTIMAL else status
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(problem.pieces, best.value, x):
         status = Status.STATIONARY  # what was proved was proved of a value that x does not have
-    accepted, rules = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED, problem.pieces.rules
+    accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and not (residual <= accepted and request.C.contains(x)):
         status = Status.STATIONARY  # proved of a point, but not of the one that polishing left
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
     return _result(
         x, fun, request.C, problem.asked, residual, status, accepted,
-        allowed=None if rules is None else rules.allows(np.union1d(indices_of(x != 0), problem.pieces.forced).astype(np.intp), problem.asked),
+        allowed=None if problem.pieces.rules is None else problem.allows(np.union1d(indices_of(x != 0), problem.pieces.forced).astype(np.intp)),
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,

@@ -91,8 +91,11 @@ def require_obedient(pieces: Pieces, out: Vector, k: int) -> None:
     """`InfeasibleError` where no support of k obeys, saying who cannot be served; `MissingPieceError` for rules that are not known."""
     rules, forced, allowed = pieces.rules, pieces.forced, pieces.allowed
     assert rules is not None
-    if pieces.floored and (rules.brings is not None or rules.least.any()):
-        raise MissingPieceError("min_nonzero goes with the most of group_limits, not with a least number, nor with requires or groups")
+    if rules.strict and (pieces.floor[allowed] == 0).any():
+        raise MissingPieceError(
+            "min_nonzero must be above 0 for all variables where group_limits has a least number, or with requires or groups; it is 0 for "
+            f"variable {np.flatnonzero(allowed & (pieces.floor == 0))[0]}"
+        )
     _require_parents(rules, forced, allowed, out)
     what, inside = "groups" if rules.grouped else "variables", np.bincount(rules.label[forced], rules.weight[forced], rules.least.size)
     apart = np.ones(rules.n) if rules.brings is None else rules.brings @ np.where(np.isin(np.arange(rules.n), forced), 0.0, rules.weight)
