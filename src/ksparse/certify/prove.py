@@ -135,7 +135,8 @@ def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = N
     if isinstance(whole, str):
         return whole
     pieces, k, parts = problem.pieces, problem.k, list[Family]()
-    while pieces.floored and pieces.linear is not None and k > max(1, pieces.forced.size):
+    parted = pieces.floored and (pieces.rules is None or not pieces.rules.grouped)  # groups are not counted by their variables
+    while parted and pieces.linear is not None and k > max(1, pieces.forced.size):
         fits = fitting(pieces.linear, *pieces.linear.above(pieces.floor), pieces.allowed, k)
         fits[pieces.forced] = True
         fits = fits if pieces.rules is None else pieces.rules.usable(fits)

@@ -28,7 +28,11 @@ class Fewest:
 
 
 def fewest_nonzeros(
-    linear: Linear, *, floor: Vector | float = 0.0, forced: Vector | None = None, preferred: Vector | None = None,
+    linear: Linear,
+    *,
+    floor: Vector | float = 0.0,
+    forced: Vector | None = None,
+    preferred: Vector | None = None,
     rows: tuple[csr_array, Vector, Vector] | None = None,
 ) -> Fewest | None:
     """The fewest variables that a point needs; None if time left it undecided.

@@ -160,7 +160,9 @@ class LocalSearch:
             size, undo = self.size, self.hood.apply(move)
             if undo is None:
                 continue
-            if refill and not self.strict and (self.rules is not None or self.size < size):  # signs made others leave, or rules let others in
+            if (
+                refill and not self.strict and (self.rules is not None or self.size < size)
+            ):  # signs made others leave, or rules let others in
                 self.fill(self.k)
             improved = self.hood.value < before - max(tiny, move.needed) if not refill or self.complete() else False
             if sure or (improved and self.hood.compared <= 1):

@@ -86,7 +86,7 @@ class Rules:
         return self.fits(support, k) and (not self.strict or self.obeys(support))
 
     def missing(self, support: Vector, k: int) -> Vector:
-        """Who must join a support that is to obey by itself, one of them: all that its members need, then those of a label that lacks some."""
+        """Who must join a support that is to obey by itself: all that its members need, then anyone of a label that lacks some."""
         found = np.zeros(self.n, dtype=bool)
         inside = self.closure(support)
         found[inside] = True

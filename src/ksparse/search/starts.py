@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
-from math import comb
 
 import numpy as np
 
@@ -25,7 +23,6 @@ from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
 from ksparse.search.power import column_components, random_components
 from ksparse.search.problem import SupportProblem
-from ksparse.search.rules import Rules
 from ksparse.sets import ConvexSet
 
 
@@ -69,38 +66,6 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
         support = support[:-1]
         candidate = problem.evaluate(problem.completed(support))
     return candidate if candidate is None or pieces.rules is None or problem.allows(candidate.support) else None
-
-
-def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
-    """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
-    pieces, settings = problem.pieces, problem.pieces.settings
-    free = _without(pieces.allowed, pieces.forced)
-    room = min(problem.k - pieces.forced.size, free.size)
-    if pieces.rules is not None:
-        free = free[pieces.rules.weight[free] > 0]
-        room = min(problem.asked, free.size)
-    sizes = range(room + 1) if pieces.floored or pieces.rules is not None else (room,)
-    count = sum(comb(free.size, size) for size in sizes)
-    if count > (settings.enumerated if pieces.direct else settings.enumerated_dear):
-        return None
-    if pieces.rules is not None:
-        return _obedient_supports(problem, pieces.rules)
-    choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
-    return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
-
-
-def _obedient_supports(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
-    """Every support that rules allow; without a floor only those that nothing can be added to, which hold all others."""
-    pieces = problem.pieces
-    free = _without(pieces.allowed & (rules.weight > 0), pieces.forced)
-    for size in range(min(problem.asked, free.size) + 1):
-        for chosen in combinations(free.tolist(), size):
-            support = np.union1d(pieces.forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
-            support = rules.closure(support) if rules.grouped else support
-            if not problem.allows(support):
-                continue
-            if pieces.floored or not (rules.entering(support, problem.asked) & pieces.allowed).any():
-                yield support
 
 
 def _without(allowed: Vector, members: Vector) -> Vector:

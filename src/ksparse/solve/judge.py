@@ -101,13 +101,18 @@ def judge_search(
         status = Status.SETTLED
     return _result(
         x, fun, request.C, problem.asked, residual, status, accepted,
-        allowed=None if problem.pieces.rules is None else problem.allows(np.union1d(indices_of(x != 0), problem.pieces.forced).astype(np.intp)),
+        allowed=None if problem.pieces.rules is None else problem.allows(_members(problem.pieces, x)),
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
         lower_bound=certificate.lower_bound, gap=gap_between(fun, certificate.lower_bound), nodes=certificate.nodes, note=certificate.note,
         passes=request.passes,
     )  # fmt: skip
+
+
+def _members(pieces: Pieces, x: Array) -> Vector:
+    """What rules are asked about: the nonzeros, and what is always in the support."""
+    return np.union1d(indices_of(x != 0), pieces.forced).astype(np.intp)
 
 
 def gap_between(fun: float, bound: float) -> float:

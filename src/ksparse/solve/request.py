@@ -87,8 +87,17 @@ class Request:
 
 
 def check_request(
-    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Any = None, verbose: int = 0, name: str = "k",
-    groups: Any = None, group_limits: Any = None, requires: Any = None,
+    loss: Loss,
+    k: int,
+    C: ConvexSet | None,
+    x0: Any,
+    stopping: Stopping,
+    callback: Any = None,
+    verbose: int = 0,
+    name: str = "k",
+    groups: Any = None,
+    group_limits: Any = None,
+    requires: Any = None,
 ) -> Request:
     """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros."""
     started = time.perf_counter()

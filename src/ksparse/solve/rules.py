@@ -111,8 +111,8 @@ def require_obedient(pieces: Pieces, out: Vector, k: int) -> None:
         alone = int((member & allowed & ((apart <= 1) | np.isin(np.arange(rules.n), forced))).sum())
         if alone < least:
             raise MissingPieceError(
-                f"group_limits asks for at least {least} of label {name!r}, of which only {alone} {what} need no others by requires: a least "
-                "number is known for labels that have as many"
+                f"group_limits asks for at least {least} of label {name!r}, of which only {alone} {what} need no others by "
+                "requires: a least number is known for labels that have as many"
             )
     needed = int(np.maximum(inside, rules.least).sum())
     if needed > k:

@@ -17,7 +17,8 @@ from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.result import Result, Status
 from ksparse.search.again import local_search
 from ksparse.search.candidate import Candidate, Found
-from ksparse.search.explore import Plan, asked, conclude, settle, some_point, try_all
+from ksparse.search.enumeration import asked, try_all
+from ksparse.search.explore import Plan, conclude, settle, some_point
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates
