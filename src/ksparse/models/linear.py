@@ -51,7 +51,7 @@ class LinearProblem:
 
     def minimize(self, k: int, **options: Any) -> LinearFit:
         """The best model with at most k features."""
-        self._require_room(check_integer(k, "k", 1, self.n))
+        self._require_room(self.n if options.get("groups") is not None else check_integer(k, "k", 1, self.n))  # groups count otherwise
         return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._forced(options)))
 
     def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
@@ -67,7 +67,17 @@ class LinearProblem:
     def _forced(self, options: dict[str, Any]) -> dict[str, Any]:
         """forced_in and forced_out among the options, where there are any: the paper's methods do not know them."""
         inside = np.append(self.forced_in, self.n) if self.free else self.forced_in
+        options = options | self._beside(options) if self.free else options
         return options | ({"forced_in": inside} if inside.size else {}) | ({"forced_out": self.forced_out} if self.forced_out.size else {})
+
+    def _beside(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Labels with one more, for the intercept."""
+        found, own = dict[str, Any](), ("intercept", self.n)
+        if options.get("groups") is not None:
+            found["groups"] = [*options["groups"], own]
+        if options.get("group_limits") is not None:
+            found["group_limits"] = [*options["group_limits"][0], own], options["group_limits"][1]
+        return found
 
     def undone(self, result: Result) -> LinearFit:
         """The answer in the units of the data."""
