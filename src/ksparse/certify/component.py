@@ -38,12 +38,15 @@ class ComponentFamily:
         self.k, self.names, self.settings = problem.k, np.flatnonzero(pieces.allowed), settings
         self.scale, self.together, self.looks = abs(best) or 1.0, settings.together_component, settings.looks
         self.V = -0.5 * model.block(self.names) * (pieces.radius**2 / self.scale)
+        self.rules, self.asked = None if pieces.rules is None else pieces.rules.on(self.names), problem.asked
         self.constant, self.forced = model.constant / self.scale, np.isin(self.names, pieces.forced)
         self.blur = rounding_of(len(self.V)) + model.noise.entries
 
     def root(self, cut: float, deadline: float) -> tuple[float, ComponentNode]:
         others = FREE if self.forced.sum() < self.k else OUT
         node = ComponentNode(np.where(self.forced, IN, others).astype(np.int8), 0.0, np.zeros(len(self.V)))
+        if self.rules is not None:
+            self.rules.propagate(node.state, self.asked)
         largest = float(np.abs(self.V - np.diag(np.diag(self.V))).max(initial=0.0))
         return self._best_of(node, np.linspace(0.0, largest, self.settings.thresholds), np.inf), node
 
@@ -80,7 +83,8 @@ class ComponentFamily:
             state[i] = side
             if (state == IN).sum() >= self.k:
                 state[state == FREE] = OUT
-            found.append(ComponentNode(state, node.rho, node.weight))
+            if self.rules is None or self.rules.propagate(state, self.asked):
+                found.append(ComponentNode(state, node.rho, node.weight))
         return found
 
     def bounds(self, nodes: list[ComponentNode], cut: float, deadline: float) -> Vector:
@@ -89,7 +93,10 @@ class ComponentFamily:
 
     def leaf(self, node: ComponentNode, every: bool) -> Vector | None:
         free, room = int((node.state == FREE).sum()), self.k - int((node.state == IN).sum())
-        return self.names[node.state != OUT] if free == 0 or (free <= room and not every) else None
+        whole = free == 0 or (free <= room and not every)
+        if whole and free and self.rules is not None:
+            whole = self.rules.obeys(np.flatnonzero(node.state != OUT))
+        return self.names[node.state != OUT] if whole else None
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:
         """None of its own: on a support the search proves its value."""

@@ -16,6 +16,7 @@ from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.linalg.states import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
+from ksparse.search.rules import Rules
 
 WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
 WIDER_SQUARE = 1.0 + 1e-12  # the same for the square of a radius, which is multiplied out
@@ -40,6 +41,8 @@ class Program:
     scale: float  # of values
     least: float = 0.0  # not above any eigenvalue of H, and nearly the least; 0 where that is not known
     largest: float = np.inf  # not below any
+    rules: Rules | None = None  # what supports must obey
+    asked: int = 0  # how many that may be, as they count
 
     @classmethod
     def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: Candidate, scale: float | None = None) -> Program:
@@ -102,7 +105,21 @@ class Program:
         return replace(
             self, H=self.H[np.ix_(kept, kept)], r=self.r[kept], linear=linear, sizes=self.sizes.on(kept), vanishes=self.vanishes[kept],
             state=self.state[kept], names=self.names[kept], per=self.per[kept],
+            rules=None if self.rules is None else self.rules.on(kept),
         )  # fmt: skip
+
+    def ruled(self, pieces: Pieces, asked: int) -> Program:
+        """The same with the rules of the whole problem."""
+        return self if pieces.rules is None else replace(self, rules=pieces.rules.on(self.names), asked=asked)
+
+    def propagate(self, state: Vector) -> bool:
+        """Decide, in place, what follows from what is decided; False where no support can be so."""
+        return self.rules is None or self.rules.propagate(state, self.asked)
+
+    def followed(self) -> Program:
+        """The same with what follows from what it decides; that some support obeys has been seen."""
+        state = self.state.copy()
+        return self.decided(state) if self.propagate(state) else self
 
     def decided(self, state: Vector) -> Program:
         """The same with what is known of variables."""

@@ -135,9 +135,11 @@ def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = N
     if isinstance(whole, str):
         return whole
     pieces, k, parts = problem.pieces, problem.k, list[Family]()
-    while pieces.floored and pieces.linear is not None and k > max(1, pieces.forced.size):
+    parted = pieces.floored and (pieces.rules is None or not pieces.rules.grouped)  # groups are not counted by their variables
+    while parted and pieces.linear is not None and k > max(1, pieces.forced.size):
         fits = fitting(pieces.linear, *pieces.linear.above(pieces.floor), pieces.allowed, k)
         fits[pieces.forced] = True
+        fits = fits if pieces.rules is None else pieces.rules.usable(fits)
         if fits.sum() > TreeSettings().shrunk * pieces.allowed.sum():
             break
         if fits.sum() >= k:
@@ -180,7 +182,7 @@ def family_of(
             if composite is None
             else SmoothFamily(problem, composite, best, settings, n_jobs, best.value if edge is None else edge)
         )
-    program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly)
+    program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly).ruled(pieces, problem.asked)
     return QuadraticFamily(boxed(program, (best.value if edge is None else edge) / program.scale), settings, n_jobs)
 
 
@@ -209,6 +211,8 @@ class TreeSearch:
     def solve(self, support: Vector) -> Leaf:
         """The value and the bound on a support."""
         scale = self.family.scale
+        if not self.problem.allows(support):  # the only one of its node
+            return Leaf(math.inf, math.inf)
         candidate = self.problem.evaluate(support)
         if candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.best.value:
             self.incumbent.best, self.incumbent.proved = candidate, False

@@ -33,8 +33,12 @@ class QuadraticFamily:
     def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
         """With D chosen for it, and again on the variables that are left where few are."""
         given = self.program.state
+        self.program = self.program.followed()
         relaxation, root, bound = self._rooted(cut, deadline)
         while time.perf_counter() < deadline and bound < cut:
+            if not self.program.propagate(root.state[0]):
+                bound = max(bound, cut)  # nothing below the cut obeys
+                break
             kept = np.flatnonzero(root.state[0] != OUT)
             if kept.size > self.settings.shrunk * self.program.n:
                 break
@@ -79,7 +83,8 @@ class QuadraticFamily:
         free = np.flatnonzero(state == FREE)
         doubt = np.minimum(z[free], 1.0 - z[free]) * (self.settings.doubt + np.abs(y[free]))
         i = free[doubt.argmax()] if doubt.max() > 0 else free[z[free].argmax()]
-        return [self._decided(node, i, side) for side in (IN, OUT)]
+        both = [self._decided(node, i, side) for side in (IN, OUT)]
+        return both if self.program.rules is None else [child for child in both if self.program.propagate(child.state[0])]
 
     def _decided(self, node: Nodes, i: int, side: int) -> Nodes:
         child = node.of(FIRST)
@@ -101,6 +106,9 @@ class QuadraticFamily:
         found = self.relaxation.bound(whole, cut, self.settings.steps, self.settings.patience, deadline)
         if self.boxes:
             found = np.minimum(found, cut)  # beyond its box a node has nothing below the cut, and no more is known
+        if self.program.rules is not None:  # what the bounds decided may contradict the rules: then nothing below the cut obeys
+            obeyed = np.array([self.program.propagate(state) for state in whole.state])
+            found = np.where(obeyed, found, np.maximum(found, cut))
         for i, node in enumerate(nodes):
             node.put(FIRST, whole.of(np.array([i])))
         return found
@@ -110,6 +118,8 @@ class QuadraticFamily:
         state = node.state[0]
         free, room = int((state == FREE).sum()), self.program.k - int((state == IN).sum())
         whole = free == 0 or (free <= room and not self.program.floored and not every)
+        if whole and free and self.program.rules is not None:
+            whole = self.program.rules.obeys(np.flatnonzero(state != OUT))
         return self.program.names[state != OUT] if whole else None
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:

@@ -119,7 +119,7 @@ class SmoothFamily(QuadraticFamily):
         pieces = self.problem.pieces
         model = pieces.model_at(x)
         assert model is not None
-        program = Program.of(pieces, model, self.problem.k, self.best, self.scale)
+        program = Program.of(pieces, model, self.problem.k, self.best, self.scale).ruled(pieces, self.problem.asked)
         if self._ends is None:
             return program
         j, up, down = self._ends
@@ -141,7 +141,8 @@ class SmoothFamily(QuadraticFamily):
     def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
         """Models at one answer of the relaxation after the other, while the bound rises."""
         best, found = -np.inf, None
-        given = state = self.program.state
+        given = self.program.state
+        state = self.program.followed().state
         for _ in range(self.settings.models):
             program = self.program.decided(state)
             relaxation = Relaxation(program, SmoothBound(program, self.composite))
@@ -161,6 +162,8 @@ class SmoothFamily(QuadraticFamily):
         assert found is not None
         self.relaxation, node = found
         self.program, node.state = self.relaxation.program, state[None].copy()
+        if not self.program.propagate(node.state[0]):
+            return max(best, cut), node  # nothing below the cut obeys
         return min(best, cut) if (state != given).any() else best, node
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,6 +56,18 @@ def positions(given: Any, name: str, n: int, names: Any) -> Vector:
 def signed(given: Any, name: str, n: int, names: Any) -> Vector:
     """The features whose sign is known: all, none, or those that are named."""
     return np.arange(n if given else 0) if isinstance(given, bool | np.bool_) else positions(given, name, n, names)
+
+
+def labels_of(given: Any, name: str, n: int, names: Any, *, alone: bool = False) -> list[Any]:
+    """A label for each feature, given so or as {feature: label}; features without share one, or with `alone` have one of their own."""
+    if not isinstance(given, Mapping):
+        if isinstance(given, str | bytes) or np.shape(given) != (n,):
+            raise ValueError(f"{name} must have one label per feature, {n}, or be {{feature: label}}, got {given!r}")
+        return list(given)
+    labels: list[Any] = [(name, i if alone else None) for i in range(n)]
+    for feature, label in given.items():
+        labels[int(positions([feature], name, n, names)[0])] = label
+    return labels
 
 
 def warn_of_limit(result: Result, what: str) -> None:
@@ -122,6 +135,9 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
     _losses: ClassVar[tuple[str, ...]]
     gap: float | None = None  # those that choose k by cross-validation prove nothing
+    groups: Any = None  # and know no rules about supports
+    group_limits: Any = None
+    requires: Any = None
     _targets: ClassVar[bool] = False  # whether y may have several columns
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
@@ -162,13 +178,32 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
             k = min(int(k), n)
         return check_integer(k, "k", 0, n)
 
+    def _rules(self, n: int) -> dict[str, Any]:
+        """Rules about supports in indices of features, where there are any."""
+        names, rules = getattr(self, "feature_names_in_", None), dict[str, Any]()
+        if self.groups is not None:
+            rules["groups"] = labels_of(self.groups, "groups", n, names, alone=True)
+        if self.group_limits is not None:
+            given = self.group_limits
+            if not isinstance(given, tuple | list) or len(given) != 2:
+                raise TypeError(f"group_limits must be (labels, {{label: (least, most)}}), got {given!r}")
+            rules["group_limits"] = labels_of(given[0], "the labels of group_limits", n, names), given[1]
+        if self.requires is not None:
+            if not isinstance(self.requires, Mapping):
+                raise TypeError(f"requires must be {{child: parents}}, got {type(self.requires).__name__}")
+            needs = ((positions([child], "requires", n, names), parents) for child, parents in self.requires.items())
+            rules["requires"] = {int(child[0]): positions(parents, "requires", n, names) for child, parents in needs}
+        return rules
+
     def _options(self) -> dict[str, Any]:
         options = {"random_state": self.random_state, "max_time": self.max_time, "verbose": self.verbose}
         options |= {} if self.gap is None else {"gap": self.gap}
         return options | ({"effort": self.effort, "n_restarts": self.n_restarts, "n_jobs": self.n_jobs} if self.method == "auto" else {})
 
     def _solve(self, problem: LinearProblem, callback: Any) -> LinearFit:
-        fit = problem.minimize(self._at_most(self.k, problem.n), method=self.method, callback=callback, **self._options())
+        rules = self._rules(problem.n)
+        k = self._at_most(self.k, len(set(rules["groups"])) if "groups" in rules else problem.n)
+        fit = problem.minimize(k, method=self.method, callback=callback, **self._options(), **rules)
         if fit.result.status is Status.UNBOUNDED:
             raise ValueError("the loss has no minimum over C: restrict the coefficients, or check the data")
         warn_of_limit(fit.result, type(self).__name__)

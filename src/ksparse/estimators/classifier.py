@@ -42,6 +42,13 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         Features (indices, mask or names) that keep a seat.
     forced_out : array-like, default=()
         Features that get none.
+    groups : array-like, dict or None, default=None
+        A label for each feature, or {feature: label} by names or indices: features of one label enter together or not at all, and k counts
+        such groups (see the page on rules). For "auto".
+    group_limits : tuple or None, default=None
+        (labels, {label: (least, most)}), labels as in groups: how many of a label must and may be chosen. For "auto".
+    requires : dict or None, default=None
+        {child: parents} by names or indices: a feature is chosen only with its parents. For "auto".
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
@@ -103,6 +110,9 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         alpha: float = 1e-4,
         forced_in: Any = (),
         forced_out: Any = (),
+        groups: Any = None,
+        group_limits: Any = None,
+        requires: Any = None,
         method: str = "auto",
         effort: int | None = None,
         n_restarts: int | None = None,
@@ -122,6 +132,9 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self.alpha = alpha
         self.forced_in = forced_in
         self.forced_out = forced_out
+        self.groups = groups
+        self.group_limits = group_limits
+        self.requires = requires
         self.method = method
         self.effort = effort
         self.n_restarts = n_restarts

@@ -47,6 +47,13 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         Features (indices, mask or names) that keep a seat.
     forced_out : array-like, default=()
         Features that get none.
+    groups : array-like, dict or None, default=None
+        A label for each feature, or {feature: label} by names or indices: features of one label enter together or not at all, and k counts
+        such groups (see the page on rules). For "auto".
+    group_limits : tuple or None, default=None
+        (labels, {label: (least, most)}), labels as in groups: how many of a label must and may be chosen. For "auto".
+    requires : dict or None, default=None
+        {child: parents} by names or indices: a feature is chosen only with its parents. For "auto".
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
@@ -110,6 +117,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         alpha: float = 0.0,
         forced_in: Any = (),
         forced_out: Any = (),
+        groups: Any = None,
+        group_limits: Any = None,
+        requires: Any = None,
         method: str = "auto",
         effort: int | None = None,
         n_restarts: int | None = None,
@@ -130,6 +140,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.alpha = alpha
         self.forced_in = forced_in
         self.forced_out = forced_out
+        self.groups = groups
+        self.group_limits = group_limits
+        self.requires = requires
         self.method = method
         self.effort = effort
         self.n_restarts = n_restarts
@@ -174,12 +187,13 @@ class SparseRegressor(RegressorMixin, SparseLinear):
 
     def _solve_all(self, X: Any, Y: np.ndarray[Any, Any], sample_weight: Any, task: Task) -> ManyFits:
         """The models of several targets, together where they can share what is known of X; max_time is for all of them, or for each."""
-        first, k = self._problem(X, Y[:, 0], sample_weight, self.loss), self._at_most(self.k, X.shape[1])
-        if self.method == "auto" and self.gap is None and shareable(first):
+        first, rules = self._problem(X, Y[:, 0], sample_weight, self.loss), self._rules(X.shape[1])
+        k = self._at_most(self.k, len(set(rules["groups"])) if "groups" in rules else X.shape[1])
+        if self.method == "auto" and not rules and self.gap is None and shareable(first):
             options = {name: getattr(self, name) for name in ("n_jobs", "random_state", "max_time", "verbose")}
             found = fit_together(first, Y, sample_weight, k, effort=self.effort or 1, callback=task.share, **options)
         else:
-            options = {"method": self.method, "callback": task.callback, **self._options()}
+            options = {"method": self.method, "callback": task.callback, **self._options(), **rules}
             found = fit_singly(lambda y: self._problem(X, y, sample_weight, self.loss), Y, k, **options)
         if found.worst is not None:
             warn(f"{type(self).__name__}: {found.worst.message}", ConvergenceWarning)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class LinearProblem:
 
     def minimize(self, k: int, **options: Any) -> LinearFit:
         """The best model with at most k features; of none, where there is no intercept to fit either, 0."""
-        self._require_room(check_integer(k, "k", 0, self.n))
+        self._require_room(self.n if options.get("groups") is not None else check_integer(k, "k", 0, self.n))  # groups count otherwise
         if int(k) + self.free == 0:
             return self.undone(self._nothing())
         return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._forced(options)))
@@ -61,8 +61,7 @@ class LinearProblem:
         zero = np.zeros(self.n)
         if not self.C.contains(zero):
             raise InfeasibleError(f"C = {self.C} holds no point with at most k = 0 nonzeros")
-        found = judge_given(self.loss, self.C, 0, zero, Status.OPTIMAL, 0.0, method="auto")
-        return replace(found, lower_bound=found.fun, gap=0.0, proved=True)
+        return judge_given(self.loss, self.C, 0, zero, Status.OPTIMAL, 0.0, method="auto")  # there is no other
 
     def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
         """The best models for several k, ascending."""
@@ -77,7 +76,17 @@ class LinearProblem:
     def _forced(self, options: dict[str, Any]) -> dict[str, Any]:
         """forced_in and forced_out among the options, where there are any: the paper's methods do not know them."""
         inside = np.append(self.forced_in, self.n) if self.free else self.forced_in
+        options = options | self._beside(options) if self.free else options
         return options | ({"forced_in": inside} if inside.size else {}) | ({"forced_out": self.forced_out} if self.forced_out.size else {})
+
+    def _beside(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Labels with one more, for the intercept."""
+        found, own = dict[str, Any](), ("intercept", self.n)
+        if options.get("groups") is not None:
+            found["groups"] = [*options["groups"], own]
+        if options.get("group_limits") is not None:
+            found["group_limits"] = [*options["group_limits"][0], own], options["group_limits"][1]
+        return found
 
     def undone(self, result: Result) -> LinearFit:
         """The answer in the units of the data."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,7 @@ from ksparse.search.again import explored, local_search, searches
 from ksparse.search.by_columns import explore_by_columns
 from ksparse.search.candidate import Candidate, Found
 from ksparse.search.elite import Elite
+from ksparse.search.enumeration import asked, try_all
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.local import LocalSearch, descended
 from ksparse.search.neighbourhoods.base import DependentError
@@ -27,7 +28,6 @@ from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
 from ksparse.search.starts import (
     Start,
-    all_supports,
     cheap_starts,
     feasible_candidate,
     feasible_support,
@@ -237,17 +237,11 @@ def conclude(problem: SupportProblem, incumbent: Incumbent, status: Status) -> S
     return Status.SWAP_OPTIMAL if status is Status.STATIONARY and incumbent.proved else status
 
 
-def asked(problem: SupportProblem) -> str:
-    """What is asked of a point, in words."""
-    low, high = problem.pieces.floor.min(), problem.pieces.floor.max()
-    sized = "" if high == 0 else f", each at least {low:g} in size," if low == high else ", each at least as large as its min_nonzero,"
-    return f"with at most k = {problem.asked} nonzeros{sized}"
-
-
 def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     """A k-sparse point of C near the start, not re-solved."""
     pieces, full, start = problem.pieces, np.zeros(problem.n), to_float64(begin)
     chosen = feasible_support(problem, start)
+    chosen = chosen if chosen is None or pieces.rules is None else problem.obedient(chosen)
     supports = [] if chosen is None or not chosen.size else [np.sort(chosen)]  # what 0 is worth has been seen
     if pieces.floored:  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
         supports += [support for key in problem.memory.doubtful if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k]
@@ -255,6 +249,8 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
         if supports and supports[-1].size < problem.k:  # on both sides of 0 a floor may take one variable more, against the others
             others = np.setdiff1d(np.flatnonzero(pieces.allowed), supports[-1])[: pieces.settings.tried]
             supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
+    if pieces.rules is not None:
+        supports = [support for support in [*supports, *few_above_floor(problem)] if problem.allows(support)]
     for support in supports:
         x = _point_on(problem, support, start)
         if x is not None:
@@ -272,29 +268,3 @@ def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector
         return np.asarray(pieces.C.restrict(support).project(start[support]))
     except InfeasibleError:
         return None
-
-
-def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:
-    """Try every support where they are few; False where they are many, or the time ran out."""
-    supports: Iterator[Vector] | None = all_supports(problem)
-    if supports is None:
-        return False
-    if problem.k > 1 and problem.pieces.model is not None:
-        problem.pieces.model.fetch(np.flatnonzero(problem.pieces.allowed))  # all by one pass: each will be needed
-    bound = np.inf  # what the values on all supports are proved not to fall below
-    for support in supports:
-        candidate = problem.evaluate(support)
-        if candidate is not None and (incumbent.best is None or candidate.value < incumbent.best.value):
-            incumbent.best = candidate
-        bound = min(bound, problem.lower_bound(support))
-        if problem.expired and (incumbent.best is not None or problem.pieces.overdue):
-            return False
-    best = incumbent.best
-    if best is None:
-        if bound < np.inf:
-            return False  # not even that is proved
-        raise InfeasibleError(f"C = {problem.pieces.C} holds no point {asked(problem)}: every support was tried")
-    incumbent.bound = bound
-    proved = bound >= best.value - problem.pieces.claimable(best.value)
-    incumbent.take("enumeration", Found(best, 0, proved), time.perf_counter() - started)
-    return True

@@ -8,7 +8,10 @@ the same way, it knows the end and stops. Nothing is proved here: that is left t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+
+import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate
@@ -20,11 +23,16 @@ class LocalSearch:
     """A support on the move, and where it has been."""
 
     def __init__(self, problem: SupportProblem, neighbourhood: Neighbourhood, most: int, aside: float = math.inf) -> None:
-        self.problem, self.k, self.hood, self.most, self.aside = problem, problem.k, neighbourhood, most, aside
+        self.problem, self.hood, self.most, self.aside = problem, neighbourhood, most, aside
+        self.rules = problem.pieces.rules
+        self.k = problem.k if self.rules is None else min(problem.k, problem.asked)
         settings = problem.pieces.settings
         self.depth = max(3, int(settings.depth * self.k))  # ways by other k go as far
         self.dear = not problem.pieces.priced  # C only projects: every move takes a first-order method, and no descent may go on for ever
         self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
+        if self.rules is not None and self.rules.brings is not None:
+            self.most *= settings.ruled
+        self.strict = self.rules is not None and self.rules.strict and self.rules.brings is not None  # one by one is not as they enter
         self.swaps = self.penalty = 0
         self._visited: set[tuple[str, int]] = set()
 
@@ -35,8 +43,8 @@ class LocalSearch:
 
     @property
     def size(self) -> int:
-        """How many variables the support has."""
-        return self.hood.size
+        """How many variables the support has; under rules how many it counts with all that it needs."""
+        return self.hood.size if self.rules is None else self.rules.needs(self.hood.support)
 
     @property
     def changes(self) -> int:
@@ -56,7 +64,7 @@ class LocalSearch:
         """
         if self.hood.value <= self.problem.pieces.loss.least + self.tiny:
             return True
-        if self.hood.trust is not Trust.EXACT or self.size < self.k:
+        if self.hood.trust is not Trust.EXACT or self.rules is not None or self.size < self.k:
             return False
         least, most = self.hood.worth()
         clear = self.problem.pieces.settings.clear
@@ -85,18 +93,38 @@ class LocalSearch:
 
         With `fresh` only while that leads to supports that are not known; False where it does not.
         """
-        for _ in range(3 * k):  # under signs those that enter may push others out: not for ever
+        for _ in range(3 * self.problem.k):  # under signs those that enter may push others out: not for ever
             room = k - self.size
-            if room <= 0 or self.problem.expired or not self._first(self.hood.adds(self.tiny, room, shut), sure=self.hood.monotone):
+            if room <= 0 and self.rules is None:  # under rules others may have their place already
+                break
+            if self.problem.expired or not self._first(self.adds(max(room, 1), shut), sure=self.hood.monotone):
                 break
             if fresh and self.visited("fill"):
                 return False
         return True
 
+    def complete(self) -> bool:
+        """Where nonzeros must obey by themselves, let enter who is missing, of some the best; False where that cannot be."""
+        rules = self.rules
+        if rules is None or not rules.strict:
+            return True
+        while (missing := rules.missing(self.hood.support, self.k) & self.problem.pieces.allowed).any():
+            ranked = [move.entering[0] for move in self.hood.adds(0.0, 1, ~missing)]
+            ranked += [int(i) for i in np.flatnonzero(missing) if i not in ranked]
+            tried: list[tuple[float, int]] = []
+            for i in ranked[: self.problem.pieces.settings.guessed]:
+                undo = self.hood.apply(Move((), (i,)))
+                if undo is not None:
+                    tried.append((self.hood.value, i))
+                    undo()
+            if not tried or self.hood.apply(Move((), (min(tried)[1],))) is None or min(tried)[1] not in self.hood.support:
+                return False
+        return rules.allows(self.hood.support, self.k)
+
     def reduce(self, k: int) -> bool:
         """Let those leave that cost least, until k are left; False where that leads to a known support, or none can be spared."""
         while self.size > k:
-            if not self._first(self.hood.drops(), sure=True):
+            if not self._first(self.drops(), sure=True):
                 return False
             if self.visited("reduce"):
                 return False
@@ -105,10 +133,10 @@ class LocalSearch:
     def descend(self) -> bool:
         """Fill, then move while that gains; False where that leads to a known support."""
         self.fill(self.k)
-        if self.visited("descend"):
+        if not self.complete() or self.visited("descend"):
             return False
         while not self.problem.expired and not (self.dear and self.spent):
-            if not self._first(self.hood.moves(self.tiny, self.size >= self.k), refill=True):
+            if not self._first(self.moves(), refill=True):
                 break
             self.swaps += 1
             if self.visited("descend"):
@@ -117,7 +145,7 @@ class LocalSearch:
 
     def pair(self) -> bool:
         """Swap two for two, and descend; False where none gains, or leads to a known support."""
-        return self._first(self.hood.pairs(self.tiny), refill=True) and self.descend()
+        return self._first(self._allowed(self.hood.pairs(self.tiny)), refill=True) and self.descend()
 
     def _first(self, moves: Iterable[Move], *, sure: bool = False, refill: bool = False) -> bool:
         """Make the first move that improves, or with `sure` the first that can be made; those in vain are taken back.
@@ -132,15 +160,88 @@ class LocalSearch:
             size, undo = self.size, self.hood.apply(move)
             if undo is None:
                 continue
-            if refill and self.size < size:  # signs made others leave
+            if (
+                refill and not self.strict and (self.rules is not None or self.size < size)
+            ):  # signs made others leave, or rules let others in
                 self.fill(self.k)
-            improved = self.hood.value < before - max(tiny, move.needed)
+            improved = self.hood.value < before - max(tiny, move.needed) if not refill or self.complete() else False
             if sure or (improved and self.hood.compared <= 1):
                 return True
             if improved and (best is None or self.hood.value < best[0]):
                 best = self.hood.value, move
             undo()
         return best is not None and self.hood.apply(best[1]) is not None
+
+    def adds(self, most: int, shut: Vector | None = None, k: int | None = None) -> Iterator[Move]:
+        """The neighbourhood's, without those whom rules keep out of a support of k."""
+        if self.rules is not None:
+            closed = ~self.rules.entering(self.hood.support, self.k if k is None else k)
+            if shut is not None:
+                closed[shut] = True
+            shut = closed
+        return self.hood.adds(self.tiny, most, shut)
+
+    def drops(self) -> Iterator[Move]:
+        """The neighbourhood's; under rules all who need a variable leave with it, ranked by the dearest of them."""
+        if self.rules is None or self.rules.brings is None:
+            return self.hood.drops()
+        return (Move(block, ()) for block in self._blocks())
+
+    def moves(self) -> Iterator[Move]:
+        """The neighbourhood's that rules allow; then whole blocks for one variable, which what it needs may follow."""
+        if self.rules is None:
+            return self.hood.moves(self.tiny, self.size >= self.k)
+        moves = self._allowed(self.hood.moves(self.tiny, False))
+        if self.rules.brings is None:
+            return moves
+        return chain(moves, self.drops() if self.strict else (), self._block_moves())
+
+    def _allowed(self, moves: Iterator[Move]) -> Iterator[Move]:
+        """Those that rules allow."""
+        return moves if self.rules is None else (move for move in moves if self.rules.fits(_after(self.hood.support, move), self.k))
+
+    def _blocks(self) -> list[tuple[int, ...]]:
+        """Members that leave together, those first whose dearest one costs least."""
+        assert self.rules is not None
+        support = self.hood.support.copy()
+        rank = {move.leaving[0]: place for place, move in enumerate(self.hood.drops())}
+        blocks = {tuple(sorted(int(i) for i in block)) for block in self.rules.blocks(support)}
+        ranked = [(max(rank[i] for i in block), block) for block in blocks if all(i in rank for i in block)]
+        return [block for _, block in sorted(ranked)]
+
+    def _block_moves(self) -> Iterator[Move]:
+        """For each promising variable as many blocks as must leave for it, from the cheapest on, or from one after that."""
+        assert self.rules is not None
+        support, blocks = self.hood.support.copy(), self._blocks()
+        out, into = self.problem.pieces.settings.paired
+        shut = np.zeros(self.problem.n, dtype=bool)
+        entering: list[int] = []
+        gaining = (move.entering[0] for move in self.hood.adds(0.0, 1))
+        others = np.setdiff1d(np.flatnonzero(self.problem.pieces.allowed), support).tolist() if self.strict else []
+        for i in chain(gaining, others):  # above a floor none need gain by itself
+            if not shut[i]:
+                entering.append(i)
+                shut[self.rules.closure(np.array([i]))] = True  # of those that come together the first stands for all
+            if len(entering) == into:
+                break
+        if self.strict:
+            yield from self._allowed(Move((), (i,)) for i in entering)
+        ways = sorted((a + b, a, i) for a in range(min(out, len(blocks))) for b, i in enumerate(entering))
+        for _, begin, i in ways:
+            gone: set[int] = set()
+            needed = set(self.rules.closure(np.array([i])).tolist())
+            for block in blocks[begin:]:
+                if needed.isdisjoint(block):
+                    gone.update(block)
+                    move = Move(tuple(sorted(gone)), (i,))
+                    if self.rules.fits(_after(support, move), self.k):
+                        yield move
+                        break
+
+
+def _after(support: Vector, move: Move) -> Vector:
+    """A support after a move."""
+    return np.append(support[~np.isin(support, move.leaving)], move.entering).astype(np.intp)
 
 
 def descended(search: LocalSearch, start: Candidate) -> Candidate:
@@ -156,4 +257,4 @@ def descended(search: LocalSearch, start: Candidate) -> Candidate:
 def solved(search: LocalSearch, best: Candidate) -> Candidate:
     """The support that the search stands on, solved exactly, if it is better."""
     found = search.problem.evaluate(search.hood.support.copy(), best)
-    return best if found is None or found.value >= best.value else found
+    return best if found is None or found.value >= best.value or not search.problem.allows(found.support) else found

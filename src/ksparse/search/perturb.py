@@ -52,7 +52,7 @@ def _by_other_starts(search: LocalSearch, rng: np.random.Generator, others: Iter
     settings, before = search.problem.pieces.settings, search.changes
     best, value, elite = search.hood.mark(), search.hood.value, Elite(settings.elite)
     elite.take(value, search.hood.support)
-    for support in chain(others, elite.children(search.k, settings.children, rng)):
+    for support in chain(others, elite.children(search.problem.k, settings.children, rng)):
         if search.problem.expired or search.changes - before >= search.aside:
             break
         if not _descends_from(search, support):
@@ -99,7 +99,7 @@ def _exhaust(steps: Iterator[str]) -> None:
 
 def _descends_from(search: LocalSearch, support: Vector) -> bool:
     """A descent from another support, or where that has no point from its first variables; False where that leads to a known one."""
-    pieces, support = search.problem.pieces, search.problem.forced_first(support)
+    pieces, support = search.problem.pieces, search.problem.obedient(support)
     shorter = min(2 if pieces.floored else 0, support.size - max(1, pieces.forced.size))  # fewer above a floor are easier to fit
     try:
         return any(search.hood.jump(support[: support.size - fewer]) for fewer in range(max(0, shorter) + 1)) and search.descend()
@@ -134,11 +134,11 @@ def _down(search: LocalSearch, best: float) -> int | None:
     for fewer in range(1, search.depth + 1):
         if search.spent or search.size <= 1:
             return None
-        leaving = next((move for move in hood.drops() if hood.apply(move) is not None), None)
+        leaving = next((move for move in search.drops() if hood.apply(move) is not None), None)
         if leaving is None:
             return None
         known = search.visited("fill")
-        entering = next(hood.adds(search.tiny, 1), None)
+        entering = next(search.adds(1), None)
         if known or entering is None or entering.entering == leaving.leaving:
             continue
         if search.attempt(lambda: search.fill(search.k, fresh=True) and search.descend(), best):
@@ -150,13 +150,14 @@ def _up(search: LocalSearch, best: float) -> int | None:
     """The same by more and more variables."""
     hood = search.hood
     for more in range(1, search.depth + 1):
-        if search.spent or search.size >= hood.room:
+        if search.spent or hood.size >= hood.room:
             return None
-        entering = next((move for move in hood.adds(search.tiny, 1) if hood.apply(move) is not None), None)
+        wider = None if search.rules is None else search.size + 1  # than k
+        entering = next((move for move in search.adds(1, k=wider) if hood.apply(move) is not None), None)
         if entering is None or search.size <= search.k:  # it pushed others out
             return None
         known = search.visited("reduce")
-        leaving = next(hood.drops(), None)
+        leaving = next(search.drops(), None)
         if known or leaving is None or leaving.leaving == entering.entering:
             continue
         if search.attempt(lambda: search.reduce(search.k) and search.descend(), best):
@@ -172,7 +173,7 @@ def _kicked(search: LocalSearch, rng: np.random.Generator) -> bool:
     count = min(max(2, int(np.ceil(rng.uniform(*kick) * search.size))), movable.size)
     leaving = rng.choice(movable, count, replace=False)
     try:
-        if not hood.kick(leaving, rng):
+        if not hood.kick(leaving, rng) or (search.rules is not None and search.size > search.k):
             return False
         search.fill(search.k, leaving)
         return search.descend()

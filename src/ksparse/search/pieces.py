@@ -16,6 +16,7 @@ from ksparse.linalg.constraints import Linear
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.presolve import most_nonzeros, presolved, usable
 from ksparse.losses import Loss
+from ksparse.search.rules import Rules
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
 
@@ -38,6 +39,7 @@ class Pieces:
     linear: Linear | None  # C, where it is a polyhedron
     quadratic: Callable[[], QuadraticModel | None]
     hidden: bool = False  # whether columns are seen only where they are asked for: an operator's, or too many to hold k rows of H
+    rules: Rules | None = None  # what supports must obey beside that
 
     @classmethod
     def of(
@@ -52,6 +54,7 @@ class Pieces:
         deadline: float = np.inf,
         settings: SearchSettings | None = None,
         most: int | None = None,
+        rules: Rules | None = None,
     ) -> Pieces:
         """The pieces of a request for supports of up to `most` variables; what its constraints say twice is left out."""
         whole, loss = C.as_linear(n), loss.as_float64()
@@ -61,16 +64,19 @@ class Pieces:
         C = C.without(np.asarray(forced_out, dtype=np.intp))
         linear, forced = C.as_linear(n), np.union1d(forced_in, needed).astype(np.intp)
         floor = np.broadcast_to(np.asarray(floor, dtype=float), n)
+        if rules is not None:
+            forced, rules = rules.closure(forced), replace(rules, strict=bool(floor.any()) and rules.asking)
         if linear is not None:
             if most is not None:
                 allowed = usable(linear, *linear.above(floor), allowed, most)
                 allowed[forced] = True  # whether they can be met is seen when they are asked for
             linear = presolved(linear)
+        allowed = allowed if rules is None else rules.usable(allowed)
         settings = settings or SearchSettings()
         crowded = loss.has_columns and most is not None and 8 * most * n > settings.memory and not floor.any()
         hidden = loss.opaque or crowded
         quadratic = _no_model if hidden else loss.quadratic
-        return cls(loss, C, n, forced, allowed, floor, deadline, settings, linear, quadratic, hidden)
+        return cls(loss, C, n, forced, allowed, floor, deadline, settings, linear, quadratic, hidden, rules)
 
     @cached_property
     def model(self) -> QuadraticModel | None:

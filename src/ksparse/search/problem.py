@@ -47,7 +47,13 @@ class SupportProblem:
     @cached_property
     def k(self) -> int:
         """How many nonzeros a point may have: no more than asked for, and no more than the floors leave room for."""
-        return min(self.asked, self.pieces.room)
+        rules = self.pieces.rules
+        return min(self.asked if rules is None else rules.widest(self.asked), self.pieces.room)
+
+    def allows(self, support: Vector) -> bool:
+        """Whether the nonzeros of a point may be these."""
+        rules = self.pieces.rules
+        return support.size <= self.k and (rules is None or rules.allows(support, self.asked))
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -100,6 +106,16 @@ class SupportProblem:
         forced = self.pieces.forced
         return np.asarray(np.concatenate([forced, support[~np.isin(support, forced)]]), dtype=np.intp)
 
+    def obedient(self, support: Vector) -> Vector:
+        """The same as far as it is allowed, the first first."""
+        support, rules = self.forced_first(support), self.pieces.rules
+        return support if rules is None else rules.kept(support, self.asked)
+
+    def completed(self, support: Vector) -> Vector:
+        """The same with whom it takes to obey, where nonzeros must."""
+        rules = self.pieces.rules
+        return support if rules is None or not rules.strict else rules.completed(support, self.asked, self.pieces.allowed)
+
     def inactive(self, at: Candidate) -> Vector:
         """The variables that are allowed but not in the support."""
         free = self.pieces.allowed.copy()
@@ -121,7 +137,7 @@ class SupportProblem:
                     seen[key] = None
                     self.memory.doubtful.add(key)
                     return None
-                if support.size <= self.k:
+                if self.allows(support):
                     raise
                 return None
             except (InfeasibleError, NotFiniteError) as error:

@@ -42,6 +42,8 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
     if not pieces.certifying or problem.lower_bound(at.support) < target:
         return Proof(False, _better_by_trial(problem, at))
     assert pieces.model is not None
+    if pieces.rules is not None and pieces.rules.grouped:  # an exchange of groups is not one of variables
+        return Proof(False)
     moves = _in_doubt(problem, pieces.model, at, pieces.settings.proved)
     if moves is None:
         return Proof(False)
@@ -50,6 +52,8 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
         if problem.expired or doubts > pieces.settings.tried:
             return Proof(False)
         support = _moved(at.support, j, i)
+        if pieces.rules is not None and not problem.allows(support):
+            continue
         if problem.lower_bound(support) >= target:
             continue
         tried = problem.evaluate(support, at)
@@ -90,7 +94,8 @@ def _every_move(problem: SupportProblem, at: Candidate, most: int) -> Moves | No
     places = places if at.support.size >= problem.k else [-1, *places]
     if len(places) * inactive.size > most:
         return None
-    return drops + [(j, int(i)) for j in places for i in inactive]
+    moves = drops + [(j, int(i)) for j in places for i in inactive]
+    return moves if problem.pieces.rules is None else [(j, i) for j, i in moves if problem.allows(_moved(at.support, j, i))]
 
 
 def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
@@ -99,16 +104,19 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     inactive, movable = problem.inactive(at), ~np.isin(at.support, pieces.forced)
     if model.sign > 0 and pieces.linear is not None and pieces.linear.bounds_only:  # a variable that φ does not feel helps nobody
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
-    free = at.support.size < problem.k
+    free, rules = at.support.size < problem.k, pieces.rules
+    exchanges = None if rules is None else rules.exchanges(at.support, problem.asked)
     factor = _Factor.of(pieces, model, at)
     if factor is None:  # nothing to reckon with
         return _every_move(problem, at, most)
     moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floored else []
     least = pieces.claimable(at.value) - factor.slack
     if free:
-        moves += [(-1, int(i)) for i in inactive[~(factor.add_gains(pieces, inactive) <= least)]]
+        entering = inactive if rules is None else inactive[rules.entering(at.support, problem.asked)[inactive]]
+        moves += [(-1, int(i)) for i in entering[~(factor.add_gains(pieces, entering) <= least)]]
     for chunk in (inactive[part] for part in parts(inactive.size, at.support.size)):
         open_ = movable[:, None] & ~(factor.swap_gains(pieces, chunk) <= least)
+        open_ &= True if exchanges is None else exchanges.table(at.support, chunk)
         if len(moves) + int(open_.sum()) > most:
             return None
         moves += [(int(j), int(chunk[i])) for j, i in np.argwhere(open_)]

@@ -41,6 +41,9 @@ class SearchSettings:
     entering: int = 64  # variables looked at for a swap on an updated factorisation; the proof looks at all (table5.py)
     compared: int = 8  # highest-ranked moves of a component that are made, for the best of them
     paired: tuple[int, int] = (4, 6)  # leaving and entering variables that are paired where only gradients rank them
+    ruled: int = (
+        4  # times as many changes where variables bring others, and exchanges of blocks are tried in turn (tests/search/test_rules)
+    )
     tried: int = 64  # moves that are solved in turn for one that improves, where the ranking bounds their gains
     guessed: int = 12  # the same where the ranking is a guess
     proved: int = 3_000  # moves that are solved one by one in a proof

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
-from math import comb
 
 import numpy as np
 
@@ -62,25 +60,12 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
     """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
     pieces, support = problem.pieces, start.support
     hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, pieces.rows)
-    support = problem.forced_first(support)
-    candidate = problem.evaluate(support, hint)
+    support = problem.obedient(support)
+    candidate = problem.evaluate(problem.completed(support), hint)
     while candidate is None and pieces.floored and support.size > max(1, pieces.forced.size):
         support = support[:-1]
-        candidate = problem.evaluate(support)
-    return candidate
-
-
-def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
-    """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
-    pieces, settings = problem.pieces, problem.pieces.settings
-    free = _without(pieces.allowed, pieces.forced)
-    room = min(problem.k - pieces.forced.size, free.size)
-    sizes = range(room + 1) if pieces.floored else (room,)
-    count = sum(comb(free.size, size) for size in sizes)
-    if count > (settings.enumerated if pieces.direct else settings.enumerated_dear):
-        return None
-    choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
-    return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
+        candidate = problem.evaluate(problem.completed(support))
+    return candidate if candidate is None or pieces.rules is None or problem.allows(candidate.support) else None
 
 
 def _without(allowed: Vector, members: Vector) -> Vector:
@@ -96,7 +81,7 @@ def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
     if x0 is not None:
         given = to_float64(x0)
         support = np.flatnonzero(given)
-        if support.size <= problem.k and pieces.allowed[support].all() and np.isin(pieces.forced, support).all():
+        if problem.allows(support) and pieces.allowed[support].all() and np.isin(pieces.forced, support).all():
             yield Start("x0", support, point=given)
         else:
             yield from _as_start("x0", problem, given)
@@ -129,7 +114,7 @@ def _look_where_nothing_bends(problem: SupportProblem) -> None:
     variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.without(~pieces.allowed))
     if variables is not None:
         support = np.union1d(pieces.forced, variables).astype(np.intp)
-        if support.size <= problem.k:
+        if problem.allows(support):
             problem.evaluate(support)  # which proves it, or finds that it was rounding
 
 
@@ -200,7 +185,7 @@ def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int 
 def _greedy(problem: SupportProblem) -> Iterator[Start]:
     """The smallest support C has a point on; the search fills the rest one by one."""
     pieces = problem.pieces
-    if problem.evaluate(pieces.forced) is not None:
+    if problem.evaluate(problem.completed(pieces.forced)) is not None:
         yield Start("greedy", pieces.forced)
         return
     score = np.ones(problem.n)
@@ -221,7 +206,8 @@ def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> lis
     if pieces.linear is None:
         return []
     possible = pieces.linear.without(~pieces.allowed)
-    fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score)
+    rows = None if pieces.rules is None else pieces.rules.rows(pieces.allowed)
+    fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score, rows=rows)
     return [] if fewest is None or fewest.support.size > problem.k else [fewest.support]
 
 
@@ -290,4 +276,6 @@ def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator) -
     count = min(max(2, int(np.ceil(rng.uniform(0.1, 0.5) * movable.size))), movable.size, outside.size)
     leaving = rng.choice(movable, count, replace=False)
     room = min(count + max(0, problem.k - support.size), outside.size)
-    return np.union1d(np.setdiff1d(support, leaving), rng.choice(outside, room, replace=False))
+    entering = rng.choice(outside, room, replace=False)
+    support = np.setdiff1d(support, leaving)
+    return np.union1d(support, entering) if pieces.rules is None else problem.obedient(np.concatenate([support, entering]))

@@ -101,12 +101,18 @@ def judge_search(
         status = Status.SETTLED
     return _result(
         x, fun, request.C, problem.asked, residual, status, accepted,
+        allowed=None if problem.pieces.rules is None else problem.allows(_members(problem.pieces, x)),
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
         lower_bound=certificate.lower_bound, gap=gap_between(fun, certificate.lower_bound), nodes=certificate.nodes, note=certificate.note,
         passes=request.passes,
     )  # fmt: skip
+
+
+def _members(pieces: Pieces, x: Array) -> Vector:
+    """What rules are asked about: the nonzeros, and what is always in the support."""
+    return np.union1d(indices_of(x != 0), pieces.forced).astype(np.intp)
 
 
 def gap_between(fun: float, bound: float) -> float:
@@ -144,10 +150,11 @@ def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, ela
         residual = problem.residual(problem.point(x[support]))
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
-    none = np.zeros(0)
+    none, fun = np.zeros(0), value_of(loss, x)
+    only = {"lower_bound": fun, "gap": 0.0, "proved": True} if status is Status.OPTIMAL else {}  # C has no other with so few nonzeros
     return _result(
-        like(x, loss.kind), value_of(loss, x), C, k, residual, status, STATIONARY, nit=0, evaluations=(1, 1), elapsed=elapsed,
-        method=method, rho=None, trace=Trace(none, none, none, none, np.zeros(0, dtype=np.int64)),
+        like(x, loss.kind), fun, C, k, residual, status, STATIONARY, nit=0, evaluations=(1, 1), elapsed=elapsed,
+        method=method, rho=None, trace=Trace(none, none, none, none, np.zeros(0, dtype=np.int64)), **only,
     )  # fmt: skip
 
 
@@ -204,10 +211,12 @@ def interrupted(found: Result) -> Result:
 
 def _result(
     x: Array, fun: float, C: ConvexSet, k: int | None, residual: float, status: Status, accepted: float,
-    *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, note: str = "", **more: Any,
+    *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, note: str = "",
+    allowed: bool | None = None, **more: Any,
 ) -> Result:  # fmt: skip
     support = indices_of(x != 0)
-    feasible = C.contains(x) and (k is None or support.size <= k)
+    within = (k is None or support.size <= k) if allowed is None else allowed  # rules count for themselves
+    feasible = C.contains(x) and within
     sound = math.isfinite(fun) and finite(x) and residual <= accepted
     if status.good and not (math.isfinite(fun) and finite(x)):
         status = Status.NUMERICAL_TROUBLE

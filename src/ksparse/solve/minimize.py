@@ -149,6 +149,9 @@ def minimize(
     forced_in: Any = (),
     forced_out: Any = (),
     min_nonzero: Any = 0.0,
+    groups: Any = None,
+    group_limits: Any = None,
+    requires: Any = None,
     effort: int | None = None,
     n_restarts: int | None = None,
     n_jobs: int | None = None,
@@ -191,6 +194,14 @@ def minimize(
         Variables that are always, or never, in the support. For "auto".
     min_nonzero : float or array-like, default=0.0
         Least size of a nonzero, one number or one per variable. For "auto".
+    groups : array-like or None, default=None
+        A label for each variable: those of one label enter the support together or not at all, and k counts such groups. For "auto".
+    group_limits : tuple or None, default=None
+        (labels, {label: (least, most)}): a label for each variable, and how many of a label must and may be in the support; None for no
+        most. With `groups` it counts groups. For "auto".
+    requires : dict or None, default=None
+        {child: parents}, in indices: a variable is in the support only with its parents. Members of a support may be 0, and count all the
+        same. For "auto".
     effort : int or None, default=None
         Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time as many as bring
         something in the time. For "auto".
@@ -252,7 +263,8 @@ def minimize(
     >>> result.message
     'proved optimal'
     """
-    request = check_request(loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose)
+    stopping, rules = Stopping(tol=tol, max_iter=max_iter, max_time=max_time), (groups, group_limits, requires)
+    request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules)
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
     with until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, str) and method == "auto":
@@ -263,7 +275,8 @@ def minimize(
             return solve_by_search(request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted)
         _refuse_for_papers_methods(
             forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, n_restarts=n_restarts, settings=settings,
-            gap=None if gap is None else True, max_nodes=max_nodes,
+            gap=None if gap is None else True, max_nodes=max_nodes, groups=groups is not None or None,
+            group_limits=group_limits is not None or None, requires=requires is not None or None,
         )  # fmt: skip
         return solve_on_grid(request, resolve_method(method, step), rho, continuation)
 

@@ -131,6 +131,9 @@ def k_path(
     forced_in: Any = (),
     forced_out: Any = (),
     min_nonzero: Any = 0.0,
+    groups: Any = None,
+    group_limits: Any = None,
+    requires: Any = None,
     effort: int | None = None,
     n_restarts: int | None = None,
     n_jobs: int | None = None,
@@ -164,6 +167,14 @@ def k_path(
         Variables that are always, or never, in the support.
     min_nonzero : float or array-like, default=0.0
         Least size of a nonzero, one number or one per variable.
+    groups : array-like or None, default=None
+        A label for each variable: those of one label enter the support together or not at all, and k counts such groups.
+    group_limits : tuple or None, default=None
+        (labels, {label: (least, most)}): a label for each variable, and how many of a label must and may be in the support; None for no
+        most. With `groups` it counts groups.
+    requires : dict or None, default=None
+        {child: parents}, in indices: a variable is in the support only with its parents. Members of a support may be 0, and count all the
+        same.
     effort : int or None, default=None
         Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time as many as bring
         something in the time.
@@ -219,8 +230,9 @@ def k_path(
     """
     sizes = _sizes(ks)
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
-    request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, name="ks")  # asks whether C has a point for the least k
-    top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n))
+    # asks whether C has a point for the least k
+    request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, "ks", groups, group_limits, requires)
+    top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n if request.rules is None else request.rules.members))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
     plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
     walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))

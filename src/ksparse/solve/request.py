@@ -22,8 +22,10 @@ from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
+from ksparse.search.rules import Rules
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
+from ksparse.solve.rules import make_rules, require_obedient
 
 SMALL = 2**22  # entries of the data below which all is done on one thread
 ASKED = 2**28  # bytes from which it is asked whether they are there
@@ -50,6 +52,7 @@ class Request:
     interrupted: bool = False  # whether that happened before anything was done
     before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ that the loss had counted itself
     passes_before: int = 0  # over its data
+    rules: Rules | None = None  # what supports must obey
 
     @property
     def elapsed(self) -> float:
@@ -84,22 +87,33 @@ class Request:
 
 
 def check_request(
-    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Any = None, verbose: int = 0, name: str = "k"
+    loss: Loss,
+    k: int,
+    C: ConvexSet | None,
+    x0: Any,
+    stopping: Stopping,
+    callback: Any = None,
+    verbose: int = 0,
+    name: str = "k",
+    groups: Any = None,
+    group_limits: Any = None,
+    requires: Any = None,
 ) -> Request:
     """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros."""
     started = time.perf_counter()
     loss, C, start = check_pieces(loss, C, x0)
     n = _length(loss, C, start)
-    k = check_integer(k, name, 1, n)
+    rules = make_rules(groups, group_limits, requires, n)
+    k = check_integer(k, name, 1, n if rules is None else rules.members)
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):
-        require_sparse_member(C, n, k)
+        require_sparse_member(C, n, k if rules is None else rules.widest(k))
     before, interrupted = loss.evaluations or (0, 0), False
     try:
         try_out(loss, C, n, start)
     except KeyboardInterrupt:  # of the user's own functions, which may take their time
         interrupted = True
-    return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes)
+    return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes, rules)
 
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
@@ -144,17 +158,19 @@ def support_problem(
     both = np.intersect1d(inside, outside)
     if both.size:
         raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
-    floor = _floor(min_nonzero, n)
+    floor, rules = _floor(min_nonzero, n), request.rules
     pieces = Pieces.of(
         request.loss, request.C, n, forced_in=inside, forced_out=outside, floor=floor, deadline=request.deadline, settings=settings,
-        most=most or k,
+        most=most or k if rules is None else rules.widest(most or k), rules=rules,
     )  # fmt: skip
 
     if pieces.floored and not _knows_floors(pieces):
         raise MissingPieceError(
             f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(request.loss).__name__} on {request.C}"
         )
-    if pieces.forced.size > k:
+    if rules is not None:
+        require_obedient(pieces, outside, k)
+    elif pieces.forced.size > k:
         raise InfeasibleError(f"{pieces.forced.size} variables are forced in, more than k = {k}")
     clash = np.intersect1d(pieces.forced, outside)
     if clash.size:

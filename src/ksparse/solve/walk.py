@@ -17,7 +17,8 @@ from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.result import Result, Status
 from ksparse.search.again import local_search
 from ksparse.search.candidate import Candidate, Found
-from ksparse.search.explore import Plan, asked, conclude, settle, some_point, try_all
+from ksparse.search.enumeration import asked, try_all
+from ksparse.search.explore import Plan, conclude, settle, some_point
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates
@@ -184,12 +185,12 @@ class Walk:
 
 def reduced(at: Candidate | None, problem: SupportProblem) -> Candidate | None:
     """A candidate without what costs least, until k variables are left; None where C has no point then."""
-    if at is None or at.support.size <= problem.k:
+    if at is None or problem.allows(at.support):
         return at
     search = without_updates(problem).search(problem)
     search.hood.stand_at(at)
-    search.reduce(problem.k)
-    return search.hood.mark() if search.size <= problem.k else None
+    search.reduce(search.k)
+    return search.hood.mark() if problem.allows(search.hood.support) else None
 
 
 def _landmarks(sizes: list[int]) -> list[int]:

@@ -32,7 +32,7 @@ class Updated:
         assert pieces.model is not None
         assert pieces.linear is not None
         self.basis, self.constant = Basis(pieces.model, pieces.linear, room), pieces.model.constant
-        self.entering = pieces.settings.entering
+        self.entering, self.rules = pieces.settings.entering, pieces.rules
         self.shut = np.flatnonzero(~pieces.allowed)
         self.low, self.high = pieces.linear.above(pieces.floor)
         self.floored = pieces.floored
@@ -159,8 +159,11 @@ class Updated:
                     break
                 yield Move((int(variables[j]),), ())
         banned: list[int] = []
+        exchanges = None if self.rules is None else self.rules.exchanges(self.support.copy(), self.problem.asked)
         while True:
             alone = self._add_gains(within=False)
+            if exchanges is not None:
+                alone[~exchanges.some] = 0.0
             if banned:
                 alone[banned] = 0.0
             count = min(self.entering, int(np.count_nonzero(alone > least)))
@@ -170,6 +173,8 @@ class Updated:
             variables, gains = self._swap_gains(entering)
             if not gains.size:  # all of the support is forced in, and held at 0
                 return
+            if exchanges is not None:
+                gains[~exchanges.table(variables, entering)] = -np.inf
             j, i = divmod(int(gains.argmax()), count)
             if not gains[j, i] > least:
                 return
@@ -207,7 +212,8 @@ class Updated:
         return variables, gains
 
     def apply(self, move: Move) -> Undo | None:
-        return self._apply_exactly(move) if self.trust is Trust.EXACT else self._apply_within_bounds(move)
+        exactly = self.trust is Trust.EXACT and self.rules is None  # under rules others enter after a move, and leave before it
+        return self._apply_exactly(move) if exactly else self._apply_within_bounds(move)
 
     def _apply_exactly(self, move: Move) -> Undo:
         """Under signs at most: a swap is taken back by a swap, and what an add or a drop brings is known before."""
@@ -272,6 +278,8 @@ class Updated:
         if self.working.is_free(i) and self.working.is_decided(self.working.place(i)):
             free = basis.h > basis.dependent
             free[np.concatenate([self.shut, self.support, leaving])] = False
+            if self.rules is not None:
+                free &= self.rules.entering(np.setdiff1d(self.support, [i]), self.problem.asked)
             others = np.flatnonzero(free)
             if others.size and basis.size < self.room:
                 self.working.enter(int(rng.choice(others)))

@@ -1,0 +1,85 @@
+"""Every support there is, where they are few enough to try all: what is best then is proved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.errors import InfeasibleError
+from ksparse.search.candidate import Found
+from ksparse.search.incumbent import Incumbent
+from ksparse.search.problem import SupportProblem
+from ksparse.search.rules import Rules
+
+
+def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:
+    """Try every support where they are few; False where they are many, or the time ran out."""
+    supports: Iterator[Vector] | None = all_supports(problem)
+    if supports is None:
+        return False
+    if problem.k > 1 and problem.pieces.model is not None:
+        problem.pieces.model.fetch(np.flatnonzero(problem.pieces.allowed))  # all by one pass: each will be needed
+    bound = np.inf  # what the values on all supports are proved not to fall below
+    for support in supports:
+        candidate = problem.evaluate(support)
+        if candidate is not None and (incumbent.best is None or candidate.value < incumbent.best.value):
+            incumbent.best = candidate
+        bound = min(bound, problem.lower_bound(support))
+        if problem.expired and (incumbent.best is not None or problem.pieces.overdue):
+            return False
+    best = incumbent.best
+    if best is None:
+        if bound < np.inf:
+            return False  # not even that is proved
+        raise InfeasibleError(f"C = {problem.pieces.C} holds no point {asked(problem)}: every support was tried")
+    incumbent.bound = bound
+    proved = bound >= best.value - problem.pieces.claimable(best.value)
+    incumbent.take("enumeration", Found(best, 0, proved), time.perf_counter() - started)
+    return True
+
+
+def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
+    """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
+    pieces, settings = problem.pieces, problem.pieces.settings
+    free = np.setdiff1d(np.flatnonzero(pieces.allowed), pieces.forced)
+    room = min(problem.k - pieces.forced.size, free.size)
+    if pieces.rules is not None:
+        free = free[pieces.rules.weight[free] > 0]
+        room = min(problem.asked, free.size)
+    sizes = range(room + 1) if pieces.floored or pieces.rules is not None else (room,)
+    count = sum(comb(free.size, size) for size in sizes)
+    if count > (settings.enumerated if pieces.direct else settings.enumerated_dear):
+        return None
+    if pieces.rules is not None:
+        return _obedient_supports(problem, pieces.rules)
+    choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
+    return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
+
+
+def _obedient_supports(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
+    """Every support that rules allow; without a floor only those that nothing can be added to, which hold all others."""
+    pieces = problem.pieces
+    free = np.setdiff1d(np.flatnonzero(pieces.allowed & (rules.weight > 0)), pieces.forced)
+    for size in range(min(problem.asked, free.size) + 1):
+        for chosen in combinations(free.tolist(), size):
+            support = np.union1d(pieces.forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
+            support = rules.closure(support) if rules.grouped else support
+            if not problem.allows(support):
+                continue
+            if pieces.floored or not (rules.entering(support, problem.asked) & pieces.allowed).any():
+                yield support
+
+
+def asked(problem: SupportProblem) -> str:
+    """What is asked of a point, in words."""
+    low, high = problem.pieces.floor.min(), problem.pieces.floor.max()
+    sized = "" if high == 0 else f", each at least {low:g} in size," if low == high else ", each at least as large as its min_nonzero,"
+    rules = problem.pieces.rules
+    what = "nonzeros" if rules is None or not rules.grouped else "groups"
+    ruled = "" if rules is None else " that the rules about supports allow"
+    return f"with at most k = {problem.asked} {what}{sized}{ruled}"
