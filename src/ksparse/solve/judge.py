@@ -151,7 +151,9 @@ def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, ela
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
     none, fun = np.zeros(0), value_of(loss, x)
-    only = {"lower_bound": fun, "gap": 0.0, "proved": True} if status is Status.OPTIMAL else {}  # C has no other with so few nonzeros
+    only: dict[str, Any] = (
+        {"lower_bound": fun, "gap": 0.0, "proved": True} if status is Status.OPTIMAL else {}
+    )  # C has no other with so few nonzeros
     return _result(
         like(x, loss.kind), fun, C, k, residual, status, STATIONARY, nit=0, evaluations=(1, 1), elapsed=elapsed,
         method=method, rho=None, trace=Trace(none, none, none, none, np.zeros(0, dtype=np.int64)), **only,
