@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from ksparse.datasets import Assets
 from ksparse.errors import UnboundedError
 from ksparse.estimators.base import DOC_LINK, numeric, validated, warn, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
+from ksparse.estimators.walk_forward import WalkForward, walk_forward
 from ksparse.losses import LeastSquares
+from ksparse.models.frontier import Frontier, frontier
 from ksparse.models.mandate import mandate
 from ksparse.models.portfolio import WARM, Portfolio, looks_like_prices, portfolio, solve_portfolio
 from ksparse.models.rules import Universe
@@ -107,6 +110,8 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         Per period.
     turnover_ : float
         The sum of all changes, in size.
+    cost_ : float
+        What they cost.
     result_ : Result
         The full answer.
     n_iter_ : int
@@ -223,10 +228,97 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         warn_of_limit(result, type(self).__name__)
         self.weights_, self.result_ = np.asarray(result.x, dtype=float), result
         self.mean_return_, self.variance_ = float(assets.r @ self.weights_), float(self.weights_ @ assets.V @ self.weights_)
-        self.turnover_ = float(np.abs(self.weights_ - wanted.before).sum())
+        traded = np.abs(self.weights_ - wanted.before)
+        self.turnover_, self.cost_ = float(traded.sum()), float(wanted.cost @ traded)
         self.n_iter_ = max(1, result.nit)
         task.end()
         return self
+
+    def frontier(self, X: Any, points: Any = 50) -> Frontier:
+        """Least variance for every mean return, under the same rules, each point begun at the answer of the one beside it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_periods, n_assets)
+            Returns.
+        points : int or array-like, default=50
+            How many, evenly between the mean return of the least variance and the largest that k assets reach; or the mean returns.
+
+        Returns
+        -------
+        Frontier
+            A light table: mean returns, variances, weights. `plotting.plot_efficient_frontier` draws it.
+
+        Raises
+        ------
+        InfeasibleError
+            If no portfolio reaches a mean return under the rules.
+        ValueError, TypeError
+            If an argument is not what it must be; the message names it.
+
+        Examples
+        --------
+        >>> import numpy as np, ksparse as ks
+        >>> returns = ks.datasets.factor_model(40, 400, seed=0).returns
+        >>> points = ks.SparsePortfolio(k=6, max_weight=0.4).frontier(returns, 8)
+        >>> bool((np.diff(points.variances) >= 0).all()), int(np.count_nonzero(points.weights, axis=1).max())
+        (True, 6)
+        """
+        for option in ("objective", "risk_aversion", "target_return", "C"):
+            if getattr(self, option) is not None:
+                raise ValueError(f"{option} has no meaning for a frontier, which is of the variance under every mean return: leave it out")
+        if np.ndim(points) == 0:
+            check_integer(points, "points", 2)
+        else:
+            points = np.sort(np.asarray(numeric(points, "points"), dtype=float))
+            if points.ndim != 1 or not points.size or not np.isfinite(points).all():
+                raise ValueError("points must be how many, or a list of finite mean returns")
+        assets, k = self._assets(X)
+        wanted = portfolio(assets.V, assets.r, objective="minimize_risk", **self._rules(len(assets.r)))
+        solve = partial(self._solved, options=self._options())
+        try:
+            return frontier(assets.V, assets.r, wanted, k, points, assets.names, solve)
+        except UnboundedError:
+            raise ValueError(NO_RISK) from None
+
+    def walk_forward(self, X: Any, y: Any = None, *, window: int, step: int = 1) -> WalkForward:
+        """Walk through time: fit on a window of rows, hold the weights for some rows, rebalance from them, to the end.
+
+        Each fit begins at the weights of the last and looks less far; `turnover_cost` and `max_turnover` are against them. Between
+        rebalancings the weights are kept as they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_periods, n_assets)
+            Returns.
+        y : array-like of shape (n_periods,) or None, default=None
+            Returns of an index to track.
+        window : int
+            Rows that each portfolio is fitted on.
+        step : int, default=1
+            Rows that it is held for.
+
+        Returns
+        -------
+        WalkForward
+            Weights, turnovers and costs of the rebalancings, and the returns after costs.
+
+        Raises
+        ------
+        InfeasibleError
+            If at some row no portfolio obeys the rules, such as a turnover that is too small; the message says which.
+        ValueError, TypeError
+            If an argument is not what it must be; the message names it.
+
+        Examples
+        --------
+        >>> import ksparse as ks
+        >>> returns = ks.datasets.factor_model(40, 500, seed=0).returns
+        >>> walk = ks.SparsePortfolio(k=6, max_turnover=0.2).walk_forward(returns, window=250, step=50)
+        >>> len(walk), bool(walk.turnovers[1:].max() <= 0.2 + 1e-9)
+        (5, True)
+        """
+        return walk_forward(self, X, y, window, step)
 
     def _assets(self, X: Any) -> tuple[Assets, int]:
         """The returns as numbers, looked at, and k."""
@@ -263,8 +355,8 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
             **self._rules(len(assets.r)),
         )  # fmt: skip
 
-    def _solved(self, wanted: Portfolio, k: int, options: dict[str, Any]) -> Result:
-        return solve_portfolio(wanted, k, min_weight=self.min_weight, C=self.C, **options)
+    def _solved(self, wanted: Portfolio, k: int, options: dict[str, Any], **more: Any) -> Result:
+        return solve_portfolio(wanted, k, min_weight=self.min_weight, C=self.C, **options, **more)
 
     def _tracking(self, assets: Assets, y: Any) -> Portfolio:
         """The mean squared distance to an index, but for a constant, under the rules."""

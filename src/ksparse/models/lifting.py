@@ -4,23 +4,31 @@ x = p − q with a long part p ≥ 0 and a short part q ≥ 0, of which an asset
 size a trades |p − a| = p − a + 2s, s ≥ a − p, s ≥ 0: what is sold, s, costs no seat, being always there, and only p and q count for
 k. Every other asset trades p + q, which needs no more variables. So costs are linear, the turnover and the short side are rows, floors lie on
 one side of 0, and the search is that of any quadratic over a polyhedron, with its bounds and proofs.
+
+A variable without curvature has no place in a factorisation that is kept up to date. So the search sees φ + ½εs(s − a): the same where
+nothing or all is sold, less by at most εa²/8 between. What it finds is solved once more on its support without that, and what bounds the
+smaller value from below bounds φ.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.errors import InfeasibleError
+from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.linalg.objective import Objective
+from ksparse.linalg.qp import solve_qp
 from ksparse.losses import Quadratic
 from ksparse.sets import Polyhedron
 
 if TYPE_CHECKING:
     from ksparse.models.portfolio import Portfolio
+
+SOFT = 1e-6  # ε, of the largest curvature
 
 
 @dataclass(frozen=True)
@@ -66,11 +74,38 @@ class Lifted:
         T[self.kinked, self.sold] = 2.0
         return T, np.where(np.isin(np.arange(self.n), self.kinked), -t, t)
 
+    @cached_property
+    def quadratic(self) -> tuple[Vector, Vector]:
+        """H and c of φ with the trading cost, less `constant`."""
+        M, wanted = self.to_weights, self.wanted
+        return 2.0 * wanted.alpha * (M.T @ np.asarray(wanted.V, dtype=float) @ M), wanted.cost @ self.traded[0] - wanted.r @ M
+
     @property
     def loss(self) -> Quadratic:
-        """φ with the trading cost, less `constant`."""
-        M, wanted = self.to_weights, self.wanted
-        return Quadratic(2.0 * wanted.alpha * (M.T @ np.asarray(wanted.V, dtype=float) @ M), wanted.cost @ self.traded[0] - wanted.r @ M)
+        """What the search sees of it."""
+        H, c = self.quadratic
+        size = SOFT * (float(np.diag(H).max()) or 1.0)
+        bent, pulled = H.copy(), c.copy()
+        bent[self.sold, self.sold] += size
+        pulled[self.sold] -= 0.5 * size * np.abs(self.wanted.before[self.kinked])
+        return Quadratic(bent, pulled)
+
+    def settled(self, z: Vector, C: Polyhedron, least: float) -> Vector | None:
+        """The best point of φ itself with the nonzeros of z, on their sides of the floor; None where arithmetic does not find it."""
+        seats = np.flatnonzero(z[: self.n + self.short.size])
+        support = np.concatenate([seats, self.sold])
+        linear = C.as_linear(z.size).on(support)
+        if linear is None:
+            return None
+        H, c = self.quadratic
+        floored = np.where(np.arange(support.size) < seats.size, np.maximum(linear.lower, least), linear.lower)
+        try:
+            found = solve_qp(Objective(H[np.ix_(support, support)], c[support]), replace(linear, lower=floored)).x
+        except (InfeasibleError, UnboundedError):
+            return None
+        out = np.zeros(z.size)
+        out[support] = found
+        return out
 
     @property
     def constant(self) -> float:

@@ -23,9 +23,8 @@ from ksparse.solve.minimize import minimize
 RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
 FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see
 FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
-WARM = SearchSettings(
-    relaxed=0, drawn=4, children=4, returns=3
-)  # for a search that begins near the best: fewer other starts and kicks (frontier.py)
+CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
+WARM = SearchSettings(relaxed=0, drawn=0, children=0, returns=2)  # where a search begins near its end (benchmarks/frontier.py)
 PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
 
 
@@ -286,11 +285,16 @@ def _solve_lifted(wanted: Portfolio, k: int, floor: float, options: dict[str, An
         if not doubled.size:
             break
         shut = np.union1d(shut, doubled)
+    if lifted.kinked.size:
+        exact = lifted.settled(z, C, floor)
+        z = exact if exact is not None and C.contains(exact) else z
     x = lifted.weights(z)
     whole = replace(moved(found, lifted.constant), x=x, support=np.flatnonzero(x), k=k, maxcv=wanted.violation(x))
-    if shut.size == lifted.shut().size:
-        return whole
-    status = Status.STATIONARY if found.status.good else found.status  # what is proved of fewer portfolios is not of all
+    claimed = CLAIMED * abs(wanted.value(x))
+    if shut.size == lifted.shut().size and wanted.value(x) <= whole.fun + claimed:
+        return replace(whole, fun=wanted.value(x))
+    # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
+    status = Status.STATIONARY if found.status.good else found.status
     return replace(whole, lower_bound=-np.inf, gap=np.inf, status=status, message=status.message, proved=False)
 
 
