@@ -19,15 +19,15 @@ from ksparse.estimators.walk_forward import WalkForward, walk_forward
 from ksparse.losses import LeastSquares
 from ksparse.models.frontier import Frontier, frontier
 from ksparse.models.mandate import mandate
-from ksparse.models.portfolio import WARM, Portfolio, looks_like_prices, portfolio, solve_portfolio
+from ksparse.models.portfolio import WARM, Portfolio, looks_like_prices, portfolio, solve_portfolio, tracking
 from ksparse.models.rules import Universe
 from ksparse.result import Result, Status
 from ksparse.solve.judge import moved
 from ksparse.solve.minimize import minimize
 
 MANDATE = (
-    "min_weights", "max_weights", "groups", "group_caps", "group_floors", "linear_constraints", "forced_in", "forced_out", "previous_weights",
-    "turnover_cost", "max_turnover",
+    "min_weights", "max_weights", "groups", "group_caps", "group_floors", "linear_constraints", "forced_in", "forced_out",
+    "previous_weights", "turnover_cost", "max_turnover",
 )  # fmt: skip
 BESIDE_SET: dict[str, Any] = {  # what a set of one's own has to say itself
     "max_weight": None, "min_weights": None, "max_weights": None, "budget": 1.0, "max_short": None, "groups": None,
@@ -367,8 +367,7 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         for option in ("objective", "risk_aversion", "target_return"):
             if getattr(self, option) is not None:
                 raise ValueError(f"{option} has no meaning when an index is tracked: fit without y, or leave it out")
-        rules = self._rules(X.shape[1])
-        return portfolio(X.T @ X / len(X), 2.0 * (y @ X) / len(X), objective="maximize_utility", risk_aversion=1.0, **rules)
+        return tracking(X, y, **self._rules(X.shape[1]))
 
     def _tracked(self, wanted: Portfolio, X: Any, y: Any, k: int, options: dict[str, Any]) -> Result:
         """The portfolio whose returns are closest to those of an index: least squares, unless trades count too."""
@@ -376,7 +375,8 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         if wanted.trades or wanted.max_short is not None:
             return moved(self._solved(wanted, k, options), float(np.mean(np.square(y))))
         size = float(np.sqrt(np.mean(np.square(X)))) or 1.0  # returns are small numbers
-        C, names = wanted.C if self.C is None else self.C, {"forced_in": wanted.forced_in, "forced_out": wanted.forced_out}
+        C = wanted.C if self.C is None else self.C
+        names: dict[str, Any] = {"forced_in": wanted.forced_in, "forced_out": wanted.forced_out}
         return minimize(LeastSquares(X / size, y / size), k, C, min_nonzero=self.min_weight, **names, **options)
 
     def predict(self, X: Any) -> Vector:

@@ -2,8 +2,8 @@
 
 x = p − q with a long part p ≥ 0 and a short part q ≥ 0, of which an asset needs one. On its own side of 0 an asset that was held with
 size a trades |p − a| = p − a + 2s, s ≥ a − p, s ≥ 0: what is sold, s, costs no seat, being always there, and only p and q count for
-k. Every other asset trades p + q, which needs no more variables. So costs are linear, the turnover and the short side are rows, floors lie on
-one side of 0, and the search is that of any quadratic over a polyhedron, with its bounds and proofs.
+k. Every other asset trades p + q, which needs no more variables. So costs are linear, the turnover and the short side are rows, floors
+lie on one side of 0, and the search is that of any quadratic over a polyhedron, with its bounds and proofs.
 
 A variable without curvature has no place in a factorisation that is kept up to date. So the search sees φ + ½εs(s − a): the same where
 nothing or all is sold, less by at most εa²/8 between. What it finds is solved once more on its support without that, and what bounds the

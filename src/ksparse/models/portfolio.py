@@ -24,7 +24,7 @@ RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
 FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see
 FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
 CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
-WARM = SearchSettings(relaxed=0, drawn=0, children=0, returns=2)  # where a search begins near its end (benchmarks/frontier.py)
+WARM = SearchSettings(enumerated=100, relaxed=0, drawn=0, children=0, returns=2)  # where a search begins near its end (benchmarks/frontier.py)
 PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
 
 
@@ -149,11 +149,11 @@ def portfolio(
 ) -> Portfolio:
     """A portfolio problem, checked.
 
-    objective : "minimize_risk" for the variance alone, "maximize_utility" for αxᵀVx − rᵀx; None for the first where only a target return is
-    given. risk_aversion : α. target_return : the mean return that must be reached per period. long_only : no weight below 0. max_weight : no
-    weight above it, in size. min_weights, max_weights : bounds, one per asset. budget : what the weights sum to, or (least, most).
-    rows : other linear rules. held, cost : weights before, and what a unit of trade costs, one number or one per asset. max_turnover : the
-    sum of all trades, in size, at most. max_short : the sum of the short positions, in size, at most.
+    objective : "minimize_risk" for the variance alone, "maximize_utility" for αxᵀVx − rᵀx; None for the first where only a target return
+    is given. risk_aversion : α. target_return : the mean return that must be reached per period. long_only : no weight below 0.
+    max_weight : no weight above it, in size. min_weights, max_weights : bounds, one per asset. budget : what the weights sum to, or (least,
+    most). rows : other linear rules. held, cost : weights before, and what a unit of trade costs, one number or one per asset.
+    max_turnover : the sum of all trades, in size, at most. max_short : the sum of the short positions, in size, at most.
     """
     V = check_matrix(V, "V")
     n = int(V.shape[0])
@@ -184,6 +184,11 @@ def portfolio(
         None if max_short is None else check_number(max_short, "max_short", at_least=0),
         tuple(int(i) for i in forced_in), tuple(int(i) for i in forced_out),
     )  # fmt: skip
+
+
+def tracking(X: Vector, y: Vector, **rules: Any) -> Portfolio:
+    """The portfolio whose returns are closest to those of an index: the mean squared distance, less that of holding nothing."""
+    return portfolio(X.T @ X / len(X), 2.0 * (y @ X) / len(X), objective="maximize_utility", risk_aversion=1.0, **rules)
 
 
 def _variance_alone(objective: str | None, alpha: float | None, target: float | None) -> bool:
@@ -257,8 +262,9 @@ def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: Co
     if C is None and (wanted.trades or wanted.max_short is not None or sides):
         found = _solve_lifted(near, k, floor, options)
     else:
-        names = {"forced_in": wanted.forced_in, "forced_out": wanted.forced_out}
-        found = minimize(near.loss, k, near.C if C is None else C, min_nonzero=floor, **names, **options)
+        found = minimize(
+            near.loss, k, near.C if C is None else C, min_nonzero=floor, forced_in=wanted.forced_in, forced_out=wanted.forced_out, **options
+        )
     if C is None and found.status is not Status.UNBOUNDED and not found.maxcv <= FEASIBLE:
         raise UnboundedError(
             "some portfolio has hardly any risk and as much return as one likes: bound the weights, or weigh the risk more"

@@ -57,7 +57,7 @@ class Universe:
         if self.names is not None and asset in (known := list(self.names)):
             return known.index(asset)
         if isinstance(asset, numbers.Integral) and not isinstance(asset, bool | np.bool_):
-            if not 0 <= asset < self.n:
+            if not 0 <= int(asset) < self.n:
                 raise ValueError(f"{argument} must name assets by 0..{self.n - 1}, got {asset}")
             return int(asset)
         raise ValueError(
@@ -143,8 +143,8 @@ def group_limits(n: int, members: Mapping[Any, Vector], given: Any, argument: st
 def sentences(given: Any, universe: Universe, members: Mapping[Any, Vector]) -> Rows:
     """Rows from sentences such as "tech <= 0.3", "2*AAPL + MSFT >= 0.1", "0.1 <= energy <= 0.4", "AAPL == MSFT".
 
-    Names are those of assets and of groups, which stand for the sum of their assets; names with blanks or signs in them may be quoted, names
-    that look like numbers must be.
+    Names are those of assets and of groups, which stand for the sum of their assets; names with blanks or signs in them may be quoted,
+    names that look like numbers must be.
     """
     if given is None:
         return Rows.of(universe.n)
