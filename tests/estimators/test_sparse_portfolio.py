@@ -238,7 +238,7 @@ def test_a_walk_is_its_fits_one_by_one(returns):
     for i, start in enumerate(walk.starts):
         alone = SparsePortfolio(4, max_weight=0.5)
         if before is not None:
-            alone.set_params(previous_weights=before, turnover_cost=1e-4, max_turnover=0.5)
+            alone.set_params(previous_weights=before, turnover_cost=1e-4 / 40, max_turnover=0.5)
         alone.fit(returns[start - 100 : start])
         np.testing.assert_allclose(walk.weights[i], alone.weights_, atol=1e-7)
         held = returns[start : start + 40] @ walk.weights[i]

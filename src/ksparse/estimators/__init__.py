@@ -5,5 +5,16 @@ from ksparse.estimators.cv import SparseClassifierCV, SparseRegressorCV
 from ksparse.estimators.pca import SparsePCA
 from ksparse.estimators.portfolio import SparsePortfolio
 from ksparse.estimators.regressor import SparseRegressor
+from ksparse.estimators.walk_forward import WalkForward
+from ksparse.models.frontier import Frontier
 
-__all__ = ["SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV"]
+__all__ = [
+    "Frontier",
+    "SparseClassifier",
+    "SparseClassifierCV",
+    "SparsePCA",
+    "SparsePortfolio",
+    "SparseRegressor",
+    "SparseRegressorCV",
+    "WalkForward",
+]

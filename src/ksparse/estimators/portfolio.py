@@ -77,7 +77,8 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     previous_weights : array-like, mapping or None, default=None
         Weights before: an array, or a mapping from name to weight.
     turnover_cost : float, array-like or mapping, default=0.0
-        What a unit of trade costs, of each asset where they differ.
+        What a unit of trade costs, of each asset where they differ, in the returns' units per period: what is paid once for positions to
+        be held for 20 periods counts a twentieth.
     max_turnover : float or None, default=None
         The sum of all trades, in size, at most: selling one half to buy another is a turnover of 1.
     C : ConvexSet or None, default=None
@@ -284,8 +285,9 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     def walk_forward(self, X: Any, y: Any = None, *, window: int, step: int = 1) -> WalkForward:
         """Walk through time: fit on a window of rows, hold the weights for some rows, rebalance from them, to the end.
 
-        Each fit begins at the weights of the last and looks less far; `turnover_cost` and `max_turnover` are against them. Between
-        rebalancings the weights are kept as they are.
+        Each fit begins at the weights of the last and looks less far; `turnover_cost` and `max_turnover` are against them. Here
+        `turnover_cost` is what a unit of trade costs when it is made: the search weighs it over the rows that the weights are held for,
+        since mean and variance are per row, and the returns pay it in full. Between rebalancings the weights are kept as they are.
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer
+from ksparse.base.checks import check_integer, check_number
 from ksparse.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
     if window >= total:
         raise ValueError(f"window must leave rows to hold the portfolio in: X has {total}, got window={window}")
     first = model.previous_weights is None
-    walker = clone(model).set_params(warm_start=True)
+    spread = _over(model.turnover_cost, step)  # returns are per row, and a trade is paid once for all rows that it is held for
+    walker = clone(model).set_params(warm_start=True, turnover_cost=spread)
     if first:  # there is nothing to trade from: the first purchase is not for the optimiser to avoid
         walker.set_params(turnover_cost=0.0, max_turnover=None)
     starts = np.arange(window, total, step)
@@ -102,11 +104,11 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
         seconds.append(time.perf_counter() - began)
         weights.append(walker.weights_)
         turnovers.append(walker.turnover_)
-        costs.append(0.0 if first and len(weights) == 1 else walker.cost_)
+        costs.append(0.0 if first and len(weights) == 1 else step * walker.cost_)
         held = np.array(walker.predict(X[start : start + step]))
         held[0] -= costs[-1]
         returns.append(held)
-        walker.set_params(previous_weights=walker.weights_, turnover_cost=model.turnover_cost, max_turnover=model.max_turnover)
+        walker.set_params(previous_weights=walker.weights_, turnover_cost=spread, max_turnover=model.max_turnover)
     return WalkForward(
         starts,
         np.array(weights),
@@ -116,3 +118,12 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
         np.concatenate(returns),
         np.array(seconds),
     )
+
+
+def _over(cost: Any, step: int) -> Any:
+    """A cost, or those of several assets, over the rows that it is for."""
+    if isinstance(cost, Mapping):
+        return {asset: check_number(value, "turnover_cost", at_least=0) / step for asset, value in cost.items()}
+    if hasattr(cost, "to_dict"):  # a Series keeps its names
+        return cost / step
+    return np.asarray(cost, dtype=float) / step if np.ndim(cost) else check_number(cost, "turnover_cost", at_least=0) / step

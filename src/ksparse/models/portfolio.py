@@ -24,7 +24,9 @@ RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
 FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see
 FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
 CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
-WARM = SearchSettings(enumerated=100, relaxed=0, drawn=0, children=0, returns=2)  # where a search begins near its end (benchmarks/frontier.py)
+WARM = SearchSettings(
+    enumerated=100, relaxed=0, drawn=0, children=0, returns=2
+)  # where a search begins near its end (benchmarks/frontier.py)
 PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
 
 
