@@ -99,6 +99,48 @@ def test_portfolio_from_returns(market):
     assert sum(first["weights"].values()) == pytest.approx(1, abs=1e-12)
 
 
+def test_portfolio_with_a_mandate(market):
+    names = [name for name in pd.read_csv(market / "prices.csv").columns if name != "Date"]
+    pd.DataFrame({"asset": names, "sector": [f"s{i % 3}" for i in range(len(names))]}).to_csv(market / "sectors.csv", index=False)
+    pd.DataFrame({"asset": names[:4], "weight": [0.25] * 4}).to_csv(market / "held.csv", index=False)
+    rules = ("--sectors", "sectors.csv", "--sector-cap", 0.5, "--rule", f"{names[0]} + {names[1]} >= 0.1", "--exclude", names[2])
+    trades = ("--holdings", "held.csv", "--cost", 0.0002, "--max-turnover", 1.0)
+    options = ("portfolio", "prices.csv", "-k", 6, "--long-only", "--min-variance", *rules, *trades)
+    answer = json.loads(ksparse(*options, "--json", cwd=market).stdout)
+    w = pd.Series(answer["weights"]).reindex(names).fillna(0.0)
+    assert w.sum() == pytest.approx(1, abs=1e-12)
+    assert max(w[i::3].sum() for i in range(3)) <= 0.5 + 1e-12
+    assert w.iloc[0] + w.iloc[1] >= 0.1 - 1e-12
+    assert w.iloc[2] == 0
+    held = np.r_[np.full(4, 0.25), np.zeros(len(names) - 4)]
+    assert answer["turnover"] == pytest.approx(np.abs(w.to_numpy() - held).sum())
+    assert answer["turnover"] <= 1 + 1e-12
+    for wrong, words in (
+        (("--cost", 0.1), "--cost needs --holdings"),
+        (("--sector-cap", 0.1), "--sector-cap needs --sectors"),
+        (("--sectors", "held.csv", "--sector-cap", 0.5), "has no sector for"),
+        (("--holdings", "sectors.csv"), "which is not a number"),
+        (("--exclude", "NOBODY"), "--exclude names 'NOBODY', which is not an asset of prices.csv"),
+        (("--rule", "NOBODY <= 0.1"), "is neither an asset nor a group"),
+    ):
+        assert words in ksparse("portfolio", "prices.csv", "-k", 6, *wrong, cwd=market, expect=2).stderr
+
+
+def test_portfolio_tracks_a_column(market):
+    prices = pd.read_csv(market / "prices.csv").drop(columns="Date")
+    index = prices.columns[0]
+    done = ksparse("portfolio", "prices.csv", "-k", 5, "--long-only", "--index", index, "--json", cwd=market)
+    answer = json.loads(done.stdout)
+    assert index not in answer["weights"]
+    X = prices.pct_change().iloc[1:]
+    w = pd.Series(answer["weights"]).reindex(X.columns).fillna(0.0)
+    assert answer["objective"] == pytest.approx(np.mean((X @ w - X[index]) ** 2), rel=1e-9)
+    wrong = ksparse("portfolio", "prices.csv", "-k", 5, "--index", "NOBODY", cwd=market, expect=2)
+    assert "--index 'NOBODY' is not a column of prices.csv" in wrong.stderr
+    wrong = ksparse("portfolio", "prices.csv", "-k", 5, "--index", index, "--min-variance", cwd=market, expect=2)
+    assert "--min-variance has no meaning beside --index" in wrong.stderr
+
+
 BAD_PRICES = {
     "a date twice": (
         "Date,A,B\n2020-01-01,1,2\n2020-01-02,2,3\n2020-01-02,3,4\n",

@@ -82,3 +82,37 @@ def test_returns_to_reach_and_failures(returns):
     assert failed.weights_ is None
     saved = SparseMeanRisk(min_return=1.0, fallback=SparseMeanRisk(k=3)).fit(returns)
     assert np.count_nonzero(saved.weights_) <= 3
+
+
+def test_mandates_in_skfolios_words(returns):
+    names = list(returns.columns)
+    groups = {name: ["first", "all"] if i < 10 else ["second", "all"] for i, name in enumerate(names)}
+    rules = ["first <= 0.4", f"{names[0]} + {names[12]} >= 0.1", f"{names[3]} <= 0.05"]
+    ours = SparseMeanRisk(k=20, groups=groups, linear_constraints=rules, max_weights={names[15]: 0.1}, budget=0.9).fit(returns)
+    theirs = MeanRisk(
+        risk_measure=RiskMeasure.VARIANCE, groups=groups, linear_constraints=rules, budget=0.9,
+        max_weights={name: 0.1 if name == names[15] else 1.0 for name in names},
+    ).fit(returns)  # fmt: skip
+    V = np.cov(returns.to_numpy().T)
+    assert ours.weights_ @ V @ ours.weights_ <= theirs.weights_ @ V @ theirs.weights_ * (1 + 1e-6)
+    np.testing.assert_allclose(ours.weights_, theirs.weights_, atol=2e-3)
+    rows = [["first"] * 10 + ["second"] * 10]
+    same = SparseMeanRisk(k=20, groups=rows, linear_constraints=rules, max_weights={names[15]: 0.1}, budget=0.9).fit(returns)
+    np.testing.assert_allclose(same.weights_, ours.weights_, atol=1e-9)
+    with pytest.raises(ValueError, match="groups must hold one label per asset in each row, 20, got 2"):
+        SparseMeanRisk(groups=[["a", "b"]], linear_constraints="a <= 0.1").fit(returns)
+
+
+def test_turnovers_as_skfolio_means_them_and_in_all(returns):
+    held = np.full(20, 0.05)
+    V = np.cov(returns.to_numpy().T)
+    ours = SparseMeanRisk(k=20, previous_weights=held, max_turnover=0.02).fit(returns)
+    theirs = MeanRisk(risk_measure=RiskMeasure.VARIANCE, previous_weights=held, max_turnover=0.02).fit(returns)
+    assert np.abs(ours.weights_ - held).max() <= 0.02 + 1e-9
+    assert ours.weights_ @ V @ ours.weights_ <= theirs.weights_ @ V @ theirs.weights_ * (1 + 1e-5)
+    five = np.r_[np.full(5, 0.2), np.zeros(15)]
+    near = SparseMeanRisk(k=5, previous_weights=five, max_total_turnover=0.3).fit(returns)
+    assert np.abs(near.weights_ - five).sum() <= 0.3 + 1e-9
+    assert np.count_nonzero(near.weights_) <= 5
+    priced = SparseMeanRisk(k=5, previous_weights=five, transaction_costs=dict.fromkeys(returns.columns, 1.0)).fit(returns)
+    np.testing.assert_allclose(priced.weights_, five, atol=1e-12)

@@ -13,8 +13,6 @@ from conftest import data_file
 from ksparse.estimators import (
     SparsePortfolio,
 )
-from ksparse.models.portfolio import portfolio
-from ksparse.models.trading import exact
 
 
 @pytest.fixture
@@ -87,30 +85,6 @@ def test_trading_costs_against_enumeration(returns, long_only):
     np.testing.assert_allclose(dear.weights_, held, atol=1e-12)  # too dear to trade at all
 
 
-def test_trading_costs_on_many_small_problems():
-    """Every support of k assets valued exactly, with caps, floors and short positions."""
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        n, k, long_only = 5, 1 + seed % 3, bool(seed % 2)
-        X = 0.01 * rng.standard_normal((60, n))
-        held = (rng.dirichlet(np.ones(n)).round(2) * (rng.random(n) < 0.7)).round(2)
-        options = {"long_only": long_only, "max_weight": None if long_only else 1.0, "previous_weights": held, "turnover_cost": 5e-3}
-        model = SparsePortfolio(k, **options).fit(X)
-        V, r = np.cov(X.T), X.mean(axis=0)
-        wanted = portfolio(V, r, long_only=long_only, max_weight=options["max_weight"], held=held, cost=5e-3)
-        values = [exact(wanted, np.array(support), 0.0) for support in combinations(range(n), k)]
-        best = min(wanted.value(x) for x in values if x is not None)
-        assert wanted.value(model.weights_) <= best + 1e-12
-        assert model.result_.status is ks.Status.STATIONARY  # every support was valued, but no bound was proved
-    many = 0.01 * np.random.default_rng(0).standard_normal((100, 40)) + 0.0005
-    capped = SparsePortfolio(
-        5, groups=[i % 4 for i in range(40)], group_caps=0.5, previous_weights=np.full(40, 0.025), turnover_cost=1e-3, min_weight=0.05
-    ).fit(many)
-    assert capped.result_.status is ks.Status.STATIONARY  # found, not proved
-    assert max(capped.weights_[np.arange(40) % 4 == g].sum() for g in range(4)) <= 0.5 + 1e-12
-    assert capped.weights_[capped.weights_ != 0].min() >= 0.05
-
-
 def test_weights_and_groups_by_name_are_aligned_by_name(returns):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     names = [f"A{i}" for i in range(12)]
@@ -131,7 +105,11 @@ def test_weights_and_groups_by_name_are_aligned_by_name(returns):
         ({"max_weight": 0.9, "min_weight": 0.7, "k": 3}, ks.InfeasibleError, "each at least 0.7 in size"),
         ({"groups": ["a"] * 12, "group_caps": 0.5}, ks.InfeasibleError, "no weights meet the budget, the bounds, the target return"),
         ({"groups": ["a"] * 12, "group_caps": [0.5]}, TypeError, "group_caps must be one number or a mapping"),
-        ({"previous_weights": [0.5, 0.5]}, ValueError, "previous_weights must hold one finite weight per asset, 12"),
+        ({"max_turnover": 0.1}, ValueError, "max_turnover needs previous_weights to trade from"),
+        ({"linear_constraints": "tech <= 0.3"}, ValueError, "'tech' in 'tech <= 0.3' is neither an asset nor a group"),
+        ({"min_weights": {"A": 0.1}}, ValueError, "min_weights names 'A', which is not an asset: X has no column names"),
+        ({"forced_in": range(5), "k": 4}, ks.InfeasibleError, "5 variables are forced in, more than k = 4"),
+        ({"previous_weights": [0.5, 0.5]}, ValueError, "previous_weights must hold one number per asset, 12"),
     ],
 )
 def test_portfolios_that_cannot_be_are_named(returns, options, error, words):
@@ -181,3 +159,106 @@ def test_portfolios_obey_exactly(seed, n, k, most):
     assert np.count_nonzero(w) <= k
     assert w.min() >= 0
     assert w.max() <= (most or 1.0 + 1e-12)
+
+
+def test_rules_in_words_hold(returns):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    names = [f"A{i}" for i in range(12)]
+    table = pd.DataFrame(returns, columns=names)
+    sectors = dict.fromkeys(names[:4], "tech") | dict.fromkeys(names[4:8], "energy") | dict.fromkeys(names[8:], "banks")
+    model = SparsePortfolio(
+        6, objective="minimize_risk", groups=pd.Series(sectors), group_caps={"tech": 0.3}, group_floors={"banks": 0.25},
+        linear_constraints=["A1 + A2 >= 0.1", "energy <= 2*banks"], max_weights={"A0": 0.05}, min_weights={"A9": 0.08},
+        forced_in=["A3"], forced_out=["A11"], min_weight=0.02,
+    ).fit(table)  # fmt: skip
+    w = pd.Series(model.weights_, index=names)
+    assert w.sum() == pytest.approx(1, abs=1e-12)
+    assert w[:4].sum() <= 0.3 + 1e-12
+    assert w[8:].sum() >= 0.25 - 1e-12
+    assert w["A1"] + w["A2"] >= 0.1 - 1e-12
+    assert w[4:8].sum() <= 2 * w[8:].sum() + 1e-12
+    assert w["A0"] <= 0.05
+    assert w["A9"] >= 0.08 - 1e-12
+    assert w["A3"] >= 0.02 - 1e-12
+    assert w["A11"] == 0
+    assert (w != 0).sum() <= 6
+    assert w[w != 0].min() >= 0.02 - 1e-12
+    assert model.result_.fun == pytest.approx(w.to_numpy() @ np.cov(returns.T) @ w.to_numpy())
+
+
+def test_an_index_is_tracked_within_a_turnover(returns):
+    y = returns[:, :6].mean(axis=1)
+    held = np.r_[np.full(4, 0.25), np.zeros(8)]
+    free = SparsePortfolio(4, max_weight=0.6).fit(returns, y)
+    near = SparsePortfolio(4, max_weight=0.6, previous_weights=held, max_turnover=0.1).fit(returns, y)
+    assert near.turnover_ <= 0.1 + 1e-12 < free.turnover_ + np.abs(held).sum()
+    assert near.result_.fun == pytest.approx(np.mean((returns @ near.weights_ - y) ** 2), rel=1e-9)
+    loose = SparsePortfolio(4, max_weight=0.6, previous_weights=held, max_turnover=4.0).fit(returns, y)
+    np.testing.assert_allclose(loose.weights_, free.weights_, atol=1e-8)
+
+
+def test_a_frontier_is_every_target_solved_alone(returns):
+    model = SparsePortfolio(4, max_weight=0.6, min_weight=0.05, groups=["a", "b", "c"] * 4, group_caps=0.7)
+    points = model.frontier(returns, 7)
+    assert len(points) == 7
+    assert (np.diff(points.variances) >= -1e-15).all()
+    for target, w, variance in zip(points.targets, points.weights, points.variances, strict=True):
+        alone = SparsePortfolio(4, max_weight=0.6, min_weight=0.05, groups=["a", "b", "c"] * 4, group_caps=0.7, target_return=target)
+        assert variance <= alone.fit(returns).variance_ * (1 + 1e-9)
+        assert returns.mean(axis=0) @ w >= target - 1e-12
+        assert np.count_nonzero(w) <= 4
+        assert w[w != 0].min() >= 0.05 - 1e-12
+    assert points.to_frame().shape[0] == 7
+    assert "SWAP_OPTIMAL" in repr(points) or "OPTIMAL" in repr(points)
+    given = model.frontier(returns, points.targets[[5, 2]])
+    np.testing.assert_allclose(given.variances, points.variances[[2, 5]], rtol=1e-9)
+    np.testing.assert_allclose(points.ratios, points.mean_returns / points.deviations)
+
+
+@pytest.mark.parametrize(
+    ("options", "points", "words"),
+    [
+        ({"target_return": 0.1}, 5, "target_return has no meaning for a frontier"),
+        ({}, 1, "points must be an integer >= 2"),
+        ({}, [np.nan], "points must be how many, or a list of finite mean returns"),
+        ({}, [0.5], "no portfolio reaches the mean return 0.5"),
+    ],
+)
+def test_frontiers_that_cannot_be(returns, options, points, words):
+    with pytest.raises(ValueError, match=words):
+        SparsePortfolio(4, **options).frontier(returns, points)
+
+
+def test_a_walk_is_its_fits_one_by_one(returns):
+    model = SparsePortfolio(4, max_weight=0.5, turnover_cost=1e-4, max_turnover=0.5)
+    walk = model.walk_forward(returns, window=100, step=40)
+    assert len(walk) == 4
+    assert walk.starts.tolist() == [100, 140, 180, 220]
+    before = None
+    for i, start in enumerate(walk.starts):
+        alone = SparsePortfolio(4, max_weight=0.5)
+        if before is not None:
+            alone.set_params(previous_weights=before, turnover_cost=1e-4 / 40, max_turnover=0.5)
+        alone.fit(returns[start - 100 : start])
+        np.testing.assert_allclose(walk.weights[i], alone.weights_, atol=1e-7)
+        held = returns[start : start + 40] @ walk.weights[i]
+        held[0] -= 0.0 if before is None else 1e-4 * np.abs(walk.weights[i] - before).sum()
+        np.testing.assert_allclose(walk.returns[start - 100 : start - 60], held, atol=1e-15)
+        before = walk.weights[i]
+    assert (walk.turnovers[1:] <= 0.5 + 1e-12).all()
+    assert walk.wealth[-1] == pytest.approx(np.prod(1 + walk.returns))
+    assert walk.to_frame().shape == (4, 5)
+    assert "4 rebalancings" in repr(walk)
+    assert model.previous_weights is None  # the user's own is as it was
+    with pytest.raises(ValueError, match="window must leave rows to hold the portfolio in: X has 250, got window=250"):
+        model.walk_forward(returns, window=250)
+    tracked = SparsePortfolio(4).walk_forward(returns, returns[:, :5].mean(axis=1), window=100, step=75)
+    assert len(tracked) == 2
+
+
+def test_a_second_fit_may_begin_at_the_first(returns):
+    model = SparsePortfolio(4, warm_start=True).fit(returns[:200])
+    again = model.fit(returns)
+    np.testing.assert_allclose(again.weights_, SparsePortfolio(4).fit(returns).weights_, atol=1e-9)
+    model.fit(returns[:, :8])  # other assets: from nothing
+    assert model.weights_.size == 8

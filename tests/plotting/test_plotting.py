@@ -210,3 +210,14 @@ def test_loadings_and_stability(canvas):
             plot([1.0, 2.0])
         with pytest.raises(ValueError, match="the same length, got 2 and 4"):
             plot(table, ["a", "b"])
+
+
+def test_efficient_frontiers(canvas):
+    returns = ks.datasets.factor_model(12, 100, seed=0).returns
+    points = ks.SparsePortfolio(k=3).frontier(returns, 4)
+    ax = plotting.plot_efficient_frontier(points, periods=250, assets=returns, label="3 assets")
+    line = ax.get_lines()[-1]
+    np.testing.assert_allclose(line.get_xdata(), 100 * np.sqrt(250 * points.variances))
+    np.testing.assert_allclose(line.get_ydata(), 100 * 250 * points.mean_returns)
+    assert len(ax.get_lines()[0].get_xdata()) == 12
+    assert plotting.plot_efficient_frontier(points, ax=ax, label="again").get_legend() is not None

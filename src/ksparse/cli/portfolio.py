@@ -11,19 +11,24 @@ import numpy as np
 from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
+from ksparse.cli.mandate import add_mandate, read_mandate
 from ksparse.cli.output import Output, facts
 from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.models.portfolio import RISK_AVERSION, Portfolio, looks_like_prices, portfolio, solve_portfolio
+from ksparse.models.portfolio import RISK_AVERSION, Portfolio, looks_like_prices, portfolio, solve_portfolio, tracking
 from ksparse.result import Result, Status
+from ksparse.solve.judge import moved
 
 HELP = "a portfolio of at most k assets from prices"
 EXAMPLES = (
     "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --min-weight 0.01 --out weights.csv",
     "ksparse portfolio returns.csv --returns -k 20 --target-return 0.0005 --report page.html",
     "ksparse portfolio - -k 10 --long-only --out - < prices.csv",
+    "ksparse portfolio prices.csv -k 12 --long-only --sectors sectors.csv --sector-cap 0.25 --rule 'AAPL + MSFT <= 0.1' "
+    "--holdings weights.csv --cost 0.0002 --max-turnover 0.3",
+    "ksparse portfolio prices.csv -k 20 --long-only --index SPX",
 )
 
 
@@ -34,10 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--risk-aversion", type=float, metavar="A", help=f"minimise A times the variance minus the mean return (default: {RISK_AVERSION:g})"
     )
+    parser.add_argument("--min-variance", action="store_true", help="minimise the variance alone")
+    parser.add_argument("--index", metavar="COLUMN", help="track this column of the table: least mean squared distance of returns")
     parser.add_argument("--target-return", type=float, metavar="R", help="mean return to reach per period; alone: least variance there")
     parser.add_argument("--long-only", action="store_true", help="no negative weight")
     parser.add_argument("--max-weight", type=float, metavar="W", help="no weight beyond this, in size")
     parser.add_argument("--min-weight", type=float, default=0.0, metavar="W", help="no position smaller than this, in size")
+    add_mandate(parser)
     parser.add_argument("--returns", action="store_true", help="the table holds returns, not prices")
     parser.add_argument("--dates", metavar="COLUMN", help="the column of dates, where it is not the first")
     parser.add_argument("--drop", default="", metavar="COL,COL", help="columns to leave out")
@@ -55,21 +63,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise InputError(f"--min-weight must be >= 0 and finite, got {options.min_weight:g}")
     if options.max_weight is not None and options.min_weight > options.max_weight:
         raise InfeasibleError(f"--min-weight {options.min_weight:g} is above --max-weight {options.max_weight:g}")
-    assets = _assets(options, output)
+    assets, index = _without_index(_assets(options, output), options)
     k = at_most(options.k, len(assets.names), "asset", output.say)
-    wanted = portfolio(
-        assets.V, assets.r, risk_aversion=options.risk_aversion, target_return=options.target_return, long_only=options.long_only,
-        max_weight=options.max_weight,
-    )  # fmt: skip
-    result = solve_portfolio(
-        wanted,
-        k,
-        min_weight=options.min_weight,
-        max_time=options.limit,
-        effort=options.effort,
-        random_state=options.seed,
-        gap=options.gap,
-        callback=output.watch(options.gap),
+    wanted = _wanted(assets, index, options)
+    held_nothing = 0.0 if index is None else float(np.mean(np.square(index)))  # what the distance is above the problem's value
+    common = {"min_weight": options.min_weight, "max_time": options.limit, "random_state": options.seed}
+    result = moved(
+        solve_portfolio(wanted, k, effort=options.effort, gap=options.gap, callback=output.watch(options.gap), **common), held_nothing
     )
     if result.status is Status.UNBOUNDED:
         raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")
@@ -79,23 +79,61 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.out is not None:  # before anything is printed: trouble on the screen does not lose the answer
         output.write_csv(options.out, ("asset", "weight"), [(assets.names[j], float(x[j])) for j in order])
     if options.report is not None:
-        output.write(options.report, _report(result, wanted, assets, k, options).html())
+        output.write(options.report, _report(result, wanted, assets, k, options, held_nothing).html())
     output.table(
         f"{len(order)} of {len(assets.names)} assets", ("asset", "weight", "mean return"),
         [(assets.names[j], f"{100 * x[j]:.2f} %", f"{assets.r[j]:.3e}") for j in order],
     )  # fmt: skip
     output.say(f"per period: mean return {mean:.4e}, deviation {deviation:.4e}; weights sum to {x.sum():.12g}")
+    turnover = None if wanted.held is None else float(np.abs(x - wanted.held).sum())
+    if turnover is not None:
+        output.say(f"turnover {turnover:.6g} from the holdings, at a cost of {float(wanted.cost @ np.abs(x - wanted.before)):.4e}")
+    if index is not None and assets.returns is not None:
+        output.say(f"tracking error {float(np.sqrt(np.mean(np.square(assets.returns @ x - index)))):.4e} per period")
     output.say(f"objective {result.fun:.6e}; {result.message}; {result.elapsed:.2f} s")
     output.written(options.out, options.report)
     output.json(
         {"command": "portfolio", "k": options.k, "periods": len(assets.returns) if assets.returns is not None else None}
         | facts(result)
+        | ({} if turnover is None else {"turnover": turnover})
         | {"mean_return": mean, "deviation": deviation, "weights": {assets.names[j]: x[j] for j in order}}
     )
     return exit_code(result.status)
 
 
-def _report(result: Result, wanted: Portfolio, assets: Assets, k: int, options: argparse.Namespace) -> Report:
+def _wanted(assets: Assets, index: Any, options: argparse.Namespace) -> Portfolio:
+    """The problem that the options describe."""
+    rules = read_mandate(options, assets.names) | {"long_only": options.long_only, "max_weight": options.max_weight}
+    if index is not None:
+        asked = {"--risk-aversion": options.risk_aversion, "--target-return": options.target_return}
+        for option, value in (asked | {"--min-variance": options.min_variance or None}).items():
+            if value is not None:
+                raise InputError(f"{option} has no meaning beside --index: leave one of them out")
+        assert assets.returns is not None
+        return tracking(assets.returns, index, **rules)
+    objective = "minimize_risk" if options.min_variance else None
+    if options.min_variance and options.risk_aversion is not None:
+        raise InputError("--risk-aversion has no meaning beside --min-variance: leave one of them out")
+    return portfolio(
+        assets.V, assets.r, objective=objective, risk_aversion=options.risk_aversion, target_return=options.target_return, **rules
+    )
+
+
+def _without_index(assets: Assets, options: argparse.Namespace) -> tuple[Assets, Any]:
+    """The assets, and the returns of the index where a column is one."""
+    if options.index is None:
+        return assets, None
+    if options.index not in assets.names:
+        raise InputError(f"--index {options.index!r} is not a column of {options.file}")
+    at = assets.names.index(options.index)
+    others = [name for name in assets.names if name != options.index]
+    if not others:
+        raise InputError(f"{options.file} has no asset beside the index {options.index!r}")
+    assert assets.returns is not None
+    return Assets.from_returns(np.delete(assets.returns, at, axis=1), others), assets.returns[:, at]
+
+
+def _report(result: Result, wanted: Portfolio, assets: Assets, k: int, options: argparse.Namespace, constant: float) -> Report:
     x = np.asarray(result.x)
     order = [int(j) for j in np.argsort(-np.abs(x), kind="stable") if x[j] != 0]
     mean, deviation = float(assets.r @ x), float(np.sqrt(max(0.0, x @ assets.V @ x)))
@@ -105,7 +143,8 @@ def _report(result: Result, wanted: Portfolio, assets: Assets, k: int, options: 
     def solve(near: int) -> float:
         if near == k:
             return result.fun
-        return solve_portfolio(wanted, near, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed).fun
+        found = solve_portfolio(wanted, near, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed)
+        return found.fun + constant
 
     told = [] if assets.returns is None else warnings_of(assets.returns, assets.names)
     title = f"{len(order)} of {len(assets.names)} assets"

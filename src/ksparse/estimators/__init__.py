@@ -7,8 +7,11 @@ from ksparse.estimators.portfolio import SparsePortfolio
 from ksparse.estimators.refit import Refit, standard_errors
 from ksparse.estimators.regressor import SparseRegressor
 from ksparse.estimators.stability import Stability, selection_stability
+from ksparse.estimators.walk_forward import WalkForward
+from ksparse.models.frontier import Frontier
 
 __all__ = [
+    "Frontier",
     "Refit",
     "SparseClassifier",
     "SparseClassifierCV",
@@ -17,6 +20,7 @@ __all__ = [
     "SparseRegressor",
     "SparseRegressorCV",
     "Stability",
+    "WalkForward",
     "selection_stability",
     "standard_errors",
 ]

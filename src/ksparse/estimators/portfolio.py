@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,29 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ksparse.base.arrays import Vector
-from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
+from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size
 from ksparse.datasets import Assets
 from ksparse.errors import UnboundedError
-from ksparse.estimators.base import DOC_LINK, numeric, positions, validated, warn, warn_of_limit
+from ksparse.estimators.base import DOC_LINK, numeric, validated, warn, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
+from ksparse.estimators.walk_forward import WalkForward, walk_forward
 from ksparse.losses import LeastSquares
-from ksparse.models.portfolio import looks_like_prices, portfolio, solve_portfolio
+from ksparse.models.frontier import Frontier, frontier
+from ksparse.models.mandate import mandate
+from ksparse.models.portfolio import WARM, Portfolio, looks_like_prices, portfolio, solve_portfolio, tracking
+from ksparse.models.rules import Universe
 from ksparse.result import Result, Status
+from ksparse.solve.judge import moved
 from ksparse.solve.minimize import minimize
 
+MANDATE = (
+    "min_weights", "max_weights", "groups", "group_caps", "group_floors", "linear_constraints", "forced_in", "forced_out",
+    "previous_weights", "turnover_cost", "max_turnover",
+)  # fmt: skip
+BESIDE_SET: dict[str, Any] = {  # what a set of one's own has to say itself
+    "max_weight": None, "min_weights": None, "max_weights": None, "budget": 1.0, "max_short": None, "groups": None,
+    "linear_constraints": None, "target_return": None, "previous_weights": None,
+}  # fmt: skip
 NO_RISK = "some portfolio has no risk and as much return as one likes: use long_only, or max_weight"
 
 
@@ -34,8 +46,11 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     ----------
     k : int, default=10
         Assets at most.
+    objective : {"minimize_risk", "maximize_utility"} or None, default=None
+        The variance alone, or risk_aversion times the variance minus the mean return. None for the second, or for the first where a target
+        return but no risk aversion is given.
     risk_aversion : float or None, default=None
-        How much the variance counts; None for 10, as in the paper, or for the variance alone beside a target return.
+        How much the variance counts; None for 10, as in the paper.
     target_return : float or None, default=None
         Mean return per period to reach.
     long_only : bool, default=True
@@ -43,17 +58,33 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     max_weight : float or None, default=None
         No weight beyond, in size.
     min_weight : float, default=0.0
-        No smaller position, in size.
+        No smaller position, in size; names that are not held are at 0 all the same.
+    min_weights, max_weights : float, array-like, mapping or None, default=None
+        Bounds of each asset, as one number, one per asset, or a mapping from name to bound. A bound above 0 means that the asset is held.
+    budget : float or tuple of two floats, default=1.0
+        What the weights sum to, or the least and the most.
+    max_short : float or None, default=None
+        What the short positions sum to at most, in size; with a budget of 1 a gross exposure of 1.6 is a short side of 0.3.
     groups : array-like, mapping or None, default=None
         Labels, one per asset, or a mapping from group to its assets (names, indices or mask).
-    group_caps : float, mapping or None, default=None
-        The most that a group's weights may sum to, one number or a mapping from group to number.
+    group_caps, group_floors : float, mapping or None, default=None
+        The most and the least that a group's weights may sum to, one number or a mapping from group to number.
+    linear_constraints : str, list of str or None, default=None
+        Sentences such as "tech <= 0.3", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <= 0.4", of names of assets and groups; assets of tables
+        without column names are x0, x1, and so on.
+    forced_in, forced_out : array-like or None, default=None
+        Assets (names, indices or mask) that are always, or never, among the k; those forced in have min_weight at least.
     previous_weights : array-like, mapping or None, default=None
         Weights before: an array, or a mapping from name to weight.
-    turnover_cost : float, default=0.0
-        What a unit of trade costs.
+    turnover_cost : float, array-like or mapping, default=0.0
+        What a unit of trade costs, of each asset where they differ, in the returns' units per period: what is paid once for positions to
+        be held for 20 periods counts a twentieth.
+    max_turnover : float or None, default=None
+        The sum of all trades, in size, at most: selling one half to buy another is a turnover of 1.
     C : ConvexSet or None, default=None
         A set for the weights instead of budget, bounds and groups, such as a `ks.Polyhedron`.
+    warm_start : bool, default=False
+        Whether a second fit begins at the weights of the first, and looks less far: for data that have changed a little.
     effort : int or None, default=None
         Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
     n_restarts : int or None, default=None
@@ -73,13 +104,15 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     Attributes
     ----------
     weights_ : ndarray
-        They sum to 1; at most k are not 0; bounds and caps hold.
+        They sum to the budget; at most k are not 0; every rule holds.
     mean_return_ : float
         Per period.
     variance_ : float
         Per period.
     turnover_ : float
         The sum of all changes, in size.
+    cost_ : float
+        What they cost.
     result_ : Result
         The full answer.
     n_iter_ : int
@@ -104,16 +137,27 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         self,
         k: int = 10,
         *,
+        objective: str | None = None,
         risk_aversion: float | None = None,
         target_return: float | None = None,
         long_only: bool = True,
         max_weight: float | None = None,
         min_weight: float = 0.0,
+        min_weights: Any = None,
+        max_weights: Any = None,
+        budget: Any = 1.0,
+        max_short: float | None = None,
         groups: Any = None,
         group_caps: Any = None,
+        group_floors: Any = None,
+        linear_constraints: Any = None,
+        forced_in: Any = None,
+        forced_out: Any = None,
         previous_weights: Any = None,
-        turnover_cost: float = 0.0,
+        turnover_cost: Any = 0.0,
+        max_turnover: float | None = None,
         C: Any = None,
+        warm_start: bool = False,
         effort: int | None = None,
         n_restarts: int | None = None,
         n_jobs: int | None = None,
@@ -123,16 +167,27 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.k = k
+        self.objective = objective
         self.risk_aversion = risk_aversion
         self.target_return = target_return
         self.long_only = long_only
         self.max_weight = max_weight
         self.min_weight = min_weight
+        self.min_weights = min_weights
+        self.max_weights = max_weights
+        self.budget = budget
+        self.max_short = max_short
         self.groups = groups
         self.group_caps = group_caps
+        self.group_floors = group_floors
+        self.linear_constraints = linear_constraints
+        self.forced_in = forced_in
+        self.forced_out = forced_out
         self.previous_weights = previous_weights
         self.turnover_cost = turnover_cost
+        self.max_turnover = max_turnover
         self.C = C
+        self.warm_start = warm_start
         self.effort = effort
         self.n_restarts = n_restarts
         self.n_jobs = n_jobs
@@ -157,28 +212,16 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         SparsePortfolio
             Itself, fitted.
         """
-        X = validated(self, X, ensure_min_samples=2)
-        n = X.shape[1]
-        k = min(check_integer(self.k, "k", 1), n)
-        names = getattr(self, "feature_names_in_", None)
-        check_size(X, "X", names, least=SMALLEST)
-        check_n_jobs(self.n_jobs)
-        if looks_like_prices(X):
-            warn("SparsePortfolio: X looks like prices, all positive and steady; it must hold returns, prices[1:] / prices[:-1] - 1")
-        assets = Assets.from_returns(X, [] if names is None else list(names))
-        held = self._held(n, names)
-        task = Task(self, X, y)
-        options: dict[str, Any] = {
-            "effort": self.effort,
-            "n_restarts": self.n_restarts,
-            "n_jobs": self.n_jobs,
-            "random_state": self.random_state,
-            "gap": self.gap,
-            "max_time": self.max_time,
-        }
-        options |= {"verbose": self.verbose, "callback": task.callback}
+        start = getattr(self, "weights_", None) if self.warm_start else None
+        assets, k = self._assets(X)
+        n = len(assets.r)
+        task = Task(self, assets.returns, y)
+        options = self._options() | {"verbose": self.verbose, "callback": task.callback}
+        if start is not None and start.size == n:
+            options |= {"x0": start, "settings": WARM}
+        wanted = self._wanted(assets) if y is None else self._tracking(assets, y)
         try:
-            result = self._track(X, y, k, n, names, options) if y is not None else self._balance(assets, k, n, names, held, options)
+            result = self._solved(wanted, k, options) if y is None else self._tracked(wanted, assets.returns, y, k, options)
         except UnboundedError:
             raise ValueError(NO_RISK) from None
         if result.status is Status.UNBOUNDED or (result.status is Status.NUMERICAL_TROUBLE and not result.maxcv <= 1e-6):
@@ -186,86 +229,157 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         warn_of_limit(result, type(self).__name__)
         self.weights_, self.result_ = np.asarray(result.x, dtype=float), result
         self.mean_return_, self.variance_ = float(assets.r @ self.weights_), float(self.weights_ @ assets.V @ self.weights_)
-        self.turnover_ = float(np.abs(self.weights_ - (np.zeros(n) if held is None else held)).sum())
+        traded = np.abs(self.weights_ - wanted.before)
+        self.turnover_, self.cost_ = float(traded.sum()), float(wanted.cost @ traded)
         self.n_iter_ = max(1, result.nit)
         task.end()
         return self
 
-    def _balance(self, assets: Assets, k: int, n: int, names: Any, held: Vector | None, options: dict[str, Any]) -> Result:
-        """Risk against return."""
-        wanted = portfolio(
-            assets.V, assets.r, risk_aversion=self.risk_aversion, target_return=self.target_return, long_only=self.long_only,
-            max_weight=self.max_weight, groups=self._caps(n, names), held=held, cost=self.turnover_cost,
-        )  # fmt: skip
-        if self.C is not None:
-            self._refuse_beside_set()
-        return solve_portfolio(wanted, k, min_weight=self.min_weight, C=self.C, **options)
+    def frontier(self, X: Any, points: Any = 50) -> Frontier:
+        """Least variance for every mean return, under the same rules, each point begun at the answer of the one beside it.
 
-    def _track(self, X: Vector, y: Any, k: int, n: int, names: Any, options: dict[str, Any]) -> Result:
-        """The portfolio whose returns are closest to those of an index."""
+        Parameters
+        ----------
+        X : array-like of shape (n_periods, n_assets)
+            Returns.
+        points : int or array-like, default=50
+            How many, evenly between the mean return of the least variance and the largest that k assets reach; or the mean returns.
+
+        Returns
+        -------
+        Frontier
+            A light table: mean returns, variances, weights. `plotting.plot_efficient_frontier` draws it.
+
+        Raises
+        ------
+        InfeasibleError
+            If no portfolio reaches a mean return under the rules.
+        ValueError, TypeError
+            If an argument is not what it must be; the message names it.
+
+        Examples
+        --------
+        >>> import numpy as np, ksparse as ks
+        >>> returns = ks.datasets.factor_model(40, 400, seed=0).returns
+        >>> points = ks.SparsePortfolio(k=6, max_weight=0.4).frontier(returns, 8)
+        >>> bool((np.diff(points.variances) >= 0).all()), int(np.count_nonzero(points.weights, axis=1).max())
+        (True, 6)
+        """
+        for option in ("objective", "risk_aversion", "target_return", "C"):
+            if getattr(self, option) is not None:
+                raise ValueError(f"{option} has no meaning for a frontier, which is of the variance under every mean return: leave it out")
+        if np.ndim(points) == 0:
+            check_integer(points, "points", 2)
+        else:
+            points = np.sort(np.asarray(numeric(points, "points"), dtype=float))
+            if points.ndim != 1 or not points.size or not np.isfinite(points).all():
+                raise ValueError("points must be how many, or a list of finite mean returns")
+        assets, k = self._assets(X)
+        wanted = portfolio(assets.V, assets.r, objective="minimize_risk", **self._rules(len(assets.r)))
+        solve = partial(self._solved, options=self._options())
+        try:
+            return frontier(assets.V, assets.r, wanted, k, points, assets.names, solve)
+        except UnboundedError:
+            raise ValueError(NO_RISK) from None
+
+    def walk_forward(self, X: Any, y: Any = None, *, window: int, step: int = 1) -> WalkForward:
+        """Walk through time: fit on a window of rows, hold the weights for some rows, rebalance from them, to the end.
+
+        Each fit begins at the weights of the last and looks less far; `turnover_cost` and `max_turnover` are against them. Here
+        `turnover_cost` is what a unit of trade costs when it is made: the search weighs it over the rows that the weights are held for,
+        since mean and variance are per row, and the returns pay it in full. Between rebalancings the weights are kept as they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_periods, n_assets)
+            Returns.
+        y : array-like of shape (n_periods,) or None, default=None
+            Returns of an index to track.
+        window : int
+            Rows that each portfolio is fitted on.
+        step : int, default=1
+            Rows that it is held for.
+
+        Returns
+        -------
+        WalkForward
+            Weights, turnovers and costs of the rebalancings, and the returns after costs.
+
+        Raises
+        ------
+        InfeasibleError
+            If at some row no portfolio obeys the rules, such as a turnover that is too small; the message says which.
+        ValueError, TypeError
+            If an argument is not what it must be; the message names it.
+
+        Examples
+        --------
+        >>> import ksparse as ks
+        >>> returns = ks.datasets.factor_model(40, 500, seed=0).returns
+        >>> walk = ks.SparsePortfolio(k=6, max_turnover=0.2).walk_forward(returns, window=250, step=50)
+        >>> len(walk), bool(walk.turnovers[1:].max() <= 0.2 + 1e-9)
+        (5, True)
+        """
+        return walk_forward(self, X, y, window, step)
+
+    def _assets(self, X: Any) -> tuple[Assets, int]:
+        """The returns as numbers, looked at, and k."""
+        X = validated(self, X, ensure_min_samples=2)
+        names = getattr(self, "feature_names_in_", None)
+        check_size(X, "X", names, least=SMALLEST)
+        check_n_jobs(self.n_jobs)
+        if looks_like_prices(X):
+            warn("SparsePortfolio: X looks like prices, all positive and steady; it must hold returns, prices[1:] / prices[:-1] - 1")
+        return Assets.from_returns(X, [] if names is None else list(names)), min(check_integer(self.k, "k", 1), X.shape[1])
+
+    def _options(self) -> dict[str, Any]:
+        """How the search is run."""
+        return {name: getattr(self, name) for name in ("effort", "n_restarts", "n_jobs", "random_state", "gap", "max_time")}
+
+    def _rules(self, n: int) -> dict[str, Any]:
+        """Every rule but the objective's, for `portfolio`."""
+        names = getattr(self, "feature_names_in_", None)
+        read = mandate(Universe(n, names), **{name: getattr(self, name) for name in MANDATE})
+        if self.C is not None:
+            for option, default in BESIDE_SET.items():
+                given = getattr(self, option)
+                if given is not default and not (np.ndim(given) == 0 and given == default):
+                    raise ValueError(f"{option} cannot be combined with C: put it into the set")
+        return read | {
+            "long_only": self.long_only, "max_weight": self.max_weight, "budget": self.budget, "max_short": self.max_short
+        }  # fmt: skip
+
+    def _wanted(self, assets: Assets, target_return: float | None = None) -> Portfolio:
+        """Risk against return, under the rules."""
+        target = self.target_return if target_return is None else target_return
+        return portfolio(
+            assets.V, assets.r, objective=self.objective, risk_aversion=self.risk_aversion, target_return=target,
+            **self._rules(len(assets.r)),
+        )  # fmt: skip
+
+    def _solved(self, wanted: Portfolio, k: int, options: dict[str, Any], **more: Any) -> Result:
+        return solve_portfolio(wanted, k, min_weight=self.min_weight, C=self.C, **options, **more)
+
+    def _tracking(self, assets: Assets, y: Any) -> Portfolio:
+        """The mean squared distance to an index, but for a constant, under the rules."""
+        X = assets.returns
+        assert X is not None
         y = check_vector_of(y, X.shape[0])
         check_size(y, "y")
-        for option in ("risk_aversion", "target_return", "previous_weights"):
+        for option in ("objective", "risk_aversion", "target_return"):
             if getattr(self, option) is not None:
                 raise ValueError(f"{option} has no meaning when an index is tracked: fit without y, or leave it out")
-        wanted = portfolio(np.eye(n), np.zeros(n), long_only=self.long_only, max_weight=self.max_weight, groups=self._caps(n, names))
-        if self.C is not None:
-            self._refuse_beside_set()
+        return tracking(X, y, **self._rules(X.shape[1]))
+
+    def _tracked(self, wanted: Portfolio, X: Any, y: Any, k: int, options: dict[str, Any]) -> Result:
+        """The portfolio whose returns are closest to those of an index: least squares, unless trades count too."""
+        y = check_vector_of(y, X.shape[0])
+        if wanted.trades or wanted.max_short is not None:
+            return moved(self._solved(wanted, k, options), float(np.mean(np.square(y))))
         size = float(np.sqrt(np.mean(np.square(X)))) or 1.0  # returns are small numbers
-        loss = LeastSquares(X / size, y / size)
-        return minimize(loss, k, wanted.C if self.C is None else self.C, min_nonzero=self.min_weight, **options)
-
-    def _refuse_beside_set(self) -> None:
-        for option, default in (("max_weight", None), ("groups", None), ("target_return", None), ("previous_weights", None)):
-            if getattr(self, option) is not default:
-                raise ValueError(f"{option} cannot be combined with C: put it into the set")
-
-    def _held(self, n: int, names: Any) -> Vector | None:
-        given = self.previous_weights
-        if check_number(self.turnover_cost, "turnover_cost", at_least=0) > 0 and given is None:
-            raise ValueError("turnover_cost needs previous_weights to trade from")
-        if given is None:
-            return None
-        if names is not None and hasattr(given, "to_dict"):  # a Series: its own names count, not its order
-            given = given.to_dict()
-        if isinstance(given, Mapping):
-            held: Vector = np.zeros(n)
-            held[positions(list(given), "previous_weights", n, names)] = 0.0  # each name is one of ours
-            for name, weight in given.items():
-                held[positions([name], "previous_weights", n, names)[0]] = check_number(weight, "previous_weights")
-            return held
-        held = np.asarray(given, dtype=float)
-        if held.shape != (n,) or not np.isfinite(held).all():
-            raise ValueError(f"previous_weights must hold one finite weight per asset, {n}, got shape {held.shape}")
-        return held
-
-    def _caps(self, n: int, names: Any) -> list[tuple[Vector, float]]:
-        """(assets, cap) pairs from groups and group_caps."""
-        if (self.groups is None) != (self.group_caps is None):
-            raise ValueError("groups and group_caps need each other")
-        if self.groups is None:
-            return []
-        if isinstance(self.groups, Mapping):
-            members = {group: positions(assets, "groups", n, names) for group, assets in self.groups.items()}
-        else:
-            named = names is not None and hasattr(self.groups, "to_dict")  # a Series: its own names count, not its order
-            known = self.groups.to_dict() if named else {}
-            lacking = [name for name in names if name not in known] if named else []
-            if lacking:
-                raise ValueError(f"groups must hold a label for every asset, {lacking[0]!r} has none")
-            labels = [known[name] for name in names] if named else list(self.groups)
-            if len(labels) != n:
-                raise ValueError(f"groups must hold one label per asset, {n}, got {len(labels)}")
-            members = {group: np.array([i for i, label in enumerate(labels) if label == group]) for group in dict.fromkeys(labels)}
-        caps = self.group_caps
-        if isinstance(caps, numbers.Real):
-            caps = dict.fromkeys(members, caps)
-        if not isinstance(caps, Mapping):
-            raise TypeError(f"group_caps must be one number or a mapping from group to number, got {type(caps).__name__}")
-        unknown = [group for group in caps if group not in members]
-        if unknown:
-            raise ValueError(f"group_caps names {unknown[0]!r}, which is not among the groups")
-        return [(members[group], check_number(cap, "group_caps")) for group, cap in caps.items()]
+        C = wanted.C if self.C is None else self.C
+        names: dict[str, Any] = {"forced_in": wanted.forced_in, "forced_out": wanted.forced_out}
+        return minimize(LeastSquares(X / size, y / size), k, C, min_nonzero=self.min_weight, **names, **options)
 
     def predict(self, X: Any) -> Vector:
         """The returns of the portfolio over the rows of X.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_num
 from ksparse.errors import UnboundedError
 from ksparse.estimators.base import warn, warn_of_limit
 from ksparse.estimators.portfolio import NO_RISK
+from ksparse.models.mandate import mandate
 from ksparse.models.portfolio import looks_like_prices, portfolio, solve_portfolio
+from ksparse.models.rules import Rows, Universe
 from ksparse.result import Status
 
 try:
@@ -40,9 +43,25 @@ class SparseMeanRisk(BaseOptimization):
         No weight beyond, in size.
     min_weight : float, default=0.0
         No smaller position, in size.
-    transaction_costs : float, default=0.0
-        What a unit of trade from `previous_weights` costs, per period like the returns; skfolio's `cross_val_predict` then hands the
-        weights of each rebalancing to the next.
+    min_weights, max_weights : float, array-like, mapping or None, default=None
+        Bounds of each asset, as one number, one per asset, or a mapping from name to bound. A bound above 0 means that the asset is held.
+    budget : float or tuple of two floats, default=1.0
+        What the weights sum to, or the least and the most.
+    max_short : float or None, default=None
+        What the short positions sum to at most, in size.
+    groups : mapping, array-like or None, default=None
+        As skfolio has them: a mapping from asset to its groups, or labels of shape (n_groups, n_assets); or one label per asset.
+    linear_constraints : str, list of str or None, default=None
+        Sentences such as "tech <= 0.3" or "2*AAPL + MSFT >= 0.1", of names of assets and groups.
+    forced_in, forced_out : array-like or None, default=None
+        Assets (names, indices or mask) that are always, or never, among the k; those forced in have min_weight at least.
+    transaction_costs : float, array-like or mapping, default=0.0
+        What a unit of trade from `previous_weights` costs, per period like the returns, of each asset where they differ; skfolio's
+        `cross_val_predict` then hands the weights of each rebalancing to the next.
+    max_turnover : float or None, default=None
+        The most that the weight of any one asset changes from `previous_weights`, as in skfolio.
+    max_total_turnover : float or None, default=None
+        The most that all weights together change, in size.
     prior_estimator : BasePrior or None, default=None
         skfolio's prior for mean and covariance; None for `EmpiricalPrior`.
     effort : int or None, default=None
@@ -70,7 +89,7 @@ class SparseMeanRisk(BaseOptimization):
     Attributes
     ----------
     weights_ : ndarray
-        They sum to 1; at most k are not 0.
+        They sum to the budget; at most k are not 0.
     prior_estimator_ : BasePrior
         The fitted prior.
     result_ : Result
@@ -94,7 +113,17 @@ class SparseMeanRisk(BaseOptimization):
         long_only: bool = True,
         max_weight: float | None = None,
         min_weight: float = 0.0,
-        transaction_costs: float = 0.0,
+        min_weights: Any = None,
+        max_weights: Any = None,
+        budget: Any = 1.0,
+        max_short: float | None = None,
+        groups: Any = None,
+        linear_constraints: Any = None,
+        forced_in: Any = None,
+        forced_out: Any = None,
+        transaction_costs: Any = 0.0,
+        max_turnover: float | None = None,
+        max_total_turnover: float | None = None,
         prior_estimator: Any = None,
         effort: int | None = None,
         n_restarts: int | None = None,
@@ -116,7 +145,17 @@ class SparseMeanRisk(BaseOptimization):
         self.long_only = long_only
         self.max_weight = max_weight
         self.min_weight = min_weight
+        self.min_weights = min_weights
+        self.max_weights = max_weights
+        self.budget = budget
+        self.max_short = max_short
+        self.groups = groups
+        self.linear_constraints = linear_constraints
+        self.forced_in = forced_in
+        self.forced_out = forced_out
         self.transaction_costs = transaction_costs
+        self.max_turnover = max_turnover
+        self.max_total_turnover = max_total_turnover
         self.prior_estimator = prior_estimator
         self.effort = effort
         self.n_restarts = n_restarts
@@ -159,7 +198,7 @@ class SparseMeanRisk(BaseOptimization):
         if not usable.size:
             raise ValueError("the prior knows mean and variance of no asset: all are NaN")
         weights = np.zeros(len(mu))
-        weights[usable] = self._weights(V[np.ix_(usable, usable)], mu[usable], None if held is None else np.asarray(held)[usable])
+        weights[usable] = self._weights(V[np.ix_(usable, usable)], mu[usable], self._rules(len(mu), held, usable))
         self.weights_ = weights
         return self
 
@@ -174,13 +213,33 @@ class SparseMeanRisk(BaseOptimization):
             if looks_like_prices(returns):
                 warn("SparseMeanRisk: X looks like prices, all positive and steady; it must hold returns, see skfolio's prices_to_returns")
 
-    def _weights(self, V: Any, mu: Any, held: Any) -> Any:
-        cost = check_number(self.transaction_costs, "transaction_costs", at_least=0)
-        variance_alone = self.risk_aversion is None and self.min_return is None
-        wanted = portfolio(
-            V, np.zeros_like(mu) if variance_alone else mu, risk_aversion=1.0 if variance_alone else self.risk_aversion,
-            target_return=self.min_return, long_only=self.long_only, max_weight=self.max_weight, held=held, cost=cost,
-        )  # fmt: skip
+    def _rules(self, n: int, held: Any, usable: Any) -> dict[str, Any]:
+        """Every rule but the objective's, of the assets that the prior knows."""
+        assets = Universe(n, getattr(self, "feature_names_in_", None))
+        costs = assets.numbers(self.transaction_costs, "transaction_costs", 0.0)
+        if not (np.isfinite(costs).all() and costs.min() >= 0):
+            raise ValueError(f"transaction_costs must be >= 0 and finite, got {self.transaction_costs!r}")
+        trades = {} if held is None else {"previous_weights": held, "turnover_cost": costs, "max_turnover": self.max_total_turnover}
+        groups = _by_group(self.groups, assets) if self.linear_constraints is not None else None
+        named = {name: getattr(self, name) for name in ("min_weights", "max_weights", "linear_constraints", "forced_in", "forced_out")}
+        read = mandate(assets, groups=groups, **named, **trades)
+        if self.max_turnover is not None and held is not None:
+            most = check_number(self.max_turnover, "max_turnover", at_least=0)
+            low, high = (np.asarray(held) - most, np.asarray(held) + most)
+            floor = 0.0 if self.long_only else -np.inf
+            read["min_weights"] = np.maximum(low if read["min_weights"] is None else np.maximum(low, read["min_weights"]), floor)
+            read["max_weights"] = high if read["max_weights"] is None else np.minimum(high, read["max_weights"])
+        for name in ("min_weights", "max_weights", "held", "cost"):
+            read[name] = None if read[name] is None else read[name][usable]
+        rows, place = read["rows"], {int(i): j for j, i in enumerate(usable)}
+        read["rows"] = Rows(rows.G[:, usable], rows.h, rows.E[:, usable], rows.f)
+        for name in ("forced_in", "forced_out"):
+            read[name] = [place[int(i)] for i in read[name] if int(i) in place]
+        return read | {"budget": self.budget, "max_short": self.max_short, "long_only": self.long_only, "max_weight": self.max_weight}
+
+    def _weights(self, V: Any, mu: Any, rules: dict[str, Any]) -> Any:
+        objective = "minimize_risk" if self.risk_aversion is None else "maximize_utility"
+        wanted = portfolio(V, mu, objective=objective, risk_aversion=self.risk_aversion, target_return=self.min_return, **rules)
         try:
             self.result_ = solve_portfolio(
                 wanted, min(check_integer(self.k, "k", 1), len(mu)), min_weight=self.min_weight, effort=self.effort,
@@ -193,3 +252,21 @@ class SparseMeanRisk(BaseOptimization):
             raise ValueError(NO_RISK)
         warn_of_limit(self.result_, type(self).__name__)
         return self.result_.x
+
+
+def _by_group(given: Any, assets: Universe) -> Any:
+    """skfolio's groups, a mapping from asset to its groups or rows of labels, as a mapping from group to assets; labels as they are."""
+    if isinstance(given, Mapping):
+        pairs = [(asset, [of] if isinstance(of, str) else list(of)) for asset, of in given.items()]
+    elif given is not None and np.ndim(given) == 2:
+        table = np.asarray(given)
+        if table.shape[1] != assets.n:
+            raise ValueError(f"groups must hold one label per asset in each row, {assets.n}, got {table.shape[1]}")
+        pairs = [(i, list(table[:, i])) for i in range(assets.n)]
+    else:
+        return given
+    members: dict[Any, list[int]] = {}
+    for asset, labels in pairs:
+        for label in labels:
+            members.setdefault(label, []).append(assets.place(asset, "groups"))
+    return members

@@ -1,4 +1,4 @@
-"""Portfolio problems: αxᵀVx − rᵀx, or the variance alone under a target return, with a budget, bounds, group caps and trading costs."""
+"""Portfolio problems: αxᵀVx − rᵀx, or the variance alone under a target return, with a budget, bounds, linear rules and trading costs."""
 
 from __future__ import annotations
 
@@ -12,31 +12,41 @@ from ksparse.base.arrays import Vector, is_array
 from ksparse.base.checks import check_matrix, check_number, check_vector
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.losses import Loss, MeanVariance
-from ksparse.models.trading import with_trading
+from ksparse.models.lifting import Lifted
+from ksparse.models.rules import Rows
 from ksparse.result import Result, Status
+from ksparse.search.settings import SearchSettings
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Polyhedron, Simplex
-from ksparse.solve.judge import restated
+from ksparse.solve.judge import moved, restated
 from ksparse.solve.minimize import minimize
 
 RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
 FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see
 FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
+CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
+WARM = SearchSettings(
+    enumerated=100, relaxed=0, drawn=0, children=0, returns=2
+)  # where a search begins near its end (benchmarks/frontier.py)
 PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
 
 
 @dataclass(frozen=True)
 class Portfolio:
-    """What is asked of the weights x, which sum to 1: min αxᵀVx − rᵀx (+ cost Σ|xᵢ − heldᵢ|) over C."""
+    """What is asked of the weights x: min αxᵀVx − rᵀx + Σ costᵢ|xᵢ − heldᵢ| over C."""
 
     V: Any
     r: Vector  # 0 where the variance alone counts
     alpha: float
-    lower: float
-    upper: float
-    G: Vector  # rows Gx ≤ h: the target return, the group caps
-    h: Vector
-    held: Vector | None = None  # weights before
-    cost: float = 0.0  # per unit traded
+    lower: Vector
+    upper: Vector
+    total: float | None  # what the weights sum to; None where the rows say between what
+    rows: Rows  # the target return, group limits, sentences
+    held: Vector | None  # weights before
+    cost: Vector  # per unit traded
+    max_turnover: float | None = None  # Σ|xᵢ − heldᵢ| at most
+    max_short: float | None = None  # the short positions sum to this at most
+    forced_in: tuple[int, ...] = ()
+    forced_out: tuple[int, ...] = ()
 
     @property
     def loss(self) -> Loss:
@@ -44,36 +54,74 @@ class Portfolio:
         return MeanVariance(self.V, self.r, self.alpha)
 
     @property
+    def before(self) -> Vector:
+        """Weights before; 0 where none are known."""
+        return np.zeros(self.lower.size) if self.held is None else self.held
+
+    @property
+    def trades(self) -> bool:
+        """Whether the weights before matter."""
+        return self.held is not None and (bool(self.cost.any()) or self.max_turnover is not None)
+
+    @property
+    def rules(self) -> Rows:
+        """All rows, the budget's among them."""
+        n = self.lower.size
+        return self.rows if self.total is None else Rows.of(n, equations=[(np.ones(n), self.total)]).and_(self.rows)
+
+    @property
     def C(self) -> ConvexSet:
-        """The set, as the simplest that describes it."""
-        if self.h.size:
-            n, bounds = len(self.r), {"lower": np.full(len(self.r), self.lower), "upper": np.full(len(self.r), self.upper)}
-            try:
-                return Polyhedron(self.G, self.h, np.ones((1, n)), np.ones(1), **bounds)
-            except InfeasibleError:
-                raise InfeasibleError("no weights meet the budget, the bounds, the target return and the group caps together") from None
-        if np.isinf(self.upper):
-            return Simplex() if self.lower == 0.0 else Hyperplane()
-        return BudgetBox(1.0, self.lower, self.upper)
+        """Budget, bounds and rows, as the simplest set that describes them."""
+        low, high = _one_number(self.lower), _one_number(self.upper)
+        if self.total is not None and not (self.rows.h.size or self.rows.f.size):
+            if high == np.inf and low == -np.inf:
+                return Hyperplane(b=self.total)
+            if high == np.inf and low == 0.0 and self.total > 0:
+                return Simplex(self.total)
+            if np.isfinite(self.lower).all() and np.isfinite(self.upper).all():
+                return BudgetBox(self.total, self.lower if low is None else low, self.upper if high is None else high)
+        rules = self.rules
+        try:
+            return Polyhedron(rules.G, rules.h, rules.E, rules.f, self.lower, self.upper)
+        except InfeasibleError:
+            raise InfeasibleError("no weights meet the budget, the bounds, the target return and the other rules together") from None
 
     def scaled(self) -> tuple[Portfolio, int]:
         """The same portfolios asked for in numbers near 1, and e: values are then 2⁻ᵉ times as large, and the weights the same.
 
-        V, r and the cost are divided by powers of 2, which rounds nothing; each row of G is divided by one of its own.
+        V, r and the cost are divided by powers of 2, which rounds nothing; each row is divided by one of its own.
         """
         V = np.asarray(self.V, dtype=float) if is_array(self.V) else self.V
         power = exponent(np.abs(V).max()) if is_array(V) else 0
-        common = max(exponent(self.alpha) + power, exponent(np.abs(self.r).max()), exponent(self.cost))
-        rows = np.array([exponent(np.abs(row).max()) for row in self.G], dtype=int)
+        common = max(exponent(self.alpha) + power, exponent(np.abs(self.r).max()), exponent(self.cost.max()))
+        own = [np.array([exponent(np.abs(row).max()) for row in M], dtype=int) for M in (self.rows.G, self.rows.E)]
+        rows = Rows(
+            np.ldexp(self.rows.G, -own[0][:, None]), np.ldexp(self.rows.h, -own[0]),
+            np.ldexp(self.rows.E, -own[1][:, None]), np.ldexp(self.rows.f, -own[1]),
+        )  # fmt: skip
         return replace(
-            self, V=np.ldexp(V, -power) if is_array(V) else V, r=np.ldexp(self.r, -common), cost=math.ldexp(self.cost, -common),
-            alpha=max(math.ldexp(self.alpha, power - common), FAINT), G=np.ldexp(self.G, -rows[:, None]), h=np.ldexp(self.h, -rows),
+            self, V=np.ldexp(V, -power) if is_array(V) else V, r=np.ldexp(self.r, -common), cost=np.ldexp(self.cost, -common),
+            alpha=max(math.ldexp(self.alpha, power - common), FAINT), rows=rows,
         ), common  # fmt: skip
 
     def value(self, x: Vector) -> float:
         """φ with the trading cost."""
-        traded = 0.0 if self.held is None else self.cost * float(np.abs(x - self.held).sum())
+        traded = 0.0 if self.held is None else float(self.cost @ np.abs(x - self.held))
         return float(self.alpha * (x @ (self.V @ x)) - self.r @ x) + traded
+
+    def violation(self, x: Vector) -> float:
+        """By how much the worst rule is broken, the turnover and the short side among them."""
+        worst = self.C.violation(x)
+        if self.max_turnover is not None:
+            worst = max(worst, float(np.abs(x - self.before).sum()) - self.max_turnover)
+        if self.max_short is not None:
+            worst = max(worst, float(-np.minimum(x, 0.0).sum()) - self.max_short)
+        return worst
+
+
+def _one_number(bound: Vector) -> float | None:
+    """The bound of all assets, where it is the same."""
+    return float(bound[0]) if (bound == bound[0]).all() else None
 
 
 def exponent(size: Any) -> int:
@@ -85,46 +133,105 @@ def portfolio(
     V: Any,
     r: Any,
     *,
+    objective: str | None = None,
     risk_aversion: float | None = None,
     target_return: float | None = None,
     long_only: bool = False,
     max_weight: float | None = None,
-    groups: list[tuple[Vector, float]] | None = None,
+    min_weights: Vector | None = None,
+    max_weights: Vector | None = None,
+    budget: Any = 1.0,
+    rows: Rows | None = None,
     held: Any = None,
-    cost: float = 0.0,
+    cost: Any = 0.0,
+    max_turnover: float | None = None,
+    max_short: float | None = None,
+    forced_in: Any = (),
+    forced_out: Any = (),
 ) -> Portfolio:
     """A portfolio problem, checked.
 
-    risk_aversion : α of αxᵀVx − rᵀx. target_return : the mean return that must be reached per period; without a risk aversion the
-    variance alone is minimised. long_only : no weight below 0. max_weight : no weight above it, in size. groups : (assets, cap) pairs,
-    the weights of the assets sum to the cap at most. held, cost : weights before, and what a unit of trade costs.
+    objective : "minimize_risk" for the variance alone, "maximize_utility" for αxᵀVx − rᵀx; None for the first where only a target return
+    is given. risk_aversion : α. target_return : the mean return that must be reached per period. long_only : no weight below 0.
+    max_weight : no weight above it, in size. min_weights, max_weights : bounds, one per asset. budget : what the weights sum to, or (least,
+    most). rows : other linear rules. held, cost : weights before, and what a unit of trade costs, one number or one per asset.
+    max_turnover : the sum of all trades, in size, at most. max_short : the sum of the short positions, in size, at most.
     """
     V = check_matrix(V, "V")
     n = int(V.shape[0])
     r = np.asarray(check_vector(r, "r", n), dtype=float)
     alpha = None if risk_aversion is None else check_number(risk_aversion, "risk_aversion", above=0)
-    upper = np.inf if max_weight is None else check_number(max_weight, "max_weight", above=0)
-    rows, right = [], []
+    lower, upper = _bounds(n, long_only, max_weight, min_weights, max_weights)
+    total, rules = _budget(budget, n)
+    rules = rules if rows is None else rules.and_(rows)
     if target_return is not None:
         target = check_number(target_return, "target_return")
-        reachable = _largest_return(r, upper) if long_only else np.inf
+        reachable = _largest_return(r, lower, upper, total)
         if target > reachable + 1e-12 * abs(reachable):
             raise InfeasibleError(f"the target return {target:g} is above the largest within the bounds, {reachable:g}")
-        rows, right = [-r], [-target]
-    for assets, cap in groups or []:
-        member = np.zeros(n)
-        member[assets] = 1.0
-        rows.append(member)
-        right.append(check_number(cap, "group cap"))
-    plain = target_return is not None and alpha is None  # the variance alone
+        rules = Rows.of(n, [(-r, -target)]).and_(rules)
+    plain = _variance_alone(objective, alpha, target_return)
     alpha = 1.0 if plain else RISK_AVERSION if alpha is None else alpha
     if is_array(V) and exponent(alpha) + exponent(np.abs(V).max()) > 1_000:
         raise ValueError(f"V must hold numbers of at most {1e300 / alpha:g} beside a risk aversion of {alpha:g}: use other units")
+    costs = (
+        np.full(n, check_number(cost, "cost", at_least=0)) if np.ndim(cost) == 0 else np.asarray(check_vector(cost, "cost", n), dtype=float)
+    )
+    if costs.min() < 0:
+        raise ValueError(f"cost must be >= 0, got {costs.min():g} for asset {costs.argmin()}")
     return Portfolio(
-        V, np.zeros(n) if plain else r, alpha, 0.0 if long_only else -upper, upper,
-        np.array(rows).reshape(-1, n), np.array(right), None if held is None else np.asarray(check_vector(held, "held", n), dtype=float),
-        check_number(cost, "cost", at_least=0),
+        V, np.zeros(n) if plain else r, alpha, lower, upper, total, rules,
+        None if held is None else np.asarray(check_vector(held, "held", n), dtype=float), costs,
+        None if max_turnover is None else check_number(max_turnover, "max_turnover", at_least=0),
+        None if max_short is None else check_number(max_short, "max_short", at_least=0),
+        tuple(int(i) for i in forced_in), tuple(int(i) for i in forced_out),
     )  # fmt: skip
+
+
+def tracking(X: Vector, y: Vector, **rules: Any) -> Portfolio:
+    """The portfolio whose returns are closest to those of an index: the mean squared distance, less that of holding nothing."""
+    return portfolio(X.T @ X / len(X), 2.0 * (y @ X) / len(X), objective="maximize_utility", risk_aversion=1.0, **rules)
+
+
+def _variance_alone(objective: str | None, alpha: float | None, target: float | None) -> bool:
+    if objective not in (None, "minimize_risk", "maximize_utility"):
+        raise ValueError(f"objective must be 'minimize_risk', 'maximize_utility' or None, got {objective!r}")
+    if objective == "minimize_risk" and alpha is not None:
+        raise ValueError("risk_aversion has no meaning with objective='minimize_risk', where the variance alone counts: leave one out")
+    return objective == "minimize_risk" or (objective is None and alpha is None and target is not None)
+
+
+def _bounds(n: int, long_only: bool, most: float | None, low: Vector | None, high: Vector | None) -> tuple[Vector, Vector]:
+    """Each asset's bounds, from those of all and its own."""
+    size = np.inf if most is None else check_number(most, "max_weight", above=0)
+    lower = np.full(n, 0.0 if long_only else -size)
+    upper = np.full(n, size)
+    if low is not None:
+        below = np.flatnonzero((low < 0) & np.isfinite(low))
+        if long_only and below.size:
+            raise ValueError(f"min_weights is below 0 for asset {below[0]}, which long_only=True forbids: say long_only=False")
+        lower = np.maximum(lower, low)
+    if high is not None:
+        upper = np.minimum(upper, high)
+    crossed = np.flatnonzero(lower > upper)
+    if crossed.size:
+        i = int(crossed[0])
+        raise InfeasibleError(f"the bounds of asset {i} leave no weight: at least {lower[i]:g}, at most {upper[i]:g}")
+    return lower, upper
+
+
+def _budget(given: Any, n: int) -> tuple[float | None, Rows]:
+    """What the weights sum to, or rows for between what."""
+    if np.ndim(given) == 0:
+        return check_number(given, "budget"), Rows.of(n)
+    if len(given) != 2:
+        raise ValueError(f"budget must be one number or (least, most), got {given!r}")
+    least, most = (check_number(side, "budget") for side in given)
+    if least > most:
+        raise ValueError(f"budget must be (least, most) with least <= most, got {given!r}")
+    if least == most:
+        return least, Rows.of(n)
+    return None, Rows.of(n, [(np.ones(n), most), (-np.ones(n), -least)])
 
 
 def looks_like_prices(X: Vector) -> bool:
@@ -145,15 +252,21 @@ def looks_like_prices(X: Vector) -> bool:
 def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any) -> Result:
     """The best portfolio of at most k assets, each at least min_weight in size; C : a set instead of budget, bounds and rows.
 
-    `UnboundedError` where the best weights are so large that in floating-point numbers they cannot sum to 1.
+    Names that are forced in are then at least min_weight too, where they cannot be short. `UnboundedError` where the best weights are so
+    large that in floating-point numbers they cannot sum to the budget.
     """
-    if check_number(min_weight, "min_weight", at_least=0) > wanted.upper:
-        raise InfeasibleError(f"min_weight {min_weight:g} is above max_weight {wanted.upper:g}")
-    near, power = wanted.scaled()
-    if C is not None or wanted.held is None or wanted.cost == 0.0:
-        found = minimize(near.loss, k, near.C if C is None else C, min_nonzero=min_weight, **options)
+    floor = check_number(min_weight, "min_weight", at_least=0)
+    if floor > max(wanted.upper.max(), -wanted.lower.min()):
+        raise InfeasibleError(f"min_weight {floor:g} is above max_weight {wanted.upper.max():g}")
+    named = np.isin(np.arange(wanted.lower.size), wanted.forced_in) & (wanted.lower >= 0)
+    near, power = replace(wanted, lower=np.where(named, np.maximum(wanted.lower, floor), wanted.lower)).scaled()
+    sides = floor > 0 and bool(((wanted.lower < 0) & (wanted.upper > 0)).any()) and is_array(wanted.V)
+    if C is None and (wanted.trades or wanted.max_short is not None or sides):
+        found = _solve_lifted(near, k, floor, options)
     else:
-        found = with_trading(near, k, min_weight, options)
+        found = minimize(
+            near.loss, k, near.C if C is None else C, min_nonzero=floor, forced_in=wanted.forced_in, forced_out=wanted.forced_out, **options
+        )
     if C is None and found.status is not Status.UNBOUNDED and not found.maxcv <= FEASIBLE:
         raise UnboundedError(
             "some portfolio has hardly any risk and as much return as one likes: bound the weights, or weigh the risk more"
@@ -163,9 +276,44 @@ def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: Co
     return restated(found, fun, lambda value: np.ldexp(value, power))
 
 
-def _largest_return(r: Vector, most: float) -> float:
-    """The largest mean return of weights in [0, most] that sum to 1: the best assets, filled up one by one."""
-    if most >= 1.0:
-        return float(r.max())
-    weights = np.clip(1.0 - most * np.arange(r.size), 0.0, most)
-    return float(np.sort(r)[::-1] @ weights) if weights.sum() >= 1.0 - 1e-12 else -np.inf
+def _solve_lifted(wanted: Portfolio, k: int, floor: float, options: dict[str, Any]) -> Result:
+    """The same in the variables of the lifting; who would be long and short at once, which no portfolio is, loses the smaller part."""
+    lifted = Lifted(wanted)
+    start = options.pop("x0", None)
+    if start is None and wanted.held is not None and np.count_nonzero(wanted.held) <= k:
+        start = wanted.held
+    loss, C, shut = lifted.loss, lifted.C, lifted.shut()
+    while True:
+        found = minimize(
+            loss, k + lifted.kinked.size, C, min_nonzero=lifted.floor(floor), forced_in=lifted.forced(), forced_out=shut,
+            x0=None if start is None else lifted.lift(np.asarray(start, dtype=float)), **options,
+        )  # fmt: skip
+        z = np.asarray(found.x, dtype=float)
+        doubled = lifted.doubled(z)
+        if not doubled.size:
+            break
+        shut = np.union1d(shut, doubled)
+    if lifted.kinked.size:
+        exact = lifted.settled(z, C, floor)
+        z = exact if exact is not None and C.contains(exact) else z
+    x = lifted.weights(z)
+    whole = replace(moved(found, lifted.constant), x=x, support=np.flatnonzero(x), k=k, maxcv=wanted.violation(x))
+    claimed = CLAIMED * abs(wanted.value(x))
+    if shut.size == lifted.shut().size and wanted.value(x) <= whole.fun + claimed:
+        return replace(whole, fun=wanted.value(x))
+    # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
+    status = Status.STATIONARY if found.status.good else found.status
+    return replace(whole, lower_bound=-np.inf, gap=np.inf, status=status, message=status.message, proved=False)
+
+
+def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None) -> float:
+    """The largest mean return of weights within bounds that sum to the budget: the best assets, filled up one by one; ∞ where not known."""
+    if total is None or not np.isfinite(lower).all():
+        return np.inf
+    order = np.argsort(-r, kind="stable")
+    left = total - lower.sum()
+    room = (upper - lower)[order]
+    if left < 0 or room.sum() < left - 1e-12:
+        return -np.inf
+    before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+    return float(r @ lower + r[order] @ np.clip(left - before, 0.0, room))

@@ -129,6 +129,57 @@ def plot_frontier(path: KPath, values: Any = None, *, label: str = "objective", 
     return finish(ax, legend=False)
 
 
+def plot_efficient_frontier(
+    frontier: Any, *, periods: int = 1, assets: Any = None, label: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Mean return against deviation of the portfolios of a frontier, and of single assets where they are given.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        What `SparsePortfolio.frontier` gave.
+    periods : int, default=1
+        Periods a year, by which means and variances are multiplied: 252 for daily returns.
+    assets : array-like of shape (n_periods, n_assets) or None, default=None
+        Returns, whose columns are drawn as points.
+    label : str or None, default=None
+        Of the line, where several are drawn on the same axes.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for a new figure of pyplot's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> import ksparse as ks
+    >>> returns = ks.datasets.factor_model(30, 300, seed=0).returns
+    >>> ax = ks.plotting.plot_efficient_frontier(ks.SparsePortfolio(k=5).frontier(returns, 5), periods=250, assets=returns)
+    >>> len(ax.get_lines()[-1].get_xdata())
+    5
+    """
+    ax = axes(ax)
+    if assets is not None:
+        table = np.asarray(assets, dtype=float)
+        single = 100 * np.sqrt(periods) * table.std(axis=0, ddof=1), 100 * periods * table.mean(axis=0)
+        ax.plot(*single, linestyle="none", marker=".", color="0.6", label="single assets" if label else None)
+    drawn = sum(line.get_linestyle() != "None" for line in ax.get_lines())
+    colour = COLOURS[drawn % len(COLOURS)]
+    ax.plot(
+        100 * np.sqrt(periods) * frontier.deviations,
+        100 * periods * frontier.mean_returns,
+        color=colour,
+        marker="o",
+        markersize=3,
+        label=label,
+    )
+    span = "a year" if periods > 1 else "per period"
+    ax.set(xlabel=f"deviation {span}, %", ylabel=f"mean return {span}, %")
+    return finish(ax, legend=label is not None)
+
+
 def plot_cv(model: Any, *, ax: Axes | None = None) -> Axes:
     """The curve that k was chosen by: errors on the rows left out with one standard error, or the information criterion.
 

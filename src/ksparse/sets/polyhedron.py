@@ -113,6 +113,8 @@ class Polyhedron(ConvexSet):
             raise InfeasibleError(f"Polyhedron has no point on this support of {len(support)} variables") from error
 
     def without(self, indices: Vector) -> Polyhedron:
+        if not indices.size:
+            return self  # with what it knows of its sparse points
         whole = self._linear
         low, high = whole.lower.copy(), whole.upper.copy()
         low[indices] = high[indices] = 0.0

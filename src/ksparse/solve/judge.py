@@ -196,13 +196,18 @@ def restated(found: Result, fun: float, units: Callable[[Any], Any]) -> Result:
     return replace(found, fun=fun, trace=trace, outcomes=rows, lower_bound=bound, gap=gap_between(fun, bound))
 
 
-def rejudged(found: Result, x: Array, fun: float, C: ConvexSet, status: Status, elapsed: float) -> Result:
-    """Another point in the place of the one that was found: all that is said is said of it, and nothing is proved."""
-    return _result(
-        x, fun, C, found.k, found.residual, status, math.inf,
-        nit=found.nit, evaluations=(found.nfev, found.njev), elapsed=elapsed, method=found.method, rho=found.rho, trace=found.trace,
-        swaps=found.swaps, outcomes=found.outcomes,
-    )  # fmt: skip
+def moved(found: Result, constant: float) -> Result:
+    """The same answer to the same problem with a constant added to φ."""
+    rows = [row | {name: row[name] + constant for name in ("F", "fun") if name in row} for row in found.outcomes]
+    fun, bound = found.fun + constant, found.lower_bound + constant
+    return replace(
+        found,
+        fun=fun,
+        trace=replace(found.trace, F=found.trace.F + constant),
+        outcomes=rows,
+        lower_bound=bound,
+        gap=gap_between(fun, bound),
+    )
 
 
 def interrupted(found: Result) -> Result:

@@ -1,0 +1,172 @@
+"""Portfolio rules against enumeration with a general-purpose solver, and judged from the raw data."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog, minimize
+
+import ksparse as ks
+from ksparse.models.lifting import Lifted
+from ksparse.models.portfolio import portfolio, solve_portfolio
+from ksparse.models.rules import Rows
+
+
+def market(seed, n, periods=60):
+    X = 0.01 * np.random.default_rng(seed).standard_normal((periods, n)) + 0.0005
+    return np.cov(X.T), X.mean(axis=0)
+
+
+def best_on(S, signs, V, r, alpha, *, lower, upper, total, G, h, held, cost, turnover, short, floor):
+    """The least value on a support with these signs, in (x, |x − held|), by sequential quadratic programming from a feasible point."""
+    S, m = list(S), len(S)
+    low, high = lower[S].copy(), upper[S].copy()
+    for j, sign in enumerate(signs):
+        low[j], high[j] = (max(low[j], floor), high[j]) if sign > 0 else (low[j], min(high[j], -floor))
+    if (low > high).any() or (np.delete(lower, S) > 0).any():
+        return np.inf
+    eye, away = np.eye(m), np.abs(np.delete(held, S))
+    rows = [np.hstack([eye, -eye]), np.hstack([-eye, -eye]), np.hstack([G[:, S], np.zeros((len(h), m))])]
+    right = [held[S], -held[S], h]
+    if turnover is not None:
+        rows, right = [*rows, np.r_[np.zeros(m), np.ones(m)][None]], [*right, [turnover - away.sum()]]
+    if short is not None:
+        rows, right = [*rows, np.r_[np.where(np.array(signs) < 0, -1.0, 0.0), np.zeros(m)][None]], [*right, [short]]
+    A, b = np.vstack(rows), np.concatenate(right)
+    bounds = [*zip(low, high, strict=True), *[(0, 5)] * m]
+    sums = np.r_[np.ones(m), np.zeros(m)]
+    start = linprog(np.r_[np.zeros(m), np.ones(m)], A, b, sums[None], [total], [(max(u, -5), min(v, 5)) for u, v in bounds])
+    if not start.success:
+        return np.inf
+    dear = np.r_[np.zeros(m), cost[S]]
+    outside = float(np.delete(cost, S) @ away)
+    Q = V[np.ix_(S, S)]
+    found = minimize(
+        lambda z: 1e4 * (alpha * z[:m] @ Q @ z[:m] - r[S] @ z[:m] + dear @ z + outside), start.x, bounds=bounds, method="SLSQP",
+        jac=lambda z: 1e4 * (np.r_[2 * alpha * Q @ z[:m] - r[S], np.zeros(m)] + dear), options={"maxiter": 300, "ftol": 1e-15},
+        constraints=[{"type": "eq", "fun": lambda z: sums @ z - total}, {"type": "ineq", "fun": lambda z: b - A @ z}],
+    )  # fmt: skip
+    feasible = (b - A @ found.x).min() >= -1e-8 and abs(sums @ found.x - total) <= 1e-8
+    return found.fun / 1e4 if feasible else np.inf
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_costs_turnover_and_short_sides_against_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    n, k, short = 5, 2 + seed % 2, seed % 3 == 1
+    V, r = market(seed, n)
+    held = rng.dirichlet(np.ones(n)) * (rng.random(n) < 0.6)
+    if short:
+        held[0] = -0.2
+    floor = 0.1 if seed % 2 else 0.0
+    turnover = None if seed % 4 == 0 else float(rng.uniform(1.0, 1.8))
+    cost = rng.uniform(0, 2e-3, n) if seed % 4 != 2 else np.zeros(n)
+    G, h = np.array([[1.0, 1.0, 0.0, 0.0, 0.0]]), np.array([0.7])
+    lower, upper = np.full(n, -0.9 if short else 0.0), np.full(n, 0.9)
+    most_short = 0.3 if short else None
+    wanted = portfolio(
+        V, r, risk_aversion=10.0, long_only=not short, max_weight=0.9, rows=Rows.of(n, [(G[0], 0.7)]), held=held, cost=cost,
+        max_turnover=turnover, max_short=most_short,
+    )  # fmt: skip
+    rules = {"lower": lower, "upper": upper, "total": 1.0, "G": G, "h": h, "held": held, "cost": cost}
+    rules |= {"turnover": turnover, "short": most_short, "floor": floor}
+    best = min(
+        best_on(S, signs, V, r, 10.0, **rules)
+        for size in range(1, k + 1)
+        for S in combinations(range(n), size)
+        for signs in product(*[(1, -1) if short else (1,)] * size)
+    )
+    if best == np.inf:
+        with pytest.raises(ks.InfeasibleError):
+            solve_portfolio(wanted, k, min_weight=floor)
+        return
+    found = solve_portfolio(wanted, k, min_weight=floor)
+    x = found.x
+    value = 10.0 * x @ V @ x - r @ x + cost @ np.abs(x - held)
+    assert found.fun == pytest.approx(value, abs=1e-15)
+    assert value <= best + 1e-9
+    assert value >= best - 1e-7 * max(1.0, abs(best))  # the twin looked at every support
+    assert x.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.count_nonzero(x) <= k
+    assert x[:2].sum() <= 0.7 + 1e-12
+    assert (np.abs(x[x != 0]) >= floor - 1e-12).all()
+    assert turnover is None or np.abs(x - held).sum() <= turnover + 1e-12
+    assert -np.minimum(x, 0).sum() <= (most_short or 0.0) + 1e-12
+    assert found.maxcv <= 1e-12
+
+
+def test_a_lifted_answer_is_proved():
+    V, r = market(3, 20)
+    held = np.zeros(20)
+    held[:5] = 0.2
+    wanted = portfolio(V, r, risk_aversion=20.0, long_only=True, held=held, cost=5e-4, max_turnover=0.8)
+    found = solve_portfolio(wanted, 5, gap=0.01)
+    assert found.status is ks.Status.OPTIMAL
+    assert found.lower_bound <= found.fun <= found.lower_bound + 0.01 * abs(found.fun)
+    free = solve_portfolio(portfolio(V, r, risk_aversion=20.0, long_only=True), 5)
+    assert np.abs(free.x - held).sum() > 0.8 >= np.abs(found.x - held).sum() - 1e-12
+    kept = solve_portfolio(portfolio(V, r, risk_aversion=20.0, long_only=True, held=held, max_turnover=0.0), 5)
+    np.testing.assert_array_equal(kept.x, held)
+
+
+def test_what_is_held_is_traded_from_whatever_its_sign():
+    V, r = market(0, 4)
+    held = np.array([0.6, -0.3, 0.0, 0.7])
+    lifted = Lifted(portfolio(V, r, max_weight=1.0, held=held, cost=[1e-3, 2e-3, 0.0, 3e-3], max_turnover=2.0))
+    T, t = lifted.traded
+    for x in (held, np.array([0.2, 0.3, -0.4, 0.9]), np.array([-0.5, -0.8, 0.3, 0.0])):
+        z = lifted.lift(x)
+        np.testing.assert_allclose(lifted.weights(z), x, atol=1e-15)
+        np.testing.assert_allclose(T @ z + t, np.abs(x - held), atol=1e-15)
+        H, c = lifted.quadratic
+        assert 0.5 * z @ H @ z + c @ z + lifted.constant == pytest.approx(lifted.wanted.value(x), abs=1e-15)
+        seen, most = lifted.loss.value(z) + lifted.constant, 1e-6 * np.diag(H).max() * np.square(held).sum() / 8
+        assert lifted.wanted.value(x) - most - 1e-15 <= seen <= lifted.wanted.value(x) + 1e-15  # never above, and hardly below
+
+
+def test_minimum_variance_needs_no_risk_aversion():
+    V, r = market(1, 8)
+    found = solve_portfolio(portfolio(V, r, objective="minimize_risk", long_only=True), 3)
+    twin = ks.minimize(ks.MeanVariance(V, np.zeros(8), 1.0), 3, ks.Simplex())
+    np.testing.assert_allclose(found.x, twin.x, atol=1e-9)
+    assert found.fun == pytest.approx(found.x @ V @ found.x)
+
+
+@pytest.mark.parametrize("budget", [0.4, (0.2, 0.5), 2.0])
+def test_budgets(budget):
+    V, r = market(2, 8)
+    x = solve_portfolio(portfolio(V, 10 * r, long_only=True, max_weight=0.6, budget=budget), 4).x
+    least, most = budget if isinstance(budget, tuple) else (budget, budget)
+    assert least - 1e-12 <= x.sum() <= most + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"objective": "least"}, ValueError, "objective must be 'minimize_risk', 'maximize_utility' or None, got 'least'"),
+        ({"objective": "minimize_risk", "risk_aversion": 3.0}, ValueError, "risk_aversion has no meaning with objective='minimize_risk'"),
+        ({"budget": (1.0, 0.5)}, ValueError, "least <= most"),
+        ({"budget": (1.0, 0.5, 2.0)}, ValueError, "budget must be one number or"),
+        (
+            {"min_weights": np.full(4, -0.1), "long_only": True},
+            ValueError,
+            "min_weights is below 0 for asset 0, which long_only=True forbids",
+        ),
+        ({"min_weights": np.full(4, 0.4), "max_weights": np.full(4, 0.3)}, ks.InfeasibleError, "the bounds of asset 0 leave no weight"),
+        ({"cost": [0.1, -0.1, 0.0, 0.0]}, ValueError, "cost must be >= 0, got -0.1 for asset 1"),
+        ({"max_turnover": -1.0}, ValueError, "max_turnover must be >= 0"),
+        ({"target_return": 1.0, "long_only": True}, ks.InfeasibleError, "the target return 1 is above the largest within the bounds"),
+    ],
+)
+def test_problems_that_cannot_be_are_named(options, error, words):
+    with pytest.raises(error, match=words):
+        portfolio(*market(0, 4), **options)
+
+
+def test_a_turnover_that_no_portfolio_keeps():
+    wanted = portfolio(*market(0, 4), long_only=True, max_weight=0.5, held=np.array([1.0, 0, 0, 0]), max_turnover=0.5)
+    with pytest.raises(ks.InfeasibleError, match=r"within a turnover of 0\.5"):
+        solve_portfolio(wanted, 3)
+    wanted = portfolio(*market(0, 4), max_weight=1.0, held=np.zeros(4), cost=1e-3, forced_in=[1])
+    with pytest.raises(ValueError, match="forced_in holds asset 1, which may be long or short"):
+        solve_portfolio(wanted, 2)
