@@ -72,8 +72,10 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
     linear_constraints : str, list of str or None, default=None
         Sentences such as "tech <= 0.3", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <= 0.4", of names of assets and groups; assets of tables
         without column names are x0, x1, and so on.
-    forced_in, forced_out : array-like or None, default=None
-        Assets (names, indices or mask) that are always, or never, among the k; those forced in have min_weight at least.
+    forced_in : array-like or None, default=None
+        Assets (names, indices or mask) that are always among the k; they have min_weight at least.
+    forced_out : array-like or None, default=None
+        Assets that never are.
     previous_weights : array-like, mapping or None, default=None
         Weights before: an array, or a mapping from name to weight.
     turnover_cost : float, array-like or mapping, default=0.0
