@@ -212,7 +212,7 @@ class Updated:
         return variables, gains
 
     def apply(self, move: Move) -> Undo | None:
-        exactly = self.trust is Trust.EXACT and self.rules is None  # under rules others enter after a move, and leave before it
+        exactly = self.trust is Trust.EXACT and self.rules is None  # under rules others may enter after a move, before it is taken back
         return self._apply_exactly(move) if exactly else self._apply_within_bounds(move)
 
     def _apply_exactly(self, move: Move) -> Undo:
