@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import ksparse as ks
 from ksparse.estimators import SparseClassifier, SparseClassifierCV, SparsePCA, SparsePortfolio, SparseRegressor, SparseRegressorCV
-from ksparse.models.portfolio import looks_like_prices, portfolio, solve_portfolio
+from ksparse.models.portfolio import portfolio, solve_portfolio
+from ksparse.models.prices import looks_like_prices
 
 ESTIMATORS = {
     "SparseRegressor": lambda **more: SparseRegressor(2, **more),

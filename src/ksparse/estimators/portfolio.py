@@ -19,7 +19,8 @@ from ksparse.estimators.walk_forward import WalkForward, walk_forward
 from ksparse.losses import LeastSquares
 from ksparse.models.frontier import Frontier, frontier
 from ksparse.models.mandate import mandate
-from ksparse.models.portfolio import WARM, Portfolio, looks_like_prices, portfolio, solve_portfolio, tracking
+from ksparse.models.portfolio import WARM, Portfolio, portfolio, solve_portfolio, tracking
+from ksparse.models.prices import looks_like_prices
 from ksparse.models.rules import Universe
 from ksparse.result import Result, Status
 from ksparse.solve.judge import moved

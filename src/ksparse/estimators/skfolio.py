@@ -14,7 +14,8 @@ from ksparse.errors import UnboundedError
 from ksparse.estimators.base import warn, warn_of_limit
 from ksparse.estimators.portfolio import NO_RISK
 from ksparse.models.mandate import mandate
-from ksparse.models.portfolio import looks_like_prices, portfolio, solve_portfolio
+from ksparse.models.portfolio import portfolio, solve_portfolio
+from ksparse.models.prices import looks_like_prices
 from ksparse.models.rules import Rows, Universe
 from ksparse.result import Status
 

@@ -27,7 +27,6 @@ CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
 WARM = SearchSettings(
     enumerated=100, relaxed=0, drawn=0, children=0, returns=2
 )  # where a search begins near its end (benchmarks/frontier.py)
-PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
 
 
 @dataclass(frozen=True)
@@ -232,21 +231,6 @@ def _budget(given: Any, n: int) -> tuple[float | None, Rows]:
     if least == most:
         return least, Rows.of(n)
     return None, Rows.of(n, [(np.ones(n), most), (-np.ones(n), -least)])
-
-
-def looks_like_prices(X: Vector) -> bool:
-    """Whether a table of returns is more likely one of prices: all above 0, of a size of 10 or more, each row near the one before.
-
-    Returns in percent have losses among them or jump about; what a savings account pays does neither, but is small. Numbers around a
-    level change from row to row by twice their variance, prices by far less (von Neumann's ratio).
-    """
-    if len(X) < 3 or not (X > 0).all() or np.median(X) < PRICE:
-        return False
-    changes, spread = np.diff(X, axis=0), np.square(X - X.mean(axis=0)).sum(axis=0)
-    moved = spread > 0
-    if not moved.any() or np.median(np.abs(changes) / X[1:]) >= STEADY:
-        return False
-    return bool(np.median(np.square(changes).sum(axis=0)[moved] / spread[moved]) < 1.0)
 
 
 def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any) -> Result:
