@@ -60,16 +60,20 @@ class SparsePortfolio(CallbackSupportMixin, BaseEstimator):
         No weight beyond, in size.
     min_weight : float, default=0.0
         No smaller position, in size; names that are not held are at 0 all the same.
-    min_weights, max_weights : float, array-like, mapping or None, default=None
-        Bounds of each asset, as one number, one per asset, or a mapping from name to bound. A bound above 0 means that the asset is held.
+    min_weights : float, array-like, mapping or None, default=None
+        Lower bounds of the assets, as one number, one per asset, or a mapping from name to bound; one above 0 means that the asset is held.
+    max_weights : float, array-like, mapping or None, default=None
+        Upper bounds, said in the same ways.
     budget : float or tuple of two floats, default=1.0
         What the weights sum to, or the least and the most.
     max_short : float or None, default=None
         What the short positions sum to at most, in size; with a budget of 1 a gross exposure of 1.6 is a short side of 0.3.
     groups : array-like, mapping or None, default=None
         Labels, one per asset, or a mapping from group to its assets (names, indices or mask).
-    group_caps, group_floors : float, mapping or None, default=None
-        The most and the least that a group's weights may sum to, one number or a mapping from group to number.
+    group_caps : float, mapping or None, default=None
+        The most that a group's weights may sum to, one number or a mapping from group to number.
+    group_floors : float, mapping or None, default=None
+        The least, said in the same ways.
     linear_constraints : str, list of str or None, default=None
         Sentences such as "tech <= 0.3", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <= 0.4", of names of assets and groups; assets of tables
         without column names are x0, x1, and so on.

@@ -44,8 +44,10 @@ class SparseMeanRisk(BaseOptimization):
         No weight beyond, in size.
     min_weight : float, default=0.0
         No smaller position, in size.
-    min_weights, max_weights : float, array-like, mapping or None, default=None
-        Bounds of each asset, as one number, one per asset, or a mapping from name to bound. A bound above 0 means that the asset is held.
+    min_weights : float, array-like, mapping or None, default=None
+        Lower bounds of the assets, as one number, one per asset, or a mapping from name to bound; one above 0 means that the asset is held.
+    max_weights : float, array-like, mapping or None, default=None
+        Upper bounds, said in the same ways.
     budget : float or tuple of two floats, default=1.0
         What the weights sum to, or the least and the most.
     max_short : float or None, default=None
@@ -54,8 +56,10 @@ class SparseMeanRisk(BaseOptimization):
         As skfolio has them: a mapping from asset to its groups, or labels of shape (n_groups, n_assets); or one label per asset.
     linear_constraints : str, list of str or None, default=None
         Sentences such as "tech <= 0.3" or "2*AAPL + MSFT >= 0.1", of names of assets and groups.
-    forced_in, forced_out : array-like or None, default=None
-        Assets (names, indices or mask) that are always, or never, among the k; those forced in have min_weight at least.
+    forced_in : array-like or None, default=None
+        Assets (names, indices or mask) that are always among the k; they have min_weight at least.
+    forced_out : array-like or None, default=None
+        Assets that never are.
     transaction_costs : float, array-like or mapping, default=0.0
         What a unit of trade from `previous_weights` costs, per period like the returns, of each asset where they differ; skfolio's
         `cross_val_predict` then hands the weights of each rebalancing to the next.
