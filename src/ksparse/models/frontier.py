@@ -17,7 +17,7 @@ from ksparse.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
-EVERY = 10  # of so many points one is searched for as if alone (benchmarks/frontier.py)
+EVERY = 10  # of so many points one is searched for as if alone; chosen by no benchmark
 GREEDY = 1e-4  # the weight of the risk beside the return, at the far end, where the return is what counts
 
 
