@@ -142,7 +142,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
         check_n_jobs(self.n_jobs)
-        shape = np.asarray(y).shape if self._targets else ()
+        shape: tuple[int, ...] = np.asarray(y).shape if self._targets else ()
         several = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
         given = numeric(y, "y") if y_numeric else y
         X, y = validated(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, y_numeric=y_numeric, **several)
