@@ -36,8 +36,8 @@ class Data:
 
 
 def is_big(path: Path) -> bool:
-    """Whether a file is read by blocks: a .npy array, or a folder of .npy or Parquet parts."""
-    return path.is_dir() or path.suffix.lower() == ".npy"
+    """Whether a file is read by blocks: a .npy array, or a folder of .npy or Parquet parts, unless its name says that it is a table."""
+    return path.suffix.lower() not in (".csv", ".tsv", ".npz", ".gz") if path.is_dir() else path.suffix.lower() == ".npy"
 
 
 def read_data(options: argparse.Namespace, tell: Tell) -> Data:

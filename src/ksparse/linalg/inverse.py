@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
 
 from ksparse.base.arrays import Vector
 
 
 def positive_inverse(H: Vector) -> Vector:
     """H⁻¹; `LinAlgError` where H is not positive definite, as far as rounding shows."""
+    from scipy.linalg.lapack import dpotrf, dpotri  # here: it takes its time to import, and few calls come so far
+
     if not H.size:
         return np.zeros(H.shape)
     factor, failed = dpotrf(H)  # of the upper triangle
