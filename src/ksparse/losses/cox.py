@@ -121,7 +121,7 @@ class Cox(Loss):
 
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
         A = to_float64(dense(self.A))[self._order]
-        return self._curved(image, A) + self.ridge * np.eye(A.shape[1])
+        return np.asarray(self._curved(image, A) + self.ridge * np.eye(A.shape[1]))
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         if self.opaque or (self.n or 0) > MODELLED:

@@ -59,7 +59,7 @@ class Frontier:
     @property
     def deviations(self) -> Vector:
         """The square roots of the variances."""
-        return np.sqrt(np.maximum(self.variances, 0.0))
+        return np.asarray(np.sqrt(np.maximum(self.variances, 0.0)))
 
     @property
     def ratios(self) -> Vector:

@@ -153,12 +153,12 @@ class Lifted:
             )
         short = self.wanted.upper[named] <= 0
         sides = np.where(short, self.n + np.searchsorted(self.short, named), named)
-        return np.concatenate([sides, self.sold]).astype(np.intp)
+        return np.asarray(np.concatenate([sides, self.sold]), dtype=np.intp)
 
     def shut(self) -> Vector:
         """What is never in the support."""
         named = np.asarray(self.wanted.forced_out, dtype=np.intp)
-        return np.concatenate([named, self.n + np.flatnonzero(np.isin(self.short, named))]).astype(np.intp)
+        return np.asarray(np.concatenate([named, self.n + np.flatnonzero(np.isin(self.short, named))]), dtype=np.intp)
 
     def lift(self, x: Vector) -> Vector:
         """z of weights."""

@@ -72,7 +72,7 @@ class Operator(Design):
         rng, squares = np.random.default_rng(0), np.zeros(self.shape[1])
         for _ in range(PROBES):
             squares += np.square(self.pull(rng.standard_normal(self.shape[0])))
-        return np.sqrt(squares / PROBES)
+        return np.asarray(np.sqrt(squares / PROBES))
 
     def gram(self, support: Vector, w: Vector | None) -> Vector:
         cut = self.columns(support)
