@@ -18,11 +18,15 @@ settings.load_profile("ksparse")
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """`-m slice`: of every test the first case that is not slow. A Python or a library too new shows there, in a tenth of the time."""
+    """`-m slice`: of every test the first case that is not slow. A Python or a library too new shows there, in a tenth of the time.
+
+    Of commands, which are processes of their own, and of the benchmarks' harness one file will do.
+    """
     taken = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if test not in taken and item.get_closest_marker("slow") is None:
+        aside = item.path.parent.name in ("cli", "benchmarks") and item.path.name not in ("test_cli_tables.py", "test_benchmark_judge.py")
+        if test not in taken and item.get_closest_marker("slow") is None and not aside:
             taken.add(test)
             item.add_marker("slice")
 

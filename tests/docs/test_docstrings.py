@@ -79,6 +79,7 @@ def test_scikit_learn_shows_every_parameter_with_its_text(name):
         assert " ".join(said[parameter].split()) in page, parameter
 
 
+@pytest.mark.slow
 def test_a_misspelt_name_fails_the_type_checker(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
     fine, misspelt = ("ks.SparseRegressor(k=3)", "ks.plotting.plot_cv", "ks.datasets.diabetes"), ("ks.SparseRegresor(k=3)", "ks.ploting")

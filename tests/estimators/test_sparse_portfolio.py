@@ -197,6 +197,7 @@ def test_an_index_is_tracked_within_a_turnover(returns):
     np.testing.assert_allclose(loose.weights_, free.weights_, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_frontier_is_every_target_solved_alone(returns):
     model = SparsePortfolio(4, max_weight=0.6, min_weight=0.05, groups=["a", "b", "c"] * 4, group_caps=0.7)
     points = model.frontier(returns, 7)
