@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
     taken = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        aside = item.path.parent.name in ("cli", "benchmarks") and item.path.name not in ("test_cli_tables.py", "test_benchmark_judge.py")
+        aside = item.path.parent.name in ("cli", "benchmarks") and item.path.name not in ("test_cli_tables.py", "test_benchmark_tables.py")
         if test not in taken and item.get_closest_marker("slow") is None and not aside:
             taken.add(test)
             item.add_marker("slice")
