@@ -51,12 +51,6 @@ def _wrong(program: Program) -> float:
     return program.n * program.rounding * program.largest / program.least
 
 
-def _condition(S: Vector) -> float:
-    """κ of a small positive semidefinite matrix; ∞ where it is singular."""
-    values = np.linalg.eigvalsh(S)
-    return float(values[-1] / values[0]) if values[0] > 0 else np.inf
-
-
 def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
     """The largest sizes above and below 0 of the variables that are kept, all others being 0, where the value is at most `best`."""
     H, E, r, f, rounding = program.H[np.ix_(kept, kept)], program.linear.E[:, kept], program.r[kept], program.linear.f, program.rounding
@@ -66,7 +60,7 @@ def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
     if f.size:
         KE = K @ E.T
         S = E @ KE
-        wrong += program.n * rounding * _condition(S)  # equations at a small angle cost P digits, whatever H is like
+        wrong += program.n * rounding * float(np.linalg.cond(S))  # equations at a small angle cost P digits, whatever H is like
         if not wrong <= INVERTED:
             return sizes.up[kept], sizes.down[kept]
         follows = KE @ np.linalg.inv(S)  # what x follows f by

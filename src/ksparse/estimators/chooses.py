@@ -18,6 +18,7 @@ from ksparse.errors import InfeasibleError
 from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task
 from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
+from ksparse.linalg.designs import design_of
 from ksparse.models.folds import paths_together, walks_together
 from ksparse.models.linear import LinearFit, LinearProblem
 from ksparse.models.losses import LossMaker
@@ -120,7 +121,7 @@ class ChoosesK(SparseLinear):
     def _together(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Together | None:
         """All k of all folds at once, where nothing but squares is asked for; None where each path is to be searched by itself."""
         asked = self.effort is not None or self.n_restarts is not None or self.max_time is not None or self.verbose
-        if loss != "squared" or self.method != "auto" or asked or not isinstance(X, np.ndarray):
+        if loss != "squared" or self.method != "auto" or asked or not design_of(X).shown:
             return None
         folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
         target = targets[0]

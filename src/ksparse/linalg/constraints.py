@@ -91,11 +91,13 @@ class Linear:
 
     @property
     def empty(self) -> bool:
-        """Whether some row beside some equation shows that there is no point; False says nothing."""
-        if (self.lower > self.upper).any():
+        """Whether some row or equation, or a row beside an equation, shows that there is no point; False says nothing."""
+        if (self.lower > self.upper).any() or _beyond(self.G, self.lower, self.upper, self.h):
             return True
-        beyond = self.h + ROUNDED * np.abs(self.h)
-        return any((least_beside(self.G, e, f, self.lower, self.upper) > beyond).any() for e, f in zip(self.E, self.f, strict=True))
+        if _beyond(self.E, self.lower, self.upper, self.f) or _beyond(-self.E, self.lower, self.upper, -self.f):
+            return True
+        most = self.h + ROUNDED * np.abs(self.h)
+        return any((least_beside(self.G, e, f, self.lower, self.upper) > most).any() for e, f in zip(self.E, self.f, strict=True))
 
     def violation(self, x: Vector) -> float:
         """The largest amount by which one constraint is broken."""
@@ -116,6 +118,12 @@ class Linear:
                 terms = np.maximum(np.abs(v), top if M is None else np.abs(M) @ size)
                 worst = max(worst, float(np.max(excess[excess > 0] / terms[excess > 0])))
         return worst
+
+
+def _beyond(M: Vector, lower: Vector, upper: Vector, most: Vector) -> bool:
+    """Whether a row of Mx is above what it may be all between the bounds."""
+    least = contributions(M, lower, upper)[0]
+    return bool((least.sum(axis=1) - ROUNDED * np.abs(least).sum(axis=1) > most + ROUNDED * np.abs(most)).any())
 
 
 def least_beside(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -> Vector:

@@ -212,7 +212,7 @@ def diagonal_part(H: Vector) -> float | None:
     try:
         if np.linalg.cholesky(H).diagonal().min() < SINGULAR:
             return None
-        inverse = np.linalg.inv(H)
+        inverse = positive_inverse(H)
     except np.linalg.LinAlgError:
         return None
     x = np.random.default_rng(0).standard_normal(unit.size)

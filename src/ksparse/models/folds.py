@@ -8,6 +8,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.base.threads import one_thread
+from ksparse.linalg.designs import design_of
 from ksparse.models.linear import LinearProblem
 from ksparse.search.batch.paths import walk_paths
 
@@ -20,8 +21,8 @@ def walks_together(problems: Sequence[LinearProblem], most: int) -> bool:
     plain = all(p.C.whole_space and not p.free and not p.forced_in.size and not p.forced_out.size for p in problems)
     squares = [p.loss.squares() for p in problems] if plain else [None]
     n = problems[0].n
-    dense = all(s is not None and isinstance(s.A, np.ndarray) and s.A.dtype == np.float64 for s in squares)
-    return dense and most <= LONGEST and len(problems) * n * n <= GRAMS and all(s is not None and most < len(s.A) for s in squares)
+    shown = all(s is not None and design_of(s.A).shown and most < s.A.shape[0] for s in squares)
+    return shown and most <= LONGEST and len(problems) * n * n <= GRAMS
 
 
 def paths_together(problems: Sequence[LinearProblem], ks: Vector) -> list[list[tuple[Vector, float, Vector]]]:
@@ -29,18 +30,12 @@ def paths_together(problems: Sequence[LinearProblem], ks: Vector) -> list[list[t
     grams, pulls, halves, sizes = [], [], [], []
     with one_thread():
         for problem in problems:
-            squares = problem.loss.squares()
-            assert squares is not None
-            A, b = np.asarray(squares.A), np.asarray(squares.b, dtype=float)
-            weighted = A if squares.weight is None else squares.weight[:, None] * A
-            gram = A.T @ weighted
-            if squares.ridge is not None:
-                gram[np.diag_indices(len(gram))] += squares.ridge
-            size = np.sqrt(np.diag(gram))
-            unit = np.where(size > 0, size, 1.0)
-            grams.append(gram / np.outer(unit, unit))
-            pulls.append(weighted.T @ b / unit)
-            halves.append(0.5 * float(b @ (b if squares.weight is None else squares.weight * b)))
+            model = problem.loss.quadratic()
+            assert model is not None
+            unit = np.where(model.diagonal > 0, np.sqrt(model.diagonal), 1.0)
+            grams.append(model.block(np.arange(model.n)) / np.outer(unit, unit))
+            pulls.append(model.r / unit)
+            halves.append(model.constant)
             sizes.append(unit)
         found = walk_paths(np.array(grams), np.array(pulls), np.array(halves), int(ks[-1]))
     paths = []

@@ -14,6 +14,7 @@ import scipy.sparse
 from ksparse.base.arrays import Vector, to_float64, to_numpy
 from ksparse.base.checks import check_array, check_integer, check_n_jobs, check_number, check_piece, check_squares
 from ksparse.base.threads import one_thread, side_by_side
+from ksparse.linalg.designs import design_of
 from ksparse.linalg.matrix import Squares
 from ksparse.losses import LeastSquares
 from ksparse.result import Result, Status
@@ -153,7 +154,7 @@ def _signs(C: ConvexSet, n: int) -> tuple[Vector, Vector] | None:
 
 def _shared(A: Any, n: int) -> bool:
     """Whether A shows its columns, and few enough for a Gram matrix."""
-    return n * n <= GRAM and (isinstance(A, np.ndarray) or scipy.sparse.issparse(A))
+    return n * n <= GRAM and design_of(A).shown
 
 
 @dataclass

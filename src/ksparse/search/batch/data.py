@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ksparse.base.arrays import Vector
+from ksparse.linalg.designs import design_of
 from ksparse.search.batch.problem import BatchProblem, Best
 from ksparse.search.settings import SearchSettings
 
@@ -19,8 +19,8 @@ REFINED = 2  # steps from the residual of the raw data: each takes off what arit
 class BatchData:
     """½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ² over signs: the columns that may be used, turned so that a sign is always x ≥ 0."""
 
-    A: Any  # float64, dense or scipy.sparse, its rows times √w
-    weight: Vector | None  # √w
+    A: Any  # float64, dense or scipy.sparse
+    weight: Vector | None  # w
     ridge: Vector  # one ρ per column
     columns: Vector  # which of the user's each of ours is
     turn: Vector  # −1 for those whose coefficient may not be positive
@@ -32,38 +32,34 @@ class BatchData:
         cls, A: Any, weight: Vector | None, ridge: Vector, lower: Vector, upper: Vector, k: int, settings: SearchSettings
     ) -> BatchData | None:
         """The shared data; None where no column may be used. `lower` and `upper` are 0 or infinite."""
-        root = None if weight is None else np.sqrt(weight)
-        if root is not None:
-            A = scipy.sparse.diags_array(root) @ A if scipy.sparse.issparse(A) else root[:, None] * A
-        square = A.multiply(A).sum(axis=0) if scipy.sparse.issparse(A) else np.einsum("ij,ij->j", A, A)
-        columns = np.flatnonzero((lower < upper) & (np.asarray(square).ravel() > 0))
+        design = design_of(A)
+        columns = np.flatnonzero((lower < upper) & (design.squares(weight) > 0))
         if not columns.size:
             return None
-        turn = np.where(upper[columns] == 0, -1.0, 1.0)
-        A, ridge = A[:, columns], ridge[columns]
-        gram = A.T @ A
-        gram = np.asarray(gram.toarray() if scipy.sparse.issparse(gram) else gram) + np.diag(ridge)
+        turn, ridge = np.where(upper[columns] == 0, -1.0, 1.0), ridge[columns]
+        gram = design.gram(columns, weight)[:, columns] + np.diag(ridge)
         size = np.sqrt(np.diag(gram))
         gram = gram * np.outer(turn / size, turn / size)
         np.fill_diagonal(gram, 1.0)
         signed = (lower[columns] == 0) | (upper[columns] == 0)
-        return cls(A, root, ridge, columns, turn, size, BatchProblem.of(gram, signed, min(k, columns.size), settings))
+        return cls(
+            design.columns(columns), weight, ridge, columns, turn, size, BatchProblem.of(gram, signed, min(k, columns.size), settings)
+        )
 
     def weighted(self, B: Vector) -> Vector:
-        """A block of right-hand sides in double precision, rows times √w."""
-        B = np.asarray(B, dtype=np.float64)
+        """Rows times w."""
         return B if self.weight is None else self.weight[:, None] * B
 
     def pulls(self, B: Vector) -> tuple[Vector, Vector]:
         """r = Aᵀb of each right-hand side, one per row with a 0 for each empty seat, and ½‖b‖²."""
-        B = self.weighted(B)
-        R = np.zeros((B.shape[1], len(self.problem.G)))
-        R[:, : len(self.size)] = (self.A.T @ B).T * (self.turn / self.size)
-        return R, 0.5 * np.einsum("it,it->t", B, B)
+        B = np.asarray(B, dtype=np.float64)
+        R, weighted = np.zeros((B.shape[1], len(self.problem.G))), self.weighted(B)
+        R[:, : len(self.size)] = (self.A.T @ weighted).T * (self.turn / self.size)
+        return R, 0.5 * np.einsum("it,it->t", B, weighted)
 
     def refined(self, B: Vector, best: Best) -> tuple[Vector, Vector]:
         """The x of each right-hand side (one per row, by seats) and its stationarity residual, both from the raw data."""
-        problem, B, S = self.problem, self.weighted(B), best.support
+        problem, B, S = self.problem, np.asarray(B, dtype=np.float64), best.support
         n, full = problem.n, np.minimum(best.support, problem.n - 1)
         held = problem.n > S
         unit = self.turn[full] / self.size[full]  # from the search's units to the user's
@@ -73,11 +69,11 @@ class BatchData:
             X = np.zeros((n, len(S)))
             rows, seats = np.nonzero(held)
             X[full[rows, seats], rows] = (x * unit)[rows, seats]
-            slope = self.A.T @ (B - self.A @ X) - self.ridge[:, None] * X
+            slope = self.A.T @ self.weighted(B - self.A @ X) - self.ridge[:, None] * X
             pull = np.where(held, np.take_along_axis(slope.T, full, axis=1) * unit, 0.0)
             if step < REFINED:
                 x = x + np.einsum("bst,bt->bs", M, pull)
                 held = held & ~(problem.signed[S] & (x <= 0.0))  # a sign that rounding alone gave
                 x = np.where(held, x, 0.0)
-        scale = np.linalg.norm(np.where(held, np.take_along_axis((self.A.T @ B).T, full, axis=1) * unit, 0.0), axis=1)
+        scale = np.linalg.norm(np.where(held, np.take_along_axis((self.A.T @ self.weighted(B)).T, full, axis=1) * unit, 0.0), axis=1)
         return x * unit, np.linalg.norm(pull, axis=1) / np.where(scale > 0, scale, 1.0)

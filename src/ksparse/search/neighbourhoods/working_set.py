@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.linalg.constraints import Linear, least_beside
+from ksparse.linalg.constraints import Linear
 from ksparse.linalg.scaling import unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
@@ -19,7 +19,6 @@ from ksparse.search.neighbourhoods.basis import NONE, REFRESH, Basis
 KEPT = 1e-8  # of an equation's terms: broken by more, a factorisation is made anew
 BROKEN = 1e-11  # of the size of x: beyond a bound by less is rounding
 NEEDED = 1e-9  # κ·H_jj up to this: the equations alone decide x_j
-FITS = 1e-9  # of a row's right-hand side: out of reach by less is rounding
 
 
 class BlockedError(Exception):
@@ -35,8 +34,7 @@ class WorkingSet:
         self.signed = bool((np.isfinite(low) | np.isfinite(high)).any())
         self.bounded = bool(((low != 0) & np.isfinite(low) | (high != 0) & np.isfinite(high)).any())
         self.bend = unit_scales(basis.diagonal) ** 2  # one without curvature is needed no more than the others for that
-        self._G, self._right, self._E, self._f = linear.G, linear.h, linear.E, linear.f
-        self._least, self._from, self._to = linear.reach(low, high)  # of the rows
+        self._within = Linear(low, high, linear.G, linear.h, linear.E, linear.f)
 
     def fits(self, leaving: tuple[int, ...], entering: tuple[int, ...]) -> bool:
         """Whether each row alone, and each beside one equation, can be met within the bounds by other variables: a look first."""
@@ -44,16 +42,8 @@ class WorkingSet:
             return True
         kept = self.basis.support[~np.isin(self.basis.support, leaving)] if leaving else self.basis.support
         support = np.append(kept, entering).astype(np.intp)
-        slack = FITS * (1.0 + np.abs(self._right)), FITS * (1.0 + np.abs(self._f))
-        return bool(
-            (self._least[:, support].sum(axis=1) <= self._right + slack[0]).all()
-            and (self._from[:, support].sum(axis=1) <= self._f + slack[1]).all()
-            and (self._to[:, support].sum(axis=1) >= self._f - slack[1]).all()
-        ) and (not self._right.size or all((self._beside(e, support) <= self._right + slack[0]).all() for e in range(self._f.size)))
-
-    def _beside(self, e: int, support: Vector) -> Vector:
-        """What the rows are at least on a support where an equation holds."""
-        return least_beside(self._G[:, support], self._E[e, support], float(self._f[e]), self.low[support], self.high[support])
+        whole = self._within
+        return not Linear(whole.lower[support], whole.upper[support], whole.G[:, support], whole.h, whole.E[:, support], whole.f).empty
 
     def enter(self, i: int) -> None:
         if self.basis.size == self.basis.room or self.basis.h[i] <= self.basis.dependent[i]:
