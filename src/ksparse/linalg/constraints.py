@@ -92,12 +92,7 @@ class Linear:
     @property
     def empty(self) -> bool:
         """Whether some row or equation, or a row beside an equation, shows that there is no point; False says nothing."""
-        if (self.lower > self.upper).any() or _beyond(self.G, self.lower, self.upper, self.h):
-            return True
-        if _beyond(self.E, self.lower, self.upper, self.f) or _beyond(-self.E, self.lower, self.upper, -self.f):
-            return True
-        most = self.h + ROUNDED * np.abs(self.h)
-        return any((least_beside(self.G, e, f, self.lower, self.upper) > most).any() for e, f in zip(self.E, self.f, strict=True))
+        return bool((self.lower > self.upper).any()) or Reach(self).misses(slice(None))
 
     def violation(self, x: Vector) -> float:
         """The largest amount by which one constraint is broken."""
@@ -120,10 +115,25 @@ class Linear:
         return worst
 
 
-def _beyond(M: Vector, lower: Vector, upper: Vector, most: Vector) -> bool:
-    """Whether a row of Mx is above what it may be all between the bounds."""
-    least = contributions(M, lower, upper)[0]
-    return bool((least.sum(axis=1) - ROUNDED * np.abs(least).sum(axis=1) > most + ROUNDED * np.abs(most)).any())
+class Reach:
+    """What each variable between its bounds brings at least to every row and to both sides of every equation: for looks at many supports."""
+
+    def __init__(self, linear: Linear) -> None:
+        self.linear, right = linear, np.concatenate([linear.h, linear.f, -linear.f])
+        self.least = contributions(np.vstack([linear.G, linear.E, -linear.E]), linear.lower, linear.upper)[0]
+        self.sure = self.least - ROUNDED * np.abs(self.least)  # without what may be rounding
+        self.most = right + ROUNDED * np.abs(right)
+        self.right = self.most[: linear.h.size]
+
+    def misses(self, support: Vector | slice) -> bool:
+        """Whether a row or an equation, or a row beside an equation, cannot be met on a support."""
+        if (self.sure[:, support].sum(axis=1) > self.most).any():
+            return True
+        whole = self.linear
+        if not (whole.h.size and whole.f.size):
+            return False
+        G, lower, upper = whole.G[:, support], whole.lower[support], whole.upper[support]
+        return any((least_beside(G, e, f, lower, upper) > self.right).any() for e, f in zip(whole.E[:, support], whole.f, strict=True))
 
 
 def least_beside(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -> Vector:

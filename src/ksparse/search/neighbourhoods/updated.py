@@ -175,11 +175,16 @@ class Updated:
                 return
             if exchanges is not None:
                 gains[~exchanges.table(variables, entering)] = -np.inf
-            j, i = divmod(int(gains.argmax()), count)
-            if not gains[j, i] > least:
+            tried = len(banned)
+            while True:  # what was taken back has left the others' gains as they were
+                j, i = divmod(int(gains.argmax()), count)
+                if not gains[j, i] > least:
+                    break
+                yield Move((int(variables[j]),), (int(entering[i]),))
+                banned.append(int(entering[i]))
+                gains[:, i] = -np.inf
+            if len(banned) == tried:
                 return
-            yield Move((int(variables[j]),), (int(entering[i]),))
-            banned.append(int(entering[i]))
 
     def pairs(self, least: float) -> Iterator[Move]:
         if not self.floored:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.linalg.constraints import Linear
+from ksparse.linalg.constraints import Linear, Reach
 from ksparse.linalg.scaling import unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
@@ -34,16 +34,16 @@ class WorkingSet:
         self.signed = bool((np.isfinite(low) | np.isfinite(high)).any())
         self.bounded = bool(((low != 0) & np.isfinite(low) | (high != 0) & np.isfinite(high)).any())
         self.bend = unit_scales(basis.diagonal) ** 2  # one without curvature is needed no more than the others for that
-        self._within = Linear(low, high, linear.G, linear.h, linear.E, linear.f)
+        self.reach = Reach(Linear(low, high, linear.G, linear.h, linear.E, linear.f))
 
     def fits(self, leaving: tuple[int, ...], entering: tuple[int, ...]) -> bool:
         """Whether each row alone, and each beside one equation, can be met within the bounds by other variables: a look first."""
         if not self.bounded:
             return True
-        kept = self.basis.support[~np.isin(self.basis.support, leaving)] if leaving else self.basis.support
-        support = np.append(kept, entering).astype(np.intp)
-        whole = self._within
-        return not Linear(whole.lower[support], whole.upper[support], whole.G[:, support], whole.h, whole.E[:, support], whole.f).empty
+        support = self.basis.support
+        for i in leaving:
+            support = support[support != i]
+        return not self.reach.misses(np.concatenate([support, np.asarray(entering, dtype=np.intp)]))
 
     def enter(self, i: int) -> None:
         if self.basis.size == self.basis.room or self.basis.h[i] <= self.basis.dependent[i]:
