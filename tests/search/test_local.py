@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import ksparse as ks
@@ -68,6 +68,7 @@ def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(
         else:
             basis.swap(int(rng.integers(basis.size)), int(rng.choice(outside)))
     slow = twin(problem, basis)
+    assume(not slow.singular)  # the twin says so itself where units make its own inverse rounding
     unit = np.sqrt(problem.pieces.model.diagonal)
     outside = np.setdiff1d(np.arange(18), basis.support)
     np.testing.assert_allclose(basis.x * unit[basis.support], slow.x, rtol=1e-5, atol=1e-8 * np.abs(slow.x).max())
@@ -76,7 +77,7 @@ def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(
         (basis.s / unit)[outside], slow.s[outside], rtol=1e-5, atol=1e-8 * np.abs(problem.pieces.model.r / unit).max()
     )
     assert basis.value == pytest.approx(slow.value, rel=1e-8, abs=1e-10 * problem.pieces.model.constant)
-    if not hood.signed:
+    if not hood.working.signed:
         np.testing.assert_allclose(hood._add_gains()[outside], slow.adds()[outside], rtol=1e-4, atol=1e-9)
         spared = np.isfinite(hood._losses()[1])  # the others an equation needs, or nearly so
         assert (slow.kappa[~spared] <= 1e-9 * (1 + 1e-2)).all()
@@ -92,7 +93,7 @@ def test_no_exchange_gains_more_than_its_newcomer_alone(name, rng):
         hood = Updated(problem, 8)
         basis = hood.basis
         assert basis.stand_on(np.sort(rng.choice(18, 6, replace=False)))
-        hood.signed = False
+        hood.closed = []  # no signs
         outside = np.setdiff1d(np.arange(18), basis.support)
         assert (hood._swap_gains(outside)[1] <= hood._add_gains()[outside] * (1 + 1e-9) + 1e-12).all()
 

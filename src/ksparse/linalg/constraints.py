@@ -116,7 +116,7 @@ class Linear:
 
 
 class Reach:
-    """What each variable between its bounds brings at least to every row and to both sides of every equation: for looks at many supports."""
+    """What each variable between its bounds brings at least to every row and both sides of every equation: for looks at many supports."""
 
     def __init__(self, linear: Linear) -> None:
         self.linear, right = linear, np.concatenate([linear.h, linear.f, -linear.f])

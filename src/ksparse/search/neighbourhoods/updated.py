@@ -40,7 +40,9 @@ class Updated:
         self.forced[pieces.forced] = True
         self.spare = not (pieces.linear.f.size or pieces.linear.h.size or self.forced.any())  # any variable may leave
         self.working = WorkingSet(self.basis, pieces.linear, self.low, self.high, self.forced)
-        self.signed, self.bounded = self.working.signed, self.working.bounded
+        self.bounded = self.working.bounded
+        ways = ((np.greater, self.high <= 0), (np.less, self.low >= 0))  # who may not go up, and who may not go down
+        self.closed = [(beyond, closed) for beyond, closed in ways if closed.any()]
         self.endless, self.pull = pieces.loss.least == -np.inf, float(np.abs(pieces.model.r).max(initial=0.0))
         self.trust = Trust.GUESS if self.bounded or pieces.linear.h.size else Trust.EXACT  # signs alone are seen to by who enters
 
@@ -117,8 +119,8 @@ class Updated:
             gains = bounded_gains(basis.s, basis.h, basis.dependent, self.low, self.high)
         else:
             gains = add_gains(basis.s, basis.h, basis.dependent)  # where i adds nothing new s_i is rounding, or the proof finds the ray
-            if self.signed:
-                gains[(self.low >= 0) & (basis.s < 0) | (self.high <= 0) & (basis.s > 0)] = 0.0
+            for beyond, closed in self.closed:
+                np.putmask(gains, closed & beyond(basis.s, 0.0), 0.0)
         gains[basis.support] = 0.0  # their h and s are 0 but for rounding
         if self.shut.size:
             gains[self.shut] = 0.0
@@ -203,8 +205,8 @@ class Updated:
         variables, needed = basis.element[free], self._needed(free)
         if not self.bounded:
             gains, pull = swap_gains(basis.x[free], basis.kappa[free], W, s, h, least, needed)
-            if self.signed:
-                gains[(low == 0) & (pull < 0) | (high == 0) & (pull > 0)] = -np.inf
+            for beyond, closed in self.closed:
+                np.putmask(gains, closed[entering] & beyond(pull, 0.0), -np.inf)
             return variables, gains
         pull, curvature, losses = swap_terms(basis.x[free], basis.kappa[free], W, s, h, needed)
         gains = bounded_gains(pull, curvature, least, low, high) - losses[:, None]

@@ -7,6 +7,8 @@ C on the support.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from ksparse.base.arrays import Vector
@@ -31,10 +33,15 @@ class WorkingSet:
     def __init__(self, basis: Basis, linear: Linear, low: Vector, high: Vector, forced: Vector) -> None:
         self.basis, self.low, self.high, self.forced = basis, low, high, forced
         self.changes = 0  # variables and constraints that entered or left so far
-        self.signed = bool((np.isfinite(low) | np.isfinite(high)).any())
+        self.capped = bool(np.isfinite(high).any())
+        self.signed = bool(np.isfinite(low).any()) or self.capped
         self.bounded = bool(((low != 0) & np.isfinite(low) | (high != 0) & np.isfinite(high)).any())
         self.bend = unit_scales(basis.diagonal) ** 2  # one without curvature is needed no more than the others for that
-        self.reach = Reach(Linear(low, high, linear.G, linear.h, linear.E, linear.f))
+        self._within = Linear(low, high, linear.G, linear.h, linear.E, linear.f)
+
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach(self._within)
 
     def fits(self, leaving: tuple[int, ...], entering: tuple[int, ...]) -> bool:
         """Whether each row alone, and each beside one equation, can be met within the bounds by other variables: a look first."""
@@ -43,7 +50,7 @@ class WorkingSet:
         support = self.basis.support
         for i in leaving:
             support = support[support != i]
-        return not self.reach.misses(np.concatenate([support, np.asarray(entering, dtype=np.intp)]))
+        return not self._reach.misses(np.concatenate([support, np.asarray(entering, dtype=np.intp)]))
 
     def enter(self, i: int) -> None:
         if self.basis.size == self.basis.room or self.basis.h[i] <= self.basis.dependent[i]:
@@ -113,7 +120,7 @@ class WorkingSet:
         basis = self.basis
         if self.signed:
             x, variables = basis.x[basis.free], basis.element[basis.free]
-            if not ((x >= self.low[variables]) & (x <= self.high[variables])).all():
+            if (x < self.low[variables]).any() or (self.capped and (x > self.high[variables]).any()):
                 return True
         return bool(basis.right.size) and self._worst_row()[0] is not None
 
