@@ -9,6 +9,7 @@ from ksparse.losses.data_fit import DataFit, LeastSquares
 from ksparse.losses.huber import Huber
 from ksparse.losses.logistic import Logistic
 from ksparse.losses.multi_response import MultiResponse
+from ksparse.losses.multinomial import Multinomial
 from ksparse.losses.negative_binomial import NegativeBinomial
 from ksparse.losses.poisson import Poisson
 from ksparse.losses.quadratic import MeanVariance, PrincipalComponent, Quadratic, QuadraticForm
@@ -27,6 +28,7 @@ __all__ = [
     "Loss",
     "MeanVariance",
     "MultiResponse",
+    "Multinomial",
     "NegativeBinomial",
     "Poisson",
     "PrincipalComponent",
