@@ -33,6 +33,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         is, and `predict` gives the linear score. Of ours with parameters too: `functools.partial(ks.Quantile, tau=0.9)`.
     delta : float or None, default=None
         δ of the huber loss in the units of y; None for 1.345 robust standard deviations of y.
+    multi_output : {"common"}, default="common"
+        Of a y with several columns: k features for all of them at once, by the squared loss summed over targets.
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
@@ -74,13 +76,13 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         Mean error on the rows left out, where k was chosen by cross-validation.
     criterion_ : ndarray
         Its value for each k, where k was chosen by a criterion.
-    coef_path_ : ndarray of shape (n_ks, n_features)
-        The models of every k in `ks_`, fitted to all rows; see `ks.plotting.plot_coefficient_path`.
-    intercept_path_ : ndarray of shape (n_ks,)
+    coef_path_ : ndarray of shape (n_ks, n_features) or (n_targets, n_ks, n_features)
+        The models of every k in `ks_`, fitted to all rows; see `ks.plotting.plot_coefficient_path`, one target at a time.
+    intercept_path_ : ndarray of shape (n_ks,) or (n_targets, n_ks)
         Their intercepts.
-    coef_ : ndarray of shape (n_features,)
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         The model with `k_` features, fitted to all rows.
-    intercept_ : float
+    intercept_ : float or ndarray of shape (n_targets,)
         What is added.
     result_ : Result
         The full answer, in scaled variables.
@@ -112,6 +114,7 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         one_standard_error: bool = False,
         loss: str | LossMaker = "squared",
         delta: float | None = None,
+        multi_output: str = "common",
         C: Any = None,
         positive: Any = False,
         negative: Any = False,
@@ -134,6 +137,7 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         self.one_standard_error = one_standard_error
         self.loss = loss
         self.delta = delta
+        self.multi_output = multi_output
         self.C = C
         self.positive = positive
         self.negative = negative
@@ -158,8 +162,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         ----------
         X : array-like of shape (n_samples, n_features)
             The table; sparse, by blocks or on a cluster too.
-        y : array-like of shape (n_samples,)
-            The target.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            The target, or several that share their features.
         sample_weight : array-like or None, default=None
             Multiplies the loss of a row, in the folds too.
 
@@ -170,16 +174,22 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         """
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
+        self._require_targets(y)
+        if self.multi_output != "common":
+            raise ValueError('multi_output must be "common": targets with features of their own are fitted by one estimator each')
         (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
-        (self.coef_path_,), (self.intercept_path_,) = path_of(paths)
+        coefs, shifts = path_of(paths)
+        several = y.ndim == 2
+        self.coef_path_: Any = coefs if several else coefs[0]
+        self.intercept_path_: Any = shifts if several else shifts[0]
         self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
         return self
 
 
 class SparseClassifierCV(ChoosesK, SparseClassifier):
-    """`SparseClassifier` that chooses k, the same for every class.
+    """`SparseClassifier` that chooses k.
 
-    Cross-validation counts the deviance of the rows left out, summed over the one-against-rest models.
+    Cross-validation counts the deviance of the rows left out, for "ovr" summed over the one-against-rest models.
 
     Parameters
     ----------
@@ -191,6 +201,9 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         Folds, as everywhere in scikit-learn.
     one_standard_error : bool, default=False
         Take the least k within one standard error of the best.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        For more than two classes: one multinomial model whose k features serve all classes; or a logistic model for each class against the
+        rest, with k features of its own. C, signs and the paper's methods are for the latter.
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
@@ -245,7 +258,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
     intercept_ : ndarray
         One entry per row of `coef_`.
     result_ : Result or list of Result
-        The full answer in scaled variables, one per class where there are several.
+        The full answer in scaled variables; one per class for "ovr".
     n_iter_ : int
         Iterations.
     n_features_in_ : int
@@ -272,6 +285,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         criterion: str = "cv",
         cv: Any = None,
         one_standard_error: bool = False,
+        multi_class: str = "multinomial",
         C: Any = None,
         positive: Any = False,
         negative: Any = False,
@@ -293,6 +307,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         self.criterion = criterion
         self.cv = cv
         self.one_standard_error = one_standard_error
+        self.multi_class = multi_class
         self.C = C
         self.positive = positive
         self.negative = negative
@@ -331,7 +346,8 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         X, y, sample_weight = self._checked(X, y, sample_weight)
         self.classes_, targets = classes_of(y, sample_weight)
         sample_weight = self._by_class(y, sample_weight)
-        fits, paths = self._choose(X, y, targets, sample_weight, "logistic")
+        loss, targets = self._loss(targets)
+        fits, paths = self._choose(X, y, targets, sample_weight, loss)
         self.coef_path_, self.intercept_path_ = path_of(paths)
-        self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
+        self._keep(fits)
         return self

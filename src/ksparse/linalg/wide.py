@@ -1,7 +1,7 @@
 """φ of a matrix X with one row per variable, for a search over its rows: the best X on some rows, and what others would gain.
 
-For squares of several targets, φ(X) = ½tr(XᵀHX) − tr(RᵀX) + constant with one H for all columns of X. On rows S with M = H_SS⁻¹ the best X is
-MR_S, and with P = M·H_S: and s = R − H_:S X, what is left to pull, a row of X costs or gains, summed over the columns of X,
+For squares of several targets, φ(X) = ½tr(XᵀHX) − tr(RᵀX) + constant with one H for all columns of X. On rows S with M = H_SS⁻¹ the best X
+is MR_S, and with P = M·H_S: and s = R − H_:S X, what is left to pull, a row of X costs or gains, summed over the columns of X,
 
     j leaves           ½‖x_j‖²/M_jj
     i enters           ½‖s_i‖²/h_i,                                     h_i = H_ii − H_iS P_:i
@@ -52,10 +52,21 @@ class Gains(Protocol):
 class Wide(Protocol):
     """φ of X, n × t."""
 
-    n: int
-    width: int  # t
-    constant: float  # φ(0)
-    exact: bool  # whether the best X on a support is a direct solve, and gains are the gains themselves
+    @property
+    def n(self) -> int:
+        """Rows."""
+
+    @property
+    def width(self) -> int:
+        """Columns, t."""
+
+    @property
+    def constant(self) -> float:
+        """φ(0)."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the best X on a support is a direct solve, and gains are the gains themselves."""
 
     def solve(self, support: Vector, begin: Vector | None) -> Rows:
         """The best X on a nonempty support; `begin` is an X to start from."""
@@ -146,7 +157,7 @@ class CommonGains:
         size = np.einsum("jc,jc->j", self.x, self.x)[:, None]
         pull = np.einsum("jc,jc->j", s, s) + 2.0 * m * P * (self.x @ s.T) + (m * P) ** 2 * size  # ‖s_i + P_ji x_j/M_jj‖²
         bend = self.h[entering] + m * P**2
-        return _over(np.where(self.h[entering] > 0, pull, 0.0), bend) - 0.5 * m * size
+        return np.asarray(_over(np.where(self.h[entering] > 0, pull, 0.0), bend) - 0.5 * m * size)
 
 
 def _over(squares: Vector, curvature: Vector) -> Vector:

@@ -62,7 +62,7 @@ class Loss(ABC):
     """
 
     n: int | None = None
-    width: int = 1  # coefficients of each feature, which stand beside each other in x; k counts features
+    per_feature: int = 1  # coefficients of each feature, which stand beside each other in x; k counts features
     convex: bool | None = None
     kind: Array = np.zeros(0)  # an empty vector that carries the namespace, dtype and device of x
     forward_cost: int = 1  # products with the data for an image
@@ -116,7 +116,7 @@ class Loss(ABC):
         return self.quadratic()
 
     def wide(self) -> Wide | None:
-        """φ as a function of a matrix with one row per feature, for a search over its rows; on float64 NumPy data. For a `width` above 1."""
+        """φ of a matrix with one row per feature, for a search over its rows, where there are several coefficients `per_feature`."""
         return None
 
     def composite(self) -> Composite | None:

@@ -24,11 +24,11 @@ class ByRows(Loss):
     convex = True
     least = 0.0  # no term is below 0
     steepest: ClassVar[float] = 1.0  # sup of the curvature of h, for weights of 1
-    _data = ("kind", "A", "weight", "ridge")
+    _data: ClassVar[tuple[str, ...]] = ("kind", "A", "weight", "ridge")
 
     def __init__(self, A: Matrix, width: int, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         self.A = check_data(A, "A")
-        self.kind, self.width = self.design.kind, width
+        self.kind, self.per_feature = self.design.kind, width
         check_squares(self.A, "A")
         m, self.features = (int(side) for side in self.A.shape)
         self.n = self.features * width
@@ -73,16 +73,16 @@ class ByRows(Loss):
 
         Returns
         -------
-        array of shape (n_features, width)
+        array of shape (n_features, per_feature)
             The same numbers.
         """
-        return namespace(x).reshape(x, (self.features, self.width))
+        return namespace(x).reshape(x, (self.features, self.per_feature))
 
     def _flat(self, X: Array) -> Array:
         return namespace(X).reshape(X, (-1,))
 
     def _sheet(self, image: Array) -> Array:
-        return namespace(image).reshape(image, (-1, self.width))
+        return namespace(image).reshape(image, (-1, self.per_feature))
 
     def image(self, x: Array) -> Array:
         return self._flat(self.A @ self.matrix(x))
@@ -119,7 +119,7 @@ class ByRows(Loss):
         return self.design.hides(weighted=True)
 
     def lengths(self) -> Vector | float:
-        return np.repeat(self.design.lengths(), self.width)
+        return np.repeat(self.design.lengths(), self.per_feature)
 
     def lipschitz(self) -> float:
         ridge = 0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge))
@@ -127,7 +127,7 @@ class ByRows(Loss):
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
         support = np.asarray(support)
-        rows, t = support[:: self.width] // self.width, self.width
+        rows, t = support[:: self.per_feature] // self.per_feature, self.per_feature
         if support.size % t or not np.array_equal(support, (rows[:, None] * t + np.arange(t)).ravel()):
             return super().restrict(support)  # some of a row
         ridge = None if self.ridge is None else take(self.ridge, rows)
@@ -138,4 +138,4 @@ class ByRows(Loss):
         return np.arange(len(support))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.A.shape[0]} × {self.features}, {self.width} columns)"
+        return f"{type(self).__name__}({self.A.shape[0]} × {self.features}, {self.per_feature} columns)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class MultiResponse(ByRows):
     """
 
     is_quadratic = tested = True
-    _data = (*ByRows._data, "B")
+    _data: ClassVar[tuple[str, ...]] = (*ByRows._data, "B")
 
     def __init__(self, A: Matrix, B: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         given = to_numpy(B) if hasattr(B, "ndim") else np.asarray(B)
@@ -94,7 +94,7 @@ class MultiResponse(ByRows):
     @cached_property
     def _lengths(self) -> Vector:
         """√Σᵢ wᵢBᵢ² of each target."""
-        return np.sqrt(np.asarray(namespace(self.B).sum(self._weighted(self.B * self.B), axis=0)))
+        return np.asarray(np.sqrt(np.asarray(namespace(self.B).sum(self._weighted(self.B * self.B), axis=0))))
 
     def quadratic(self) -> QuadraticModel | None:
         if self.opaque:
@@ -102,7 +102,7 @@ class MultiResponse(ByRows):
         rounding = rounding_of(int(self.A.shape[0]))
         noise = Noise(rounding, rounding * float(self._lengths.max()), convex=True)
         constant = 0.5 * float(self._lengths @ self._lengths)
-        return QuadraticModel(Repeated(self._gram, self.width), self._pull.ravel(), constant, sign=1, noise=noise)
+        return QuadraticModel(Repeated(self._gram, self.per_feature), self._pull.ravel(), constant, sign=1, noise=noise)
 
     def wide(self) -> CommonWide | None:
         if self.opaque:
@@ -117,7 +117,7 @@ class MultiResponse(ByRows):
         columns, target = root[:, None] * dense(self.design.columns(support)), root[:, None] * self.B
         if self.ridge is not None:
             columns = np.vstack([columns, np.diag(np.sqrt(self.ridge[support]))])
-            target = np.vstack([target, np.zeros((support.size, self.width))])
+            target = np.vstack([target, np.zeros((support.size, self.per_feature))])
         size = np.sqrt(np.einsum("ij,ij->j", columns, columns))
         size[size == 0] = 1.0
         return np.asarray(np.linalg.lstsq(columns / size, target, rcond=None)[0] / size[:, None])

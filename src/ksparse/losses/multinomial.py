@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ksparse.base.arrays import Array, Matrix, Vector, like, namespace, to_float
 from ksparse.linalg.curvature import Symmetric
 from ksparse.linalg.matrix import dense
 from ksparse.linalg.model import QuadraticModel
+from ksparse.linalg.wide import Wide
 from ksparse.losses.by_rows import ByRows
 from ksparse.losses.softmax import SoftmaxWide, softmax
 
@@ -59,7 +60,7 @@ class Multinomial(ByRows):
 
     tested = True
     steepest = 0.5  # Böhning's bound of diag(p) − ppᵀ
-    _data = (*ByRows._data, "Y")
+    _data: ClassVar[tuple[str, ...]] = (*ByRows._data, "Y")
 
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0, classes: Any = None) -> None:
         labels = to_numpy(y) if hasattr(y, "ndim") else np.asarray(y)
@@ -96,14 +97,15 @@ class Multinomial(ByRows):
     def model_at(self, x: Vector) -> QuadraticModel | None:
         if self.opaque or (self.n or 0) > MODELLED:
             return None
-        image, wide = self.image(x), self.wide()
-        assert wide is not None
+        image, wide = self.image(x), self._softmax
         H = wide.hessian(dense(self.design.columns(np.arange(self.features))), softmax(self._sheet(image)), wide.ridge)
         gradient = to_float64(self.gradient_at(x, image))
         return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, image), gradient)
 
-    def wide(self) -> SoftmaxWide | None:
-        if self.opaque:
-            return None
+    def wide(self) -> Wide | None:
+        return None if self.opaque else self._softmax
+
+    @property
+    def _softmax(self) -> SoftmaxWide:
         weight, ridge = (None if part is None else to_float64(part) for part in (self.weight, self.ridge))
         return SoftmaxWide(self.design, to_float64(self.Y), weight, np.zeros(self.features) if ridge is None else ridge)

@@ -86,7 +86,7 @@ class SoftmaxWide:
         H = -(left.T @ right)
         for c in range(t):
             H[c::t, c::t] += (A * (self.w * P[:, c])[:, None]).T @ B
-        return H
+        return np.asarray(H)
 
     def _reduced(self, H: Vector) -> Vector:
         """A Hessian, or a block of one, in the coordinates Q."""
@@ -153,7 +153,7 @@ class SoftmaxGains:
 
     @cached_property
     def _P(self) -> Vector:
-        return softmax(self._A @ self.X)
+        return np.asarray(softmax(self._A @ self.X))
 
     @cached_property
     def _g(self) -> Vector:
@@ -166,7 +166,7 @@ class SoftmaxGains:
         """H_SS⁻¹ as blocks: member, coordinate, member, coordinate."""
         wide, s, r = self.wide, self.support.size, self.wide.Q.shape[1]
         H = wide._reduced(wide.block(self._A, self._A, self._P)) + np.diag(np.repeat(wide.ridge[self.support], r))
-        return inverse(H).reshape(s, r, s, r)
+        return np.asarray(inverse(H).reshape(s, r, s, r))
 
     @cached_property
     def _own(self) -> tuple[Vector, Vector]:

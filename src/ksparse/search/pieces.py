@@ -82,7 +82,14 @@ class Pieces:
 
     @classmethod
     def by_rows(
-        cls, loss: Loss, *, forced_in: Vector, forced_out: Vector, deadline: float = np.inf, settings: SearchSettings | None = None
+        cls,
+        loss: Loss,
+        *,
+        forced_in: Vector,
+        forced_out: Vector,
+        deadline: float = np.inf,
+        settings: SearchSettings | None = None,
+        rules: Rules | None = None,
     ) -> Pieces | None:
         """The pieces of a request for rows of a matrix, nothing being asked of its entries; None where the loss does not know them."""
         loss = loss.as_float64()
@@ -91,9 +98,10 @@ class Pieces:
             return None
         allowed = np.ones(wide.n, dtype=bool)
         allowed[forced_out] = False
+        forced, allowed = (forced_in, allowed) if rules is None else (rules.closure(forced_in), rules.usable(allowed))
         return cls(
-            loss, C, wide.n, forced_in, allowed, np.zeros(wide.n), deadline, settings or SearchSettings(), C.as_linear(wide.n), _no_model,
-            wide=wide,
+            loss, C, wide.n, forced, allowed, np.zeros(wide.n), deadline, settings or SearchSettings(), C.as_linear(wide.n), _no_model,
+            rules=rules, wide=wide,
         )  # fmt: skip
 
     @cached_property

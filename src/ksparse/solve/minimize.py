@@ -276,7 +276,7 @@ def minimize(
             plan = make_plan(effort, n_restarts, n_jobs, random_state, rho)
             wanted = make_wanted(gap, max_nodes, plan.n_jobs)
             return solve_by_search(request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted)
-        if request.loss.width > 1:
+        if request.loss.per_feature > 1:
             raise MissingPieceError(f"{type(request.loss).__name__} needs method='auto': the paper's methods count entries, not features")
         _refuse_for_papers_methods(
             forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, n_restarts=n_restarts, settings=settings,

@@ -58,7 +58,7 @@ class Request:
     @property
     def members(self) -> int:
         """How many a support may have: variables, groups, or features with several entries of x each."""
-        return self.n // self.loss.width if self.rules is None else self.rules.members
+        return self.n // self.loss.per_feature if self.rules is None else self.rules.members
 
     @property
     def elapsed(self) -> float:
@@ -115,15 +115,15 @@ def check_request(
     started = time.perf_counter()
     loss, C, start = check_pieces(loss, C, x0)
     n = _length(loss, C, start)
-    by_rows = loss.width > 1 and C.whole_space and not by_entries
-    if loss.width > 1:
-        _refuse_rules(loss, groups=groups, group_limits=group_limits, requires=requires)
-        groups = None if by_rows else np.repeat(np.arange(n // loss.width), loss.width)
-    rules = make_rules(groups, group_limits, requires, n)
-    k = check_integer(k, name, 1, n // loss.width if rules is None else rules.members)
+    by_rows = loss.per_feature > 1 and C.whole_space and not by_entries
+    if loss.per_feature > 1 and not by_rows:
+        _refuse_rules(loss, C, groups=groups, group_limits=group_limits, requires=requires)
+        groups = np.repeat(np.arange(n // loss.per_feature), loss.per_feature)
+    rules = make_rules(groups, group_limits, requires, n // loss.per_feature if by_rows else n)
+    k = check_integer(k, name, 1, n // loss.per_feature if rules is None else rules.members)
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):
-        require_sparse_member(C, n, k * loss.width if rules is None else rules.widest(k))
+        require_sparse_member(C, n, k * loss.per_feature if rules is None else rules.widest(k))
     before, interrupted = loss.evaluations or (0, 0), False
     try:
         try_out(loss, C, n, start)
@@ -132,10 +132,12 @@ def check_request(
     return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes, rules, by_rows)
 
 
-def _refuse_rules(loss: Loss, **given: Any) -> None:
+def _refuse_rules(loss: Loss, C: ConvexSet, **given: Any) -> None:
     for name, value in given.items():
         if value is not None:
-            raise MissingPieceError(f"{name} is not known for {type(loss).__name__}, whose features are rows of coefficients: leave it out")
+            raise MissingPieceError(
+                f"{name} is known for {type(loss).__name__} over all of space, without gap and min_nonzero; here C = {C}"
+            )
 
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
@@ -170,7 +172,7 @@ def support_problem(
     request: Request, forced_in: Any, forced_out: Any, min_nonzero: Any, settings: SearchSettings | None = None, most: int | None = None
 ) -> SupportProblem:
     """The problem that is searched, after a look at whether it can be met; for several k, `most` is the largest."""
-    n, k, width = request.n, request.k, request.loss.width
+    n, k, width = request.n, request.k, request.loss.per_feature
     if settings is not None and not isinstance(settings, SearchSettings):
         raise TypeError(f"settings must be a ksparse.SearchSettings, got {type(settings).__name__}")
     inside, outside = check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out")
@@ -209,10 +211,14 @@ def support_problem(
 
 def _problem_by_rows(request: Request, inside: Vector, outside: Vector, settings: SearchSettings | None) -> SupportProblem:
     """The problem of a loss of several coefficients per feature, where nothing but k is asked of them."""
-    pieces = Pieces.by_rows(request.loss, forced_in=inside, forced_out=outside, deadline=request.deadline, settings=settings)
+    pieces = Pieces.by_rows(
+        request.loss, forced_in=inside, forced_out=outside, deadline=request.deadline, settings=settings, rules=request.rules
+    )
     if pieces is None:
         raise MissingPieceError(f"{type(request.loss).__name__} needs data that show their columns, or fewer of them")
-    if inside.size > request.k:
+    if pieces.rules is not None:
+        require_obedient(pieces, outside, request.k)
+    elif inside.size > request.k:
         raise InfeasibleError(f"{inside.size} features are forced in, more than k = {request.k}")
     problem = SupportProblem(pieces, request.k)
     require_memory(problem)
