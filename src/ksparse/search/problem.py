@@ -187,7 +187,7 @@ class SupportProblem:
     def polish(self, candidate: Candidate) -> PolishedPoint:
         """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
         if not candidate.support.size:
-            return PolishedPoint(candidate.x, candidate.value, 0.0, Products())
+            return PolishedPoint(candidate.x.ravel(), candidate.value, 0.0, Products())
         pieces = self.pieces
         problem = restricted_problem(pieces.loss, pieces.C, self.variables(candidate.support))
         if pieces.wide is not None:
