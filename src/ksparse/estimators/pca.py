@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -118,8 +119,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The table.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The table; a sparse one stays sparse.
         y : object, default=None
             Ignored.
 
@@ -128,7 +129,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         SparsePCA
             Itself, fitted.
         """
-        X = validated(self, X, ensure_min_samples=2)
+        X = validated(self, X, ensure_min_samples=2, accept_sparse=["csc", "csr"])
         check_size(X, "X", getattr(self, "feature_names_in_", None))
         check_n_jobs(self.n_jobs)
         if self.deflation not in DEFLATIONS:
@@ -145,10 +146,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         )  # fmt: skip
         self.components_, self.result_ = found.loadings, found.results
         self.n_components_ = self._n_features_out = len(found.loadings)
-        self.mean_ = X.mean(axis=0)
-        deviation = X.std(axis=0, ddof=1)
-        flat = deviation <= 10 * np.finfo(float).eps * np.abs(self.mean_)
-        self.scale_ = np.where(flat, 1.0, deviation) if self.scale else np.ones(X.shape[1])
+        self.mean_ = found.mean
+        self.scale_ = np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1])
         total = found.total if found.total > 0 else 1.0
         self.explained_variance_, self.explained_variance_ratio_ = found.variance, found.variance / total
         self.n_iter_ = max(1, *(result.nit for result in found.results))
@@ -162,8 +161,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The table.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The table; a sparse one stays sparse.
 
         Returns
         -------
@@ -171,8 +170,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             One row per row of X.
         """
         check_is_fitted(self)
-        X = validated(self, X, reset=False)
+        X = validated(self, X, reset=False, accept_sparse=["csr", "csc"])
+        if scipy.sparse.issparse(X):  # centred by what the means would score
+            loadings = self.components_ / self.scale_
+            return np.asarray(X @ loadings.T - self.mean_ @ loadings.T)
         return np.asarray(((X - self.mean_) / self.scale_) @ self.components_.T)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def inverse_transform(self, X: Any) -> np.ndarray[Any, Any]:
         """The table closest to rows that have these scores.
