@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ksparse.estimators.base import SparseLinear
+from ksparse.estimators.base import SparseLinear, as_precise
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.models.linear import LinearFit
 
@@ -173,7 +173,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         sample_weight = self._by_class(y, sample_weight)
         loss, labels = self._loss(labels)
         task = Task(self, X, y)
-        self._keep([self._solve(self._problem(X, target, sample_weight, loss), task.callback) for target in labels])
+        self._keep(X, [self._solve(self._problem(X, target, sample_weight, loss), task.callback) for target in labels])
         task.end()
         return self
 
@@ -210,9 +210,9 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         weight = compute_sample_weight(self.class_weight, y)
         return weight if sample_weight is None else weight * sample_weight
 
-    def _keep(self, fits: list[LinearFit]) -> None:
-        self.coef_ = np.vstack([fit.coef for fit in fits])
-        self.intercept_ = np.concatenate([np.atleast_1d(fit.intercept) for fit in fits])
+    def _keep(self, X: Any, fits: list[LinearFit]) -> None:
+        self.coef_ = as_precise(np.vstack([fit.coef for fit in fits]), X)
+        self.intercept_ = as_precise(np.concatenate([np.atleast_1d(fit.intercept) for fit in fits]), X)
         results = [fit.result for fit in fits]
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, *(result.nit for result in results))

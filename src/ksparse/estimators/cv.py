@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.estimators.base import as_precise
 from ksparse.estimators.callbacks import with_callbacks
 from ksparse.estimators.chooses import ChoosesK, path_of
 from ksparse.estimators.classifier import SparseClassifier, classes_of
@@ -180,9 +181,9 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
         coefs, shifts = path_of(paths)
         several = y.ndim == 2
-        self.coef_path_: Any = coefs if several else coefs[0]
-        self.intercept_path_: Any = shifts if several else shifts[0]
-        self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
+        self.coef_path_: Any = as_precise(coefs if several else coefs[0], X)
+        self.intercept_path_: Any = as_precise(shifts if several else shifts[0], X)
+        self._keep(X, fit.coef, fit.intercept, fit.result, fit.result.nit)
         return self
 
 
@@ -348,6 +349,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         sample_weight = self._by_class(y, sample_weight)
         loss, targets = self._loss(targets)
         fits, paths = self._choose(X, y, targets, sample_weight, loss)
-        self.coef_path_, self.intercept_path_ = path_of(paths)
-        self._keep(fits)
+        coefs, shifts = path_of(paths)
+        self.coef_path_, self.intercept_path_ = as_precise(coefs, X), as_precise(shifts, X)
+        self._keep(X, fits)
         return self

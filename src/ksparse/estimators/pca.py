@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from ksparse.base.checks import check_integer, check_n_jobs, check_size
-from ksparse.estimators.base import DOC_LINK, validated, warn_of_limit
+from ksparse.estimators.base import DOC_LINK, as_precise, validated, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.models.components import DEFLATIONS, sparse_components
 
@@ -129,7 +129,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         SparsePCA
             Itself, fitted.
         """
-        X = validated(self, X, ensure_min_samples=2, accept_sparse=["csc", "csr"])
+        X = validated(self, X, ensure_min_samples=2, accept_sparse=["csc", "csr"], single=True)
         check_size(X, "X", getattr(self, "feature_names_in_", None))
         check_n_jobs(self.n_jobs)
         if self.deflation not in DEFLATIONS:
@@ -144,12 +144,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             max_time=self.max_time, effort=self.effort, n_restarts=self.n_restarts, n_jobs=self.n_jobs, random_state=self.random_state,
             gap=self.gap, verbose=self.verbose, callback=task.callback,
         )  # fmt: skip
-        self.components_, self.result_ = found.loadings, found.results
+        self.components_, self.result_ = as_precise(found.loadings, X), found.results
         self.n_components_ = self._n_features_out = len(found.loadings)
-        self.mean_ = found.mean
-        self.scale_ = np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1])
+        self.mean_ = as_precise(found.mean, X)
+        self.scale_ = as_precise(np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1]), X)
         total = found.total if found.total > 0 else 1.0
-        self.explained_variance_, self.explained_variance_ratio_ = found.variance, found.variance / total
+        self.explained_variance_ = as_precise(found.variance, X)
+        self.explained_variance_ratio_ = as_precise(found.variance / total, X)
         self.n_iter_ = max(1, *(result.nit for result in found.results))
         for result in found.results:
             warn_of_limit(result, type(self).__name__)
@@ -170,7 +171,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             One row per row of X.
         """
         check_is_fitted(self)
-        X = validated(self, X, reset=False, accept_sparse=["csr", "csc"])
+        X = validated(self, X, reset=False, accept_sparse=["csr", "csc"], single=True)
         if scipy.sparse.issparse(X):  # centred by what the means would score
             loadings = self.components_ / self.scale_
             return np.asarray(X @ loadings.T - self.mean_ @ loadings.T)
@@ -179,6 +180,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def inverse_transform(self, X: Any) -> np.ndarray[Any, Any]:
@@ -195,7 +197,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             In the units of the table that was fitted.
         """
         check_is_fitted(self)
-        return np.asarray(np.asarray(X, dtype=float) @ np.linalg.pinv(self.components_).T * self.scale_ + self.mean_)
+        scores = np.asarray(X)
+        scores = scores if scores.dtype == np.float32 else scores.astype(float)
+        return np.asarray(scores @ np.linalg.pinv(self.components_).T * self.scale_ + self.mean_)
 
 
 def _clipped(k: Any, n: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ksparse.estimators.base import SparseLinear, warn
+from ksparse.estimators.base import SparseLinear, as_precise, warn
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.models.losses import LOG_LINK, LossMaker, check_loss
 from ksparse.models.targets import ManyFits, fit_singly, fit_together, shareable
@@ -182,10 +182,10 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         task = Task(self, X, y)
         if y.ndim == 2 and self.multi_output == "independent":
             several = self._solve_all(X, np.asarray(y, dtype=float), sample_weight, task)
-            self._keep(several.coef, several.intercept, several.results, 1)
+            self._keep(X, several.coef, several.intercept, several.results, 1)
         else:
             fit = self._solve(self._problem(X, y, sample_weight, self.loss), task.callback)
-            self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
+            self._keep(X, fit.coef, fit.intercept, fit.result, fit.result.nit)
         task.end()
         return self
 
@@ -199,8 +199,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):
             if self.method != "auto":
                 raise ValueError(f'multi_output="common" needs method="auto", got {self.method!r}')
 
-    def _keep(self, coef: Any, intercept: Any, result: Any, steps: int) -> None:
-        self.coef_, self.intercept_, self.result_, self.n_iter_ = coef, intercept, result, max(1, steps)
+    def _keep(self, X: Any, coef: Any, intercept: Any, result: Any, steps: int) -> None:
+        self.coef_, self.intercept_ = as_precise(coef, X), as_precise(intercept, X)
+        self.result_, self.n_iter_ = result, max(1, steps)
 
     def _solve_all(self, X: Any, Y: np.ndarray[Any, Any], sample_weight: Any, task: Task) -> ManyFits:
         """The models of several targets, together where they can share what is known of X; max_time is for all of them, or for each."""

@@ -58,12 +58,16 @@ def _squares(A: Any, b: Any, sample_weight: Any, ridge: Any) -> LeastSquares | M
     return (MultiResponse if np.ndim(b) == 2 else LeastSquares)(A, b, sample_weight, ridge)
 
 
+def _classes(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Multinomial:
+    return Multinomial(A, b, sample_weight, ridge, classes=np.arange(int(np.max(b)) + 1))
+
+
 LOSSES: dict[str, LossMaker] = {
     "squared": _squares,
     "logistic": Logistic,
-    "multinomial": Multinomial,
     "huber": _huber,
     "poisson": Poisson,
+    "multinomial": _classes,
     "quantile": Quantile,
     "gamma": Gamma,
     "tweedie": Tweedie,
