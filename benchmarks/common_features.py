@@ -1,4 +1,4 @@
-"""k features for several targets or classes at once: `MultiResponse` and `Multinomial` beside abess, skscope and groups of entries; in one run.
+"""k features for several targets or classes at once: `MultiResponse` and `Multinomial` beside abess, skscope, groups of entries; one run.
 
 Least squares of t correlated targets on n correlated columns, and the digits of scikit-learn by k of 64 pixels. Every contender's features
 are judged alike: the objective of the best model on them, by a solver of its own. Excess is over the best of the run.
@@ -94,7 +94,6 @@ def classes(k: int) -> tuple[str, dict[str, Chooser], Callable[[np.ndarray], flo
     A, Y = (X - X.mean(axis=0)) / X.std(axis=0), (y[:, None] == np.arange(10)).astype(float)
     found: dict[str, Chooser] = {
         "ksparse": lambda: np.flatnonzero(ks.SparseClassifier(k, alpha=RIDGE).fit(A, y).get_support()),
-        "ksparse, effort=4": lambda: np.flatnonzero(ks.SparseClassifier(k, alpha=RIDGE, effort=4).fit(A, y).get_support()),
     }
     try:
         from abess import MultinomialRegression

@@ -269,3 +269,32 @@ def test_what_cannot_be_is_said(rng):
     ):
         with pytest.raises(ks.MissingPieceError, match=message):
             wrong()
+
+
+def test_a_loss_of_the_users_with_two_coefficients_per_feature_is_searched_in_groups(rng):
+    A, B = responses(rng, n=6, t=2)
+
+    class Own(ks.Loss):
+        convex, n, per_feature = True, 12, 2
+
+        def image(self, x):
+            return (A @ x.reshape(6, 2)).ravel()
+
+        def value_at(self, x, image):
+            return 0.5 * float(np.sum((image - B.ravel()) ** 2))
+
+        def gradient_at(self, x, image):
+            return (A.T @ (image - B.ravel()).reshape(-1, 2)).ravel()
+
+        def curvature_at(self, x, image, d, image_d):
+            return float(image_d @ image_d)
+
+        def lipschitz(self):
+            return float(np.linalg.norm(A, 2) ** 2)
+
+    result = ks.minimize(Own(), 2)
+    assert result.success
+    assert result.k == 2
+    assert result.fun == pytest.approx(best_squares(A, B, 2)[0], rel=1e-6)
+    with pytest.raises(ks.MissingPieceError, match="show their columns"):
+        ks.minimize(ks.MultiResponse(aslinearoperator(scipy.sparse.eye_array(5_000)), np.ones((5_000, 2))), 2)

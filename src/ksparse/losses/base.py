@@ -63,6 +63,7 @@ class Loss(ABC):
 
     n: int | None = None
     per_feature: int = 1  # coefficients of each feature, which stand beside each other in x; k counts features
+    has_wide: bool = False  # whether `wide` is there
     convex: bool | None = None
     kind: Array = np.zeros(0)  # an empty vector that carries the namespace, dtype and device of x
     forward_cost: int = 1  # products with the data for an image

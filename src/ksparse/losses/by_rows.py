@@ -21,7 +21,7 @@ from ksparse.losses.base import Loss
 class ByRows(Loss):
     """φ of AX: a loss is its value, slope and curvature as functions of the image AX, and its bound `steepest` on the latter."""
 
-    convex = True
+    convex = has_wide = True
     least = 0.0  # no term is below 0
     steepest: ClassVar[float] = 1.0  # sup of the curvature of h, for weights of 1
     _data: ClassVar[tuple[str, ...]] = ("kind", "A", "weight", "ridge")

@@ -104,9 +104,7 @@ class MultiResponse(ByRows):
         constant = 0.5 * float(self._lengths @ self._lengths)
         return QuadraticModel(Repeated(self._gram, self.per_feature), self._pull.ravel(), constant, sign=1, noise=noise)
 
-    def wide(self) -> CommonWide | None:
-        if self.opaque:
-            return None
+    def wide(self) -> CommonWide:
         rounding, constant = rounding_of(int(self.A.shape[0])), 0.5 * float(self._lengths @ self._lengths)
         model = QuadraticModel(self._gram, np.zeros(self.features), constant, sign=1, noise=Noise(rounding, convex=True))
         return CommonWide(model, self._pull, self._lengths, self._solved)

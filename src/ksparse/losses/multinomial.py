@@ -102,8 +102,8 @@ class Multinomial(ByRows):
         gradient = to_float64(self.gradient_at(x, image))
         return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, image), gradient)
 
-    def wide(self) -> Wide | None:
-        return None if self.opaque else self._softmax
+    def wide(self) -> Wide:
+        return self._softmax
 
     @property
     def _softmax(self) -> SoftmaxWide:

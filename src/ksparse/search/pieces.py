@@ -90,12 +90,11 @@ class Pieces:
         deadline: float = np.inf,
         settings: SearchSettings | None = None,
         rules: Rules | None = None,
-    ) -> Pieces | None:
-        """The pieces of a request for rows of a matrix, nothing being asked of its entries; None where the loss does not know them."""
+    ) -> Pieces:
+        """The pieces of a request for rows of a matrix, nothing being asked of its entries; the loss knows them."""
         loss = loss.as_float64()
         wide, C = loss.wide(), WholeSpace()
-        if wide is None:
-            return None
+        assert wide is not None
         allowed = np.ones(wide.n, dtype=bool)
         allowed[forced_out] = False
         forced, allowed = (forced_in, allowed) if rules is None else (rules.closure(forced_in), rules.usable(allowed))

@@ -115,7 +115,9 @@ def check_request(
     started = time.perf_counter()
     loss, C, start = check_pieces(loss, C, x0)
     n = _length(loss, C, start)
-    by_rows = loss.per_feature > 1 and C.whole_space and not by_entries
+    by_rows = loss.per_feature > 1 and loss.has_wide and C.whole_space and not by_entries
+    if loss.per_feature > 1 and loss.opaque:
+        raise MissingPieceError(f"{type(loss).__name__} needs data that show their columns, or fewer of them")
     if loss.per_feature > 1 and not by_rows:
         _refuse_rules(loss, C, groups=groups, group_limits=group_limits, requires=requires)
         groups = np.repeat(np.arange(n // loss.per_feature), loss.per_feature)
@@ -214,8 +216,6 @@ def _problem_by_rows(request: Request, inside: Vector, outside: Vector, settings
     pieces = Pieces.by_rows(
         request.loss, forced_in=inside, forced_out=outside, deadline=request.deadline, settings=settings, rules=request.rules
     )
-    if pieces is None:
-        raise MissingPieceError(f"{type(request.loss).__name__} needs data that show their columns, or fewer of them")
     if pieces.rules is not None:
         require_obedient(pieces, outside, request.k)
     elif inside.size > request.k:
