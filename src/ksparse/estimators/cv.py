@@ -15,7 +15,7 @@ from ksparse.models.losses import LossMaker
 
 
 class SparseRegressorCV(ChoosesK, SparseRegressor):
-    """`SparseRegressor` that chooses k.
+    """`SparseRegressor` that chooses k; of a y with several columns, k features for all of them at once.
 
     Parameters
     ----------
@@ -34,8 +34,6 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         is, and `predict` gives the linear score. Of ours with parameters too: `functools.partial(ks.Quantile, tau=0.9)`.
     delta : float or None, default=None
         δ of the huber loss in the units of y; None for 1.345 robust standard deviations of y.
-    multi_output : {"common"}, default="common"
-        Of a y with several columns: k features for all of them at once, by the squared loss summed over targets.
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
@@ -106,6 +104,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
     5
     """
 
+    multi_output = "common"
+
     def __init__(
         self,
         ks: Any = None,
@@ -115,7 +115,6 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         one_standard_error: bool = False,
         loss: str | LossMaker = "squared",
         delta: float | None = None,
-        multi_output: str = "common",
         C: Any = None,
         positive: Any = False,
         negative: Any = False,
@@ -138,7 +137,6 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         self.one_standard_error = one_standard_error
         self.loss = loss
         self.delta = delta
-        self.multi_output = multi_output
         self.C = C
         self.positive = positive
         self.negative = negative
@@ -176,8 +174,6 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
         self._require_targets(y)
-        if self.multi_output != "common":
-            raise ValueError('multi_output must be "common": targets with features of their own are fitted by one estimator each')
         (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
         coefs, shifts = path_of(paths)
         several = y.ndim == 2
