@@ -82,7 +82,7 @@ class Wide(Protocol):
 
 
 class CommonWide:
-    """½tr(XᵀHX) − tr(RᵀX) + constant: H is that of a model, whose own r is not asked for."""
+    """½tr(XᵀHX) − tr(RᵀX) + constant: H is that of a model, whose own r is not asked for; `lengths` are those of the targets."""
 
     exact = True
 
@@ -99,7 +99,7 @@ class CommonWide:
         value = 0.5 * float(np.vdot(X, HX)) - float(np.vdot(R, X)) + self.constant
         terms = 0.5 * float(np.vdot(np.abs(X), np.abs(H) @ np.abs(X))) + float(np.vdot(np.abs(R), np.abs(X))) + abs(self.constant)
         sizes, noise = unit @ np.abs(X), self.model.noise
-        off = 0.5 * noise.entries * float(sizes @ sizes) + rounding_of(self.model.n) * float(sizes @ self.lengths)
+        off = 0.5 * noise.entries * float(sizes @ sizes) + noise.entries * float(sizes @ self.lengths)
         return Rows(X, value, rounding_of(X.size) * terms + off)
 
     def gains(self, support: Vector, X: Vector) -> CommonGains:
@@ -117,7 +117,7 @@ class CommonWide:
         scaled = np.abs(X) * unit[:, None]
         gradient = np.abs(H @ X - self.R[support]) / unit[:, None]
         gradient += rounding_of(k) * ((np.abs(H) @ np.abs(X) + np.abs(self.R[support])) / unit[:, None])
-        gradient += noise.entries * scaled.sum(axis=0) + rounding_of(self.model.n) * self.lengths
+        gradient += noise.entries * (scaled.sum(axis=0) + self.lengths)
         least = float(np.linalg.eigvalsh(H / unit / unit[:, None])[0]) - k * (noise.entries + 8.0 * EPS)
         return 0.5 * float(np.vdot(gradient, gradient)) / least if least > 0 else math.inf
 
