@@ -20,7 +20,7 @@ from suite.row import Row, read
 from suite.tables import report
 
 HERE = Path(__file__).parent
-ALSO = ("engine", "auto", "batches", "own_losses", "choosing_k")
+ALSO = ("engine", "auto", "batches", "own_losses", "choosing_k", "common_features")
 
 
 def alone(script: str, console: Console) -> str:

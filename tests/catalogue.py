@@ -62,6 +62,14 @@ LOSSES = {
     "NegativeBinomial": lambda rng, matrix: ks.NegativeBinomial(
         matrix(rng.standard_normal((M, N))), rng.poisson(2.0, M), rng.uniform(0, 3, M), ridge=0.1, theta=0.7
     ),
+    "MultiResponse": lambda rng, matrix: ks.MultiResponse(matrix(rng.standard_normal((M, N // 2))), rng.standard_normal((M, 2))),
+    "MultiResponse weighted": lambda rng, matrix: ks.MultiResponse(
+        matrix(rng.standard_normal((M, N // 3))), rng.standard_normal((M, 3)), rng.uniform(0, 3, M), ridge=[0.5, 2.0]
+    ),
+    "Multinomial": lambda rng, matrix: ks.Multinomial(matrix(rng.standard_normal((M, N // 3))), np.arange(M) % 3),
+    "Multinomial weighted": lambda rng, matrix: ks.Multinomial(
+        matrix(rng.standard_normal((M, N // 2))), np.arange(M) % 2, rng.uniform(0, 3, M), ridge=0.5
+    ),
     "Cox": lambda rng, matrix: ks.Cox(matrix(rng.standard_normal((M, N))), [3, 1, 2, 2, 5, 4, 2, 7, 1], [1, 1, 0, 1, 0, 1, 1, 1, 0]),
     "Cox ridge": lambda rng, matrix: ks.Cox(matrix(rng.standard_normal((M, N))), rng.exponential(1.0, M), np.arange(M) % 3 > 0, 0.5),
 }

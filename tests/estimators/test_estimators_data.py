@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import ksparse as ks
@@ -368,3 +369,38 @@ def test_the_skfolio_face(returns):
         SparseMeanRisk(20, max_time=0.0).fit(pd.DataFrame(wide, columns=[f"s{j}" for j in range(400)]))
     late = [warning for warning in caught if warning.category is ConvergenceWarning]
     assert [warning.filename for warning in late] == [__file__]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
+def test_single_precision_stays_single_as_in_scikit_learn(kind, rng):
+    X = kind(rng.standard_normal((60, 8)).astype(np.float32))
+    y = np.asarray(X @ np.arange(8.0)) + rng.standard_normal(60)
+    Y, labels = np.column_stack([y, -y]), np.digitize(y, [-5.0, 5.0])
+    for model, target in (
+        (ks.SparseRegressor(3), y),
+        (ks.SparseRegressor(3), Y),
+        (ks.SparseRegressor(3, multi_output="common"), Y),
+        (ks.SparseRegressorCV([2, 3], cv=2), y),
+        (ks.SparseClassifier(2), labels),
+        (ks.SparseClassifier(2), labels > 0),
+        (ks.SparseClassifierCV([1, 2], criterion="bic"), labels),
+    ):
+        single, double = clone(model).fit(X, target), clone(model).fit(X.astype(np.float64), target)
+        found = [single.coef_, np.asarray(single.intercept_), getattr(single, "coef_path_", single.coef_), single.transform(X)]
+        found += [single.predict_proba(X), single.decision_function(X)] if hasattr(single, "predict_proba") else [single.predict(X)]
+        assert {part.dtype for part in found} == {np.dtype(np.float32)}
+        assert double.coef_.dtype == np.float64
+        np.testing.assert_allclose(single.coef_, double.coef_, rtol=1e-5, atol=1e-7)  # found in double precision
+        assert isinstance(single.result_, list | ks.Batch) or np.asarray(single.result_.x).dtype == np.float64
+    model = ks.SparsePCA(2, k=3).fit(X)
+    parts = (model.components_, model.mean_, model.scale_, model.explained_variance_, model.transform(X))
+    assert {part.dtype for part in parts} == {np.dtype(np.float32)}
+    assert model.inverse_transform(model.transform(X)).dtype == np.float32
+
+
+def test_single_precision_keeps_bounds_and_signs(rng):
+    X = rng.standard_normal((60, 8)).astype(np.float32)
+    y = X @ np.arange(8.0)
+    boxed = ks.SparseRegressor(4, C=ks.Box(-0.1, 0.1)).fit(X, y)
+    assert np.abs(boxed.coef_.astype(np.float64)).max() <= 0.1
+    assert ks.SparseRegressor(4, positive=True).fit(X, -y).coef_.min() >= 0

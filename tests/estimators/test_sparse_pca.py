@@ -1,7 +1,10 @@
 """Sparse components: the ordinary ones where all loadings are allowed, honest where not."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+import scipy.sparse
 
 import ksparse as ks
 from ksparse.estimators import SparsePCA
@@ -90,3 +93,28 @@ def test_pca_refuses_what_it_cannot_do(rng):
         SparsePCA(deflation="none").fit(X)
     with pytest.raises(ValueError, match="k must be one number or 2, one per component, got 3"):
         SparsePCA(2, k=[1, 2, 3]).fit(X)
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize(
+    "options", [{}, {"scale": False}, {"deflation": "hotelling"}, {"deflation": "orthogonal"}, {"nonnegative": True}], ids=str
+)
+def test_a_sparse_table_has_the_components_of_the_dense_one(options, kind, rng):
+    X = rng.poisson(0.4, (60, 12)) * rng.uniform(0.5, 3, 12)
+    X[:, 0] += X[:, 1]
+    X[:, 7], X[:, 8] = 0.0, 2.0  # empty, and constant
+    dense, sparse = (ks.SparsePCA(2, k=3, **options).fit(data) for data in (X, kind(X)))
+    np.testing.assert_allclose(np.abs(sparse.components_), np.abs(dense.components_), rtol=1e-7, atol=1e-9)
+    for name in ("mean_", "scale_", "explained_variance_", "explained_variance_ratio_"):
+        np.testing.assert_allclose(getattr(sparse, name), getattr(dense, name), rtol=1e-10)
+    np.testing.assert_allclose(np.abs(sparse.transform(kind(X))), np.abs(dense.transform(X)), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(sparse.transform(kind(X)), sparse.transform(X), rtol=1e-9, atol=1e-11)
+
+
+def test_a_sparse_table_is_not_made_dense():
+    X = scipy.sparse.random_array((6_000, 1_500), density=0.002, random_state=0, format="csr")
+    tracemalloc.start()
+    ks.SparsePCA(2, k=5).fit(X)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 8 * X.shape[0] * X.shape[1] / 2

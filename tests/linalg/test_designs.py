@@ -268,3 +268,21 @@ def test_what_is_no_matrix_or_no_height(rng):
             ks.blocks(A, height)
     weighted = ks.SparseRegressor(2).fit(da.from_array(A), A[:, 0] - A[:, 2], sample_weight=da.ones(20))
     assert list(np.flatnonzero(weighted.coef_)) == [0, 2]
+
+
+def test_data_less_a_few_directions_are_those_of_numpy(rng):
+    A = rng.standard_normal((30, 8)) * (rng.random((30, 8)) < 0.5)
+    mean, w = A.mean(axis=0), rng.uniform(0, 2, 30)
+    u, v = rng.standard_normal((2, 30)), np.zeros((2, 8))
+    v[0, [1, 4]], v[1, [4, 6]] = [0.6, 0.8], [1.0, -2.0]
+    plain = A - mean - np.outer(u[0], v[0]) - np.outer(u[1], v[1])
+    for design in (designs.design_of(scipy.sparse.csr_array(A)).shifted(mean, np.ones(8)), designs.Dense(A - mean)):
+        once = designs.design_of(design.less(u[0], v[0]))
+        less = designs.design_of(once.less(u[1], v[1]))
+        X, R, S = rng.standard_normal((8, 2)), rng.standard_normal((30, 2)), np.array([0, 4, 6])
+        for found, twin in (
+            (less @ X, plain @ X), (less.pull(R), plain.T @ R), (less.columns(S), plain[:, S]), (less.dense(), plain),
+            (less.squares(None), (plain**2).sum(axis=0)), (less.squares(w), w @ plain**2),
+            (less.gram(S, None), plain[:, S].T @ plain), (less.gram(S, w), plain[:, S].T @ (w[:, None] * plain)),
+        ):  # fmt: skip
+            np.testing.assert_allclose(found, twin, rtol=1e-10, atol=1e-12)

@@ -84,13 +84,16 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def validated(estimator: Any, X: Any, *, reset: bool = True, blocks: bool = False, **how: Any) -> Any:
-    """X as scikit-learn validates it; where it holds text, the error names X. With `blocks`, data that are read so stay as they are."""
+def validated(estimator: Any, X: Any, *, reset: bool = True, blocks: bool = False, single: bool = False, **how: Any) -> Any:
+    """X as scikit-learn validates it; where it holds text, the error names X.
+
+    With `blocks`, data that are read so stay as they are, with `single` those in single precision; all others are in double.
+    """
     design = by_blocks(X, "X") if blocks else None
     if design is not None:
         return _by_blocks(estimator, X, design, reset, how)
     try:
-        return validate_data(estimator, X, dtype=np.float64, reset=reset, **how)
+        return validate_data(estimator, X, dtype=[np.float64, np.float32] if single else np.float64, reset=reset, **how)
     except ValueError as error:
         if "could not convert string" not in str(error):
             raise
@@ -112,6 +115,15 @@ def _by_blocks(estimator: Any, X: Any, design: Any, reset: bool, how: dict[str, 
     if len(y) != design.shape[0]:
         raise ValueError(f"y must have as many entries as X has rows, {design.shape[0]}, got {len(y)}")
     return design, check_array(y, dtype="numeric" if how.get("y_numeric") else None, ensure_2d=False, input_name="y")
+
+
+def as_precise(x: Any, X: Any) -> Any:
+    """What was found for X in its precision; where that is single, rounded towards 0, so that signs, bounds and balls hold still."""
+    if getattr(X, "dtype", None) != np.float32 or isinstance(X, Design):
+        return x
+    found = np.asarray(x, dtype=np.float32)
+    rounded = np.where(np.abs(found.astype(np.float64)) > np.abs(x), np.nextafter(found, np.float32(0.0)), found)
+    return rounded if rounded.ndim else np.float32(rounded)
 
 
 def numeric(value: Any, name: str) -> Any:
@@ -145,7 +157,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         shape: tuple[int, ...] = np.asarray(y).shape if self._targets else ()
         several = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
         given = numeric(y, "y") if y_numeric else y
-        X, y = validated(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, y_numeric=y_numeric, **several)
+        X, y = validated(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, single=True, y_numeric=y_numeric, **several)
         if not isinstance(X, Design):
             check_size(X, "X", getattr(self, "feature_names_in_", None))
         if y_numeric:
@@ -212,7 +224,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _score_of(self, X: Any) -> Any:
         """X·coef + intercept."""
         check_is_fitted(self)
-        X = validated(self, X, accept_sparse="csr", blocks=True, reset=False)
+        X = validated(self, X, accept_sparse="csr", blocks=True, single=True, reset=False)
         return X @ self.coef_.T + self.intercept_
 
     def _get_support_mask(self) -> Vector:

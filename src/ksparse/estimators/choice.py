@@ -23,11 +23,15 @@ def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:
     return int(ks[best])
 
 
-def information(criterion: str, deviance: Vector, sizes: Vector, rows: float, features: int) -> Vector:
-    """AIC, BIC or extended BIC (Chen and Chen 2008, γ = 1) of models with `sizes` features: −2 log-likelihood plus a price per feature."""
+def information(criterion: str, deviance: Vector, used: Vector, rows: float, features: int, chosen: Vector | None = None) -> Vector:
+    """AIC, BIC or extended BIC (Chen and Chen 2008, γ = 1): −2 log-likelihood plus a price per parameter that a model has.
+
+    `chosen` of so many features, where that is not as many as parameters.
+    """
+    sizes = used if chosen is None else chosen
     price = {"aic": 2.0, "bic": math.log(rows), "ebic": math.log(rows)}[criterion]
     supports = np.array([2.0 * _log_comb(features, int(size)) for size in sizes]) if criterion == "ebic" else 0.0
-    return np.asarray(deviance + price * sizes + supports)
+    return np.asarray(deviance + price * used + supports)
 
 
 def _log_comb(n: int, k: int) -> float:
@@ -51,15 +55,15 @@ def deviance(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, de
     """
     if not isinstance(loss, str) or loss not in TERMS:
         return 2.0 * loss_of_scores(loss, y, score, weight)
-    total = float(weight.sum())
+    total = float(weight.sum()) * (1 if y.ndim == 1 else y.shape[1])
     if loss == "logistic":
         return 2.0 * float(weight @ np.logaddexp(0.0, -(2.0 * y - 1.0) * score))
     if loss == "poisson":
         return 2.0 * float(weight @ (np.exp(np.minimum(score, 700.0)) - y * score))
     if loss == "huber":
         return float(weight @ error_terms(loss, y, score, delta)) / (delta / HUBER) ** 2
-    squares, level = float(weight @ error_terms(loss, y, score, delta)), float(np.average(y, weights=weight))
-    whole = float(weight @ np.square(y - level)) or 1.0
+    squares, level = float(weight @ error_terms(loss, y, score, delta)), np.average(y, axis=0, weights=weight)
+    whole = float((weight @ np.square(y - level)).sum()) or 1.0
     return total * math.log(max(squares, 1e-12 * whole) / total)  # all perfect fits are alike: the smallest wins
 
 
@@ -82,4 +86,6 @@ def error_terms(loss: str, y: Vector, score: Vector, delta: float = math.inf) ->
     if loss == "poisson":
         return np.asarray(2.0 * (np.exp(np.minimum(score, 700.0)) - y * score))
     r = np.abs(y - score)
+    if r.ndim == 2:  # of several targets
+        return np.asarray(np.square(r).sum(axis=1))
     return np.asarray(np.where(r <= delta, r**2, 2.0 * delta * r - delta**2) if math.isfinite(delta) else r**2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -33,7 +33,13 @@ def _different_rows(X: Any, weight: Any) -> int:
     return len(np.unique(counted.toarray() if scipy.sparse.issparse(counted) else counted, axis=0))
 
 
-Coefficients = list[tuple[Vector, float]]  # and the intercept, for every k
+Coefficients = list[tuple[Vector, Any]]  # and the intercept, for every k
+
+
+def _parameters(coef: Vector, loss: str | LossMaker) -> int:
+    """How many numbers a model has chosen: those of one class follow from the others'."""
+    rows, chosen = (1, np.count_nonzero(coef)) if coef.ndim == 1 else (len(coef), np.count_nonzero(coef.any(axis=0)))
+    return int(chosen) * (rows - (loss == "multinomial"))
 
 
 class Together(NamedTuple):
@@ -46,14 +52,14 @@ class Together(NamedTuple):
 
 
 def path_of(paths: list[Coefficients]) -> tuple[Vector, Vector]:
-    """The coefficients and intercepts of every target and k."""
-    return np.array([[coef for coef, _ in path] for path in paths]), np.array([[shift for _, shift in path] for path in paths])
+    """The coefficients and intercepts of every target or class and k."""
+    coefs = np.array([[coef for coef, _ in path] for path in paths])
+    shifts = np.array([[shift for _, shift in path] for path in paths])
+    return (coefs, shifts) if coefs.ndim == 3 else (coefs[0].swapaxes(0, 1), shifts[0].T)  # one model of several
 
 
 class ChoosesK(SparseLinear):
     """k by cross-validation or by an information criterion, along one warm-started path of models per fold and class."""
-
-    _targets: ClassVar[bool] = False
 
     def _sizes(self, X: Any, weight: Any) -> Vector:
         n = X.shape[1]
@@ -103,8 +109,9 @@ class ChoosesK(SparseLinear):
             self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
         else:
             scores = [self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, models, strict=True)]
-            used = np.array([[np.count_nonzero(coef) for coef, _ in path] for path in models]).sum(axis=0)
-            self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets))
+            used = np.array([[_parameters(coef, loss) for coef, _ in path] for path in models]).sum(axis=0)
+            chosen = np.array([[np.count_nonzero(np.atleast_2d(coef).any(axis=0)) for coef, _ in path] for path in models]).sum(axis=0)
+            self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets), chosen)
             self.k_ = int(ks[np.argmin(self.criterion_)])
         task.end()
         at = int(np.flatnonzero(ks == self.k_)[0])
@@ -121,7 +128,7 @@ class ChoosesK(SparseLinear):
     def _together(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Together | None:
         """All k of all folds at once, where nothing but squares is asked for; None where each path is to be searched by itself."""
         asked = self.effort is not None or self.n_restarts is not None or self.max_time is not None or self.verbose
-        if loss != "squared" or self.method != "auto" or asked or not design_of(X).shown:
+        if loss != "squared" or targets[0].ndim == 2 or self.method != "auto" or asked or not design_of(X).shown:
             return None
         folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
         target = targets[0]
@@ -144,8 +151,8 @@ class ChoosesK(SparseLinear):
 
     def _deviances(self, X: Any, y: Vector, path: Coefficients, weight: Any, w: Vector, loss: str | LossMaker) -> list[float]:
         """The deviance of every model of a path."""
-        scores = [X @ coef + intercept for coef, intercept in path]
-        delta = self._delta(loss, y - scores[-1], weight)
+        scores = [X @ coef.T + intercept for coef, intercept in path]
+        delta = self._delta(loss, y - scores[-1] if loss == "huber" else y, weight)
         return [deviance(loss, y, score, w, delta) for score in scores]
 
     def _delta(self, loss: str | LossMaker, y: Vector, weight: Any) -> float:
@@ -154,7 +161,7 @@ class ChoosesK(SparseLinear):
 
     def _folds(self, X: Any, y: Any, weight: Any, loss: str | LossMaker) -> list[tuple[Vector, Vector]]:
         """Training rows and rows left out."""
-        folds = list(check_cv(self.cv, y, classifier=loss == "logistic").split(X, y))
+        folds = list(check_cv(self.cv, y, classifier=loss in ("logistic", "multinomial")).split(X, y))
         return folds if weight is None else [(train, test) for train, test in folds if weight[test].any()]  # others choose nothing
 
     def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Vector:
@@ -173,11 +180,11 @@ class ChoosesK(SparseLinear):
             seen = y if inside is None else y[inside > 0]
             if not seen.size:
                 raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
-            if loss == "logistic" and np.ptp(seen) == 0:
+            if loss in ("logistic", "multinomial") and len(np.unique(seen)) < len(np.unique(target)):
                 raise ValueError("a class is missing from the training rows of a fold: use fewer folds, or stratified ones")
             delta = self._delta(loss, y, inside)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 path = self._path(X[train], y, inside, loss, ks)
-            errors += np.array([mean_error(loss, target[test], X[test] @ fit.coef + fit.intercept, outside, delta) for fit in path])
+            errors += np.array([mean_error(loss, target[test], X[test] @ fit.coef.T + fit.intercept, outside, delta) for fit in path])
         return errors

@@ -1,21 +1,22 @@
-"""Classification by at most k features: logistic, one class against the rest where there are several."""
+"""Classification by at most k features: logistic for two classes, multinomial or one against the rest for several."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ksparse.estimators.base import SparseLinear
+from ksparse.estimators.base import SparseLinear, as_precise
 from ksparse.estimators.callbacks import Task, with_callbacks
+from ksparse.models.linear import LinearFit
 
 
 class SparseClassifier(ClassifierMixin, SparseLinear):
-    """The best logistic model of the classes by at most k features; of several classes, one model for each against the rest.
+    """The best logistic model of the classes by at most k features; of several classes, the multinomial one by k features for all.
 
     The default has a small ridge: where k features separate the classes, the loss alone has no minimum. With alpha=0 the coefficients then
     stop growing once every row is fitted to rounding.
@@ -23,7 +24,10 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
     Parameters
     ----------
     k : int, default=5
-        Features at most, for each model; more than there are is no restriction, 0 leaves the intercept.
+        Features at most; more than there are is no restriction, 0 leaves the intercept.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        For more than two classes: one multinomial model whose k features serve all classes; or a logistic model for each class against the
+        rest, with k features of its own. C, signs, `gap` and the paper's methods are for the latter.
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
@@ -63,7 +67,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         Prove, after the search, how good the answer is, until no other can be better by more than this share (0.01 for 1 %); see
         `result_.lower_bound` and `result_.gap`.
     max_time : float or None, default=None
-        Seconds for each class; the best answer so far is kept, with a `ConvergenceWarning`.
+        Seconds, of "ovr" for each class; the best answer so far is kept, with a `ConvergenceWarning`.
     verbose : int, default=0
         Whether to print a table of the search.
 
@@ -76,7 +80,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
     intercept_ : ndarray
         One entry per row of `coef_`.
     result_ : Result or list of Result
-        The full answer in scaled variables, one per class where there are several.
+        The full answer in scaled variables; one per class for "ovr".
     n_iter_ : int
         Iterations.
     n_features_in_ : int
@@ -101,6 +105,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self,
         k: int = 5,
         *,
+        multi_class: str = "multinomial",
         C: Any = None,
         positive: Any = False,
         negative: Any = False,
@@ -123,6 +128,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         verbose: int = 0,
     ) -> None:
         self.k = k
+        self.multi_class = multi_class
         self.C = C
         self.positive = positive
         self.negative = negative
@@ -165,11 +171,29 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         X, y, sample_weight = self._checked(X, y, sample_weight)
         self.classes_, labels = classes_of(y, sample_weight)
         sample_weight = self._by_class(y, sample_weight)
+        loss, labels = self._loss(labels)
         task = Task(self, X, y)
-        fits = [self._solve(self._problem(X, target, sample_weight, "logistic"), task.callback) for target in labels]
-        self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
+        self._keep(X, [self._solve(self._problem(X, target, sample_weight, loss), task.callback) for target in labels])
         task.end()
         return self
+
+    @property
+    def _shares_features(self) -> bool:
+        """Whether one model has all classes."""
+        return len(self.classes_) > 2 and self.multi_class == "multinomial"
+
+    def _loss(self, labels: list[np.ndarray[Any, Any]]) -> tuple[str, list[np.ndarray[Any, Any]]]:
+        """The loss, and the target of each model: 0 and 1, or the numbers of all classes."""
+        if self.multi_class not in ("multinomial", "ovr"):
+            raise ValueError(f'multi_class must be "multinomial" or "ovr", got {self.multi_class!r}')
+        if not self._shares_features:
+            return "logistic", labels
+        asked = {name: getattr(self, name) for name in ("C", "positive", "negative", "gap")}
+        asked |= {"method": None if self.method == "auto" else self.method}
+        for name, value in asked.items():
+            if value is not None and (not isinstance(value, bool | np.bool_) or value):
+                raise ValueError(f'{name} needs multi_class="ovr" where there are more than two classes, here {len(self.classes_)}')
+        return "multinomial", [np.argmax(labels, axis=0).astype(float)]  # rows of other labels have weight 0
 
     def _by_class(self, y: Any, sample_weight: Any) -> Any:
         """The weights of the rows times those of their classes."""
@@ -186,13 +210,15 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         weight = compute_sample_weight(self.class_weight, y)
         return weight if sample_weight is None else weight * sample_weight
 
-    def _keep(self, coefs: list[Any], intercepts: list[float], results: list[Any]) -> None:
-        self.coef_, self.intercept_ = np.array(coefs), np.array(intercepts)
+    def _keep(self, X: Any, fits: list[LinearFit]) -> None:
+        self.coef_ = as_precise(np.vstack([fit.coef for fit in fits]), X)
+        self.intercept_ = as_precise(np.concatenate([np.atleast_1d(fit.intercept) for fit in fits]), X)
+        results = [fit.result for fit in fits]
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, *(result.nit for result in results))
 
     def decision_function(self, X: Any) -> np.ndarray[Any, Any]:
-        """Log-odds of the second class, or of every class against the rest.
+        """Log-odds of the second class; of several, the score of every class, for "ovr" its log-odds against the rest.
 
         Parameters
         ----------
@@ -208,7 +234,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         return score.ravel() if len(self.classes_) == 2 else score
 
     def predict_proba(self, X: Any) -> np.ndarray[Any, Any]:
-        """Probabilities of the classes; of several, the one-against-rest probabilities scaled to sum 1.
+        """Probabilities of the classes; for "ovr" the one-against-rest probabilities scaled to sum 1.
 
         Parameters
         ----------
@@ -220,7 +246,10 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         ndarray of shape (n_samples, n_classes)
             One row per row of X.
         """
-        share = expit(self.decision_function(X))
+        score = self.decision_function(X)
+        if self._shares_features:
+            return np.asarray(softmax(score, axis=1))
+        share = expit(score)
         if share.ndim == 1:
             return np.column_stack([1.0 - share, share])
         total = share.sum(axis=1, keepdims=True)

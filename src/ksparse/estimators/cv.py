@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.estimators.base import as_precise
 from ksparse.estimators.callbacks import with_callbacks
 from ksparse.estimators.chooses import ChoosesK, path_of
 from ksparse.estimators.classifier import SparseClassifier, classes_of
@@ -14,7 +15,7 @@ from ksparse.models.losses import LossMaker
 
 
 class SparseRegressorCV(ChoosesK, SparseRegressor):
-    """`SparseRegressor` that chooses k.
+    """`SparseRegressor` that chooses k; of a y with several columns, k features for all of them at once.
 
     Parameters
     ----------
@@ -74,13 +75,13 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         Mean error on the rows left out, where k was chosen by cross-validation.
     criterion_ : ndarray
         Its value for each k, where k was chosen by a criterion.
-    coef_path_ : ndarray of shape (n_ks, n_features)
-        The models of every k in `ks_`, fitted to all rows; see `ks.plotting.plot_coefficient_path`.
-    intercept_path_ : ndarray of shape (n_ks,)
+    coef_path_ : ndarray of shape (n_ks, n_features) or (n_targets, n_ks, n_features)
+        The models of every k in `ks_`, fitted to all rows; see `ks.plotting.plot_coefficient_path`, one target at a time.
+    intercept_path_ : ndarray of shape (n_ks,) or (n_targets, n_ks)
         Their intercepts.
-    coef_ : ndarray of shape (n_features,)
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         The model with `k_` features, fitted to all rows.
-    intercept_ : float
+    intercept_ : float or ndarray of shape (n_targets,)
         What is added.
     result_ : Result
         The full answer, in scaled variables.
@@ -102,6 +103,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
     >>> ks.SparseRegressorCV(range(1, 9), criterion="bic").fit(X, y).k_
     5
     """
+
+    multi_output = "common"
 
     def __init__(
         self,
@@ -158,8 +161,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         ----------
         X : array-like of shape (n_samples, n_features)
             The table; sparse, by blocks or on a cluster too.
-        y : array-like of shape (n_samples,)
-            The target.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            The target, or several that share their features.
         sample_weight : array-like or None, default=None
             Multiplies the loss of a row, in the folds too.
 
@@ -170,16 +173,20 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         """
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
+        self._require_targets(y)
         (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
-        (self.coef_path_,), (self.intercept_path_,) = path_of(paths)
-        self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
+        coefs, shifts = path_of(paths)
+        several = y.ndim == 2
+        self.coef_path_: Any = as_precise(coefs if several else coefs[0], X)
+        self.intercept_path_: Any = as_precise(shifts if several else shifts[0], X)
+        self._keep(X, fit.coef, fit.intercept, fit.result, fit.result.nit)
         return self
 
 
 class SparseClassifierCV(ChoosesK, SparseClassifier):
-    """`SparseClassifier` that chooses k, the same for every class.
+    """`SparseClassifier` that chooses k.
 
-    Cross-validation counts the deviance of the rows left out, summed over the one-against-rest models.
+    Cross-validation counts the deviance of the rows left out, for "ovr" summed over the one-against-rest models.
 
     Parameters
     ----------
@@ -191,6 +198,9 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         Folds, as everywhere in scikit-learn.
     one_standard_error : bool, default=False
         Take the least k within one standard error of the best.
+    multi_class : {"multinomial", "ovr"}, default="multinomial"
+        For more than two classes: one multinomial model whose k features serve all classes; or a logistic model for each class against the
+        rest, with k features of its own. C, signs and the paper's methods are for the latter.
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
@@ -245,7 +255,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
     intercept_ : ndarray
         One entry per row of `coef_`.
     result_ : Result or list of Result
-        The full answer in scaled variables, one per class where there are several.
+        The full answer in scaled variables; one per class for "ovr".
     n_iter_ : int
         Iterations.
     n_features_in_ : int
@@ -272,6 +282,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         criterion: str = "cv",
         cv: Any = None,
         one_standard_error: bool = False,
+        multi_class: str = "multinomial",
         C: Any = None,
         positive: Any = False,
         negative: Any = False,
@@ -293,6 +304,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         self.criterion = criterion
         self.cv = cv
         self.one_standard_error = one_standard_error
+        self.multi_class = multi_class
         self.C = C
         self.positive = positive
         self.negative = negative
@@ -331,7 +343,9 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         X, y, sample_weight = self._checked(X, y, sample_weight)
         self.classes_, targets = classes_of(y, sample_weight)
         sample_weight = self._by_class(y, sample_weight)
-        fits, paths = self._choose(X, y, targets, sample_weight, "logistic")
-        self.coef_path_, self.intercept_path_ = path_of(paths)
-        self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
+        loss, targets = self._loss(targets)
+        fits, paths = self._choose(X, y, targets, sample_weight, loss)
+        coefs, shifts = path_of(paths)
+        self.coef_path_, self.intercept_path_ = as_precise(coefs, X), as_precise(shifts, X)
+        self._keep(X, fits)
         return self

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ksparse.base.checks import check_integer, check_n_jobs, check_size
-from ksparse.estimators.base import DOC_LINK, validated, warn_of_limit
+from ksparse.estimators.base import DOC_LINK, as_precise, validated, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.models.components import DEFLATIONS, sparse_components
 
@@ -118,8 +119,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The table.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The table; a sparse one stays sparse.
         y : object, default=None
             Ignored.
 
@@ -128,7 +129,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         SparsePCA
             Itself, fitted.
         """
-        X = validated(self, X, ensure_min_samples=2)
+        X = validated(self, X, ensure_min_samples=2, accept_sparse=["csc", "csr"], single=True)
         check_size(X, "X", getattr(self, "feature_names_in_", None))
         check_n_jobs(self.n_jobs)
         if self.deflation not in DEFLATIONS:
@@ -143,14 +144,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             max_time=self.max_time, effort=self.effort, n_restarts=self.n_restarts, n_jobs=self.n_jobs, random_state=self.random_state,
             gap=self.gap, verbose=self.verbose, callback=task.callback,
         )  # fmt: skip
-        self.components_, self.result_ = found.loadings, found.results
+        self.components_, self.result_ = as_precise(found.loadings, X), found.results
         self.n_components_ = self._n_features_out = len(found.loadings)
-        self.mean_ = X.mean(axis=0)
-        deviation = X.std(axis=0, ddof=1)
-        flat = deviation <= 10 * np.finfo(float).eps * np.abs(self.mean_)
-        self.scale_ = np.where(flat, 1.0, deviation) if self.scale else np.ones(X.shape[1])
+        self.mean_ = as_precise(found.mean, X)
+        self.scale_ = as_precise(np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1]), X)
         total = found.total if found.total > 0 else 1.0
-        self.explained_variance_, self.explained_variance_ratio_ = found.variance, found.variance / total
+        self.explained_variance_ = as_precise(found.variance, X)
+        self.explained_variance_ratio_ = as_precise(found.variance / total, X)
         self.n_iter_ = max(1, *(result.nit for result in found.results))
         for result in found.results:
             warn_of_limit(result, type(self).__name__)
@@ -162,8 +162,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The table.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The table; a sparse one stays sparse.
 
         Returns
         -------
@@ -171,8 +171,17 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             One row per row of X.
         """
         check_is_fitted(self)
-        X = validated(self, X, reset=False)
+        X = validated(self, X, reset=False, accept_sparse=["csr", "csc"], single=True)
+        if scipy.sparse.issparse(X):  # centred by what the means would score
+            loadings = self.components_ / self.scale_
+            return np.asarray(X @ loadings.T - self.mean_ @ loadings.T)
         return np.asarray(((X - self.mean_) / self.scale_) @ self.components_.T)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     def inverse_transform(self, X: Any) -> np.ndarray[Any, Any]:
         """The table closest to rows that have these scores.
@@ -188,7 +197,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             In the units of the table that was fitted.
         """
         check_is_fitted(self)
-        return np.asarray(np.asarray(X, dtype=float) @ np.linalg.pinv(self.components_).T * self.scale_ + self.mean_)
+        scores = np.asarray(X)
+        scores = scores if scores.dtype == np.float32 else scores.astype(float)
+        return np.asarray(scores @ np.linalg.pinv(self.components_).T * self.scale_ + self.mean_)
 
 
 def _clipped(k: Any, n: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ksparse.estimators.base import SparseLinear, warn
+from ksparse.estimators.base import SparseLinear, as_precise, warn
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.models.losses import LOG_LINK, LossMaker, check_loss
 from ksparse.models.targets import ManyFits, fit_singly, fit_together, shareable
@@ -31,6 +31,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         is, and `predict` gives the linear score. Of ours with parameters too: `functools.partial(ks.Quantile, tau=0.9)`.
     delta : float or None, default=None
         δ of the huber loss in the units of y; None for 1.345 robust standard deviations of y.
+    multi_output : {"independent", "common"}, default="independent"
+        Of a y with several columns: features of its own for each target; or k features for all of them at once, by the squared loss summed
+        over targets (scale them as they are to count).
     C : ConvexSet or None, default=None
         A set for the coefficients, in the units of X, such as `ks.Simplex()`; None for all of space.
     positive : bool or array-like, default=False
@@ -76,7 +79,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         The model; at most k entries are not 0, and signs hold exactly. One row per column of y where y has several: each target has its
-        own features, and squared losses under signs alone are solved together (see `ks.minimize_many`).
+        own features, and squared losses under signs alone are solved together (see `ks.minimize_many`), or all share them (see
+        `ks.MultiResponse`).
     intercept_ : float or ndarray of shape (n_targets,)
         What is added.
     result_ : Result
@@ -109,6 +113,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         *,
         loss: str | LossMaker = "squared",
         delta: float | None = None,
+        multi_output: str = "independent",
         C: Any = None,
         positive: Any = False,
         negative: Any = False,
@@ -132,6 +137,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.k = k
         self.loss = loss
         self.delta = delta
+        self.multi_output = multi_output
         self.C = C
         self.positive = positive
         self.negative = negative
@@ -160,8 +166,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         ----------
         X : array-like of shape (n_samples, n_features)
             The table; sparse, by blocks or on a cluster too.
-        y : array-like of shape (n_samples,)
-            The target.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            The target, or several.
         sample_weight : array-like or None, default=None
             Multiplies the loss of a row.
 
@@ -172,18 +178,30 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         """
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
+        self._require_targets(y)
         task = Task(self, X, y)
-        if y.ndim == 2:
+        if y.ndim == 2 and self.multi_output == "independent":
             several = self._solve_all(X, np.asarray(y, dtype=float), sample_weight, task)
-            self._keep(several.coef, several.intercept, several.results, 1)
+            self._keep(X, several.coef, several.intercept, several.results, 1)
         else:
             fit = self._solve(self._problem(X, y, sample_weight, self.loss), task.callback)
-            self._keep(fit.coef, fit.intercept, fit.result, fit.result.nit)
+            self._keep(X, fit.coef, fit.intercept, fit.result, fit.result.nit)
         task.end()
         return self
 
-    def _keep(self, coef: Any, intercept: Any, result: Any, steps: int) -> None:
-        self.coef_, self.intercept_, self.result_, self.n_iter_ = coef, intercept, result, max(1, steps)
+    def _require_targets(self, y: Any) -> None:
+        """Refuse what several targets that share their features cannot have."""
+        if self.multi_output not in ("independent", "common"):
+            raise ValueError(f'multi_output must be "independent" or "common", got {self.multi_output!r}')
+        if y.ndim == 2 and self.multi_output == "common":
+            if self.loss != "squared":
+                raise ValueError(f'multi_output="common" needs loss="squared", got {self.loss!r}')
+            if self.method != "auto":
+                raise ValueError(f'multi_output="common" needs method="auto", got {self.method!r}')
+
+    def _keep(self, X: Any, coef: Any, intercept: Any, result: Any, steps: int) -> None:
+        self.coef_, self.intercept_ = as_precise(coef, X), as_precise(intercept, X)
+        self.result_, self.n_iter_ = result, max(1, steps)
 
     def _solve_all(self, X: Any, Y: np.ndarray[Any, Any], sample_weight: Any, task: Task) -> ManyFits:
         """The models of several targets, together where they can share what is known of X; max_time is for all of them, or for each."""
@@ -209,8 +227,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            One value per row.
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One value per row, and target.
         """
         score = self._score_of(X)
         return np.exp(score) if isinstance(self.loss, str) and self.loss in LOG_LINK else np.asarray(score)

@@ -8,6 +8,8 @@ from ksparse.losses.custom import Custom
 from ksparse.losses.data_fit import DataFit, LeastSquares
 from ksparse.losses.huber import Huber
 from ksparse.losses.logistic import Logistic
+from ksparse.losses.multi_response import MultiResponse
+from ksparse.losses.multinomial import Multinomial
 from ksparse.losses.negative_binomial import NegativeBinomial
 from ksparse.losses.poisson import Poisson
 from ksparse.losses.quadratic import MeanVariance, PrincipalComponent, Quadratic, QuadraticForm
@@ -25,6 +27,8 @@ __all__ = [
     "Logistic",
     "Loss",
     "MeanVariance",
+    "MultiResponse",
+    "Multinomial",
     "NegativeBinomial",
     "Poisson",
     "PrincipalComponent",

@@ -22,6 +22,7 @@ from ksparse.linalg.composite import Composite
 from ksparse.linalg.designs import design_of, in_double
 from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, triangle
 from ksparse.linalg.model import QuadraticModel
+from ksparse.linalg.wide import Wide
 from ksparse.losses.trial import try_out
 
 
@@ -61,6 +62,8 @@ class Loss(ABC):
     """
 
     n: int | None = None
+    per_feature: int = 1  # coefficients of each feature, which stand beside each other in x; k counts features
+    has_wide: bool = False  # whether `wide` is there
     convex: bool | None = None
     kind: Array = np.zeros(0)  # an empty vector that carries the namespace, dtype and device of x
     forward_cost: int = 1  # products with the data for an image
@@ -112,6 +115,10 @@ class Loss(ABC):
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """The second-order model of φ at x, where it shows its curvature; on float64 NumPy data. Of a quadratic φ that is `quadratic()`."""
         return self.quadratic()
+
+    def wide(self) -> Wide | None:
+        """φ of a matrix with one row per feature, for a search over its rows, where there are several coefficients `per_feature`."""
+        return None
 
     def composite(self) -> Composite | None:
         """φ as h(Ax) + ½ Σ ρⱼxⱼ² with a convex h, where it is: what a lower bound of a φ that is not quadratic rests on."""

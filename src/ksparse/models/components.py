@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import SMALLEST, check_array, check_integer
-from ksparse.linalg.designs import Dense
+from ksparse.base.arrays import Matrix, Vector, to_float64
+from ksparse.base.checks import SMALLEST, check_integer, check_matrix
+from ksparse.linalg.designs import design_of
 from ksparse.linalg.designs.deflated import Deflated
 from ksparse.linalg.standardize import standardize
 from ksparse.losses import PrincipalComponent
@@ -22,7 +22,6 @@ from ksparse.solve.by_search import one_search
 from ksparse.solve.judge import interrupted, restated
 from ksparse.solve.minimize import minimize
 
-Matrix = np.ndarray[Any, Any]
 NOTHING = 1e-16  # of the variance: what projection leaves is rounding
 CANCELLED = 1e-14  # of the largest variance of a column: what Hotelling's difference leaves is rounding
 DEFLATIONS = ("projection", "hotelling", "orthogonal")
@@ -32,10 +31,12 @@ DEFLATIONS = ("projection", "hotelling", "orthogonal")
 class Components:
     """The directions, one per row, each of unit length with at most k nonzeros."""
 
-    loadings: Matrix
-    variance: np.ndarray[Any, Any]  # that each adds to the ones before: what they share is counted once
+    loadings: Vector
+    variance: Vector  # that each adds to the ones before: what they share is counted once
     total: float  # the variance of the data
     results: list[Result]
+    mean: Vector  # of the columns
+    deviation: Vector  # their standard deviations, 0 of what is constant
 
 
 def sparse_components(
@@ -51,6 +52,7 @@ def sparse_components(
 ) -> Components:
     """The first sparse principal components of a table (one row per sample); the covariance is never formed for wide tables.
 
+    X : dense, or scipy.sparse, which stays so: its columns are centred as they are read.
     k : the nonzeros of each component, one number or one per component. scale : standardise the columns (correlations).
     nonnegative : no loading below 0. deflation : how a component v is taken out of V before the next: "projection"
     (I − vvᵀ)V(I − vvᵀ), "orthogonal" the same with the part of v that is orthogonal to the earlier ones, "hotelling" V − (vᵀVv)vvᵀ.
@@ -60,10 +62,12 @@ def sparse_components(
     began = time.perf_counter()
     if deflation not in DEFLATIONS:
         raise ValueError(f"deflation must be one of {', '.join(DEFLATIONS)}, got {deflation!r}")
-    X = np.asarray(check_array(X, "X", 2), dtype=float)
+    X = to_float64(check_matrix(X, "X"))
     n_components = check_integer(n_components, "n_components", 1, min(X.shape))
     sizes = check_sizes(k, n_components, X.shape[1])
-    Z, unit = _in_units(np.asarray(standardize(X, "X", scale=scale)[0]))
+    around, mean = standardize(X, "X", scale=False)
+    deviation = np.sqrt(design_of(around).squares(None))
+    Z, unit = _in_units(standardize(X, "X", scale=True)[0] if scale else around)
     rest = _Hotelling(Z) if deflation == "hotelling" else _Projected(Z, orthogonal=deflation == "orthogonal")
     C: ConvexSet = NonnegativeBall() if nonnegative else L2Ball()
     results: list[Result] = []
@@ -83,16 +87,18 @@ def sparse_components(
             break
     loadings = np.array([result.x for result in results])
     results = [restated(result, unit**2 * result.fun, lambda value: unit**2 * value) for result in results]
-    return Components(loadings, unit**2 * adjusted_variance(Z, loadings), unit**2 * float(np.sum(np.square(Z))), results)
+    total = unit**2 * float(design_of(Z).squares(None).sum())
+    return Components(loadings, unit**2 * adjusted_variance(Z, loadings), total, results, np.asarray(mean), deviation)
 
 
 def _in_units(Z: Matrix) -> tuple[Matrix, float]:
     """Z of a size near 1, and what it was divided by: a power of 2, which rounds nothing."""
-    largest = float(np.abs(Z).max())
+    design = design_of(Z)
+    largest = design.largest()
     if 0.0 < largest < SMALLEST:
         raise ValueError(f"X must vary by at least {SMALLEST:g}, it varies by {largest:g}: use other units, or scale=True")
     unit = 1.0 if largest == 0.0 else 2.0 ** np.floor(np.log2(largest))
-    return Z / unit, unit
+    return design.shifted(np.zeros(design.shape[1]), np.full(design.shape[1], unit)), unit
 
 
 def check_sizes(k: Any, n_components: int, n: int) -> list[int]:
@@ -114,13 +120,13 @@ class _Projected:
 
     def __init__(self, Z: Matrix, *, orthogonal: bool) -> None:
         self.Z, self.orthogonal = Z, orthogonal
-        self.total = float(np.sum(np.square(Z)))
+        self.total = float(design_of(Z).squares(None).sum())
         self.basis = np.zeros((0, Z.shape[1]))  # orthonormal, of the components taken
 
     @property
     def empty(self) -> bool:
         """Whether nothing but rounding is left."""
-        return float(np.sum(np.square(self.Z), axis=0).max()) <= NOTHING * self.total
+        return float(design_of(self.Z).squares(None).max()) <= NOTHING * self.total
 
     def best(self, k: int, C: ConvexSet, deadline: float | None, options: dict[str, Any]) -> Result:
         """The best component of what is left."""
@@ -137,14 +143,14 @@ class _Projected:
                 return
             q = q / length
             self.basis = np.vstack([self.basis, q])
-        self.Z = self.Z - np.outer(self.Z @ q, q)
+        self.Z = design_of(self.Z).less(self.Z @ q, q)
 
 
 class _Hotelling:
     """What is left of V after Hotelling's deflations, V − Σ λᵢvᵢvᵢᵀ, by its products."""
 
     def __init__(self, Z: Matrix) -> None:
-        self.Z = Dense(Z)
+        self.Z = design_of(Z)
         self.size = float(self.Z.squares(None).max())
         self.left = Deflated(self.Z, np.zeros(0), np.zeros((0, Z.shape[1])))
 
@@ -155,7 +161,7 @@ class _Hotelling:
 
     def best(self, k: int, C: ConvexSet, deadline: float | None, options: dict[str, Any]) -> Result:
         """The best component of what is left."""
-        loss = PrincipalComponent(self.left) if self.left.values.size else PrincipalComponent.from_factor(self.Z.array)
+        loss = PrincipalComponent(self.left) if self.left.values.size else PrincipalComponent.from_factor(self.Z.given)
         return minimize(loss, k, C, max_time=_left(deadline), **options)
 
     def take(self, v: Vector) -> None:
@@ -164,7 +170,7 @@ class _Hotelling:
         self.left = Deflated(self.Z, np.append(self.left.values, value), np.vstack([self.left.taken, v]))
 
 
-def adjusted_variance(Z: Matrix, loadings: Matrix) -> np.ndarray[Any, Any]:
+def adjusted_variance(Z: Matrix, loadings: Vector) -> Vector:
     """The variance of each component's scores that the components before it do not explain (Zou, Hastie and Tibshirani 2006)."""
     R = np.linalg.qr(Z @ loadings.T, mode="r")
     return np.asarray(np.square(np.diag(R)))

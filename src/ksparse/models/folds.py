@@ -18,7 +18,7 @@ LONGEST = 64  # nonzeros: beyond, factorisations are better updated than made an
 
 def walks_together(problems: Sequence[LinearProblem], most: int) -> bool:
     """Whether paths can be walked together: dense squares with nothing asked of the coefficients."""
-    plain = all(p.C.whole_space and not p.free and not p.forced_in.size and not p.forced_out.size for p in problems)
+    plain = all(p.width == 1 and p.C.whole_space and not p.free and not p.forced_in.size and not p.forced_out.size for p in problems)
     squares = [p.loss.squares() for p in problems] if plain else [None]
     n = problems[0].n
     shown = all(s is not None and design_of(s.A).shown and most < s.A.shape[0] for s in squares)

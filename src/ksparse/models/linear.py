@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_bound, check_indices, check_integer, check_number, check_vector
+from ksparse.base.checks import check_array, check_bound, check_indices, check_integer, check_number, check_squares, check_vector
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.designs import check_data, design_of, root_mean_square
 from ksparse.losses import Loss
@@ -24,10 +24,10 @@ from ksparse.solve.path import k_path
 
 @dataclass(frozen=True)
 class LinearFit:
-    """coef·x + intercept, and the search that found it (in scaled variables)."""
+    """coef·x + intercept, and the search that found it (in scaled variables); of several targets or classes one row and entry each."""
 
     coef: Vector
-    intercept: float
+    intercept: Any
     result: Result
 
 
@@ -41,7 +41,7 @@ class LinearProblem:
     free: bool  # whether the intercept is the last variable: always in, never bounded, not counted
     mean: Vector  # taken off the columns
     size: Vector  # what they were divided by
-    level: float  # taken off the target
+    level: Any  # taken off the target: a number, or one for each of several
     unit: float  # what the target was divided by, and so the coefficients
     both: float  # what X and the target were divided by besides, which leaves the coefficients as they are
     intercept: bool
@@ -49,6 +49,11 @@ class LinearProblem:
     high: Vector
     forced_in: Vector
     forced_out: Vector
+
+    @property
+    def width(self) -> int:
+        """Coefficients of each feature: one, or as many as there are targets or classes that share their features."""
+        return self.loss.per_feature
 
     def minimize(self, k: int, **options: Any) -> LinearFit:
         """The best model with at most k features; of none, where there is no intercept to fit either, 0."""
@@ -58,7 +63,7 @@ class LinearProblem:
         return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._forced(options)))
 
     def _nothing(self) -> Result:
-        zero = np.zeros(self.n)
+        zero = np.zeros(self.n * self.width)
         if not self.C.contains(zero):
             raise InfeasibleError(f"C = {self.C} holds no point with at most k = 0 nonzeros")
         return judge_given(self.loss, self.C, 0, zero, Status.OPTIMAL, 0.0, method="auto")  # there is no other
@@ -92,13 +97,20 @@ class LinearProblem:
         """The answer in the units of the data."""
         return LinearFit(*self.coefficients(np.asarray(result.x, dtype=float)), result)
 
-    def coefficients(self, z: Vector) -> tuple[Vector, float]:
+    def coefficients(self, z: Vector) -> tuple[Vector, Any]:
         """The coefficients and the intercept in the units of the data, of scaled ones."""
+        if self.width > 1:
+            each = zip(z.reshape(-1, self.width).T, np.broadcast_to(self.level, self.width), strict=True)
+            fits = [self._of_one(column, float(level)) for column, level in each]
+            return np.array([coef for coef, _ in fits]), np.array([shift for _, shift in fits])
+        return self._of_one(z, self.level)
+
+    def _of_one(self, z: Vector, level: float) -> tuple[Vector, float]:
         coef = np.clip(
             self.unit * z[: self.n] / self.size, self.low, self.high
         )  # a bound times a factor over the factor may miss it by a rounding
         coef = np.where(z[: self.n] == 0, 0.0, coef)
-        shift = self.level + (self.unit * self.both * float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
+        shift = level + (self.unit * self.both * float(z[self.n]) if self.free else 0.0) - float(self.mean @ coef)
         return coef, shift if self.intercept else 0.0
 
 
@@ -121,9 +133,10 @@ def linear_problem(
 ) -> LinearProblem:
     """The k-sparse problem of a linear model of y by the columns of X.
 
-    loss : "squared", "logistic" (two classes, 0 and 1), "huber", "quantile" (the median), "poisson", "negative_binomial" (counts),
-        "gamma", "tweedie" (amounts; all four with a log link), or a class of your own, called as loss(A, b, sample_weight, ridge): a
-        `DataFit`, or any `Loss` of as many variables as A has columns. Its b is y as it is.
+    y : one number per row; with the squared loss several columns too, all by the same k features, as are the classes of "multinomial".
+    loss : "squared", "logistic" (two classes, 0 and 1), "multinomial" (classes 0 to t − 1), "huber", "quantile" (the median), "poisson",
+        "negative_binomial" (counts), "gamma", "tweedie" (amounts; all four with a log link), or a class of your own, called as
+        loss(A, b, sample_weight, ridge): a `DataFit`, or any `Loss` of as many variables as A has columns. Its b is y as it is.
     delta : δ of the Huber loss, in the units of y; None for 1.345 robust standard deviations of y.
     C : a set for the coefficients, in the units of X. lower, upper : bounds, one number or one per column; they hold exactly.
     standardize : scale the columns for the search (with a C that is more than bounds they stay as they are). Where the loss has a
@@ -134,7 +147,8 @@ def linear_problem(
     check_loss(loss)
     X = check_data(X, "X")
     m, n = (int(side) for side in X.shape)
-    y = check_vector(y, "y", m, kind=np.zeros(0))
+    several = np.ndim(y) == 2 and loss == "squared"
+    y = _targets(y, m) if several else check_vector(y, "y", m, kind=np.zeros(0))
     weight = None if sample_weight is None else np.asarray(check_vector(sample_weight, "sample_weight", m), dtype=float)
     low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
     centre = fit_intercept and design_of(X).centres
@@ -149,22 +163,27 @@ def linear_problem(
     if own and not centre:  # centred as an operator, which leaves it sparse
         mean = np.asarray(X.T @ shares(m, weight)).ravel()
         A = design_of(X).shifted(mean, size)
-    level = float(np.average(np.asarray(y, dtype=float), weights=weight)) if own else 0.0
+    level: Any = np.average(np.asarray(y, dtype=float), axis=0, weights=weight) if own else 0.0
+    level = level if several else float(level)
     target = np.asarray(y, dtype=float) - level
     unit, both = _units(A, target, weight, loss, rest)
     A = A if both == 1.0 else design_of(A).shifted(np.zeros(n), np.full(n, both))
     free = fit_intercept and not own
     if free:
         A = design_of(A).with_ones()
-    whole = _bounds_set(low * size / unit, high * size / unit, free) if rest is None else _beside_intercept(rest, n, free, loss)
     target = target / unit / both
     maker = loss if delta is None or loss != "huber" else huber_with(check_number(delta, "delta", above=0) / unit / both)
     shrunk = 1.0 if standardize and rest is None else float(size[0]) * both  # z is then the coefficients of the columns as they were
     ridge: Any = check_number(alpha, "alpha", at_least=0) * (m if weight is None else float(weight.sum())) / shrunk / shrunk
     if ridge and free:
         ridge = np.append(np.full(n, ridge), 0.0)
+    made = make_loss(maker, A, target, weight, ridge)
+    if rest is not None and made.per_feature > 1:
+        raise MissingPieceError(f"C = {rest} is not known for several targets or classes that share their features: bounds are")
+    bounds = low * size / unit, high * size / unit
+    whole = _bounds_set(*bounds, free, made.per_feature) if rest is None else _beside_intercept(rest, n, free, loss)
     return LinearProblem(
-        make_loss(maker, A, target, weight, ridge), whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
+        made, whole, n, free, mean, size, level, unit, both, fit_intercept, low, high,
         check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out"),
     )  # fmt: skip
 
@@ -174,8 +193,18 @@ def _units(A: Any, target: Vector, weight: Vector | None, loss: str | LossMaker,
     if loss not in ("squared", "huber"):  # of others it is not known that they scale
         return 1.0, 1.0
     if rest is None:
-        return float(root_mean_square(target[:, None], shares(len(target), weight))[0]) or 1.0, 1.0
+        columns = root_mean_square(target.reshape(len(target), -1), shares(len(target), weight))
+        return float(columns[0] if columns.size == 1 else np.sqrt(np.mean(columns**2))) or 1.0, 1.0
     return 1.0, power_of_two(max(design_of(A).largest(), float(np.abs(target).max())))
+
+
+def _targets(Y: Any, m: int) -> Vector:
+    """Several targets, one per column."""
+    given = np.asarray(check_array(Y, "y", 2), dtype=float)
+    check_squares(given, "y")
+    if len(given) != m:
+        raise ValueError(f"y must have {m} rows, one for each of X, got {len(given)}")
+    return given
 
 
 def _bound(value: Any, name: str, n: int) -> Vector:
@@ -203,9 +232,10 @@ def _split(C: ConvexSet | None, low: Vector, high: Vector, n: int) -> tuple[Vect
     return low, high, rest
 
 
-def _bounds_set(low: Vector, high: Vector, free: bool) -> ConvexSet:
+def _bounds_set(low: Vector, high: Vector, free: bool, width: int) -> ConvexSet:
     if free:
         low, high = np.append(low, -np.inf), np.append(high, np.inf)
+    low, high = np.repeat(low, width), np.repeat(high, width)
     if np.isneginf(low).all() and np.isposinf(high).all():
         return WholeSpace()
     if np.isposinf(high).all() and np.isin(low, (0.0, -np.inf)).all():

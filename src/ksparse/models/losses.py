@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.losses import Gamma, Huber, LeastSquares, Logistic, Loss, NegativeBinomial, Poisson, Quantile, Tweedie
+from ksparse.losses import (
+    Gamma,
+    Huber,
+    LeastSquares,
+    Logistic,
+    Loss,
+    Multinomial,
+    MultiResponse,
+    NegativeBinomial,
+    Poisson,
+    Quantile,
+    Tweedie,
+)
 
 HUBER = 1.345  # δ in robust standard deviations: 95 % efficient where the noise is Gaussian
 CALL = "loss(A, b, sample_weight, ridge)"  # how a loss is made
@@ -42,11 +54,20 @@ def _median(values: Vector, weight: Vector) -> float:
     return 0.5 * float(values[order[min(low, last)]] + values[order[min(high, last)]])
 
 
+def _squares(A: Any, b: Any, sample_weight: Any, ridge: Any) -> LeastSquares | MultiResponse:
+    return (MultiResponse if np.ndim(b) == 2 else LeastSquares)(A, b, sample_weight, ridge)
+
+
+def _classes(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Multinomial:
+    return Multinomial(A, b, sample_weight, ridge, classes=np.arange(int(np.max(b)) + 1))
+
+
 LOSSES: dict[str, LossMaker] = {
-    "squared": LeastSquares,
+    "squared": _squares,
     "logistic": Logistic,
     "huber": _huber,
     "poisson": Poisson,
+    "multinomial": _classes,
     "quantile": Quantile,
     "gamma": Gamma,
     "tweedie": Tweedie,
@@ -88,11 +109,14 @@ def make_loss(loss: str | LossMaker, A: Any, b: Any, weight: Any = None, ridge: 
     made = check_loss(loss)(A, b, weight, ridge)
     if not isinstance(made, Loss):
         raise TypeError(f"{CALL} must return a ksparse.Loss, but {name_of(loss)} returned {type(made).__name__}")
-    if made.n != A.shape[1]:
+    if made.n != A.shape[1] * made.per_feature:
         raise ValueError(f"{CALL} must have n = {A.shape[1]}, the columns of A, but {name_of(loss)} has n = {made.n}")
     return made
 
 
 def loss_of_scores(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector) -> float:
-    """Σᵢ wᵢh(scoreᵢ; yᵢ): the loss of the model whose only column is the score, at coefficient 1."""
+    """Σᵢ wᵢh(scoreᵢ; yᵢ): the loss of the model whose only column is the score, at coefficient 1; of classes, that of their scores."""
+    if loss == "multinomial":
+        t = score.shape[1]
+        return Multinomial(score, y, weight, classes=np.arange(t)).value(np.eye(t).ravel())
     return make_loss(loss, np.asarray(score, dtype=float)[:, None], y, weight).value(np.ones(1))

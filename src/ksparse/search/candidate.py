@@ -18,7 +18,7 @@ class Candidate:
     """A support, the best point on it, and the multipliers that certify it."""
 
     support: Vector  # sorted indices
-    x: Vector  # entries on the support
+    x: Vector  # entries on the support; of a matrix its rows there
     value: float  # φ there
     bound_price: Vector  # multipliers of the bounds on the support, 0 where there are none
     row_price: Vector  # of the rows of G
@@ -45,10 +45,10 @@ class Candidate:
         )  # fmt: skip
 
     def full(self, n: int) -> Vector:
-        """The point as a vector of length n."""
-        x = np.zeros(n)
+        """The point as a vector of length n; of a matrix the entries of its n rows, one row after the other."""
+        x = np.zeros((n, *self.x.shape[1:]))
         x[self.support] = self.x
-        return x
+        return x.ravel()
 
     def active_on(self, support: Vector, linear: Linear) -> Active:
         """The constraints that are active here, where another support has them: a warm start."""

@@ -240,6 +240,8 @@ def conclude(problem: SupportProblem, incumbent: Incumbent, status: Status) -> S
 def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     """A k-sparse point of C near the start, not re-solved."""
     pieces, full, start = problem.pieces, np.zeros(problem.n), to_float64(begin)
+    if pieces.wide is not None:
+        return problem.evaluate(pieces.forced)
     chosen = feasible_support(problem, start)
     chosen = chosen if chosen is None or pieces.rules is None else problem.obedient(chosen)
     supports = [] if chosen is None or not chosen.size else [np.sort(chosen)]  # what 0 is worth has been seen

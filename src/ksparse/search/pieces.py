@@ -15,10 +15,11 @@ from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.presolve import most_nonzeros, presolved, usable
+from ksparse.linalg.wide import Wide
 from ksparse.losses import Loss
 from ksparse.search.rules import Rules
 from ksparse.search.settings import SearchSettings
-from ksparse.sets import ConvexSet
+from ksparse.sets import ConvexSet, WholeSpace
 
 PROOF = 1e-8  # relative to the value: what is proved is proved to this
 NEGLIGIBLE = 1e-13  # relative to φ(0): a perfect fit leaves as much in rounding
@@ -40,6 +41,7 @@ class Pieces:
     quadratic: Callable[[], QuadraticModel | None]
     hidden: bool = False  # whether columns are seen only where they are asked for: an operator's, or too many to hold k rows of H
     rules: Rules | None = None  # what supports must obey beside that
+    wide: Wide | None = None  # φ of a matrix, each variable being a row of it; then C is all of space
 
     @classmethod
     def of(
@@ -77,6 +79,29 @@ class Pieces:
         hidden = loss.opaque or crowded
         quadratic = _no_model if hidden else loss.quadratic
         return cls(loss, C, n, forced, allowed, floor, deadline, settings, linear, quadratic, hidden, rules)
+
+    @classmethod
+    def by_rows(
+        cls,
+        loss: Loss,
+        *,
+        forced_in: Vector,
+        forced_out: Vector,
+        deadline: float = np.inf,
+        settings: SearchSettings | None = None,
+        rules: Rules | None = None,
+    ) -> Pieces:
+        """The pieces of a request for rows of a matrix, nothing being asked of its entries; the loss knows them."""
+        loss = loss.as_float64()
+        wide, C = loss.wide(), WholeSpace()
+        assert wide is not None
+        allowed = np.ones(wide.n, dtype=bool)
+        allowed[forced_out] = False
+        forced, allowed = (forced_in, allowed) if rules is None else (rules.closure(forced_in), rules.usable(allowed))
+        return cls(
+            loss, C, wide.n, forced, allowed, np.zeros(wide.n), deadline, settings or SearchSettings(), C.as_linear(wide.n), _no_model,
+            rules=rules, wide=wide,
+        )  # fmt: skip
 
     @cached_property
     def model(self) -> QuadraticModel | None:
@@ -116,6 +141,11 @@ class Pieces:
         return replace(self, allowed=allowed, quadratic=lambda: model)
 
     @property
+    def width(self) -> int:
+        """Entries of x for each variable."""
+        return 1 if self.wide is None else self.wide.width
+
+    @property
     def rows(self) -> int:
         """Inequality rows of C."""
         return 0 if self.linear is None else int(self.linear.h.size)
@@ -151,12 +181,14 @@ class Pieces:
     @cached_property
     def direct(self) -> bool:
         """Whether the best value on a support is computed directly, and can be proved."""
+        if self.wide is not None:
+            return self.wide.exact
         return self.spectral or (self.convex and self.model is not None and self.priced)
 
     @cached_property
     def certifying(self) -> bool:
         """Whether gains bound the true ones from above too, so that none above 0 proves swap-optimality."""
-        if not self.direct or self.spectral or not self.loss.certain:
+        if not self.direct or self.spectral or not self.loss.certain or self.wide is not None:
             return False
         if self.linear is None or not self.floored:
             return True
@@ -194,6 +226,8 @@ class Pieces:
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """The second-order model at x, φ itself if it is quadratic; None if the loss has none, or is not convex, or it overflows there."""
+        if self.wide is not None:  # whose rows have gains of their own
+            return None
         if self.model is not None:
             return self.model if self.convex else None
         model = self.loss.model_at(x) if self.convex and not self.hidden else None
@@ -214,7 +248,8 @@ class Pieces:
 
     @cached_property
     def _constant(self) -> float:
-        return 0.0 if self.model is None else abs(self.model.constant)
+        of = self.model if self.wide is None else self.wide
+        return 0.0 if of is None else abs(of.constant)
 
 
 def _no_model() -> None:

@@ -15,9 +15,10 @@ from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.evaluators.base import Evaluator
 from ksparse.search.evaluators.exact import Exact
 from ksparse.search.evaluators.polished import Polished
+from ksparse.search.evaluators.rowwise import Rowwise
 from ksparse.search.evaluators.spectral import Spectral
 from ksparse.search.pieces import Pieces
-from ksparse.search.polish import PolishedPoint, polish_problem, restricted_problem
+from ksparse.search.polish import PolishedPoint, curvature_bound, polish_problem, restricted_problem
 from ksparse.sets import Polyhedron
 
 VECTORS = 32  # of n numbers that a search holds, about, on a factorisation (scale.py)
@@ -59,6 +60,8 @@ class SupportProblem:
     def evaluator(self) -> Evaluator:
         """Who answers for a support."""
         pieces = self.pieces
+        if pieces.wide is not None:
+            return Rowwise(pieces.wide, pieces.loss.least)
         if pieces.spectral:
             assert pieces.model is not None
             assert pieces.radius is not None
@@ -92,6 +95,8 @@ class SupportProblem:
     def memory_needed(self) -> int:
         """Bytes that a search takes beside the data, about: vectors of n numbers and, of H, k rows thrice or the columns shown."""
         pieces, settings = self.pieces, self.pieces.settings
+        if pieces.wide is not None:
+            return 8 * (VECTORS + 3 * self.k) * (self.n + pieces.wide.width)
         if pieces.hidden:
             return 8 * (FEW * self.n + 2 * settings.shown * self.k * (pieces.loss.entries or 0) // self.n)
         return 8 * (VECTORS + (3 * self.k if pieces.loss.has_columns else 0)) * self.n
@@ -115,6 +120,15 @@ class SupportProblem:
         """The same with whom it takes to obey, where nonzeros must."""
         rules = self.pieces.rules
         return support if rules is None or not rules.strict else rules.completed(support, self.asked, self.pieces.allowed)
+
+    def variables(self, support: Vector) -> Vector:
+        """The entries of x that a support's members are: themselves, or of a matrix whole rows."""
+        t = self.pieces.width
+        return support if t == 1 else np.asarray((support[:, None] * t + np.arange(t)).ravel())
+
+    def sizes(self, x: Vector) -> Vector:
+        """How large x is at each member that a support may have."""
+        return x if self.pieces.width == 1 else np.linalg.norm(x.reshape(-1, self.pieces.width), axis=1)
 
     def inactive(self, at: Candidate) -> Vector:
         """The variables that are allowed but not in the support."""
@@ -149,6 +163,8 @@ class SupportProblem:
     def _at_zero(self) -> Candidate | None:
         """x = 0, the only point on the empty support."""
         zero, pieces = np.zeros(self.n), self.pieces
+        if pieces.wide is not None:
+            return Candidate.unpriced(NONE, np.zeros((0, pieces.wide.width)), pieces.wide.constant)
         if not pieces.C.contains(zero):
             return None
         value = pieces.loss.value(zero) if pieces.model is None else pieces.model.constant
@@ -171,9 +187,12 @@ class SupportProblem:
     def polish(self, candidate: Candidate) -> PolishedPoint:
         """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
         if not candidate.support.size:
-            return PolishedPoint(candidate.x, candidate.value, 0.0, Products())
+            return PolishedPoint(candidate.x.ravel(), candidate.value, 0.0, Products())
         pieces = self.pieces
-        problem = restricted_problem(pieces.loss, pieces.C, candidate.support)
+        problem = restricted_problem(pieces.loss, pieces.C, self.variables(candidate.support))
+        if pieces.wide is not None:
+            point = problem.point(pieces.wide.polish(candidate.support, candidate.x).ravel())
+            return PolishedPoint(point.x, problem.F(point), problem.residual(point, curvature_bound(problem, point)), problem.products)
         if pieces.floored:
             linear = pieces.C.as_linear(self.n)  # with every bound, those that others imply too
             whole = None if linear is None else linear.on(candidate.support)

@@ -32,6 +32,7 @@ class SearchSettings:
     changes: int = 1_500  # of a support in one search on a factorisation that is updated, most of them (table5.py)
     changes_solved: int = 400  # the same where every change is a quadratic program: about the time of the search before this one
     changes_smooth: int = 300  # the same where it is Newton's method
+    changes_wide: int = 100  # the same where it is Newton's method on all classes at once (common_features.py)
     changes_dear: int = 60  # the same where it is a first-order method
     aside: float = 0.25  # of the changes, where each is dear, go to other starts (tests/fuzz)
     depth: float = 0.25  # ways by other k go this part of k far (table5.py)

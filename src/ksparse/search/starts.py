@@ -79,10 +79,10 @@ def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
     """The user's point, or where it is no k-sparse one a support that favours its large entries."""
     pieces = problem.pieces
     if x0 is not None:
-        given = to_float64(x0)
+        given = problem.sizes(to_float64(x0))
         support = np.flatnonzero(given)
         if problem.allows(support) and pieces.allowed[support].all() and np.isin(pieces.forced, support).all():
-            yield Start("x0", support, point=given)
+            yield Start("x0", support, point=given if pieces.wide is None else None)
         else:
             yield from _as_start("x0", problem, given)
 

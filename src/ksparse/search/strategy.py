@@ -10,7 +10,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.search.local import LocalSearch
-from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayleigh, Updated
+from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayleigh, Rowwise, Updated
 from ksparse.search.problem import SupportProblem
 
 
@@ -19,7 +19,7 @@ class Strategy:
     """Which parts of the search a problem gets."""
 
     name: str  # for `verbose`
-    neighbourhood: str | None  # "updated", "priced", "rayleigh", "gradient"; None where columns are too dear to rank moves
+    neighbourhood: str | None  # "updated", "priced", "rayleigh", "rowwise", "gradient"; None where columns are too dear to rank moves
     changes: int  # of a support in one search
     aside: float = math.inf  # the same for other starts, which come beside them
     perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
@@ -39,6 +39,8 @@ def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
     if name == "updated":
         depth = max(3, int(problem.pieces.settings.depth * problem.k))
         return Updated(problem, min(problem.rows_in_memory, problem.k + depth))
+    if problem.pieces.wide is not None:
+        return Rowwise(problem, problem.pieces.wide)
     kinds: dict[str, Callable[[SupportProblem], Neighbourhood]] = {"priced": Priced, "rayleigh": Rayleigh, "gradient": Gradient}
     return kinds[name](problem)
 
@@ -61,6 +63,10 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
 def without_updates(problem: SupportProblem) -> Strategy:
     """The best where a factorisation cannot be updated, or cannot be trusted."""
     pieces, settings = problem.pieces, problem.pieces.settings
+    if pieces.wide is not None:
+        changes = settings.changes if pieces.direct else settings.changes_wide
+        kind = "gains of rows" if pieces.direct else "gains of rows on second-order models"
+        return Strategy(kind, "rowwise", changes, settings.aside * changes, first_order=False)
     if not pieces.modelled:
         units = settings.restarts if pieces.convex else 1  # there each value is the best of several starts already
         return Strategy("gradients", "gradient", settings.changes_dear, settings.aside * settings.changes_dear, units=units, wanders=False)

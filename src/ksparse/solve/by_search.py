@@ -129,8 +129,9 @@ class Report(Lines):
     def banner(self, request: Request, problem: SupportProblem) -> None:
         """What is solved and how, and the head of the table."""
         if self.verbose:
-            name, n = type(request.loss).__name__, request.n
-            logger.info("ksparse auto: %s over %s, at most %d of %d variables", name, request.C, request.k, n)
+            name, of = type(request.loss).__name__, "features" if request.by_rows else "variables"
+            count = request.n // request.loss.per_feature
+            logger.info("ksparse auto: %s over %s, at most %d of %d %s", name, request.C, request.k, count, of)
             logger.info("search: %s", choose_strategy(problem).name)
             logger.info("%s", f"{'start':<28} {'found':>16} {'best':>16} {'swaps':>6} {'proved':>7} {'time':>8}")
 

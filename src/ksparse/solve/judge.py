@@ -86,7 +86,7 @@ def judge_search(
             status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
     except OutOfTimeError:  # the candidate is as good as it is
         status = Status.TIME_LIMIT if status.good else status
-    x = like(embed(z, best.support, problem.n), request.loss.kind)
+    x = like(embed(z, problem.variables(best.support), request.n), request.loss.kind)
     fun = value_of(request.loss, x)
     bound = certificate.lower_bound
     if bound > fun and bound > fun + _owed(problem.pieces, fun, x):  # a bound that a point is below is none, whatever it rests on
@@ -101,7 +101,7 @@ def judge_search(
         status = Status.SETTLED
     return _result(
         x, fun, request.C, problem.asked, residual, status, accepted,
-        allowed=None if problem.pieces.rules is None else problem.allows(_members(problem.pieces, x)),
+        allowed=_allowed(problem, x),
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
@@ -110,9 +110,13 @@ def judge_search(
     )  # fmt: skip
 
 
-def _members(pieces: Pieces, x: Array) -> Vector:
-    """What rules are asked about: the nonzeros, and what is always in the support."""
-    return np.union1d(indices_of(x != 0), pieces.forced).astype(np.intp)
+def _allowed(problem: SupportProblem, x: Array) -> bool | None:
+    """Whether the nonzeros, and what is always in the support, may be there; None where k alone decides, counting entries of x."""
+    pieces = problem.pieces
+    if pieces.rules is None and pieces.wide is None:
+        return None
+    members = indices_of(x != 0) // pieces.width
+    return problem.allows(np.union1d(members, pieces.forced).astype(np.intp))
 
 
 def gap_between(fun: float, bound: float) -> float:

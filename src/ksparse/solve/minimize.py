@@ -12,6 +12,7 @@ import numpy as np
 from ksparse.base.arrays import Array, namespace
 from ksparse.base.checks import check_piece
 from ksparse.base.deadline import until
+from ksparse.errors import MissingPieceError
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.drive import Stopping, drive
 from ksparse.firstorder.methods import Method
@@ -172,7 +173,8 @@ def minimize(
     loss : Loss
         φ.
     k : int
-        Nonzeros allowed.
+        Nonzeros allowed; of a loss with several coefficients per feature (`MultiResponse`, `Multinomial`) features, as in forced_in and
+        forced_out.
     C : ConvexSet or None, default=None
         The set; None for the whole space.
     method : str or Method, default="auto"
@@ -264,7 +266,8 @@ def minimize(
     'proved optimal'
     """
     stopping, rules = Stopping(tol=tol, max_iter=max_iter, max_time=max_time), (groups, group_limits, requires)
-    request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules)
+    by_entries = gap is not None or bool(np.any(min_nonzero))
+    request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules, by_entries=by_entries)
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
     with until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, str) and method == "auto":
@@ -273,6 +276,8 @@ def minimize(
             plan = make_plan(effort, n_restarts, n_jobs, random_state, rho)
             wanted = make_wanted(gap, max_nodes, plan.n_jobs)
             return solve_by_search(request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted)
+        if request.loss.per_feature > 1:
+            raise MissingPieceError(f"{type(request.loss).__name__} needs method='auto': the paper's methods count entries, not features")
         _refuse_for_papers_methods(
             forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, n_restarts=n_restarts, settings=settings,
             gap=None if gap is None else True, max_nodes=max_nodes, groups=groups is not None or None,

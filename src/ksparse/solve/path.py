@@ -228,11 +228,11 @@ def k_path(
     >>> bool((np.diff(path.objective) <= 0).all())
     True
     """
-    sizes = _sizes(ks)
+    sizes, by_entries = _sizes(ks), gap is not None or bool(np.any(min_nonzero))
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
     # asks whether C has a point for the least k
-    request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, "ks", groups, group_limits, requires)
-    top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.n if request.rules is None else request.rules.members))
+    request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, "ks", groups, group_limits, requires, by_entries=by_entries)
+    top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.members))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
     plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
     walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))

@@ -53,6 +53,12 @@ class Request:
     before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ that the loss had counted itself
     passes_before: int = 0  # over its data
     rules: Rules | None = None  # what supports must obey
+    by_rows: bool = False  # whether supports are those of features with several entries of x each
+
+    @property
+    def members(self) -> int:
+        """How many a support may have: variables, groups, or features with several entries of x each."""
+        return self.n // self.loss.per_feature if self.rules is None else self.rules.members
 
     @property
     def elapsed(self) -> float:
@@ -98,22 +104,42 @@ def check_request(
     groups: Any = None,
     group_limits: Any = None,
     requires: Any = None,
+    *,
+    by_entries: bool = False,
 ) -> Request:
-    """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros."""
+    """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros.
+
+    A loss of several coefficients per feature is searched by its features; `by_entries`: what is asked of it is known of entries only,
+    then those of a feature are a group.
+    """
     started = time.perf_counter()
     loss, C, start = check_pieces(loss, C, x0)
     n = _length(loss, C, start)
-    rules = make_rules(groups, group_limits, requires, n)
-    k = check_integer(k, name, 1, n if rules is None else rules.members)
+    by_rows = loss.per_feature > 1 and loss.has_wide and C.whole_space and not by_entries
+    if loss.per_feature > 1 and loss.opaque:
+        raise MissingPieceError(f"{type(loss).__name__} needs data that show their columns, or fewer of them")
+    if loss.per_feature > 1 and not by_rows:
+        _refuse_rules(loss, C, groups=groups, group_limits=group_limits, requires=requires)
+        groups = np.repeat(np.arange(n // loss.per_feature), loss.per_feature)
+    rules = make_rules(groups, group_limits, requires, n // loss.per_feature if by_rows else n)
+    k = check_integer(k, name, 1, n // loss.per_feature if rules is None else rules.members)
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):
-        require_sparse_member(C, n, k if rules is None else rules.widest(k))
+        require_sparse_member(C, n, k * loss.per_feature if rules is None else rules.widest(k))
     before, interrupted = loss.evaluations or (0, 0), False
     try:
         try_out(loss, C, n, start)
     except KeyboardInterrupt:  # of the user's own functions, which may take their time
         interrupted = True
-    return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes, rules)
+    return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes, rules, by_rows)
+
+
+def _refuse_rules(loss: Loss, C: ConvexSet, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise MissingPieceError(
+                f"{name} is known for {type(loss).__name__} over all of space, without gap and min_nonzero; here C = {C}"
+            )
 
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
@@ -148,16 +174,21 @@ def support_problem(
     request: Request, forced_in: Any, forced_out: Any, min_nonzero: Any, settings: SearchSettings | None = None, most: int | None = None
 ) -> SupportProblem:
     """The problem that is searched, after a look at whether it can be met; for several k, `most` is the largest."""
-    n, k = request.n, request.k
+    n, k, width = request.n, request.k, request.loss.per_feature
     if settings is not None and not isinstance(settings, SearchSettings):
         raise TypeError(f"settings must be a ksparse.SearchSettings, got {type(settings).__name__}")
     inside, outside = check_indices(forced_in, "forced_in"), check_indices(forced_out, "forced_out")
     for indices, name in ((inside, "forced_in"), (outside, "forced_out")):
-        if indices.size and indices[-1] >= n:
-            raise ValueError(f"{name} must be below the number of variables {n}, got {indices[-1]}")
+        if indices.size and indices[-1] >= n // width:
+            what = "variables" if width == 1 else "features"
+            raise ValueError(f"{name} must be below the number of {what} {n // width}, got {indices[-1]}")
     both = np.intersect1d(inside, outside)
     if both.size:
         raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
+    if request.by_rows:
+        return _problem_by_rows(request, inside, outside, settings)
+    if width > 1:
+        inside, outside = (np.asarray((rows[:, None] * width + np.arange(width)).ravel()) for rows in (inside, outside))
     floor, rules = _floor(min_nonzero, n), request.rules
     pieces = Pieces.of(
         request.loss, request.C, n, forced_in=inside, forced_out=outside, floor=floor, deadline=request.deadline, settings=settings,
@@ -176,6 +207,20 @@ def support_problem(
     if clash.size:
         raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds exclude 0")
     problem = SupportProblem(pieces, k)
+    require_memory(problem)
+    return problem
+
+
+def _problem_by_rows(request: Request, inside: Vector, outside: Vector, settings: SearchSettings | None) -> SupportProblem:
+    """The problem of a loss of several coefficients per feature, where nothing but k is asked of them."""
+    pieces = Pieces.by_rows(
+        request.loss, forced_in=inside, forced_out=outside, deadline=request.deadline, settings=settings, rules=request.rules
+    )
+    if pieces.rules is not None:
+        require_obedient(pieces, outside, request.k)
+    elif inside.size > request.k:
+        raise InfeasibleError(f"{inside.size} features are forced in, more than k = {request.k}")
+    problem = SupportProblem(pieces, request.k)
     require_memory(problem)
     return problem
 

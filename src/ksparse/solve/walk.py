@@ -32,7 +32,7 @@ class Walk:
 
     def __init__(self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan, wanted: Wanted | None = None) -> None:
         self.request, self.sizes, self.plan, self.wanted = request, sizes, plan, wanted
-        self.problems = {k: problem.with_k(k) for k in sizes}
+        self.problems, self.n = {k: problem.with_k(k) for k in sizes}, problem.n
         self.incumbents = {k: Incumbent() for k in sizes}
         self.spent = dict.fromkeys(sizes, 0.0)
         self.begun: dict[tuple[int, str], Candidate] = {}  # whose answer each k was last searched from
@@ -67,7 +67,7 @@ class Walk:
         for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):  # where a limit or an interrupt left a gap
             if self.incumbents[k].best is None:
                 best = self.incumbents[above].best
-                begin = self.request.beginning if best is None else best.full(self.request.n)
+                begin = self.request.beginning if best is None else best.full(self.n)
                 self.incumbents[k].best = some_point(self.problems[k], begin)
 
     def _end(self, status: Status) -> None:
@@ -108,7 +108,7 @@ class Walk:
         best = incumbent.best
         assert best is not None
         searches = sum(other.searches for other in self.incumbents.values())
-        self.tell(lambda: best.full(self.request.n), best.value, searches, np.nan, self.request.elapsed)
+        self.tell(lambda: best.full(self.n), best.value, searches, np.nan, self.request.elapsed)
 
     def _best(self, k: int) -> Candidate | None:
         return self.incumbents[k].best
@@ -132,7 +132,7 @@ class Walk:
     def _told(self, incumbent: Incumbent) -> None:
         best = incumbent.best
         assert best is not None
-        self.tell(lambda: best.full(self.request.n), best.value, incumbent.searches, np.nan, self.request.elapsed)
+        self.tell(lambda: best.full(self.n), best.value, incumbent.searches, np.nan, self.request.elapsed)
 
     def _down(self, k: int, above: int) -> None:
         """One k from the one above; where nothing of that fits, or that has no optimum to begin from, with all starts."""

@@ -112,6 +112,9 @@ class Dense(Design):
         X = to_numpy(self.array)
         return np.asarray((X - mean) / size)
 
+    def less(self, u: Vector, v: Vector) -> Vector:
+        return np.asarray(to_numpy(self.array) - np.outer(u, v))
+
     def with_ones(self) -> Vector:
         return np.hstack([to_numpy(self.array), np.ones((self.shape[0], 1))])
 

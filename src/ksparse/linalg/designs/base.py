@@ -206,6 +206,12 @@ class Design(ABC):
 
         return Shifted(self, mean, 1.0 / size)
 
+    def less(self, u: Vector, v: Vector) -> Any:
+        """A − uvᵀ, v with few entries."""
+        from ksparse.linalg.designs.less import Less
+
+        return Less(self, u[:, None], v[:, None])
+
     def with_ones(self) -> Any:
         """The same with a last column of ones."""
         from ksparse.linalg.designs.shifted import Shifted

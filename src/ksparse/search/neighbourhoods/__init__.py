@@ -4,6 +4,7 @@ from ksparse.search.neighbourhoods.base import Move, Neighbourhood, Trust
 from ksparse.search.neighbourhoods.gradient import Gradient
 from ksparse.search.neighbourhoods.priced import Priced
 from ksparse.search.neighbourhoods.rayleigh import Rayleigh
+from ksparse.search.neighbourhoods.rowwise import Rowwise
 from ksparse.search.neighbourhoods.updated import Updated
 
-__all__ = ["Gradient", "Move", "Neighbourhood", "Priced", "Rayleigh", "Trust", "Updated"]
+__all__ = ["Gradient", "Move", "Neighbourhood", "Priced", "Rayleigh", "Rowwise", "Trust", "Updated"]
