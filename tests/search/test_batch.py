@@ -91,19 +91,21 @@ def test_the_compiled_loop_is_the_loop(rng):
 
 def test_supports_of_others_are_ranked_by_what_they_serve(rng):
     _, B, data = data_of(rng, 0.0, np.inf)
-    problem, (R, _) = data.problem, data.pulls(B)
+    problem, (R, half) = data.problem, data.pulls(B)
     pool = distinct(problem, np.array(list(itertools.combinations(range(N), K))))
-    starts = served(problem, R, pool)
+    known = Best.nothing(problem, COUNT)
+    known.value[:] = -0.8 * half  # a fifth of ½‖b‖² is left
+    starts = served(problem, R, half, pool, known)
     assert starts.shape == (COUNT, problem.settings.batch_shared, K)
-    for r, chosen in zip(R, starts, strict=True):
-        worth = {}
+    for r, all_of_it, chosen in zip(R, half, starts, strict=True):
+        left = {}
         for support in pool:
             x = np.linalg.solve(problem.G[np.ix_(support, support)], r[support])
             if (x > 0).all():
-                worth[tuple(support)] = r[support] @ x
-        kept = [tuple(support) for support in chosen if (support < problem.n).all()]
-        ranked = sorted(worth, key=worth.get, reverse=True)[: len(chosen)]
-        assert set(kept) == set(ranked)
+                left[tuple(support)] = all_of_it - 0.5 * r[support] @ x
+        ranked = sorted(left, key=left.get)[: len(chosen)]
+        near = {support for support in ranked if left[support] <= problem.settings.batch_near * 0.2 * all_of_it}
+        assert {tuple(support) for support in chosen if (support < problem.n).all()} == near
 
 
 def test_kicks_are_all_where_they_are_few_and_drawn_where_they_are_many(rng):

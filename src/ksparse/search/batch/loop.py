@@ -67,16 +67,26 @@ def descend_each(
                 break
             leave(wrong, size, T, M, x)
 
+    def slot(key: int) -> int:  # where a key is in the table, or would be
+        at = key & 1023
+        while table[at] != 0 and table[at] != key:
+            at = (at + 1) & 1023
+        return at
+
     for b in range(count):
         r = R[b]
         table[:] = 0
-        held, start, failed = 0, 0, 0 if kicked else len(kicks)
-        while start < starts.shape[1] or (failed < len(kicks) and half[b] + value_best[b] > rounding * half[b]):
+        held, start, failed = 1, 0, 0 if kicked else len(kicks)
+        along, before, key = False, np.inf, 0  # whether it goes on from where a descent has ended, and from which value
+        for s in range(k):
+            key ^= keys[supports[b, s]]
+        table[slot(key)] = key
+        while start < starts.shape[1] or ((along or failed < len(kicks)) and half[b] + value_best[b] > rounding * half[b]):
             barred[:] = -1
-            widened = False
+            widened, known = along, False
             for s in range(k):
-                T[s] = starts[b, start, s] if start < starts.shape[1] else supports[b, s]
-            if start >= starts.shape[1]:
+                T[s] = S[s] if along else starts[b, start, s] if start < starts.shape[1] else supports[b, s]
+            if not along and start >= starts.shape[1]:
                 kick = kicks[(start - starts.shape[1]) % len(kicks)]
                 widened = kick[0] > 0
                 for e in range(len(barred)):
@@ -160,13 +170,11 @@ def descend_each(
                             M[s, t] = M_T[s, t]
                     if empty < 0:
                         barred[:] = -1
-                        at = key & 1023
-                        while table[at] != 0 and table[at] != key:
-                            at = (at + 1) & 1023
-                        if table[at] == key:
+                        known = table[slot(key)] == key
+                        if known:
                             break
                         if held < 900:
-                            table[at] = key
+                            table[slot(key)] = key
                             held += 1
                     # P = M G_S, q = r − G_Sᵀx, d = diag(G) − diag(G_SᵀP); then what each exchange would gain without signs
                     for j in range(n):
@@ -225,6 +233,8 @@ def descend_each(
                 value_best[b], failed = value, 0
                 for s in range(k):
                     supports[b, s], x_best[b, s] = S[s], x[s]
-            elif start >= starts.shape[1]:
+            elif not along and start >= starts.shape[1]:
                 failed += 1
-            start += 1
+            start += not along
+            along = not known and (not along or value < before - least * (half[b] + before) - rounding * half[b])
+            before = value
