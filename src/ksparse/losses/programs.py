@@ -11,7 +11,7 @@ import numpy as np
 # The simple emitters of XLA's CPU backend in one piece, and LLVM's work on what they emit left out: a fifth of the time to compile.
 PLAIN = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 QUICK = {"xla_backend_optimization_level": 0}
-SMALL = 2**18  # numbers that a program reads up to which the calls of a search cost less than compiling it with care does
+SMALL = 2**14  # numbers read per operation: each that is compiled quickly saves its time once, each number costs more at every call
 
 
 class Program:
@@ -63,7 +63,8 @@ def _compile(traced: Any) -> Any:
 
     lowered = traced.lower()
     if jax.default_backend() == "cpu":
-        small = sum(_reads(equation) for equation in _equations(traced.jaxpr.jaxpr)) <= SMALL
+        reads = [_reads(equation) for equation in _equations(traced.jaxpr.jaxpr)]
+        small = sum(reads) <= SMALL * len(reads)
         for options in (PLAIN | QUICK, QUICK, {}) if small else (PLAIN, {}):
             try:
                 return lowered.compile(compiler_options=options)
