@@ -70,7 +70,7 @@ def problems() -> dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], f
 
 def ours(fn: Callable[[Any], Any]) -> Callable[[], np.ndarray]:
     """Loaded, and what solves."""
-    ks.minimize(ks.autodiff(lambda x: ((x - 1.0) ** 2).sum(), n=4, backend="jax"), 1)
+    ks.minimize(ks.autodiff(lambda x: ((x - 1.0) ** 2).sum(), n=40, backend="jax"), 3)
     loss = ks.autodiff(fn, n=N, backend="jax")
     return lambda: np.asarray(ks.minimize(loss, K).x)
 
@@ -80,7 +80,7 @@ def theirs(fn: Callable[[Any], Any]) -> Callable[[], np.ndarray]:
     from skscope import ScopeSolver
 
     jax.config.update("jax_enable_x64", True)  # it takes what JAX is told
-    ScopeSolver(4, 1).solve(lambda x: ((x - 1.0) ** 2).sum(), jit=True)
+    ScopeSolver(40, 3).solve(lambda x: ((x - 1.0) ** 2).sum(), jit=True)
 
     def call() -> np.ndarray:
         solver = ScopeSolver(N, K)

@@ -80,7 +80,8 @@ class Jax(Engine):
         import jax
 
         def product(x: Any, d: Any) -> Any:
-            return jax.jvp(jax.grad(self.fn), (x,), (d,))[1]
+            both = self._both.again(np.zeros(x.shape, x.dtype))
+            return jax.jvp(lambda x: both(x)[1], (x,), (d,))[1]
 
         return Program(jax.vmap(product, in_axes=(None, 0)))
 

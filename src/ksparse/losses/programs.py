@@ -36,6 +36,13 @@ class Program:
             self._operations[key] = sum(1 for _ in _equations(self._trace(arrays).jaxpr.jaxpr))
         return self._operations[key]
 
+    def again(self, *arrays: np.ndarray[Any, Any]) -> Callable[..., Any]:
+        """The same function from what JAX has seen of it, for further transformations: what comes back are its results in a row."""
+        from jax.extend.core import jaxpr_as_fun
+
+        function: Callable[..., Any] = jaxpr_as_fun(self._trace(arrays).jaxpr)
+        return function
+
     def _trace(self, arrays: tuple[np.ndarray[Any, Any], ...]) -> Any:
         import jax
 
