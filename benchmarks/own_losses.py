@@ -5,7 +5,7 @@ first call compiles, the second has a loss that is compiled (skscope compiles ag
 by turns, of the processor's time, which other programs change little. Objectives from the raw data, by NumPy in double precision. Cox is
 there by a cumulative sum, and by `cumlogsumexp`, of which JAX makes hundreds of operations.
 
-Claims: an objective as good as skscope's or better everywhere, in no more time at the first call, and in half of it at the second.
+Claims: an objective as good as skscope's or better everywhere, in no more time at the first call, in two thirds of it at the second.
 Needs jax and skscope.
 """
 

@@ -73,6 +73,23 @@ def test_the_loop_does_what_the_arrays_do(rng, signs, unit):
     assert np.array_equal(np.sort(first.support, axis=1), np.sort(second.support, axis=1))
 
 
+def test_they_agree_on_supports_of_others_too(rng):
+    """From those alone, with nothing known before."""
+    _, B, data = data_of(rng, 0.0, np.inf)
+    problem, (R, half) = data.problem, data.pulls(B)
+    known = Best.nothing(problem, COUNT)
+    starts = served(problem, R, half, distinct(problem, np.array(list(itertools.combinations(range(N), K)))), known)
+    first, second = Best.nothing(problem, COUNT), Best.nothing(problem, COUNT)
+    descend_all(problem, R, half, starts, problem.kicks(0, 0), False, first)
+    descend_each(
+        problem.G, R, half, problem.signed, starts, problem.kicks(0, 0), problem.keys, False, problem.settings.batch_looked, problem.least,
+        problem.rounding, problem.independent, second.support, second.x, second.value,
+    )  # fmt: skip
+    assert np.allclose(first.value, second.value, rtol=1e-9)
+    assert np.array_equal(np.sort(first.support, axis=1), np.sort(second.support, axis=1))
+    assert np.any(first.value < -0.1 * half)
+
+
 @pytest.mark.skipif(not compiler_is_there(), reason="numba is not installed")
 def test_the_compiled_loop_is_the_loop(rng):
     _, B, data = data_of(rng, 0.0, np.inf)
