@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
+from ksparse.losses.engines import Jax
 
 LIBRARIES = ("torch", "jax")
 M, N, K = 30, 12, 3
@@ -95,6 +96,35 @@ def test_a_gradient_with_many_operations_is_differenced(data, monkeypatch, rng):
     monkeypatch.setattr("ksparse.losses.engines.HEAVY", 0)
     H = loss.hessian_on(rng.standard_normal(N), np.arange(N))
     assert np.allclose(H, A.T @ A, rtol=1e-7, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SMALL", 0),  # compiled with care
+        ("PLAIN", {"xla_no_such_option": 1}),  # as an option that another version of JAX does not know
+        ("QUICK", {"xla_no_such_option": 1}),
+    ],
+)
+def test_however_it_is_compiled_the_numbers_are_the_same(data, monkeypatch, name, value):
+    jnp = pytest.importorskip("jax.numpy", reason="jax is not installed")
+    A, b = data
+    y = np.where(b > 0, 1.0, -1.0)
+    monkeypatch.setattr(f"ksparse.losses.programs.{name}", value)
+    loss, house = ks.autodiff(logistic(("jax", jnp), A, y), n=N, backend="jax"), ks.Logistic(A, y)
+    x = np.linspace(-1, 1, N)
+    assert loss.value(x) == pytest.approx(house.value(x), rel=1e-13)
+    assert np.allclose(loss.gradient(x), house.gradient(x), rtol=1e-12)
+    assert np.allclose(loss.hessian_on(x, np.arange(N)), house.model_at(x).block(np.arange(N)), rtol=1e-11)
+
+
+def test_a_vector_in_single_precision_gets_a_program_of_its_own(data):
+    jnp = pytest.importorskip("jax.numpy", reason="jax is not installed")
+    A, b = data
+    engine, x = Jax(own(("jax", jnp), A.astype(np.float32), b.astype(np.float32))), np.linspace(-1, 1, N)
+    coarse, fine = engine.both(x.astype(np.float32))[1], engine.both(x)[1]
+    assert (coarse.dtype, fine.dtype) == (np.float32, np.float64)
+    assert np.allclose(coarse, fine, rtol=1e-4)
 
 
 def test_a_function_that_is_not_convex_gets_no_model(library):

@@ -73,6 +73,23 @@ def test_the_loop_does_what_the_arrays_do(rng, signs, unit):
     assert np.array_equal(np.sort(first.support, axis=1), np.sort(second.support, axis=1))
 
 
+def test_they_agree_on_supports_of_others_too(rng):
+    """From those alone, with nothing known before."""
+    _, B, data = data_of(rng, 0.0, np.inf)
+    problem, (R, half) = data.problem, data.pulls(B)
+    known = Best.nothing(problem, COUNT)
+    starts = served(problem, R, half, distinct(problem, np.array(list(itertools.combinations(range(N), K)))), known)
+    first, second = Best.nothing(problem, COUNT), Best.nothing(problem, COUNT)
+    descend_all(problem, R, half, starts, problem.kicks(0, 0), False, first)
+    descend_each(
+        problem.G, R, half, problem.signed, starts, problem.kicks(0, 0), problem.keys, False, problem.settings.batch_looked, problem.least,
+        problem.rounding, problem.independent, second.support, second.x, second.value,
+    )  # fmt: skip
+    assert np.allclose(first.value, second.value, rtol=1e-9)
+    assert np.array_equal(np.sort(first.support, axis=1), np.sort(second.support, axis=1))
+    assert np.any(first.value < -0.1 * half)
+
+
 @pytest.mark.skipif(not compiler_is_there(), reason="numba is not installed")
 def test_the_compiled_loop_is_the_loop(rng):
     _, B, data = data_of(rng, 0.0, np.inf)
@@ -91,19 +108,21 @@ def test_the_compiled_loop_is_the_loop(rng):
 
 def test_supports_of_others_are_ranked_by_what_they_serve(rng):
     _, B, data = data_of(rng, 0.0, np.inf)
-    problem, (R, _) = data.problem, data.pulls(B)
+    problem, (R, half) = data.problem, data.pulls(B)
     pool = distinct(problem, np.array(list(itertools.combinations(range(N), K))))
-    starts = served(problem, R, pool)
+    known = Best.nothing(problem, COUNT)
+    known.value[:] = -0.8 * half  # a fifth of ½‖b‖² is left
+    starts = served(problem, R, half, pool, known)
     assert starts.shape == (COUNT, problem.settings.batch_shared, K)
-    for r, chosen in zip(R, starts, strict=True):
-        worth = {}
+    for r, all_of_it, chosen in zip(R, half, starts, strict=True):
+        left = {}
         for support in pool:
             x = np.linalg.solve(problem.G[np.ix_(support, support)], r[support])
             if (x > 0).all():
-                worth[tuple(support)] = r[support] @ x
-        kept = [tuple(support) for support in chosen if (support < problem.n).all()]
-        ranked = sorted(worth, key=worth.get, reverse=True)[: len(chosen)]
-        assert set(kept) == set(ranked)
+                left[tuple(support)] = all_of_it - 0.5 * r[support] @ x
+        ranked = sorted(left, key=left.get)[: len(chosen)]
+        near = {support for support in ranked if left[support] <= problem.settings.batch_near * 0.2 * all_of_it}
+        assert {tuple(support) for support in chosen if (support < problem.n).all()} == near
 
 
 def test_kicks_are_all_where_they_are_few_and_drawn_where_they_are_many(rng):

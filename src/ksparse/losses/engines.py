@@ -12,9 +12,10 @@ import array_api_compat as compat
 import numpy as np
 
 from ksparse.base.arrays import Array, Vector, to_float64, to_numpy
+from ksparse.losses.programs import Program, in_double_precision
 
 TOGETHER = 16  # products with the Hessian in one call: a fixed number, so that one compilation serves all
-HEAVY = 400  # operations of a gradient from which compiling its derivative takes seconds
+HEAVY = 1000  # operations of a gradient from which compiling its derivative takes seconds
 
 
 class Engine(ABC):
@@ -69,58 +70,37 @@ class Jax(Engine):
     """JAX: compiled once per dtype of x, in double precision where x has it, whatever JAX is told elsewhere."""
 
     @cached_property
-    def _both(self) -> Any:
+    def _both(self) -> Program:
         import jax
 
-        return jax.jit(jax.value_and_grad(self.fn))
+        return Program(jax.value_and_grad(self.fn))
 
     @cached_property
-    def _products(self) -> Any:
+    def _products(self) -> Program:
         import jax
 
         def product(x: Any, d: Any) -> Any:
-            return jax.jvp(jax.grad(self.fn), (x,), (d,))[1]
+            both = self._both.again(np.zeros(x.shape, x.dtype))
+            return jax.jvp(lambda x: both(x)[1], (x,), (d,))[1]
 
-        return jax.jit(jax.vmap(product, in_axes=(None, 0)))
+        return Program(jax.vmap(product, in_axes=(None, 0)))
 
     def both(self, x: Array) -> tuple[Any, Any]:
-        import jax
-
-        with jax.enable_x64(True):  # JAX rounds float64 to float32 unless asked not to
+        with in_double_precision():
             value, gradient = self._both(to_numpy(x))
             return np.asarray(value), np.asarray(gradient)
 
     def products(self, x: Array, D: Vector) -> Vector:
-        x = to_float64(x)
-        if self._heavy(x.size):
-            raise NotImplementedError("the second derivative would take longer to compile than differences of gradients take")
-        import jax
-
-        found = np.empty(D.shape)
-        with jax.enable_x64(True):
+        x, found = to_float64(x), np.empty(D.shape)
+        with in_double_precision():
+            if self._both.operations(x) > HEAVY:
+                raise NotImplementedError("the second derivative would take longer to compile than differences of gradients take")
             for begin in range(0, len(D), TOGETHER):
                 block = D[begin : begin + TOGETHER]
                 padded = np.zeros((TOGETHER, D.shape[1]))
                 padded[: len(block)] = block
                 found[begin : begin + len(block)] = np.asarray(self._products(x, padded), dtype=np.float64)[: len(block)]
         return found
-
-    def _heavy(self, n: int) -> bool:
-        """Whether the second derivative would take longer to compile than it could save."""
-        if self._weight is None:
-            import jax
-
-            with jax.enable_x64(True):
-                self._weight = _operations(jax.make_jaxpr(jax.grad(self.fn))(np.zeros(n)).jaxpr)
-        return self._weight > HEAVY
-
-    _weight: int | None = None
-
-
-def _operations(program: Any) -> int:
-    """How many a JAX program has, those of its parts among them."""
-    parts = [getattr(value, "jaxpr", value) for equation in program.eqns for value in equation.params.values()]
-    return len(program.eqns) + sum(_operations(part) for part in parts if hasattr(part, "eqns"))
 
 
 ENGINES: dict[str, type[Engine]] = {"torch": Torch, "jax": Jax}

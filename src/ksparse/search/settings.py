@@ -80,7 +80,8 @@ class SearchSettings:
     batch_emptied: int = 3  # seats that are emptied in one before the support is widened, at most (batches.py)
     batch_looked: int = 16  # exchanges that promise a gain and break a sign, solved in turn
     batch_pool: int = 500  # supports found for others that are looked at, the most frequent (batches.py)
-    batch_shared: int = 5  # of them, those that a right-hand side is searched from
+    batch_shared: int = 12  # of them, those that a right-hand side is searched from (batches.py)
+    batch_near: float = 3.0  # times as much of ½‖b‖² as the best one leaves, a support that is searched from may leave (batches.py)
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -8,7 +8,7 @@ exchange.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,20 +32,25 @@ class _Walkers:
     tries: Vector
     start: Vector  # of how many starts and kicks they are at
     failed: Vector  # kicks in a row that brought nothing
-    seen: list[set[int]] = field(default_factory=list)
+    along: Vector  # whether they go on from where a descent has ended
+    before: Vector  # the value there
+    known: Vector  # whether they have come to where they were before
+    seen: list[set[int]]
 
 
 def descend_all(problem: BatchProblem, R: Vector, half: Vector, starts: Vector, kicks: Vector, kicked: bool, best: Best) -> None:
     """`best` (in place) improved for each row of R: from its starts, then by kicks until each of them in a row brought nothing.
 
     A kick empties some seats of the best support, fills them with others, or more seats than there are and takes leave of the least
-    useful, and descends. `kicked` is whether the best so far is kicked too, or only what is better.
+    useful, and descends. A place that it has not seen is left by way of more seats once again, and again while that helps: the best may be
+    two steps away. `kicked` is whether the best so far is kicked too, or only what is better.
     """
     count, k, n = len(R), problem.k, problem.n
     w = _Walkers(
         R, half, starts[:, 0].copy(), np.empty((count, k), np.int64), np.empty((count, k, k)), np.empty((count, k)), np.full(count, np.inf),
         np.empty((count, k, n)), np.full((count, kicks.shape[1] - 1), -1), np.zeros(count, int), np.zeros(count, int),
-        np.full(count, 0 if kicked else len(kicks)), [set() for _ in range(count)],
+        np.full(count, 0 if kicked else len(kicks)), np.zeros(count, bool), np.full(count, np.inf), np.zeros(count, bool),
+        [{key} for key in problem.keys_of(best.support)],
     )  # fmt: skip
     going = np.arange(count)
     while going.size:
@@ -66,6 +71,7 @@ def _step(problem: BatchProblem, w: _Walkers, rows: Vector) -> Vector:
     w.barred[taken[full]] = -1
     known = np.zeros(len(rows), dtype=bool)
     known[better] = [_known(w, b, key, whole) for b, key, whole in zip(taken, problem.keys_of(w.S[taken]), full, strict=True)]
+    w.known[rows] = known
     fresh = rows[better & ~known]
     w.gain[fresh] = _gains(problem, w, fresh)
     w.tries[rows[~better]] += 1
@@ -181,23 +187,28 @@ def _gains(problem: BatchProblem, w: _Walkers, rows: Vector) -> Vector:
 def _next(problem: BatchProblem, w: _Walkers, rows: Vector, starts: Vector, kicks: Vector, best: Best) -> Vector:
     """Note what those at an end have found and send them to their next start or kick; who has none left is over."""
     better = w.value[rows] < best.value[rows] - _worth(problem, w.half[rows], best.value[rows])
-    won = rows[better]
+    won, along = rows[better], w.along[rows]
     best.support[won], best.x[won], best.value[won], w.failed[won] = w.S[won], w.x[won], w.value[won], 0
-    w.failed[rows[~better & (w.start[rows] >= starts.shape[1])]] += 1
-    w.start[rows] += 1
+    w.failed[rows[~better & ~along & (w.start[rows] >= starts.shape[1])]] += 1
+    w.start[rows[~along]] += 1
+    gained = w.value[rows] < w.before[rows] - _worth(problem, w.half[rows], w.before[rows])
+    along = w.along[rows] = ~w.known[rows] & (~along | gained)
+    w.before[rows] = w.value[rows]
     w.value[rows], w.tries[rows], w.barred[rows] = np.inf, 0, -1
-    begun = w.start[rows] < starts.shape[1]
-    w.T[rows[begun]] = starts[rows[begun], w.start[rows[begun]]]
     perfect = w.half[rows] + best.value[rows] <= problem.rounding * w.half[rows]
-    over = ~begun & ((w.failed[rows] >= len(kicks)) | perfect)
-    kicked = rows[~begun & ~over]
+    left = w.start[rows] < starts.shape[1]
+    over = ~left & (perfect | ~along & (w.failed[rows] >= len(kicks)))
+    begun = rows[left & ~along]
+    w.T[begun] = starts[begun, w.start[begun]]
+    kicked, on = rows[~left & ~over & ~along], rows[along & ~over]
+    w.T[on] = w.S[on]
     kick = kicks[(w.start[kicked] - starts.shape[1]) % len(kicks)]
     b, e = np.nonzero(kick[:, 1:] >= 0)
     seats = kick[b, 1 + e]
     w.T[kicked] = best.support[kicked]
     w.barred[kicked[b], e] = w.T[kicked[b], seats]
     w.T[kicked[b], seats] = problem.n + seats
-    wide = kicked[kick[:, 0] > 0]
+    wide = np.append(on, kicked[kick[:, 0] > 0])
     if wide.size:
         w.T[wide] = _widened(problem, w.R[wide], w.T[wide], w.barred[wide])
     return np.asarray(rows[over])

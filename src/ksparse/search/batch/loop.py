@@ -20,62 +20,73 @@ def descend_each(
     M, M_T, P, gain = np.empty((k, k)), np.empty((k, k)), np.empty((k, n)), np.empty((k, n))
     q, d, barred = np.empty(n), np.empty(n), np.empty(kicks.shape[1] - 1, np.int64)
     W, wide, x_wide, M_wide = np.empty((2 * k, n)), np.empty(2 * k, np.int64), np.empty(2 * k), np.empty((2 * k, 2 * k))
-    bar = np.empty(1)  # what an exchange must gain
-    ranks, floor = gain.view(np.int64), bar.view(np.int64)  # positive numbers are in the order of their bits, whose largest is found faster
+    bar, score = np.empty(1), np.empty(n)  # what an exchange must gain; what each would gain in a support that is widened
+    # positive numbers are in the order of their bits, whose largest is found faster
+    ranks, floor, score_ranks = gain.view(np.int64), bar.view(np.int64), score.view(np.int64)
     table = np.zeros(1024, np.int64)  # keys of the supports where it has been
 
-    def stand(r: Any, T: Any, M: Any, x: Any) -> None:  # M = G_TT⁻¹ by Gauss–Jordan steps, x = M r_T
-        for s in range(len(T)):
-            for t in range(len(T)):
+    def stand(r: Any, size: int, T: Any, M: Any, x: Any) -> None:  # M = G_TT⁻¹ by Gauss–Jordan steps, x = M r_T, of the first seats
+        for s in range(size):
+            for t in range(size):
                 M[s, t] = G[T[s], T[t]]
-        for s in range(len(T)):
+        for s in range(size):
             pivot = M[s, s]
             M[s, s] = 1.0
-            for t in range(len(T)):
+            for t in range(size):
                 M[s, t] /= pivot
-            for u in range(len(T)):
+            for u in range(size):
                 if u != s:
                     factor = M[u, s]
                     M[u, s] = 0.0
-                    for t in range(len(T)):
+                    for t in range(size):
                         M[u, t] -= factor * M[s, t]
-        for s in range(len(T)):
+        for s in range(size):
             x[s] = 0.0
-            for t in range(len(T)):
+            for t in range(size):
                 x[s] += M[s, t] * r[T[t]]
 
-    def leave(seat: int, T: Any, M: Any, x: Any) -> None:  # M, x and T without the member in a seat
-        for s in range(len(T)):
+    def leave(seat: int, size: int, T: Any, M: Any, x: Any) -> None:  # M, x and T without the member in a seat
+        for s in range(size):
             if s != seat:
                 factor = M[s, seat] / M[seat, seat]
                 x[s] -= factor * x[seat]
-                for t in range(len(T)):
+                for t in range(size):
                     if t != seat:
                         M[s, t] -= factor * M[seat, t]
-        for s in range(len(T)):
+        for s in range(size):
             M[s, seat] = M[seat, s] = 0.0
         M[seat, seat], x[seat], T[seat] = 1.0, 0.0, n + seat
 
-    def drop_wrong(T: Any, M: Any, x: Any) -> None:  # who has the wrong sign leaves, the one that costs least first
+    def drop_wrong(size: int, T: Any, M: Any, x: Any) -> None:  # who has the wrong sign leaves, the one that costs least first
         while True:
             wrong, lost = -1, np.inf
-            for s in range(len(T)):
+            for s in range(size):
                 if signed[T[s]] and x[s] <= 0.0 and x[s] * x[s] / M[s, s] < lost:
                     wrong, lost = s, x[s] * x[s] / M[s, s]
             if wrong < 0:
                 break
-            leave(wrong, T, M, x)
+            leave(wrong, size, T, M, x)
+
+    def slot(key: int) -> int:  # where a key is in the table, or would be
+        at = key & 1023
+        while table[at] != 0 and table[at] != key:
+            at = (at + 1) & 1023
+        return at
 
     for b in range(count):
         r = R[b]
         table[:] = 0
-        held, start, failed = 0, 0, 0 if kicked else len(kicks)
-        while start < starts.shape[1] or (failed < len(kicks) and half[b] + value_best[b] > rounding * half[b]):
+        held, start, failed = 1, 0, 0 if kicked else len(kicks)
+        along, before, key = False, np.inf, 0  # whether it goes on from where a descent has ended, and from which value
+        for s in range(k):
+            key ^= keys[supports[b, s]]
+        table[slot(key)] = key
+        while start < starts.shape[1] or ((along or failed < len(kicks)) and half[b] + value_best[b] > rounding * half[b]):
             barred[:] = -1
-            widened = False
+            widened, known = along, False
             for s in range(k):
-                T[s] = starts[b, start, s] if start < starts.shape[1] else supports[b, s]
-            if start >= starts.shape[1]:
+                T[s] = S[s] if along else starts[b, start, s] if start < starts.shape[1] else supports[b, s]
+            if not along and start >= starts.shape[1]:
                 kick = kicks[(start - starts.shape[1]) % len(kicks)]
                 widened = kick[0] > 0
                 for e in range(len(barred)):
@@ -88,44 +99,53 @@ def descend_each(
                 for e in range(len(barred)):
                     if 0 <= barred[e] < n:
                         d[barred[e]] = 0.0
+                size = 0
                 for c in range(2 * k):
-                    pick, most = -1, 0.0
+                    pick = -1
                     if c < k:
                         pick = T[c] if T[c] < n else -1
                     else:
                         for j in range(n):
-                            if d[j] > independent and q[j] * q[j] > most * d[j] and not (signed[j] and q[j] <= 0.0):
-                                pick, most = j, q[j] * q[j] / d[j]
-                    wide[c] = pick if pick >= 0 else n + c
-                    W[c] = 0.0
+                            allowed = d[j] > independent and not (signed[j] and q[j] <= 0.0)
+                            score[j] = q[j] * q[j] / d[j] if allowed else 0.0
+                        most = np.int64(0)
+                        for j in range(n):
+                            most = max(most, score_ranks[j])
+                        if most > 0:
+                            pick = 0
+                            while score_ranks[pick] != most:
+                                pick += 1
                     if pick < 0:
                         continue
-                    g, root, pull = G[pick], np.sqrt(d[pick]), q[pick]
+                    w, g = W[size], G[pick]
                     for j in range(n):
-                        W[c, j] = g[j]
-                    for s in range(c):
-                        factor = W[s, pick]
+                        w[j] = g[j]
+                    for s in range(size):
+                        v, factor = W[s], W[s, pick]
                         for j in range(n):
-                            W[c, j] -= factor * W[s, j]
+                            w[j] -= factor * v[j]
+                    scale = 1.0 / np.sqrt(d[pick])
+                    pull = scale * q[pick]
                     for j in range(n):
-                        W[c, j] /= root
-                        d[j] -= W[c, j] * W[c, j]
-                        q[j] -= pull / root * W[c, j]
-                    d[pick] = 0.0
-                stand(r, wide, M_wide, x_wide)
+                        w[j] *= scale
+                        d[j] -= w[j] * w[j]
+                        q[j] -= pull * w[j]
+                    d[pick], wide[size] = 0.0, pick
+                    size += 1
+                stand(r, size, wide, M_wide, x_wide)
                 while True:
-                    drop_wrong(wide, M_wide, x_wide)
+                    drop_wrong(size, wide, M_wide, x_wide)
                     cheapest, lost, members = -1, np.inf, 0
-                    for s in range(2 * k):
+                    for s in range(size):
                         if wide[s] < n:
                             members += 1
                             if x_wide[s] * x_wide[s] / M_wide[s, s] < lost:
                                 cheapest, lost = s, x_wide[s] * x_wide[s] / M_wide[s, s]
                     if members <= k:
                         break
-                    leave(cheapest, wide, M_wide, x_wide)
+                    leave(cheapest, size, wide, M_wide, x_wide)
                 seat = 0
-                for s in range(2 * k):
+                for s in range(size):
                     if wide[s] < n:
                         T[seat] = wide[s]
                         seat += 1
@@ -133,8 +153,8 @@ def descend_each(
                     T[s] = n + s
             value, tries, empty = np.inf, 0, -1
             while True:
-                stand(r, T, M_T, x_T)
-                drop_wrong(T, M_T, x_T)
+                stand(r, k, T, M_T, x_T)
+                drop_wrong(k, T, M_T, x_T)
                 value_T = 0.0
                 for s in range(k):
                     value_T -= 0.5 * r[T[s]] * x_T[s]
@@ -150,13 +170,11 @@ def descend_each(
                             M[s, t] = M_T[s, t]
                     if empty < 0:
                         barred[:] = -1
-                        at = key & 1023
-                        while table[at] != 0 and table[at] != key:
-                            at = (at + 1) & 1023
-                        if table[at] == key:
+                        known = table[slot(key)] == key
+                        if known:
                             break
                         if held < 900:
-                            table[at] = key
+                            table[slot(key)] = key
                             held += 1
                     # P = M G_S, q = r − G_Sᵀx, d = diag(G) − diag(G_SᵀP); then what each exchange would gain without signs
                     for j in range(n):
@@ -215,6 +233,8 @@ def descend_each(
                 value_best[b], failed = value, 0
                 for s in range(k):
                     supports[b, s], x_best[b, s] = S[s], x[s]
-            elif start >= starts.shape[1]:
+            elif not along and start >= starts.shape[1]:
                 failed += 1
-            start += 1
+            start += not along
+            along = not known and (not along or value < before - least * (half[b] + before) - rounding * half[b])
+            before = value

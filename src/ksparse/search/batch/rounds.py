@@ -48,7 +48,7 @@ def search_batch(
                 return
             R, half = pulls(part)
             known = best.rows(part)
-            starts = served(problem, R, pool) if turn.shared else problem.nothing(len(R))[:, None]
+            starts = served(problem, R, half, pool, known) if turn.shared else problem.nothing(len(R))[:, None]
             if starts.shape[1]:
                 _descend(problem, R, half, starts, turn, known, quick)
             going = done(part) and going
@@ -73,15 +73,18 @@ def distinct(problem: BatchProblem, supports: Vector) -> Vector:
     return np.asarray(each[np.argsort(-counts, kind="stable")[: problem.settings.batch_pool]])
 
 
-def served(problem: BatchProblem, R: Vector, pool: Vector) -> Vector:
-    """Of the pool's supports those that serve each right-hand side best without a sign broken; fewer than that are filled with nothing."""
+def served(problem: BatchProblem, R: Vector, half: Vector, pool: Vector, known: Best) -> Vector:
+    """Of the pool's supports those that serve each right-hand side best: no sign broken, and not much more left of ½‖b‖² than is now.
+
+    Where there are fewer than that the support that is known fills their place, from which nobody goes anywhere.
+    """
     few = min(problem.settings.batch_shared, len(pool))
     if not few:
         return problem.nothing(len(R))[:, None][:, :0]
     M = np.linalg.inv(problem.G[pool[:, :, None], pool[:, None, :]])
     r = np.ascontiguousarray(R.T)[pool]  # (pool, k, count)
     x = M @ r
-    value = np.where((problem.signed[pool][:, :, None] & (x <= 0.0)).any(axis=1), -np.inf, np.einsum("psb,psb->pb", r, x)).T
-    chosen = np.argpartition(-value, few - 1, axis=1)[:, :few]
-    good = np.take_along_axis(value, chosen, axis=1) > -np.inf
-    return np.asarray(np.where(good[:, :, None], pool[chosen], problem.nothing(1)))
+    value = np.where((problem.signed[pool][:, :, None] & (x <= 0.0)).any(axis=1), np.inf, -0.5 * np.einsum("psb,psb->pb", r, x)).T
+    chosen = np.argpartition(value, few - 1, axis=1)[:, :few]
+    good = half[:, None] + np.take_along_axis(value, chosen, axis=1) <= (problem.settings.batch_near * (half + known.value))[:, None]
+    return np.asarray(np.where(good[:, :, None], pool[chosen], known.support[:, None]))
