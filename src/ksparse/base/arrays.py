@@ -1,6 +1,7 @@
 """The few array operations every room needs, written once for NumPy, PyTorch and any array-API namespace.
 
-Scalars are Python floats throughout: a NumPy scalar times a foreign array would silently leave its namespace.
+Scalars are Python floats throughout: a NumPy scalar times a foreign array would silently leave its namespace. Those of arrays on a device
+stay there where somebody said so (`scalars`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import array_api_compat as compat
 import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
+
+from ksparse.base.scalars import Number, deferring
 
 Array = Any  # a dense array of some array-API namespace
 Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
@@ -73,11 +76,24 @@ def zeros_like(x: Array) -> Array:
     return namespace(x).zeros_like(x)
 
 
+def sum_of(x: Array) -> float:
+    """Σ xᵢ."""
+    if type(x) is np.ndarray:
+        return float(np.sum(x))
+    xp = namespace(x)
+    return _there(xp.sum(x, dtype=xp.float64)) if deferring() else float(xp.sum(x))
+
+
+def _there(number: Array) -> Any:
+    """A number that stays on its device."""
+    return Number(number)
+
+
 def dot(x: Array, y: Array) -> float:
     """⟨x, y⟩."""
     if type(x) is np.ndarray:
         return float(np.dot(x, y))
-    return float(namespace(x).sum(x * y))
+    return sum_of(x * y)
 
 
 def sqnorm(x: Array) -> float:
@@ -87,6 +103,8 @@ def sqnorm(x: Array) -> float:
 
 def norm(x: Array) -> float:
     """‖x‖₂, where its square over- or underflows by that of x scaled to size 1."""
+    if type(x) is not np.ndarray and deferring():
+        return _there(_length(x))
     with np.errstate(over="ignore"):
         square = sqnorm(x)
     if 1e-30 < square < 1e30:  # far from the ends of float32 too
@@ -97,16 +115,33 @@ def norm(x: Array) -> float:
     return largest * float(np.sqrt(sqnorm(x / largest)))
 
 
+def _length(x: Array) -> Array:
+    """‖x‖₂ in double precision, where it lies: no square of single precision overflows there, those of double are scaled first."""
+    xp = namespace(x)
+    if x.dtype != xp.float64:
+        return xp.linalg.vector_norm(x, dtype=xp.float64) if compat.is_torch_array(x) else xp.linalg.vector_norm(xp.astype(x, xp.float64))
+    largest = xp.clip(_largest(x), float(xp.finfo(x.dtype).smallest_normal), None)
+    return xp.where(xp.isfinite(largest), largest * xp.linalg.vector_norm(x / largest), largest)
+
+
+def _largest(x: Array) -> Array:
+    xp = namespace(x)
+    return xp.astype(xp.max(xp.abs(x)), xp.float64)
+
+
 def norm_1(x: Array) -> float:
     """‖x‖₁."""
-    xp = namespace(x)
-    return float(xp.sum(xp.abs(x)))
+    return sum_of(namespace(x).abs(x))
 
 
 def norm_inf(x: Array) -> float:
     """max |xᵢ|, 0 for no entries, NaN if one is NaN."""
+    if not x.shape[0]:
+        return 0.0
+    if type(x) is not np.ndarray and deferring():
+        return _there(_largest(x))
     xp = namespace(x)
-    return float(xp.max(xp.abs(x))) if x.shape[0] else 0.0
+    return float(xp.max(xp.abs(x)))
 
 
 def finite(x: Array) -> bool:
@@ -133,6 +168,8 @@ def top_k(size: Array, k: int) -> Array:
     """The mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused."""
     xp = namespace(size)
     n = size.shape[0]
+    if type(size) is not np.ndarray and deferring() and k < n:
+        return _top_k_there(size, k)
     if bool(xp.any(xp.isnan(size))):
         raise FloatingPointError("top-k of a vector with NaN")
     if k >= n:
@@ -141,6 +178,24 @@ def top_k(size: Array, k: int) -> Array:
     above = size > threshold
     tied = size == threshold
     seats = k - int(xp.sum(xp.astype(above, xp.int64)))
+    return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
+
+
+def _top_k_there(size: Array, k: int) -> Array:
+    """The same with no number read on the way: whether there is NaN, and whether there are ties, are questions to be asked of a desk."""
+    xp = namespace(size)
+    if compat.is_torch_array(size):
+        falling = xp.topk(size, k, sorted=True).values  # NaN first
+        first, threshold = _there(xp.astype(falling[0], xp.float64)), falling[-1]
+    else:
+        first, threshold = sum_of(size), xp.sort(size, descending=True)[k - 1]
+    if first != first:
+        raise FloatingPointError("top-k of a vector with NaN")
+    mask = size >= threshold
+    if sum_of(mask) == float(k):
+        return mask
+    above, tied = size > threshold, size == threshold
+    seats = k - xp.sum(xp.astype(above, xp.int64))
     return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
 
 
