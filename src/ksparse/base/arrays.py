@@ -33,6 +33,13 @@ def is_array(x: object) -> bool:
     return bool(compat.is_array_api_obj(x)) and not scipy.sparse.issparse(x)
 
 
+def on_device(x: Array) -> bool:
+    """Whether x lies on a GPU: to read a number of it is to wait."""
+    if not compat.is_torch_array(x) and not compat.is_cupy_array(x):
+        return False
+    return compat.is_cupy_array(x) or x.device.type != "cpu"
+
+
 def like(value: Any, x: Array) -> Array:
     """The array `value` in the namespace, dtype and device of x, copied only when one of them differs."""
     if compat.is_numpy_array(x):
@@ -69,6 +76,16 @@ def clip(x: Array, low: float, high: float) -> Array:
         return namespace(x).clip(x, low, high)
     y = np.maximum(x, low)
     return np.minimum(y, high, out=y)
+
+
+def at_least(x: Array, low: float) -> Array:
+    """x with its entries raised to `low`."""
+    return np.maximum(x, low) if type(x) is np.ndarray else namespace(x).clip(x, low, None)
+
+
+def column_dots(X: Array, Y: Array) -> Array:
+    """⟨Xⱼ, Yⱼ⟩ for each column j."""
+    return np.einsum("ij,ij->j", X, Y) if type(X) is np.ndarray else namespace(X).sum(X * Y, axis=0)
 
 
 def zeros_like(x: Array) -> Array:

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-import array_api_compat as compat
-
-from ksparse.base.arrays import Array
+from ksparse.base.arrays import on_device
 from ksparse.base.scalars import Desk, Habit, deferred
 from ksparse.firstorder.methods.base import State
 from ksparse.firstorder.problem import Point, Problem
@@ -49,13 +47,6 @@ class Ahead(Protocol):
 def look_ahead(step: Step, problem: Problem) -> Ahead:
     """By guesses where x lies on a device, else at once."""
     return ByGuesses(step, problem) if on_device(problem.loss.kind) else AtOnce(step)
-
-
-def on_device(x: Array) -> bool:
-    """Whether to read a number of x is to wait for a device."""
-    if not compat.is_torch_array(x) and not compat.is_cupy_array(x):
-        return False
-    return compat.is_cupy_array(x) or x.device.type != "cpu"
 
 
 def settled(point: Point) -> Point:

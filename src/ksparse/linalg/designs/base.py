@@ -96,6 +96,15 @@ class Design(ABC):
         """How much longer columns were before their means were taken off, at most: their rounding is of that size."""
         return 0.0
 
+    @property
+    def beside(self) -> Array | None:
+        """The data, where they lie on a device and rows of AᵀDA are so long that they should stay beside them."""
+        return None
+
+    def gram_there(self, support: Vector, w: Vector | None) -> Array:
+        """(AᵀDA)[support, :] beside the data, where they have a `beside`."""
+        raise NotImplementedError
+
     def check(self, name: str) -> None:
         """Refuse what no loss can be computed of, by a first pass."""
         if 0 in self.shape:

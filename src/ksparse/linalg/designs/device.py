@@ -8,9 +8,10 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, namespace, to_numpy
+from ksparse.base.arrays import Array, Vector, namespace, on_device, to_numpy
 from ksparse.linalg.designs.base import BLOCK, Design, Seen, Work
 
+LONG = 2**14  # columns from which k rows of AᵀDA are dearer to read on the host than to reach on the device
 WIDER = 16  # times as many entries in a block as on a host
 
 
@@ -51,7 +52,14 @@ class Device(Design):
         found: Seen = self.total(lambda block, rows: Seen(to_numpy(xp.sum(block * block, axis=0)), float(xp.max(xp.abs(block)))))
         return found
 
+    @property
+    def beside(self) -> Array | None:
+        return self.array if on_device(self.array) and self.shape[1] >= LONG else None
+
     def gram(self, support: Vector, w: Vector | None) -> Vector:
+        return to_numpy(self.gram_there(support, w))
+
+    def gram_there(self, support: Vector, w: Vector | None) -> Array:
         xp, chosen = namespace(self.array), self._there(support)
         there = None if w is None else self._there(w)
 
@@ -59,7 +67,7 @@ class Device(Design):
             cut = xp.take(block, chosen, axis=1)
             return (cut if there is None else there[rows][:, None] * cut).T @ block
 
-        return to_numpy(self.total(part))
+        return self.total(part)
 
     def columns(self, support: Vector) -> Any:
         """In memory where they are few, else there as well: what a support is solved by is a few numbers for each pair of them."""

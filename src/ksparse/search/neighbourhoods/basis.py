@@ -16,6 +16,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.linalg.constraints import Linear
+from ksparse.linalg.far import both, forms, rest
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.search.gains import add_gains
@@ -51,7 +52,7 @@ class Basis:
         E, self.f, _ = unit_rows(linear.E, linear.f)
         self.G, self.right, _ = unit_rows(linear.G, linear.h)
         self.e, slots = self.f.size, room + min(self.right.size, room)
-        self.B = np.empty((self.e + slots, self.n))  # [E; H_i· and G_g·]
+        self.B = model.table(self.e + slots)  # [E; H_i· and G_g·], where the rows of H lie
         self.B[: self.e] = E
         self.inverse = np.zeros((self.e + slots, self.e + slots))
         self._w = np.zeros(self.e + slots)
@@ -112,7 +113,7 @@ class Basis:
         element = self._element[places]
         variables = element >= 0
         if variables.any():
-            self.B[self.e + places[variables]] = self.model.rows(element[variables])
+            self.B[self.e + places[variables]] = self.model.rows_there(element[variables])
         if not variables.all():
             self.B[self.e + places[~variables]] = self.G[~element[~variables]]
 
@@ -150,7 +151,7 @@ class Basis:
         inverse /= unit[:, None]
         u = inverse @ d
         self.inverse[:p, :p], self._u[:p] = inverse, u
-        self.h = self.diagonal - np.einsum("ij,ij->j", B, inverse @ B)
+        self.h = self.diagonal - forms(inverse, B)
         self.s = r - u @ B
         self.h[S] = self.s[S] = 0.0
         self.value = -0.5 * float(d @ u) if not self.held.size else self._value(S, u[free], free)
@@ -196,7 +197,7 @@ class Basis:
     def _enter(self, element: int, row: Vector, w: Vector, sigma: float, left: float, start: float) -> None:
         """An element enters; `left` of its equation, of which t = left/σ disposes."""
         p, t = self.e + self.size, left / sigma
-        c = row - w @ self.B[:p]
+        c = rest(row, w, self.B[:p])
         self.s -= t * c
         c *= c
         c /= sigma
@@ -287,7 +288,7 @@ class Basis:
         delta, s = -self._release(i), float(self.s[i])
         row = self._row(i)
         w = self.inverse[:p, :p] @ self.B[:p, i]
-        c = row - w @ self.B[:p]
+        c = rest(row, w, self.B[:p])
         self.s -= delta * c
         self._u[:p] -= delta * w
         self.value += delta * (0.5 * delta * float(self.h[i]) - s)
@@ -321,9 +322,7 @@ class Basis:
         self._update(v, -1.0 / kappa)
         K[q, :] = K[:, q] = 0.0
         w = K @ b
-        products: Vector = np.array((v, w)) @ B
-        z, c = products
-        np.subtract(row, c, out=c)
+        z, c = both(row, v, w, B)
         self.s += back * z
         self.s -= t * c
         z *= z
