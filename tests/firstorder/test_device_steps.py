@@ -1,4 +1,4 @@
-"""First-order steps on a device: one read each, the same iterates, and a recording that answers as the step itself. On the CPU's tensors."""
+"""First-order steps on a device: one read each, the same iterates, a recording that answers as the step does. On the CPU's tensors."""
 
 import numpy as np
 import pytest
@@ -187,7 +187,7 @@ def test_numbers():
         a, b = (scalars.Number(torch.tensor(one, dtype=torch.float64)) for one in (3.0, -2.0))
         made = [a + b, a - 1.0, 2.0 * b, a / b, 1.0 / a, a**2, a % 2.0, -a, abs(b), scalars.root(a), scalars.larger(a, b),
                 scalars.smaller(a, 1.0), scalars.larger(b, 7.0)]  # fmt: skip
-        asked = [bool(a > b), bool(a <= 1.0), bool(b == -2.0), bool(a != a)]  # noqa: PLR0124
+        asked = [bool(a > b), bool(a <= 1.0), bool(b == -2.0), bool(a != a)]
         vector = torch.ones(2, dtype=torch.float32)
         assert all((one.dtype == torch.float32) for one in (a * vector, vector * a, vector / a, 1.0 - vector * b))
     expected = [1.0, 2.0, -4.0, -1.5, 1 / 3, 9.0, 1.0, -3.0, 2.0, 3**0.5, 3.0, 1.0, 7.0]
