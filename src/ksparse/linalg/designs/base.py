@@ -87,6 +87,11 @@ class Design(ABC):
         return True
 
     @property
+    def dear(self) -> bool:
+        """Whether rows of AᵀDA take a pass over m·n numbers."""
+        return True
+
+    @property
     def together(self) -> int:
         """Rows of AᵀDA that should be asked for at once: as many as are wanted where each time is a pass."""
         return self.shape[1]
