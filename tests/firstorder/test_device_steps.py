@@ -65,6 +65,7 @@ def on_device(monkeypatch):
 @pytest.fixture
 def recording(on_device, monkeypatch):
     monkeypatch.setattr(ahead, "graph_for", lambda kind: Again())
+    monkeypatch.setattr(ahead, "ALIKE", 4)
     monkeypatch.setattr(Again, "replays", 0)
 
 

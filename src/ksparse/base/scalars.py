@@ -65,7 +65,8 @@ class Number:
         return self.value
 
     def __bool__(self) -> bool:
-        return bool(self != 0.0)
+        differs: Any = Number.__ne__(self, 0.0)
+        return bool(differs)
 
     def __abs__(self) -> Number | float:
         return Number(abs(self.there)) if self.value is None else _result(abs(self.value), self)
@@ -233,7 +234,7 @@ class Desk:
 
 def _line() -> Any:
     """Which line of the program asks, and from where it was called."""
-    frame, found = sys._getframe(3), []
+    frame, found = sys._getframe(3), list[Any]()
     while frame is not None and len(found) < CALLERS:
         found.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back  # type: ignore[assignment]
@@ -263,19 +264,20 @@ def bring(there: list[Any]) -> list[float]:
     return compat.array_namespace(there[0]).stack(there).tolist() if there else []
 
 
-def root(a: Any) -> Any:
+def root(a: float) -> float:
     """√a."""
     if not isinstance(a, Number):
         return math.sqrt(a)
-    return _result(math.sqrt(a.value), a) if a.value is not None else Number(compat.array_namespace(a.there).sqrt(a.there))
+    found: Any = _result(math.sqrt(a.value), a) if a.value is not None else Number(compat.array_namespace(a.there).sqrt(a.there))
+    return found
 
 
-def larger(a: Any, b: Any) -> Any:
+def larger(a: float, b: float) -> float:
     """The larger of two numbers."""
     return _chosen(a, b, "maximum") if isinstance(a, Number) or isinstance(b, Number) else max(a, b)
 
 
-def smaller(a: Any, b: Any) -> Any:
+def smaller(a: float, b: float) -> float:
     """The smaller of two numbers."""
     return _chosen(a, b, "minimum") if isinstance(a, Number) or isinstance(b, Number) else min(a, b)
 

@@ -17,7 +17,7 @@ from ksparse.firstorder.methods.base import State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.recorded import Recording, graph_for, rehearse
 
-ALIKE = 4  # steps with the same answers after which a step is recorded
+ALIKE = 12  # steps with the same answers after which a step is recorded: that costs about as much as some
 TRIED = 16  # replays after which it counts how many were right
 
 
@@ -116,6 +116,7 @@ class ByGuesses:
     def _rehearsed(self, s: State) -> Seen:
         """A step with all numbers on the device, and from then on its recording, where it can be recorded."""
         assert self._graph is not None
+        seen: Seen
         seen, self._recording = rehearse(self._step, s, self._problem.products, self._graph)
         self._graph = None
         return seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -22,22 +23,37 @@ class CudaGraph:
 
     def record(self, work: Callable[[], Any]) -> Any:
         """Once to see that it does not wait for a number, and that all is there that is made when first asked for; once for the record."""
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream), Watch():
-            work()
-        torch.cuda.current_stream().wait_stream(stream)
+        now, stream = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(now)
+        with torch.cuda.stream(stream):
+            with Watch():  # type: ignore[no-untyped-call]
+                work()
+            torch.cuda.synchronize()
+            given = self._recorded(work)
+        now.wait_stream(stream)
+        return given
+
+    def _recorded(self, work: Callable[[], Any]) -> Any:
+        """As `torch.cuda.graph` does it, but for the garbage and the spare memory that it collects: that takes as long as many steps."""
+        collecting = gc.isenabled()
+        gc.disable()  # nothing of others is freed meanwhile
         try:
-            with torch.cuda.graph(self._graph):
+            self._graph.capture_begin(capture_error_mode="thread_local")
+            try:
                 return work()
+            finally:
+                self._graph.capture_end()
         except RuntimeError as error:
             raise UnforeseenError(f"no CUDA graph: {error}") from error
+        finally:
+            if collecting:
+                gc.enable()
 
     def replay(self) -> None:
         self._graph.replay()
 
 
-class Watch(TorchDispatchMode):
+class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Refuses what a graph cannot hold: to read a number, to move data between host and device."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

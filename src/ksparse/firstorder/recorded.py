@@ -70,6 +70,7 @@ class Recording:
         self._in, self._out = ([one + 0.0 for one in leaves.arrays] for _ in range(2))  # arrays, where they are read and written
         self._in_numbers, self._out_numbers = numbers + 0.0, numbers + 0.0
         self._state: Any = None  # what was written last
+        self._known: list[Any] = []  # its numbers
         self._given = graph.record(self._work)
 
     def _work(self) -> Array:

@@ -21,7 +21,7 @@ class Leaves(NamedTuple):
 
 def taken_apart(tree: Any) -> tuple[Any, Leaves]:
     """The shape of a state, which can be compared, and its leaves."""
-    leaves, met = Leaves([], []), {}
+    leaves, met = Leaves([], []), dict[int, Any]()
 
     def apart(node: Any) -> Any:
         if id(node) in met:

@@ -200,7 +200,7 @@ class _Factor:
 
     def open_adds(self, entering: Vector, least: float) -> Vector:
         """Those that may gain more than `least`."""
-        return entering[to_numpy(~(self.add_gains(self.index(entering)) <= least))]
+        return np.asarray(entering[to_numpy(~(self.add_gains(self.index(entering)) <= least))])
 
     def open_swaps(self, entering: Vector, movable: Vector, least: float) -> Vector | None:
         """Which swaps may gain more than `least`; None where none does."""

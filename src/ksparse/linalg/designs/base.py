@@ -53,7 +53,7 @@ class Design(ABC):
         self.shape = int(shape[0]), int(shape[1])
         self.dtype = dtype if dtype in (np.dtype(np.float32), np.dtype(np.float64)) else np.dtype(np.float64)
         self._count = [0]  # shared by copies
-        self._columns: dict[int, Vector] = {}  # that were asked for, likewise
+        self._remembered: dict[int, Vector] = {}  # that were asked for, likewise
 
     @property
     def passes(self) -> int:
@@ -148,7 +148,7 @@ class Design(ABC):
     def __matmul__(self, x: Any) -> Any:
         x = np.asarray(x)
         chosen = np.flatnonzero(x) if x.ndim == 1 else None
-        if chosen is not None and self._columns.keys() >= set(chosen[: len(self._columns) + 1].tolist()):  # no pass
+        if chosen is not None and self._remembered.keys() >= set(chosen[: len(self._remembered) + 1].tolist()):  # no pass
             return (self.columns(chosen) @ x[chosen]).astype(self.dtype, copy=False)
         return np.concatenate(self.each(lambda block, rows: block @ x)).astype(self.dtype, copy=False)
 
@@ -182,7 +182,7 @@ class Design(ABC):
 
     def columns(self, support: Vector) -> Any:
         """A[:, support] in double precision, in memory; some are remembered, a few vectors beside what a pass costs."""
-        names, known = np.asarray(support).tolist(), self._columns
+        names, known = np.asarray(support).tolist(), self._remembered
         missing = [j for j in names if j not in known]
         if missing and (len(known) + len(missing)) * self.shape[0] > KEPT:  # begin anew
             known.clear()

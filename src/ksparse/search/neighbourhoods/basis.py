@@ -11,6 +11,7 @@ which reads B once. Rounding adds up slowly; every so many changes the factorisa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -194,7 +195,7 @@ class Basis:
         free, M = self.free_rows, self.G[np.ix_(rows, self.element[self.free])]
         return np.asarray(np.einsum("ij,jk,ik->i", M, self.inverse[free][:, free], M))
 
-    def _enter(self, element: int, row: Vector, w: Vector, sigma: float, left: float, start: float) -> None:
+    def _enter(self, element: int, row: Any, w: Vector, sigma: float, left: float, start: float) -> None:
         """An element enters; `left` of its equation, of which t = left/σ disposes."""
         p, t = self.e + self.size, left / sigma
         c = rest(row, w, self.B[:p])
@@ -232,7 +233,7 @@ class Basis:
         self._w[w.size :] = 0.0
         dger(a, self._w, self._w, a=self.inverse.T, overwrite_a=True)
 
-    def _row(self, i: int) -> Vector:
+    def _row(self, i: int) -> Any:
         """H_i·; where it is not known yet, those that are likely to be asked for next come with it."""
         if not self.model.knows(i):
             likely = add_gains(self.s, self.h, self.dependent)
