@@ -185,7 +185,9 @@ def top_k(size: Array, k: int) -> Array:
     """The mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused."""
     xp = namespace(size)
     n = size.shape[0]
-    if type(size) is not np.ndarray and deferring() and k < n:
+    if k < n and type(size) is np.ndarray:
+        return _top_k_here(size, k)
+    if k < n and deferring():
         return _top_k_there(size, k)
     if bool(xp.any(xp.isnan(size))):
         raise FloatingPointError("top-k of a vector with NaN")
@@ -196,6 +198,18 @@ def top_k(size: Array, k: int) -> Array:
     tied = size == threshold
     seats = k - int(xp.sum(xp.astype(above, xp.int64)))
     return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
+
+
+def _top_k_here(size: Vector, k: int) -> Vector:
+    """The same of a NumPy array, with one look for NaN and ties where there are few: among the largest."""
+    largest = np.partition(size, size.size - k)[size.size - k :]  # NaN counts as large
+    if np.isnan(largest).any():
+        raise FloatingPointError("top-k of a vector with NaN")
+    mask = size >= largest[0]
+    tied = np.count_nonzero(mask) - k
+    if tied:
+        mask[np.flatnonzero(size == largest[0])[-tied:]] = False
+    return mask
 
 
 def _top_k_there(size: Array, k: int) -> Array:
