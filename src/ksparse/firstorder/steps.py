@@ -203,13 +203,13 @@ class Backtracking:
 
     def _good_F(self, problem: Problem, y: Point, z: Point, l: float, moved: float) -> bool:  # noqa: E741
         F_y = problem.F(y)
-        return problem.F(z) <= F_y - 0.5 * self.sigma * l * moved**2 + _rounding(F_y, y)
+        return problem.F(z) <= F_y - 0.5 * self.sigma * l * (moved * moved) + _rounding(F_y, y)
 
 
 def _below_majorant(problem: Problem, y: Point, z: Point, slope: float, l: float, moved: float) -> bool:  # noqa: E741
     """The descent lemma: f(z) ≤ f(y) + ⟨∇f(y), z − y⟩ + (l/2)‖z − y‖²."""
     f_y = problem.f(y)
-    return problem.f(z) <= f_y + slope + 0.5 * l * moved**2 + _rounding(f_y, y)
+    return problem.f(z) <= f_y + slope + 0.5 * l * (moved * moved) + _rounding(f_y, y)
 
 
 def _rounding(value: float, y: Point) -> float:

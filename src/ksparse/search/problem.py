@@ -94,7 +94,7 @@ class SupportProblem:
         """Whether so few rows of H fit, beside k, that a search on them would ask for each again and again, a pass over all data."""
         squares, settings = self.pieces.loss.squares(), self.pieces.settings
         held = settings.memory // (8 * self.n)
-        if self.pieces.floored or held >= max(2 * self.k, settings.entering):
+        if self.pieces.floored or held >= min(self.n, max(2 * self.k, settings.entering)):
             return False
         return squares is not None and design_of(squares.A).dear
 

@@ -103,7 +103,7 @@ class APDCA(Method):
         y = s.x + (s.theta_prev / s.theta) * (s.z - s.x) + ((s.theta_prev - 1.0) / s.theta) * (s.x - s.x_prev)  # eq. (APDCAtop)
         z_step = self.rule.from_point(problem, y, s.y_memory)  # eq. (computez)
         z, taken, l_x = z_step.z, z_step, s.x_memory.l
-        if not problem.F(z) + self.delta * z_step.moved**2 <= s.c:  # eq. (nmcriteria)
+        if not problem.F(z) + self.delta * (z_step.moved * z_step.moved) <= s.c:  # eq. (nmcriteria)
             v_step = self.rule.from_point(problem, s.x, s.x_memory)  # eq. (computev)
             l_x = v_step.l
             taken = min(z_step, v_step, key=lambda step: problem.F(step.z))  # eq. (APDCAbottom)
