@@ -205,7 +205,7 @@ def _top_k_here(size: Vector, k: int) -> Vector:
     largest = np.partition(size, size.size - k)[size.size - k :]  # NaN counts as large
     if np.isnan(largest).any():
         raise FloatingPointError("top-k of a vector with NaN")
-    mask = size >= largest[0]
+    mask: Vector = size >= largest[0]
     tied = np.count_nonzero(mask) - k
     if tied:
         mask[np.flatnonzero(size == largest[0])[-tied:]] = False
