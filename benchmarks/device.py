@@ -1,8 +1,9 @@
-"""Data that stay on a GPU: a search beside the same machine's processor, and a first-order step beside its two products.
+"""Data that stay on a GPU: searches beside the same machine's processor, first-order steps beside their two products.
 
-    python benchmarks/device.py [--quick] [--device cuda]
+    python benchmarks/device.py [--quick] [--device cuda] [--profile]
 
-Prints a table. `--quick` takes small data, and any device.
+Prints tables. `--quick` takes small data, and any device. A step's share is that of the device's own copy: bytes of A that two products
+read, over the time of a step, over what a copy moves in that time.
 """
 
 from __future__ import annotations
@@ -15,71 +16,89 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.firstorder import ahead
+
+STEPS = (40, 240)  # the first ones are guessed, and one is recorded
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--profile", action="store_true", help="where the search on the device spends its time")
+    parser.add_argument("--profile", action="store_true", help="where searches and steps on the device spend their time")
     given = parser.parse_args()
     import torch
 
     if given.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("no CUDA device: --device cpu")
-    print(torch.cuda.get_device_name() if given.device == "cuda" else "cpu", flush=True)
-    for m, n, k in ((2_000, 1_000, 10),) if given.quick else ((20_000, 20_000, 50), (200_000, 20_000, 100)):
-        search(m, n, k, given.device, given.profile)
-    for m, n in ((500, 800),) if given.quick else ((3_600, 12_800), (20_000, 50_000)):
-        steps(m, n, given.device)
+    quick, device = given.quick, given.device
+    name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+    speed = copy_speed(device, 2**22 if quick else 2**30)
+    print(f"{name}, PyTorch {torch.__version__}, a copy moves {speed / 1e12:.2f} TB/s\n", flush=True)
+    print(
+        "| a step | ms | two products, ms | ratio | share of the copy | recorded | largest difference of F |\n|---|--:|--:|--:|--:|---|--:|"
+    )
+    for m, n in ((500, 800),) if quick else ((3_600, 12_800), (20_000, 50_000)):
+        steps(m, n, device, speed, given.profile)
+    print("\n| a search | device, s | host, s | ratio | support | |\n|---|--:|--:|--:|---|---|")
+    for m, n, k in ((2_000, 1_000, 10),) if quick else ((20_000, 20_000, 50), (200_000, 20_000, 100)):
+        search(m, n, k, device, given.profile)
+    wide, regressed = ((200, 20_000, 5), (2_000, 1_000, 10)) if quick else ((2_000, 1_000_000, 20), (20_000, 20_000, 50))
+    search(*wide, device, given.profile, host=quick)
+    regressor(*regressed, device)
 
 
-def search(m: int, n: int, k: int, device: str, profile: bool) -> None:
-    """`minimize` on planted data, on the device and in NumPy, the second of two runs each."""
+def planted(m: int, n: int, k: int, device: str) -> tuple[Any, Any]:
+    """A and b with k ones planted."""
     import torch
-
-    import ksparse as ks
 
     generator = torch.Generator(device).manual_seed(0)
     A = torch.randn(m, n, generator=generator, device=device)
     x = torch.zeros(n, device=device)
     x[:: n // k] = 1.0
-    b = A @ x + torch.randn(m, generator=generator, device=device)
-    loss = ks.LeastSquares(A, b)
-    found = []
-    for _ in range(2):
-        synchronise(device)
-        before = time.perf_counter()
-        found.append(ks.minimize(loss, k))
-        synchronise(device)
-        seconds = time.perf_counter() - before
-    if profile:
-        import cProfile
-        import pstats
+    return A, A @ x + torch.randn(m, generator=generator, device=device)
 
-        profiler = cProfile.Profile()
-        profiler.runcall(ks.minimize, loss, k)
-        pstats.Stats(profiler).sort_stats("cumtime").print_stats(40)
-    host = ks.LeastSquares(A.cpu().numpy(), b.cpu().numpy())
-    before = time.perf_counter()
-    other = ks.minimize(host, k)
-    on_host = time.perf_counter() - before
-    same = np.array_equal(found[-1].support, other.support)
+
+def search(m: int, n: int, k: int, device: str, profile: bool, host: bool = True) -> None:
+    """`minimize` on planted data, the second of two runs on the device, and in NumPy beside it."""
+    import ksparse as ks
+
+    A, b = planted(m, n, k, device)
+    loss = ks.LeastSquares(A, b)
+    seconds, found = [timed(lambda: ks.minimize(loss, k), device) for _ in range(3)][-1]
+    if profile:
+        show_profile(lambda: ks.minimize(loss, k))
+    on_host, same = float("nan"), "–"
+    if host:
+        beside = ks.LeastSquares(A.cpu().numpy(), b.cpu().numpy())
+        on_host, other = timed(lambda: ks.minimize(beside, k), "cpu")
+        same = "the same" if np.array_equal(found.support, other.support) else "another"
     print(
-        f"auto {m} x {n}, k = {k}: {seconds:.3f} s on the device, {on_host:.3f} s on its host ({on_host / seconds:.1f} x), "
-        f"{'the same support' if same else 'another support'}, {found[-1].status.name}",
-        flush=True,
+        f"| auto, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | {found.status.name} |", flush=True
     )
 
 
-def steps(m: int, n: int, device: str) -> None:
-    """Milliseconds of a step, of the two products that it cannot do without, and their ratio."""
+def regressor(m: int, n: int, k: int, device: str) -> None:
+    """An estimator with an intercept: columns are centred where they lie."""
+    import ksparse as ks
+
+    A, b = planted(m, n, k, device)
+    seconds, found = [timed(lambda: ks.SparseRegressor(k).fit(A, b), device) for _ in range(2)][-1]
+    on_host, other = timed(lambda: ks.SparseRegressor(k).fit(A.cpu().numpy(), b.cpu().numpy()), "cpu")
+    same = "the same" if np.array_equal(found.coef_ != 0, other.coef_ != 0) else "another"
+    status = found.result_.status.name
+    print(
+        f"| SparseRegressor, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | {status} |", flush=True
+    )
+
+
+def steps(m: int, n: int, device: str, speed: float, profile: bool) -> None:
+    """Milliseconds of a step, of the two products that it cannot do without, and whether it gives what the step as written gives."""
     import torch
 
     import ksparse as ks
 
-    generator = torch.Generator(device).manual_seed(0)
-    A = torch.randn(m, n, generator=generator, device=device)
-    b = A[:, 0] + torch.randn(m, generator=generator, device=device)
+    A, b = planted(m, n, 20, device)
     x, r = torch.randn(n, device=device), torch.randn(m, device=device)
 
     def products() -> None:
@@ -88,22 +107,67 @@ def steps(m: int, n: int, device: str) -> None:
 
     both = median_ms(products, device)
     loss = ks.LeastSquares(A, b)
-    step = ks.FixedStep(loss.lipschitz())
-    for name, method in (("pdca, fixed", ks.PDCA(step)), ("apdca, fixed", ks.APDCA(step)), ("apdca", ks.APDCA()), ("pdcae", ks.PDCAe())):
-        results = [ks.minimize_penalized(loss, ks.TopK2(1.0, 20), method=method, max_iter=count, tol=0.0) for count in (20, 220)]
-        per = 1e3 * (results[1].elapsed - results[0].elapsed) / max(1, results[1].nit - results[0].nit)
-        print(f"step {m} x {n}, {name}: {per:.2f} ms, two products {both:.2f} ms, ratio {per / both:.2f}", flush=True)
+    fixed = ks.FixedStep(loss.lipschitz())
+    methods = {"pdca, fixed": ks.PDCA(fixed), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(fixed), "apdca": ks.APDCA(), "pdcae": ks.PDCAe()}
+    for name, method in methods.items():
+        recorded, rehearse = [], ahead.rehearse
+
+        def told(*given: Any, recorded: list[Any] = recorded, rehearse: Any = rehearse) -> Any:
+            seen, recording = rehearse(*given)
+            recorded.append(recording is not None)
+            return seen, recording
+
+        def run(count: int, method: Any = method) -> Any:
+            return ks.minimize_penalized(loss, ks.TopK2(1.0, 20), method=method, max_iter=count, tol=0.0)
+
+        ahead.rehearse = told
+        few, many = (run(count) for count in STEPS)
+        ahead.rehearse = rehearse
+        if profile and device == "cuda":
+            with torch.profiler.profile() as profiler:
+                run(STEPS[0] + 20)
+            print(profiler.key_averages().table(sort_by="cuda_time_total", row_limit=14))
+            show_profile(lambda: run(STEPS[1]))
+        by_guesses = ahead.ByGuesses
+        ahead.ByGuesses = lambda step, problem: ahead.AtOnce(step)  # type: ignore[assignment,misc]
+        plain = run(STEPS[0])
+        ahead.ByGuesses = by_guesses  # type: ignore[misc]
+        shared = min(len(plain.trace.F), len(few.trace.F), 12)
+        off = float(np.abs(plain.trace.F[:shared] / few.trace.F[:shared] - 1.0).max())
+        per = 1e3 * (many.trace.elapsed[-1] - few.trace.elapsed[-1]) / max(1, many.nit - few.nit)
+        share = 2.0 * A.nbytes / (1e-3 * per) / speed
+        says = "yes" if any(recorded) else "no"
+        print(f"| {m} × {n}, {name} | {per:.3f} | {both:.3f} | {per / both:.2f} | {share:.2f} | {says} | {off:.1e} |", flush=True)
+
+
+def copy_speed(device: str, entries: int) -> float:
+    """Bytes that a copy reads and writes in a second."""
+    import torch
+
+    source = torch.zeros(entries, device=device)
+    target = torch.empty_like(source)
+    return 2.0 * source.nbytes / (1e-3 * median_ms(lambda: target.copy_(source), device))
 
 
 def median_ms(work: Callable[[], Any], device: str, repeats: int = 20) -> float:
-    times = []
-    for _ in range(repeats + 3):
-        synchronise(device)
-        before = time.perf_counter()
-        work()
-        synchronise(device)
-        times.append(1e3 * (time.perf_counter() - before))
-    return statistics.median(times[3:])
+    return statistics.median([1e3 * timed(work, device)[0] for _ in range(repeats + 3)][3:])
+
+
+def timed(work: Callable[[], Any], device: str) -> tuple[float, Any]:
+    synchronise(device)
+    before = time.perf_counter()
+    found = work()
+    synchronise(device)
+    return time.perf_counter() - before, found
+
+
+def show_profile(work: Callable[[], Any]) -> None:
+    import cProfile
+    import pstats
+
+    profiler = cProfile.Profile()
+    profiler.runcall(work)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 
 
 def synchronise(device: str) -> None:

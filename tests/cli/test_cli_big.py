@@ -80,7 +80,7 @@ def test_classes_and_a_file_for_the_coefficients(table):
         (("t.npy", "--target", "z.npy"), "--target: z.npy cannot be read"),
         (("t.npy", "--target", "t.npy"), "must hold one number per row, 400, got shape (400, 12)"),
         (("none.npy", "--target", "5"), "none.npy does not exist"),
-        (("empty", "--target", "5"), "holds no .npy or .parquet file"),
+        (("empty", "--target", "5"), "holds no .npy, .npz or .parquet file"),
         (("y.npy", "--target", "5"), "must name tables of the same columns"),
         (("nan.npy", "--target", "5"), "must not contain NaN"),
     ],

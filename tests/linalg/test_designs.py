@@ -228,7 +228,7 @@ def test_workers_of_a_cluster(rng):
 def test_bad_sources_of_blocks(tmp_path):
     with pytest.raises(FileNotFoundError, match="does not exist"):
         ks.blocks(tmp_path / "missing.npy")
-    with pytest.raises(ValueError, match=r"holds no \.npy or \.parquet file"):
+    with pytest.raises(ValueError, match=r"holds no \.npy, \.npz or \.parquet file"):
         ks.blocks(tmp_path)
     (tmp_path / "a.csv").write_text("1,2")
     with pytest.raises(ValueError, match=r"a\.csv"):

@@ -108,3 +108,34 @@ def test_what_does_not_fit_is_refused_with_the_numbers(planted, monkeypatch):
         ks.minimize(ks.LeastSquares(A, b), K)
     monkeypatch.setattr(request, "available_memory", lambda: 2**30)
     assert ks.minimize(ks.LeastSquares(A, b), K).success
+
+
+@pytest.mark.parametrize("kind", ["dense", "blocks"])
+def test_few_rows_fit_and_the_proof_comes_after(kind, planted):
+    """Dense rows cost a pass each: the search is among few columns, what it found is proved with k rows."""
+    A, b = planted
+    loss = ks.LeastSquares(KINDS[kind](A), b)
+    found, whole = ks.minimize(loss, K, settings=ks.SearchSettings(memory=8 * N * (K + 2))), ks.minimize(ks.LeastSquares(A, b), K)
+    np.testing.assert_array_equal(found.support, whole.support)
+    assert found.status is ks.Status.SWAP_OPTIMAL
+    assert found.passes <= 12
+
+
+def test_columns_that_were_read_cost_no_pass(planted, monkeypatch):
+    A, _ = planted
+    blocks, x = Blocks(A, 30), np.zeros(N)
+    x[[4, 7]] = 1.0, -2.0
+    np.testing.assert_allclose(blocks.columns(np.array([7, 2, 4])), A[:, [7, 2, 4]])
+    assert blocks.passes == 1
+    np.testing.assert_allclose(blocks @ x, A @ x)
+    np.testing.assert_allclose(blocks.columns(np.array([2, 7])), A[:, [2, 7]])
+    np.testing.assert_array_equal(blocks @ np.zeros(N), np.zeros(len(A)))
+    assert blocks.passes == 1
+    x[9] = 3.0
+    np.testing.assert_allclose(blocks @ x, A @ x)
+    assert blocks.passes == 2
+    monkeypatch.setattr("ksparse.linalg.designs.base.KEPT", 3 * len(A))
+    np.testing.assert_allclose(blocks.columns(np.array([7, 11])), A[:, [7, 11]])  # no room for four: it begins anew
+    np.testing.assert_allclose(blocks.columns(np.arange(9)), A[:, :9])
+    np.testing.assert_allclose(blocks.columns(np.arange(9)), A[:, :9])
+    assert blocks.passes == 5

@@ -1,6 +1,7 @@
 """The few array operations every room needs, written once for NumPy, PyTorch and any array-API namespace.
 
-Scalars are Python floats throughout: a NumPy scalar times a foreign array would silently leave its namespace.
+Scalars are Python floats throughout: a NumPy scalar times a foreign array would silently leave its namespace. Those of arrays on a device
+stay there where somebody said so (`scalars`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 
+from ksparse.base.scalars import Number, deferring
+
 Array = Any  # a dense array of some array-API namespace
 Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
 Matrix = Any  # an Array with two axes, a scipy.sparse matrix, or anything with .shape, @ and .T
@@ -28,6 +31,13 @@ def namespace(x: Array) -> Any:
 def is_array(x: object) -> bool:
     """Whether x is a dense array that we compute on as it is (NumPy, PyTorch, CuPy, JAX, array-api-strict)."""
     return bool(compat.is_array_api_obj(x)) and not scipy.sparse.issparse(x)
+
+
+def on_device(x: Array) -> bool:
+    """Whether x lies on a GPU: to read a number of it is to wait."""
+    if not compat.is_torch_array(x) and not compat.is_cupy_array(x):
+        return False
+    return compat.is_cupy_array(x) or x.device.type != "cpu"
 
 
 def like(value: Any, x: Array) -> Array:
@@ -68,16 +78,39 @@ def clip(x: Array, low: float, high: float) -> Array:
     return np.minimum(y, high, out=y)
 
 
+def at_least(x: Array, low: float) -> Array:
+    """x with its entries raised to `low`."""
+    return np.maximum(x, low) if type(x) is np.ndarray else namespace(x).clip(x, low, None)
+
+
+def column_dots(X: Array, Y: Array) -> Array:
+    """⟨Xⱼ, Yⱼ⟩ for each column j."""
+    return np.einsum("ij,ij->j", X, Y) if type(X) is np.ndarray else namespace(X).sum(X * Y, axis=0)
+
+
 def zeros_like(x: Array) -> Array:
     """0 with the shape and kind of x."""
     return namespace(x).zeros_like(x)
+
+
+def sum_of(x: Array) -> float:
+    """Σ xᵢ."""
+    if type(x) is np.ndarray:
+        return float(np.sum(x))
+    xp = namespace(x)
+    return _there(xp.sum(x, dtype=xp.float64)) if deferring() else float(xp.sum(x))
+
+
+def _there(number: Array) -> float:
+    """A number that stays on its device."""
+    return Number(number)  # type: ignore[return-value]  # for all that anybody does with it
 
 
 def dot(x: Array, y: Array) -> float:
     """⟨x, y⟩."""
     if type(x) is np.ndarray:
         return float(np.dot(x, y))
-    return float(namespace(x).sum(x * y))
+    return sum_of(x * y)
 
 
 def sqnorm(x: Array) -> float:
@@ -87,6 +120,8 @@ def sqnorm(x: Array) -> float:
 
 def norm(x: Array) -> float:
     """‖x‖₂, where its square over- or underflows by that of x scaled to size 1."""
+    if type(x) is not np.ndarray and deferring():
+        return _there(_length(x))
     with np.errstate(over="ignore"):
         square = sqnorm(x)
     if 1e-30 < square < 1e30:  # far from the ends of float32 too
@@ -97,16 +132,33 @@ def norm(x: Array) -> float:
     return largest * float(np.sqrt(sqnorm(x / largest)))
 
 
+def _length(x: Array) -> Array:
+    """‖x‖₂ in double precision, where it lies: no square of single precision overflows there, those of double are scaled first."""
+    xp = namespace(x)
+    if x.dtype != xp.float64:
+        return xp.linalg.vector_norm(x, dtype=xp.float64) if compat.is_torch_array(x) else xp.linalg.vector_norm(xp.astype(x, xp.float64))
+    largest = xp.clip(_largest(x), float(xp.finfo(x.dtype).smallest_normal), None)
+    return xp.where(xp.isfinite(largest), largest * xp.linalg.vector_norm(x / largest), largest)
+
+
+def _largest(x: Array) -> Array:
+    xp = namespace(x)
+    return xp.astype(xp.max(xp.abs(x)), xp.float64)
+
+
 def norm_1(x: Array) -> float:
     """‖x‖₁."""
-    xp = namespace(x)
-    return float(xp.sum(xp.abs(x)))
+    return sum_of(namespace(x).abs(x))
 
 
 def norm_inf(x: Array) -> float:
     """max |xᵢ|, 0 for no entries, NaN if one is NaN."""
+    if not x.shape[0]:
+        return 0.0
+    if type(x) is not np.ndarray and deferring():
+        return _there(_largest(x))
     xp = namespace(x)
-    return float(xp.max(xp.abs(x))) if x.shape[0] else 0.0
+    return float(xp.max(xp.abs(x)))
 
 
 def finite(x: Array) -> bool:
@@ -133,6 +185,10 @@ def top_k(size: Array, k: int) -> Array:
     """The mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused."""
     xp = namespace(size)
     n = size.shape[0]
+    if k < n and type(size) is np.ndarray:
+        return _top_k_here(size, k)
+    if k < n and deferring():
+        return _top_k_there(size, k)
     if bool(xp.any(xp.isnan(size))):
         raise FloatingPointError("top-k of a vector with NaN")
     if k >= n:
@@ -141,6 +197,36 @@ def top_k(size: Array, k: int) -> Array:
     above = size > threshold
     tied = size == threshold
     seats = k - int(xp.sum(xp.astype(above, xp.int64)))
+    return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
+
+
+def _top_k_here(size: Vector, k: int) -> Vector:
+    """The same of a NumPy array, with one look for NaN and ties where there are few: among the largest."""
+    largest = np.partition(size, size.size - k)[size.size - k :]  # NaN counts as large
+    if np.isnan(largest).any():
+        raise FloatingPointError("top-k of a vector with NaN")
+    mask: Vector = size >= largest[0]
+    tied = np.count_nonzero(mask) - k
+    if tied:
+        mask[np.flatnonzero(size == largest[0])[-tied:]] = False
+    return mask
+
+
+def _top_k_there(size: Array, k: int) -> Array:
+    """The same with no number read on the way: whether there is NaN, and whether there are ties, are questions to be asked of a desk."""
+    xp = namespace(size)
+    if compat.is_torch_array(size):
+        falling = xp.topk(size, k, sorted=True).values  # NaN first
+        first, threshold = _there(xp.astype(falling[0], xp.float64)), falling[-1]
+    else:
+        first, threshold = sum_of(size), xp.sort(size, descending=True)[k - 1]
+    if first != first:
+        raise FloatingPointError("top-k of a vector with NaN")
+    mask = size >= threshold
+    if sum_of(mask) == float(k):
+        return mask
+    above, tied = size > threshold, size == threshold
+    seats = k - xp.sum(xp.astype(above, xp.int64))
     return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
 
 

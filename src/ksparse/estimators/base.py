@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, column_or_1d, validate_data
 
-from ksparse.base.arrays import Vector
+from ksparse.base.arrays import Vector, on_device, to_numpy
 from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector
 from ksparse.estimators.callbacks import CallbackSupportMixin
 from ksparse.linalg.designs import Design, by_blocks
@@ -154,6 +154,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
         check_n_jobs(self.n_jobs)
+        y, sample_weight = (to_numpy(one) if on_device(one) else one for one in (y, sample_weight))
         shape: tuple[int, ...] = np.asarray(y).shape if self._targets else ()
         several = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
         given = numeric(y, "y") if y_numeric else y

@@ -17,6 +17,7 @@ from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.threads import one_thread
 from ksparse.errors import NotFiniteError, UndecidedError
+from ksparse.firstorder.ahead import Seen, look_ahead, settled
 from ksparse.firstorder.methods.base import Method, State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.report import Report
@@ -92,7 +93,7 @@ class _Log:
         return time.perf_counter() - self.start
 
     def add(self, F: float, s: State, products: int) -> None:
-        self.rows.append((F, 1.0 / s.l, s.residual, self.elapsed, products))
+        self.rows.append((F, 1.0 / float(s.l), float(s.residual), self.elapsed, products))
 
     def trace(self) -> Trace:
         columns = np.array(self.rows).reshape(-1, 5).T
@@ -134,9 +135,11 @@ def drive(
         except OutOfTimeError:  # before the first step
             status = Status.TIME_LIMIT
         assert loop.best is not None
+        loop.best = settled(loop.ahead.keep(loop.best))
         report.footer(status.message, loop.t, problem.F(loop.best), loop.log.elapsed)
     s = loop.s
-    return Run(loop.best, loop.best.x if s is None else s.x.x, status, loop.t, 1.0 if s is None else s.l, loop.log.trace())
+    last = loop.best if s is None else loop.ahead.keep(s.x)
+    return Run(loop.best, last.x, status, loop.t, 1.0 if s is None else float(s.l), loop.log.trace())
 
 
 def not_begun(problem: Problem, x0: Array) -> Run:
@@ -154,6 +157,7 @@ class _Loop:
         self.t = self.quiet = 0  # steps taken; small changes in a row
         self.best: Point | None = None
         self.s: Any = None
+        self.ahead = look_ahead(self._step, problem)
 
     def begin(self, x0: Array | Point) -> None:
         """The state at t = 0."""
@@ -162,6 +166,8 @@ class _Loop:
         self.s = self.method.init(self.problem, start)
         self.mark = self.first = _Mark(start.x, self.problem.F(start))
         self.F_start, self.far = self.mark.F, RUNAWAY * max(1.0, norm_inf(start.x))
+        self.rounding = epsilon(start.x)
+        self.endless = self.problem.loss.least == -math.inf
         self.log.add(self.F_start, self.s, self.problem.products.total)
 
     def turn(self, report: Report) -> Status | None:
@@ -171,46 +177,52 @@ class _Loop:
             return Status.UNBOUNDED if _drifts(problem, self.mark, self.s.x) else Status.ITERATION_LIMIT
         if stopping.max_time is not None and self.log.elapsed >= stopping.max_time:
             return Status.TIME_LIMIT
-        before, self.s = self.s, self.method.step(problem, self.s)
-        s, self.t = self.s, self.t + 1
-        F = problem.F(s.x)
+        before, seen = self.s, self.ahead(self.s)
+        s, self.s, self.t = seen.s, seen.s, self.t + 1
+        F, size = float(seen.F), float(seen.size)
         self.log.add(F, s, problem.products.total)
-        report.line(self.t, F, s.l, s.residual, problem.products.total, self.log.elapsed)
-        lost = self._lost(F)
+        report.line(self.t, F, float(s.l), float(s.residual), problem.products.total, self.log.elapsed)
+        lost = self._lost(F, size)
         if lost is not None:
             return lost
         assert self.best is not None
-        self.best = min(self.best, s.x, key=problem.F)
-        self.tell(lambda: s.x.x + 0.0, F, self.t, s.residual, self.log.elapsed)  # a copy: nothing done to it reaches the run
+        if F < problem.F(self.best):
+            self.best = s.x
+        elif self.best is before.x:
+            self.best = self.ahead.keep(before.x)  # the next step may write where it lies
+        self.tell(lambda: s.x.x + 0.0, F, self.t, float(s.residual), self.log.elapsed)  # a copy: nothing done to it reaches the run
         if self.t % DRIFT_CHECK == 0:
             if _drifts(problem, self.mark, s.x):
                 return Status.UNBOUNDED
-            self.mark = _Mark(s.x.x, F)
-        self.quiet = self.quiet + 1 if _small_change(stopping, self.method, problem, before, s, self.F_start) else 0
+            self.mark = _Mark(s.x.x + 0.0, F)
+        self.quiet = self.quiet + 1 if self._small_change(F, float(problem.F(before.x)), seen) else 0
         settled = self.quiet >= (stopping.patience or self.method.patience)
-        return Status.SETTLED if settled or s.residual <= stopping.tol_residual else None
+        return Status.SETTLED if settled or float(s.residual) <= stopping.tol_residual else None
 
-    def _lost(self, F: float) -> Status | None:
+    def _step(self, s: Any) -> Seen:
+        """The method's step, and all that the loop asks of it: on a device it is read at once."""
+        after = self.method.step(self.problem, s)
+        by_x = (self.stopping.rule or self.method.stop) == "step"
+        x = after.x.x
+        return Seen(after, self.problem.F(after.x), norm_inf(x), norm(x - s.x.x) if by_x else 0.0, norm(x) if by_x else 0.0)
+
+    def _small_change(self, F: float, F_before: float, seen: Seen) -> bool:
+        """Whether the last step changed F (or x) by no more than the tolerance."""
+        tol = self.stopping.tol
+        if (self.stopping.rule or self.method.stop) == "step":
+            return float(seen.change) < tol * max(1.0, float(seen.length))
+        floor = self.rounding**2 * abs(self.F_start)  # an F that falls to 0 never changes little relative to itself
+        return abs(F_before - F) <= tol * max(abs(F), 0.0 if math.isinf(floor) else floor)
+
+    def _lost(self, F: float, size: float) -> Status | None:
         """Whether F ran off to −∞, or arithmetic to NaN."""
-        size = norm_inf(self.s.x.x)
-        if self.problem.loss.least == -math.inf:
+        if self.endless:
             far = not size <= self.far and not F >= self.F_start
             if far and (not math.isfinite(size) or _drifts(self.problem, self.first, self.s.x)):
                 return Status.UNBOUNDED
             if F == -math.inf:  # on a C that ends that is an overflow
                 return Status.UNBOUNDED if _lets_go(self.problem, self.first.x, self.s.x.x) else Status.NUMERICAL_TROUBLE
         return Status.NUMERICAL_TROUBLE if math.isnan(F) or not math.isfinite(size) else None
-
-
-def _small_change(stopping: Stopping, method: Method, problem: Problem, before: State, s: State, F_start: float) -> bool:
-    """Whether the last step changed F (or x) by no more than the tolerance."""
-    if (stopping.rule or method.stop) == "step":
-        return norm(s.x.x - before.x.x) < stopping.tol * max(1.0, norm(s.x.x))
-    F, F_before = problem.F(s.x), problem.F(before.x)
-    floor = epsilon(s.x.x) ** 2 * abs(F_start)  # an F that falls to 0 never changes little relative to itself
-    if math.isinf(floor):
-        floor = 0.0
-    return abs(F_before - F) <= stopping.tol * max(abs(F), floor)
 
 
 def _drifts(problem: Problem, mark: _Mark, x: Point) -> bool:

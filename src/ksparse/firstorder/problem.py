@@ -12,6 +12,7 @@ from functools import cached_property
 import array_api_compat as compat
 
 from ksparse.base.arrays import Array, epsilon, namespace, norm
+from ksparse.base.scalars import larger
 from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty, Whole
@@ -39,12 +40,13 @@ class Point:
     Image, φ, ∇φ and F are computed when first asked for and then remembered.
     """
 
-    __slots__ = ("F_value", "_gradient", "_image", "_phi", "problem", "x")
+    __slots__ = ("F_value", "_g", "_gradient", "_image", "_phi", "problem", "x")
 
     def __init__(self, problem: Problem, x: Array, image: Array | None = None) -> None:
         self.problem, self.x = problem, x
         self._image = image
         self._phi: float | None = None
+        self._g: float | None = None  # the penalty's value, for the problem that first asked
         self._gradient: Array | None = None
         self.F_value: float | None = None
 
@@ -128,8 +130,14 @@ class Problem:
     def F(self, point: Point) -> float:
         """F(x) = f + g1 − g2, for x in C."""
         if point.F_value is None:
-            point.F_value = point.phi + self.penalty.value(point.x)
+            point.F_value = point.phi + self.g(point)
         return point.F_value
+
+    def g(self, point: Point) -> float:
+        """g1 − g2, once."""
+        if point._g is None:
+            point._g = self.penalty.value(point.x)
+        return point._g
 
     def prox_g1(self, u: Array, l: float) -> Array:  # noqa: E741
         """prox of (g1 + I_C)/l at u."""
@@ -145,7 +153,7 @@ class Problem:
 
     def in_domain(self, point: Point) -> bool:
         """Whether F is finite at x: x ∈ C."""
-        return self.C.contains(point.x) and self.penalty.value(point.x) < math.inf
+        return self.C.contains(point.x) and self.g(point) < math.inf
 
     def curvature(self, point: Point, d: Point) -> float:
         """dᵀ∇²f(x)d: one forward product, for d's image (two gradients, where φ shows none of its curvature)."""
@@ -175,11 +183,11 @@ class Problem:
                 reference = 0.0 * point
             else:
                 reference = self.point(self.C.project(zero))
-            self._scale = norm(self.grad_f(reference))
+            self._scale = float(norm(self.grad_f(reference)))
 
     def relative(self, residual: float, gradient: Array, least: float = 0.0) -> float:
         """A stationarity residual relative to the size of the gradients met, or to `least`."""
-        scale = max(self._scale or 0.0, norm(gradient), least)
+        scale = larger(max(self._scale or 0.0, least), norm(gradient))
         return residual / scale if scale > 0 else residual
 
     def at_least(self, curvature: float, point: Point) -> float:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ksparse.base.arrays import Array, dot, epsilon, norm, sqnorm
 from ksparse.base.checks import check_number
+from ksparse.base.scalars import larger, smaller
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Point, Problem
 
@@ -29,6 +30,7 @@ class Step:
     z: Point  # the new point
     memory: Memory  # for the next step
     residual: float  # l‖z − y‖, relative: how far the base point was from stationary
+    moved: float  # ‖z − y‖
 
     @property
     def l(self) -> float:  # noqa: E743
@@ -56,9 +58,9 @@ def _prox_step(problem: Problem, y: Point, s: Array, l: float) -> Point:  # noqa
     return problem.point(problem.prox_g1(y.x - (problem.grad_f(y) - s) / l, l))
 
 
-def _finish(problem: Problem, y: Point, z: Point, memory: Memory) -> Step:
+def _finish(problem: Problem, y: Point, z: Point, memory: Memory, moved: float) -> Step:
     # l‖z − y‖ falls with l, so that a long step would look stationary: the curvature of the first step is the least yardstick
-    return Step(z, memory, problem.relative(max(memory.l, problem.yardstick) * norm(z.x - y.x), problem.grad_f(y)))
+    return Step(z, memory, problem.relative(larger(memory.l, problem.yardstick) * moved, problem.grad_f(y)), moved)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,9 @@ class FixedStep:
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         s = problem.subgradient_g2(y) if s is None else s
         z = _prox_step(problem, y, s, memory.l)
-        return _finish(problem, y, z, memory)  # nothing of y: vectors, where the data are a sparse matrix, are what memory goes to
+        return _finish(
+            problem, y, z, memory, norm(z.x - y.x)
+        )  # nothing of y: vectors, where the data are a sparse matrix, are what memory goes to
 
 
 @dataclass(frozen=True)
@@ -157,16 +161,16 @@ class Backtracking:
     def start(self, problem: Problem, x: Point) -> Memory:
         """l from the curvature of f along the first direction, so that the first step fits the units of the data."""
         pull = problem.grad_f(x) - problem.subgradient_g2(x)
-        size = norm(pull)
+        size = float(norm(pull))
         if size == 0 or not math.isfinite(size):
             return Memory(None, 1.0)
-        curvature = abs(problem.curvature(x, problem.point(pull / size)))
-        problem.unit = curvature if curvature > 0 else size / max(norm(x.x), 1.0)
+        curvature = float(abs(problem.curvature(x, problem.point(pull / size))))
+        problem.unit = curvature if curvature > 0 else size / max(float(norm(x.x)), 1.0)
         problem.yardstick = self._clip(problem, curvature)
         return Memory(None, problem.yardstick)
 
     def _clip(self, problem: Problem, l: float) -> float:  # noqa: E741
-        return min(max(l, self.l_min * problem.unit), self.l_max * problem.unit)
+        return smaller(larger(l, self.l_min * problem.unit), self.l_max * problem.unit)
 
     def _barzilai_borwein(self, problem: Problem, y: Point, memory: Memory) -> float:
         if memory.point is None:
@@ -178,7 +182,7 @@ class Backtracking:
         curvature = dot(dx, problem.grad_f(y) - problem.grad_f(memory.point)) / size
         # along a direction of no or negative curvature the last l is too careful: go twice as far
         l = curvature if curvature > 0 else memory.l / 2.0  # noqa: E741
-        return self._clip(problem, max(l, memory.l / self.shrink))
+        return self._clip(problem, larger(l, memory.l / self.shrink))
 
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         at_y = s is None  # pDCAₑ takes s elsewhere, where F(y) is no majorant's value
@@ -188,23 +192,24 @@ class Backtracking:
         l = first = self._barzilai_borwein(problem, y, memory)  # noqa: E741
         for _ in range(math.ceil(math.log(SPAN) / math.log(self.eta))):
             z = _prox_step(problem, y, s, l)
-            if self._good_F(problem, y, z, l) if compare_F else _below_majorant(problem, y, z, gradient, l):
+            d = z.x - y.x
+            moved = norm(d)
+            if self._good_F(problem, y, z, l, moved) if compare_F else _below_majorant(problem, y, z, dot(gradient, d), l, moved):
                 break
             l *= self.eta  # noqa: E741
         else:  # not even the smallest step descends: y is stationary to rounding
-            z, l = (y, first) if compare_F else (z, l)  # noqa: E741
-        return _finish(problem, y, z, Memory(y, l))
+            z, l, moved = (y, first, 0.0) if compare_F else (z, l, moved)  # noqa: E741
+        return _finish(problem, y, z, Memory(y, l), moved)
 
-    def _good_F(self, problem: Problem, y: Point, z: Point, l: float) -> bool:  # noqa: E741
+    def _good_F(self, problem: Problem, y: Point, z: Point, l: float, moved: float) -> bool:  # noqa: E741
         F_y = problem.F(y)
-        return problem.F(z) <= F_y - 0.5 * self.sigma * l * sqnorm(z.x - y.x) + _rounding(F_y, y)
+        return problem.F(z) <= F_y - 0.5 * self.sigma * l * (moved * moved) + _rounding(F_y, y)
 
 
-def _below_majorant(problem: Problem, y: Point, z: Point, gradient: Array, l: float) -> bool:  # noqa: E741
+def _below_majorant(problem: Problem, y: Point, z: Point, slope: float, l: float, moved: float) -> bool:  # noqa: E741
     """The descent lemma: f(z) ≤ f(y) + ⟨∇f(y), z − y⟩ + (l/2)‖z − y‖²."""
-    d = z.x - y.x
     f_y = problem.f(y)
-    return problem.f(z) <= f_y + dot(gradient, d) + 0.5 * l * sqnorm(d) + _rounding(f_y, y)
+    return problem.f(z) <= f_y + slope + 0.5 * l * (moved * moved) + _rounding(f_y, y)
 
 
 def _rounding(value: float, y: Point) -> float:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from ksparse.base.arrays import Matrix, Vector
+from ksparse.base.arrays import Array, Matrix, Vector
 from ksparse.linalg.designs import Design, design_of
+from ksparse.linalg.far import Far
 from ksparse.linalg.matrix import dense
 
 CACHED = 2**20  # entries of data that stay beside the processor
@@ -60,16 +61,29 @@ class Gram:
         """Rows that should be asked for at once."""
         return self.design.together
 
+    @property
+    def beside(self) -> Array | None:
+        """Data on a device, beside which rows stay that are long."""
+        return self.design.beside
+
     def diagonal(self) -> Vector:
         squares = self.a * self.design.squares(self.weight)
         return squares if self.ridge is None else squares + self.ridge
 
-    def rows(self, support: Vector) -> Vector:
+    def rows(self, support: Vector) -> Any:
+        if self.beside is not None:
+            return self._rows_there(support)
         found = self.design.gram(support, self.weight)
         if self.a != 1.0:
             found *= self.a
         if self.ridge is not None:
             found[np.arange(support.size), support] += self.ridge[support]
+        return found
+
+    def _rows_there(self, support: Vector) -> Far:
+        found = Far(self.a * self.design.gram_there(support, self.weight))
+        if self.ridge is not None:
+            found.there[found.index(np.arange(support.size)), found.index(support)] += found.given(self.ridge[support])
         return found
 
     def times(self, X: Vector) -> Vector:

@@ -16,6 +16,7 @@ from ksparse.base.arrays import Matrix, Vector, to_float64
 from ksparse.linalg.bound import Noise, rounding_of
 from ksparse.linalg.curvature import Curvature, Gram, Symmetric
 from ksparse.linalg.designs import design_of, in_double
+from ksparse.linalg.far import Far
 
 MEMORY = 2**28  # bytes of remembered columns, where nobody says
 LONG = 2**20  # bytes of a row: room for all is then asked for at once, which costs nothing until they come
@@ -52,7 +53,7 @@ class QuadraticModel:
         self.H, self.r, self.constant, self.sign = H, r, constant, sign
         self.n, self.diagonal = r.size, H.diagonal()
         self.noise = self._unknown_noise() if noise is None else noise
-        self._rows: Vector = np.empty((0, self.n))  # H[:, j] as rows, for the j seen so far
+        self._rows = self.table(0)  # H[:, j] as rows, for the j seen so far
         self._place = np.full(self.n, -1)  # where column j is remembered
         self._used = 0
         self.memory = MEMORY
@@ -103,6 +104,17 @@ class QuadraticModel:
             places = self._places(support)  # first: it may grow the store
             return np.asarray(self._rows[places])
 
+    def rows_there(self, support: Vector) -> Any:
+        """The same where they lie: on the device where the data are there, and long."""
+        with self._lock:
+            places = self._places(support)
+            return self._rows[places]
+
+    def table(self, height: int) -> Any:
+        """Room for rows where they lie."""
+        beside = getattr(self.H, "beside", None)
+        return np.empty((height, self.n)) if beside is None else Far.empty(height, self.n, beside)
+
     def block(self, support: Vector) -> Vector:
         """H[support, support]."""
         with self._lock:
@@ -123,11 +135,11 @@ class QuadraticModel:
         """How many columns to fetch where one is missing."""
         return max(1, min(getattr(self.H, "ahead", AHEAD), self.memory // (32 * self.n)))
 
-    def row(self, i: int) -> Vector:
-        """H[i, :], not to be changed."""
+    def row(self, i: int) -> Any:
+        """H[i, :] where it lies, not to be changed."""
         with self._lock:
             place = self._place[i] if self._place[i] >= 0 else self._places(np.array([i]))[0]  # first: it may grow the store
-            return np.asarray(self._rows[place])
+            return self._rows[place]
 
     def fetch(self, support: Vector) -> None:
         """Remember columns, the missing ones by one pass over the data."""
@@ -150,7 +162,8 @@ class QuadraticModel:
         needed = self._used + missing.size
         if needed > self._rows.shape[0]:
             most = self.memory // (8 * self.n)
-            grown = np.empty((max(needed, most if 8 * self.n >= LONG else min(2 * self._rows.shape[0], most)), self.n))
+            at_once = 8 * self.n >= LONG and isinstance(self._rows, np.ndarray)  # a device takes what is asked for
+            grown = self.table(max(needed, most if at_once else min(2 * self._rows.shape[0], most)))
             grown[: self._used] = self._rows[: self._used]
             self._rows = grown
         together = getattr(self.H, "together", missing.size)
@@ -163,7 +176,7 @@ class QuadraticModel:
     def _forget(self) -> None:
         """Begin anew, in a store of its own: others may still read rows of the old one."""
         self._place[:] = -1
-        self._used, self._rows = 0, np.empty((0, self.n))
+        self._used, self._rows = 0, self.table(0)
 
 
 def _negated(c: Any, n: int) -> Vector:

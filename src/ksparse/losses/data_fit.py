@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, Vector, is_array, namespace, replaced, sqnorm, take
+from ksparse.base.arrays import Array, Matrix, Vector, is_array, namespace, replaced, sqnorm, sum_of, take
 from ksparse.base.checks import as_array, check_number, check_squares, check_vector
 from ksparse.linalg import one_pass
 from ksparse.linalg.composite import Composite
@@ -118,17 +118,17 @@ class DataFit(Loss):
 
     def _squares(self, x: Array) -> float:
         """Σⱼ ρⱼxⱼ²."""
-        return 0.0 if self.ridge is None else float(namespace(x).sum(self.ridge * x * x))
+        return 0.0 if self.ridge is None else sum_of(self.ridge * x * x)
 
     def value_at(self, x: Array, image: Array) -> float:
-        return float(namespace(image).sum(self._weighted(self.h(image)))) + 0.5 * self._squares(x)
+        return sum_of(self._weighted(self.h(image))) + 0.5 * self._squares(x)
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         pull = self.A.T @ self._weighted(self.slope(image))
         return pull if self.ridge is None else pull + self.ridge * x
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        return float(namespace(image).sum(self._weighted(self.bend(image)) * image_d * image_d)) + self._squares(d)
+        return sum_of(self._weighted(self.bend(image)) * image_d * image_d) + self._squares(d)
 
     def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
         H = self.design.gram(np.arange(self.A.shape[1]), self._weighted(self.bend(image)))  # AᵀDA + diag(ρ)
@@ -299,7 +299,7 @@ class LeastSquares(DataFit):
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
         Ad = image_d[: self.b.shape[0]]
-        return (sqnorm(Ad) if self.weight is None else float(namespace(Ad).sum(self.weight * Ad * Ad))) + self._squares(d)
+        return (sqnorm(Ad) if self.weight is None else sum_of(self.weight * Ad * Ad)) + self._squares(d)
 
     def slope(self, image: Array) -> Array:
         return image[: self.b.shape[0]] - self.b

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import Self
 
-from ksparse.base.arrays import Array, keep, namespace, norm_1, norm_inf, zeros_like
+from ksparse.base.arrays import Array, keep, namespace, norm_1, norm_inf, sum_of, zeros_like
 from ksparse.base.checks import check_number
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
@@ -167,11 +167,11 @@ class Separable(L1Based):
 
     def g2(self, x: Array) -> float:
         xp = namespace(x)
-        return float(xp.sum(self.g2_of(xp.abs(x))))
+        return sum_of(self.g2_of(xp.abs(x)))
 
     def value(self, x: Array) -> float:
         xp = namespace(x)
-        return float(xp.sum(self.g_of(xp.abs(x))))
+        return sum_of(self.g_of(xp.abs(x)))
 
     def subgradient_g2(self, x: Array) -> Array:
         xp = namespace(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ksparse.base.arrays import Array, namespace, zeros_like
+from ksparse.base.arrays import Array, namespace, sum_of, zeros_like
 from ksparse.base.checks import check_integer
 from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
@@ -70,7 +70,7 @@ class Cardinality(Penalty):
 
     def g1(self, x: Array) -> float:
         xp = namespace(x)
-        return 0.0 if int(xp.sum(xp.astype(x != 0, xp.int64))) <= self.k else math.inf
+        return 0.0 if sum_of(xp.astype(x != 0, xp.int64)) <= self.k else math.inf
 
     def prox_g1(self, u: Array, t: float) -> Array:
         return self.C.project_sparse(u, self.k)

@@ -46,7 +46,9 @@ def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bo
 def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
     pieces, settings = problem.pieces, problem.pieces.settings
-    free = np.setdiff1d(np.flatnonzero(pieces.allowed), pieces.forced)
+    open_ = pieces.allowed.copy()
+    open_[pieces.forced] = False
+    free = np.flatnonzero(open_)  # there may be millions: nothing is sorted
     room = min(problem.k - pieces.forced.size, free.size)
     if pieces.rules is not None:
         free = free[pieces.rules.weight[free] > 0]

@@ -166,9 +166,9 @@ def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diago
     return Factor(inverse, u, B, h, s, -0.5 * float(d @ u), k, singular)
 
 
-def parts(n: int, height: int) -> Iterator[slice]:
+def parts(n: int, height: int, room: int | None = None) -> Iterator[slice]:
     """Some of n columns of a table at a time: what is made of them stays beside the processor, and takes little memory."""
-    width = max(1, PART // max(1, height))
+    width = max(1, (room or PART) // max(1, height))
     return (slice(begin, min(begin + width, n)) for begin in range(0, n, width))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError, UndecidedError
 from ksparse.firstorder.problem import Problem, Products
+from ksparse.linalg.designs import design_of
 from ksparse.linalg.model import QuadraticModel
 from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.evaluators.base import Evaluator
@@ -90,6 +91,15 @@ class SupportProblem:
     def rows_in_memory(self) -> int:
         """How many rows of H a search may hold at once: up to twice k, so that it can go by way of more variables."""
         return int(min(2 * self.k, self.pieces.allowed.sum(), max(0, self.pieces.settings.memory // (8 * self.n))))
+
+    @property
+    def cramped(self) -> bool:
+        """Whether so few rows of H fit, beside k, that a search on them would ask for each again and again, a pass over all data."""
+        squares, settings = self.pieces.loss.squares(), self.pieces.settings
+        held = settings.memory // (8 * self.n)
+        if self.pieces.floored or held >= min(self.n, max(2 * self.k, settings.entering)):
+            return False
+        return squares is not None and design_of(squares.A).dear
 
     @property
     def memory_needed(self) -> int:

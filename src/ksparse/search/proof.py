@@ -9,11 +9,13 @@ gain, with its error, does not exceed what may be left unclaimed is settled; the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.base.arrays import Array, Vector, at_least, column_dots, namespace, to_numpy
 from ksparse.linalg.bound import rounding_of
+from ksparse.linalg.far import bare, placed, room_for
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.search.candidate import Candidate
@@ -113,9 +115,11 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     least = pieces.claimable(at.value) - factor.slack
     if free:
         entering = inactive if rules is None else inactive[rules.entering(at.support, problem.asked)[inactive]]
-        moves += [(-1, int(i)) for i in entering[~(factor.add_gains(pieces, entering) <= least)]]
-    for chunk in (inactive[part] for part in parts(inactive.size, at.support.size)):
-        open_ = movable[:, None] & ~(factor.swap_gains(pieces, chunk) <= least)
+        moves += [(-1, int(i)) for i in factor.open_adds(entering, least)]
+    for chunk in (inactive[part] for part in parts(inactive.size, at.support.size, factor.room)):
+        open_ = factor.open_swaps(chunk, movable, least)
+        if open_ is None:
+            continue
         open_ &= True if exchanges is None else exchanges.table(at.support, chunk)
         if len(moves) + int(open_.sum()) > most:
             return None
@@ -124,7 +128,10 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
 
 
 class _Factor:
-    """K⁻¹ and what follows from it, each with its error, in variables scaled to a unit diagonal of H."""
+    """K⁻¹ and what follows from it, each with its error, in variables scaled to a unit diagonal of H.
+
+    What has n entries or more lies where the rows of H lie, on a device where the data are there; K and what it holds are on the host.
+    """
 
     @classmethod
     def of(cls, pieces: Pieces, model: QuadraticModel, at: Candidate) -> _Factor | None:
@@ -137,113 +144,128 @@ class _Factor:
 
     def __init__(self, pieces: Pieces, model: QuadraticModel, at: Candidate) -> None:
         S, k, shift = at.support, at.support.size, at.shift
-        self.unit = unit = unit_scales(model.diagonal + shift)
+        unit = unit_scales(model.diagonal + shift)
         r, held = _priced(pieces, model, at)
         r = r / unit
         E, f = np.zeros((0, pieces.n)), np.zeros(0)
         if pieces.linear is not None:
             E, f, _ = unit_rows(pieces.linear.E / unit, pieces.linear.f)
-        rows = model.rows(S)
-        rows /= unit
-        rows /= unit[S][:, None]
-        rows[np.arange(k), S] += shift / unit[S] ** 2
-        self.B = B = np.vstack([rows, E]) if f.size else rows
+        rows = model.rows_there(S)
+        self.room, (self.index, there) = room_for(rows), placed(rows)
+        table = bare(rows)
+        table /= there(unit)
+        table /= there(unit[S])[:, None]
+        table[self.index(np.arange(k)), self.index(S)] += there(shift / unit[S] ** 2)
+        self.xp = xp = namespace(table)
+        self.B = B = xp.concat([table, there(E)]) if f.size else table
         K = np.block([[rows[:, S], E[:, S].T], [E[:, S], np.zeros((f.size, f.size))]])
         d = np.concatenate([r[S], f])
         inverse = np.linalg.inv(K)
         if not float(np.abs(inverse).max(initial=0.0)) < SINGULAR:
             raise np.linalg.LinAlgError
         entries, pull = rounding_of(len(K)) + model.noise.entries, model.noise.pull
-        self.K, self.inverse, self.k, V = K, inverse, k, inverse
+        self.K, self.inverse, self.k, V = there(K), there(inverse), k, inverse
         u = inverse @ d
         u = u + inverse @ (d - K @ u)
-        size_u, size_v = np.abs(u).sum(), np.abs(V).sum(axis=0)[:k]
+        size_u, size_v = float(np.abs(u).sum()), np.abs(V).sum(axis=0)[:k]
         off_u = float(np.abs(d - K @ u).max(initial=0.0)) + entries * (size_u + float(np.abs(d).max(initial=0.0))) + pull
         off_v = np.abs(np.eye(len(K)) - K @ V).max(axis=0, initial=0.0)[:k] + entries * (size_v + 1.0)
-        self.x, self.kappa = u[:k], np.diag(V)[:k]
-        self.s, self.h = r - u @ B, (model.diagonal + shift) / unit**2
-        size_w, self.off_w = np.empty(pieces.n), np.empty(pieces.n)
-        for part in parts(pieces.n, len(K)):  # k × n numbers are held once
+        self.x, self.kappa = there(u[:k]), there(np.diag(V)[:k])
+        self.s, self.h = there(r) - there(u) @ B, there((model.diagonal + shift) / unit**2)
+        size_w, self.off_w = xp.empty_like(self.s), xp.empty_like(self.s)
+        for part in parts(pieces.n, len(K), self.room):  # k × n numbers are held once
             W = self._solutions(part)
-            self.h[part] -= np.einsum("ij,ij->j", B[:, part], W)
-            size_w[part] = np.abs(W).sum(axis=0)
-            self.off_w[part] = np.abs(B[:, part] - K @ W).max(axis=0, initial=0.0) + entries * (size_w[part] + 1.0)
-        self.off_s, self.off_h = size_w * off_u + entries * (size_u + np.abs(r)) + pull, size_w * self.off_w + entries * (size_w + 1.0)
-        self.off_kappa, self.off_x, self.size_v = size_v * off_v, size_v * off_u, size_v
-        self.own = at.bound_price * at.x
-        self.bounded, self.low, self.high = False, np.full(pieces.n, -np.inf), np.full(pieces.n, np.inf)
+            self.h[part] -= column_dots(B[:, part], W)
+            size_w[part] = xp.sum(xp.abs(W), axis=0)
+            self.off_w[part] = (xp.max(xp.abs(B[:, part] - self.K @ W), axis=0) if len(K) else 0.0) + entries * (size_w[part] + 1.0)
+        self.off_s = size_w * off_u + entries * (size_u + xp.abs(there(r))) + pull
+        self.off_h = size_w * self.off_w + entries * (size_w + 1.0)
+        self.off_kappa, self.off_x, self.size_v = there(size_v * off_v), there(size_v * off_u), there(size_v)
+        own = at.bound_price * at.x
+        self.own, self.bounded, self.up = there(own), False, None
         if pieces.linear is not None:
-            self.low, self.high = (bound * unit for bound in pieces.linear.above(pieces.floor))
-            self.bounded = bool((np.isfinite(self.high) & (self.high != 0) | (self.low > 0)).any())
-        value = -0.5 * float(d @ u) + held + float(self.own.sum())
-        blur = size_u * off_u + entries * (abs(value) + abs(held) + float(np.abs(self.own).sum()) + abs(model.constant))
+            low, high = (bound * unit for bound in pieces.linear.above(pieces.floor))
+            self.bounded = bool((np.isfinite(high) & (high != 0) | (low > 0)).any())
+            self.low, self.high = there(low), there(high)
+            self.up, self.down = there(pieces.linear.lower) >= 0, there(pieces.linear.upper) <= 0
+        value = -0.5 * float(d @ u) + held + float(own.sum())
+        blur = size_u * off_u + entries * (abs(value) + abs(held) + float(np.abs(own).sum()) + abs(model.constant))
         self.slack = max(0.0, at.value + at.rounding - value) + blur  # by how much the multipliers fall short of at's value
 
-    def _solutions(self, columns: Vector | slice) -> Vector:
+    def _solutions(self, columns: Any) -> Array:
         """K⁻¹B for some columns, refined once."""
         B = self.B[:, columns]
         W = self.inverse @ B
-        return np.asarray(W + self.inverse @ (B - self.K @ W))
+        return W + self.inverse @ (B - self.K @ W)
 
-    def add_gains(self, pieces: Pieces, entering: Vector) -> Vector:
+    def open_adds(self, entering: Vector, least: float) -> Vector:
+        """Those that may gain more than `least`."""
+        return np.asarray(entering[to_numpy(~(self.add_gains(self.index(entering)) <= least))])
+
+    def open_swaps(self, entering: Vector, movable: Vector, least: float) -> Vector | None:
+        """Which swaps may gain more than `least`; None where none does."""
+        open_ = self.index(movable)[:, None] & ~(self.swap_gains(self.index(entering)) <= least)
+        return to_numpy(open_) if bool(self.xp.any(open_)) else None
+
+    def add_gains(self, entering: Array) -> Array:
         """By how much each variable would lower the bound, at most."""
-        s, off = np.abs(self.s[entering]), self.off_s[entering]
+        xp, pull, off = self.xp, self.s[entering], self.off_s[entering]
         h = self.h[entering] - self.off_h[entering]
-        gains = np.where(h > 0, (s + off) ** 2 / (2.0 * np.where(h > 0, h, 1.0)), np.inf)
-        gains = np.where(_wrong_way(pieces, entering, self.s[entering], off), 0.0, gains)
+        gains = xp.where(h > 0, (xp.abs(pull) + off) ** 2 / (2.0 * xp.where(h > 0, h, 1.0)), np.inf)
+        gains = self._on_its_side(gains, entering, pull, off)
         if self.bounded:
             low, high = self.low[entering], self.high[entering]
-            near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
-            pull, h = np.where(low >= 0, 1.0, -1.0) * self.s[entering] + off, np.maximum(h, 0.0)
-            t = np.clip(pull / np.maximum(h, 1e-300), near, far)
-            within = np.where(np.isfinite(t), t * (pull - 0.5 * h * t), np.inf)
-            gains = np.where((low >= 0) | (high <= 0), np.minimum(gains, within + 1e-12 * np.abs(within)), gains)
-        return np.asarray(gains)
+            near, away = xp.where(low >= 0, low, -high), xp.where(low >= 0, high, -low)
+            pull, h = xp.where(low >= 0, 1.0, -1.0) * pull + off, at_least(h, 0.0)
+            t = xp.clip(pull / at_least(h, 1e-300), near, away)
+            within = xp.where(xp.isfinite(t), t * (pull - 0.5 * h * t), np.inf)
+            gains = xp.where((low >= 0) | (high <= 0), xp.minimum(gains, within + 1e-12 * xp.abs(within)), gains)
+        return gains
 
-    def swap_gains(self, pieces: Pieces, entering: Vector) -> Vector:
+    def swap_gains(self, entering: Array) -> Array:
         """By how much each swap of a variable (row) for another (column) would lower it, at most: numerator up, denominator down."""
-        s, off_s, h, off_h = self.s[entering], self.off_s[entering], np.maximum(self.h[entering], 0.0), self.off_h[entering]
+        xp, s, off_s, off_h = self.xp, self.s[entering], self.off_s[entering], self.off_h[entering]
+        h = at_least(self.h[entering], 0.0)
         x, off_x, kappa, off_kappa = (part[:, None] for part in (self.x, self.off_x, self.kappa, self.off_kappa))
-        W, off_w = self._solutions(entering)[: self.k], np.outer(self.size_v, self.off_w[entering])
-        top = (np.abs(s) + off_s) ** 2 * (np.maximum(kappa, 0.0) + off_kappa)
-        top += 2.0 * (s * W * x + off_s * np.abs(W * x) + (np.abs(s) + off_s) * (off_w * (np.abs(x) + off_x) + np.abs(W) * off_x))
-        top -= np.maximum(np.abs(x) - off_x, 0.0) ** 2 * np.maximum(h - off_h, 0.0)
-        bottom = 2.0 * (np.maximum(h - off_h, 0.0) * np.maximum(kappa - off_kappa, 0.0) + np.maximum(np.abs(W) - off_w, 0.0) ** 2)
-        gains = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.inf)
-        gains = np.where(top <= 0, 0.0, gains)  # it gains nothing
+        W, off_w = self._solutions(entering)[: self.k], self.size_v[:, None] * self.off_w[entering]
+        top = (xp.abs(s) + off_s) ** 2 * (at_least(kappa, 0.0) + off_kappa)
+        top += 2.0 * (s * W * x + off_s * xp.abs(W * x) + (xp.abs(s) + off_s) * (off_w * (xp.abs(x) + off_x) + xp.abs(W) * off_x))
+        top -= at_least(xp.abs(x) - off_x, 0.0) ** 2 * at_least(h - off_h, 0.0)
+        bottom = 2.0 * (at_least(h - off_h, 0.0) * at_least(kappa - off_kappa, 0.0) + at_least(xp.abs(W) - off_w, 0.0) ** 2)
+        gains = xp.where(bottom > 0, top / xp.where(bottom > 0, bottom, 1.0), np.inf)
+        gains = xp.where(top <= 0, 0.0, gains)  # it gains nothing
         pull = kappa * s + W * x
-        blur = off_kappa * np.abs(s) + (np.abs(kappa) + off_kappa) * off_s + off_w * np.abs(x) + (np.abs(W) + off_w) * off_x
-        gains = np.where(_wrong_way(pieces, entering, pull, blur), 0.0, gains)
+        blur = off_kappa * xp.abs(s) + (xp.abs(kappa) + off_kappa) * off_s + off_w * xp.abs(x) + (xp.abs(W) + off_w) * off_x
+        gains = self._on_its_side(gains, entering, pull, blur)
         if self.bounded:
-            gains = np.minimum(gains, self._within_bounds(entering, W, pull, blur))
-        return np.asarray(gains + self.own[:, None])
+            gains = xp.minimum(gains, self._within_bounds(entering, W, pull, blur))
+        return gains + self.own[:, None]
 
-    def _within_bounds(self, entering: Vector, W: Vector, pull: Vector, blur: Vector) -> Vector:
+    def _within_bounds(self, entering: Array, W: Array, pull: Array, blur: Array) -> Array:
         """The same where the entering variable keeps within its bounds, and above its floor: the largest t·pull − ½h·t² of such a t.
 
         Of a variable that may lie on either side of 0 nothing is said, nor where an equation needs the one that leaves.
         """
-        low, high = self.low[entering], self.high[entering]
-        side = np.where(low >= 0, 1.0, -1.0)
-        near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
-        kappa, x = np.maximum(self.kappa - self.off_kappa, 0.0)[:, None], np.maximum(np.abs(self.x) - self.off_x, 0.0)[:, None]
-        W = np.maximum(np.abs(W) - np.outer(self.size_v, self.off_w[entering]), 0.0)
+        xp, low, high = self.xp, self.low[entering], self.high[entering]
+        side = xp.where(low >= 0, 1.0, -1.0)
+        near, away = xp.where(low >= 0, low, -high), xp.where(low >= 0, high, -low)
+        kappa, x = at_least(self.kappa - self.off_kappa, 0.0)[:, None], at_least(xp.abs(self.x) - self.off_x, 0.0)[:, None]
+        W = at_least(xp.abs(W) - self.size_v[:, None] * self.off_w[entering], 0.0)
         known = (kappa > 0) & ((low >= 0) | (high <= 0))
-        kappa = np.where(kappa > 0, kappa, 1.0)
+        kappa = xp.where(kappa > 0, kappa, 1.0)
         most = (self.kappa + self.off_kappa)[:, None]
-        pull = np.maximum((side * pull + blur) / kappa, (side * pull + blur) / np.maximum(most, 1e-300))  # s once j has left, at most
-        h = np.maximum(self.h[entering] - self.off_h[entering], 0.0) + W * W / np.maximum(most, 1e-300)  # at least
-        t = np.clip(pull / np.maximum(h, 1e-300), near, far)
-        gains = np.where(np.isfinite(t), t * (pull - 0.5 * h * t), np.inf) - x * x / (2.0 * np.maximum(most, 1e-300))
-        return np.asarray(np.where(known, gains + 1e-12 * np.abs(gains), np.inf))
+        pull = xp.maximum((side * pull + blur) / kappa, (side * pull + blur) / at_least(most, 1e-300))  # s once j has left, at most
+        h = at_least(self.h[entering] - self.off_h[entering], 0.0) + W * W / at_least(most, 1e-300)  # at least
+        t = xp.clip(pull / at_least(h, 1e-300), near, away)
+        gains = xp.where(xp.isfinite(t), t * (pull - 0.5 * h * t), np.inf) - x * x / (2.0 * at_least(most, 1e-300))
+        return xp.where(known, gains + 1e-12 * xp.abs(gains), np.inf)
 
-
-def _wrong_way(pieces: Pieces, entering: Vector, pull: Vector, blur: Vector) -> Vector:
-    """Where an entering variable would certainly get the sign its bounds forbid: it stays at 0 and gains nothing."""
-    if pieces.linear is None:
-        return np.zeros(np.shape(pull), dtype=bool)
-    up, down = pieces.linear.lower[entering] >= 0, pieces.linear.upper[entering] <= 0
-    return np.asarray((up & (pull + blur <= 0)) | (down & (pull - blur >= 0)))
+    def _on_its_side(self, gains: Array, entering: Array, pull: Array, blur: Array) -> Array:
+        """Nothing where an entering variable would certainly get the sign its bounds forbid: it stays at 0."""
+        if self.up is None:
+            return gains
+        wrong = (self.up[entering] & (pull + blur <= 0)) | (self.down[entering] & (pull - blur >= 0))
+        return self.xp.where(wrong, 0.0, gains)
 
 
 def _priced(pieces: Pieces, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:

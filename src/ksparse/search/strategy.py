@@ -48,7 +48,7 @@ def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
 def choose_strategy(problem: SupportProblem) -> Strategy:
     """The best that the pieces allow."""
     pieces, settings, k = problem.pieces, problem.pieces.settings, problem.k
-    if pieces.hidden:
+    if pieces.hidden or problem.cramped:
         first = pieces.loss.opaque  # each step of it is a pass, where data are read; an operator has a cheaper one
         name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"
         return Strategy(name, None, 0, by_columns=True, first_order=first)

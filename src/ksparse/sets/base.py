@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
 from ksparse.base import page
-from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, replaced, top_k
+from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, norm_inf, replaced, top_k
+from ksparse.base.scalars import larger
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.bound import Noise
@@ -137,7 +138,7 @@ class ConvexSet(ABC):
         """Whether x lies in C, up to rounding."""
         xp = namespace(x)
         slack = FEASIBLE if float(xp.finfo(x.dtype).eps) < 1e-10 else 1e-5
-        return self.violation(x) <= slack * max(self.size, float(xp.max(xp.abs(x))))
+        return self.violation(x) <= slack * larger(self.size, norm_inf(x))
 
     def like(self, x: Array) -> Self:
         """The same set with its arrays in the namespace, dtype and device of x."""

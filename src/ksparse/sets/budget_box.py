@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, namespace, replaced, to_float64
+from ksparse.base.arrays import Array, Vector, namespace, replaced, sum_of, to_float64
 from ksparse.base.checks import check_number
+from ksparse.base.scalars import larger
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.sets.base import ConvexSet
@@ -69,7 +70,7 @@ class BudgetBox(ConvexSet):
         return project_budget_box(u, self.total, low, high)
 
     def violation(self, x: Array) -> float:
-        return max(self.box.violation(x), abs(float(namespace(x).sum(x)) - self.total))
+        return larger(self.box.violation(x), abs(sum_of(x) - self.total))
 
     def restrict(self, support: Vector) -> BudgetBox:
         cut = self.box.restrict(support)

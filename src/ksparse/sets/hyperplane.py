@@ -6,7 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, dot, embed, indices_of, like, namespace, norm, sqnorm, take, to_float64, to_numpy, top_k
+from ksparse.base.arrays import (
+    Array,
+    Vector,
+    dot,
+    embed,
+    indices_of,
+    like,
+    namespace,
+    norm,
+    sqnorm,
+    sum_of,
+    take,
+    to_float64,
+    to_numpy,
+    top_k,
+)
 from ksparse.base.checks import check_number, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
@@ -53,8 +68,7 @@ class Hyperplane(ConvexSet):
         return namespace(u).ones_like(u) if self.a is None else like(self.a, u)
 
     def _excess(self, x: Array) -> float:
-        total = float(namespace(x).sum(x)) if self.a is None else dot(like(self.a, x), x)
-        return total - self.b
+        return (sum_of(x) if self.a is None else dot(like(self.a, x), x)) - self.b
 
     def project(self, u: Array) -> Array:
         if self.a is None:

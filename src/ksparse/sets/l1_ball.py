@@ -6,6 +6,7 @@ import numpy as np
 
 from ksparse.base.arrays import Array, Vector, namespace, norm_1
 from ksparse.base.checks import check_number
+from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Active, Solution
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, convex
@@ -46,7 +47,7 @@ class L1Ball(ConvexSet):
         return xp.sign(u) * project_simplex(xp.abs(u), self.radius)
 
     def violation(self, x: Array) -> float:
-        return max(norm_1(x) - self.radius, 0.0)
+        return larger(norm_1(x) - self.radius, 0.0)
 
     def restrict(self, support: Vector) -> L1Ball:
         return self

@@ -8,6 +8,7 @@ import numpy as np
 
 from ksparse.base.arrays import Array, Vector, keep, namespace, norm, top_k
 from ksparse.base.checks import check_number
+from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.bound import Noise, rounding_of, shortfall
 from ksparse.linalg.constraints import Linear
@@ -49,7 +50,7 @@ class L2Ball(ConvexSet):
         return u if length <= self.radius else u * (self.radius / length)
 
     def violation(self, x: Array) -> float:
-        return max(norm(x) - self.radius, 0.0)
+        return larger(norm(x) - self.radius, 0.0)
 
     def restrict(self, support: Vector) -> L2Ball:
         return self

@@ -6,8 +6,9 @@ from itertools import combinations
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, keep, namespace, norm, top_k
+from ksparse.base.arrays import Array, Vector, keep, namespace, norm, norm_inf, top_k
 from ksparse.base.checks import check_number
+from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.trust_region import minimize_on_ball
 from ksparse.sets.base import ConvexSet
@@ -51,7 +52,7 @@ class NonnegativeBall(ConvexSet):
         return x if length <= self.radius else x * (self.radius / length)
 
     def violation(self, x: Array) -> float:
-        return max(norm(x) - self.radius, -float(namespace(x).min(x)), 0.0)
+        return larger(norm(x) - self.radius, norm_inf(_positive(-x)))
 
     def restrict(self, support: Vector) -> NonnegativeBall:
         return self

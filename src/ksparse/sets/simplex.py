@@ -5,8 +5,9 @@ from __future__ import annotations
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, embed, indices_of, namespace, norm, take, top_k
+from ksparse.base.arrays import Array, Vector, embed, indices_of, namespace, norm, sum_of, take, top_k
 from ksparse.base.checks import check_number
+from ksparse.base.scalars import larger
 from ksparse.linalg.constraints import Linear
 from ksparse.sets.base import ConvexSet
 
@@ -44,7 +45,7 @@ class Simplex(ConvexSet):
     def violation(self, x: Array) -> float:
         xp = namespace(x)
         negative = norm(xp.where(x < 0, x, xp.zeros_like(x)))
-        return max(negative, abs(float(xp.sum(x)) - self.total))
+        return larger(negative, abs(sum_of(x) - self.total))
 
     def restrict(self, support: Vector) -> Simplex:
         return self
@@ -63,15 +64,14 @@ class Simplex(ConvexSet):
 
 
 def project_simplex(u: Array, total: float) -> Array:
-    """max(u − τ, 0) with τ such that the sum is `total`: one sort finds how many entries stay positive."""
+    """max(u − τ, 0) with τ such that the sum is `total`: one sort finds it among the sums of the largest."""
     xp = namespace(u)
     u = u - xp.max(u)  # the answer does not change, and the sums below stay of the size of the answer
     falling = xp.sort(u, descending=True)
     count = xp.astype(xp.arange(1, u.shape[0] + 1, device=compat.device(u)), u.dtype)
     tau = (xp.cumulative_sum(falling) - total) / count
-    positive = int(xp.sum(xp.astype(falling > tau, xp.int64)))
-    x = _positive_part(u - float(tau[positive - 1]))
-    size = float(xp.sum(x))
+    x = _positive_part(u - xp.max(tau))  # τ rises as long as entries above it are counted in, and then falls
+    size = sum_of(x)
     return x * (total / size) if size > 0 else xp.full_like(x, total / u.shape[0])  # what rounding left of the sum, in proportion
 
 

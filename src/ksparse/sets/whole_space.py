@@ -27,6 +27,9 @@ class WholeSpace(ConvexSet):
     def violation(self, x: Array) -> float:
         return 0.0
 
+    def contains(self, x: Array) -> bool:
+        return True
+
     def restrict(self, support: Vector) -> WholeSpace:
         return self
 

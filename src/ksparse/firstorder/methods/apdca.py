@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ksparse.base.arrays import dot, sqnorm
+from ksparse.base.arrays import dot
 from ksparse.base.checks import check_number
+from ksparse.base.scalars import root
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.problem import Point, Problem, require_prox
 from ksparse.firstorder.steps import Backtracking, Memory, Step, StepRule, check_rule
@@ -37,7 +38,7 @@ class APDCAState:
             x=taken.z,
             z=z_step.z,
             theta_prev=self.theta,
-            theta=(math.sqrt(4.0 * self.theta**2 + 1.0) + 1.0) / 2.0,
+            theta=(root(4.0 * self.theta**2 + 1.0) + 1.0) / 2.0,
             q=q,
             c=(eta * self.q * self.c + F_x) / q,
             y_memory=z_step.memory,
@@ -102,7 +103,7 @@ class APDCA(Method):
         y = s.x + (s.theta_prev / s.theta) * (s.z - s.x) + ((s.theta_prev - 1.0) / s.theta) * (s.x - s.x_prev)  # eq. (APDCAtop)
         z_step = self.rule.from_point(problem, y, s.y_memory)  # eq. (computez)
         z, taken, l_x = z_step.z, z_step, s.x_memory.l
-        if not problem.F(z) + self.delta * sqnorm(z.x - y.x) <= s.c:  # eq. (nmcriteria)
+        if not problem.F(z) + self.delta * (z_step.moved * z_step.moved) <= s.c:  # eq. (nmcriteria)
             v_step = self.rule.from_point(problem, s.x, s.x_memory)  # eq. (computev)
             l_x = v_step.l
             taken = min(z_step, v_step, key=lambda step: problem.F(step.z))  # eq. (APDCAbottom)

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from ksparse.base.arrays import dot
 from ksparse.base.checks import check_integer
+from ksparse.base.scalars import root
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.problem import Point, Problem, require_prox
@@ -94,7 +95,7 @@ class PDCAe(Method):
         y = s.x + beta * (s.x - s.x_prev) if beta else s.x
         step = self.rule.from_point(problem, y, s.memory, problem.subgradient_g2(s.x))
         x = step.z
-        theta_prev, theta, t = s.theta, (1.0 + math.sqrt(1.0 + 4.0 * s.theta**2)) / 2.0, s.t + 1
+        theta_prev, theta, t = s.theta, (1.0 + root(1.0 + 4.0 * s.theta**2)) / 2.0, s.t + 1
         against = self.adaptive and dot(y.x - x.x, x.x - s.x.x) > 0  # the momentum points uphill
         if t % self.restart == 0 or against:
             theta_prev = theta = 1.0

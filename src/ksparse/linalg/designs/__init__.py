@@ -8,7 +8,7 @@ import array_api_compat as compat
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.arrays import Array, Matrix, is_array, to_float64
+from ksparse.base.arrays import Array, Matrix, is_array, namespace, on_device, to_float64
 from ksparse.base.checks import check_adjoint, check_matrix
 from ksparse.linalg.designs.array import Dense, root_mean_square
 from ksparse.linalg.designs.base import Design
@@ -71,6 +71,8 @@ def by_blocks(value: Any, name: str) -> Design | None:
     large = isinstance(value, np.ndarray) and value.ndim == 2 and value.size >= LARGE and not isinstance(value, np.ma.MaskedArray)
     if large and (isinstance(value, np.memmap) or value.dtype == np.float32) and value.dtype in (np.float32, np.float64):
         value = Blocks(value)
+    if is_array(value) and not (compat.is_numpy_array(value) or compat.is_dask_array(value)) and value.ndim == 2:
+        value = _there(value, name)
     return None if _read_by_blocks(value, name) is None else check_data(value, name)
 
 
@@ -94,3 +96,12 @@ def _numbers(value: Any, name: str) -> None:
     dtype = np.dtype(value.dtype)
     if dtype.kind not in "iub" and dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}")
+
+
+def _there(value: Array, name: str) -> Any:
+    """An array of another library: on a device it stays there, on the host only where a copy is dear."""
+    xp = namespace(value)
+    numbers = value.dtype in (xp.float32, xp.float64)
+    if on_device(value) and not numbers:
+        raise TypeError(f"{name} must be float32 or float64 on a device, got dtype {value.dtype}")
+    return Device(value) if on_device(value) or (numbers and value.shape[0] * value.shape[1] >= LARGE) else value

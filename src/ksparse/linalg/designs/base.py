@@ -24,6 +24,7 @@ from ksparse.base.arrays import Array, Vector
 from ksparse.base.deadline import OutOfTimeError, time_left
 
 BLOCK = 2**22  # entries of a block
+KEPT = 2**21  # entries of columns that are remembered
 CONSTANT = 10.0  # roundings of its mean: a column that varies by no more is constant
 Work = Callable[[Any, slice], Any]  # of a block, float64, and of which rows it is
 
@@ -52,6 +53,7 @@ class Design(ABC):
         self.shape = int(shape[0]), int(shape[1])
         self.dtype = dtype if dtype in (np.dtype(np.float32), np.dtype(np.float64)) else np.dtype(np.float64)
         self._count = [0]  # shared by copies
+        self._remembered: dict[int, Vector] = {}  # that were asked for, likewise
 
     @property
     def passes(self) -> int:
@@ -87,6 +89,11 @@ class Design(ABC):
         return True
 
     @property
+    def dear(self) -> bool:
+        """Whether rows of AᵀDA take a pass over m·n numbers."""
+        return True
+
+    @property
     def together(self) -> int:
         """Rows of AᵀDA that should be asked for at once: as many as are wanted where each time is a pass."""
         return self.shape[1]
@@ -95,6 +102,15 @@ class Design(ABC):
     def cancelled(self) -> float:
         """How much longer columns were before their means were taken off, at most: their rounding is of that size."""
         return 0.0
+
+    @property
+    def beside(self) -> Array | None:
+        """The data, where they lie on a device and rows of AᵀDA are so long that they should stay beside them."""
+        return None
+
+    def gram_there(self, support: Vector, w: Vector | None) -> Array:
+        """(AᵀDA)[support, :] beside the data, where they have a `beside`."""
+        raise NotImplementedError
 
     def check(self, name: str) -> None:
         """Refuse what no loss can be computed of, by a first pass."""
@@ -131,6 +147,9 @@ class Design(ABC):
 
     def __matmul__(self, x: Any) -> Any:
         x = np.asarray(x)
+        chosen = np.flatnonzero(x) if x.ndim == 1 else None
+        if chosen is not None and self._remembered.keys() >= set(chosen[: len(self._remembered) + 1].tolist()):  # no pass
+            return (self.columns(chosen) @ x[chosen]).astype(self.dtype, copy=False)
         return np.concatenate(self.each(lambda block, rows: block @ x)).astype(self.dtype, copy=False)
 
     def pull(self, r: Any) -> Any:
@@ -162,8 +181,18 @@ class Design(ABC):
         return np.asarray(self.total(part))
 
     def columns(self, support: Vector) -> Any:
-        """A[:, support] in double precision, in memory."""
-        return np.concatenate(self.each(lambda block, rows: block[:, support]))
+        """A[:, support] in double precision, in memory; some are remembered, a few vectors beside what a pass costs."""
+        names, known = np.asarray(support).tolist(), self._remembered
+        missing = [j for j in names if j not in known]
+        if missing and (len(known) + len(missing)) * self.shape[0] > KEPT:  # begin anew
+            known.clear()
+            missing = names
+        if missing:
+            fetched = np.concatenate(self.each(lambda block, rows: block[:, missing]))
+            if len(missing) * self.shape[0] > KEPT:
+                return fetched
+            known.update(zip(missing, fetched.T.copy(), strict=True))
+        return np.array([known[j] for j in names]).reshape(len(names), self.shape[0]).T
 
     def dense(self) -> Vector:
         """All of it as a NumPy array, for what is small."""

@@ -2,34 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, namespace, to_numpy
-from ksparse.linalg.designs.base import BLOCK, Design, Seen, Work
+from ksparse.base.arrays import Array, Vector, namespace, on_device, to_numpy
+from ksparse.linalg.designs.base import BLOCK, CONSTANT, Design, Seen, Work
 
+LONG = 2**14  # columns from which k rows of AᵀDA are dearer to read on the host than to reach on the device
 WIDER = 16  # times as many entries in a block as on a host
 
 
 class Device(Design):
-    """For vectors on the host, in double precision."""
+    """For vectors on the host, in double precision.
 
-    def __init__(self, array: Array) -> None:
-        super().__init__(array.shape, np.dtype(np.float64))
-        self.array = array
+    Columns may be centred and scaled, and have one of ones beside them: block by block, as `Shifted` does it on the host.
+    """
+
+    def __init__(
+        self, array: Array, mean: Vector | None = None, scale: Vector | None = None, ones: bool = False, fill: Vector | None = None
+    ) -> None:
+        super().__init__((array.shape[0], array.shape[1] + ones), np.dtype(np.float64))
+        self.array, self.mean, self.scale, self.ones, self.fill = array, mean, scale, ones, fill  # `fill` is added in the end
         self.height = max(1, WIDER * BLOCK // self.shape[1])
 
     def each(self, work: Work) -> list[Any]:
         self.count()
-        xp, m = namespace(self.array), self.shape[0]
+        m, shifted = self.shape[0], self._shift()
         slices = [slice(begin, min(begin + self.height, m)) for begin in range(0, m, self.height)]
-        return [work(xp.astype(self.array[rows, :], xp.float64), rows) for rows in slices]
+        return [work(shifted(self.array[rows, :]), rows) for rows in slices]
+
+    def _shift(self) -> Callable[[Array], Array]:
+        """What makes rows of the array rows of the design, in double precision."""
+        xp = namespace(self.array)
+        mean, scale, fill = (None if one is None else self._there(one) for one in (self.mean, self.scale, self.fill))
+
+        def shifted(rows: Array) -> Array:
+            block = xp.astype(rows, xp.float64)
+            block = block if mean is None else block - mean
+            block = block if scale is None else block * scale
+            block = block if fill is None else block + fill
+            return xp.concat([block, xp.ones_like(block[:, :1])], axis=1) if self.ones else block
+
+        return shifted
+
+    def shifted(self, mean: Vector, size: Vector) -> Any:
+        if self.ones or self.fill is not None:
+            return super().shifted(mean, size)
+        old = 1.0 if self.scale is None else self.scale
+        moved = mean / old if self.mean is None else self.mean + mean / old
+        return self._twin(moved if mean.any() or self.mean is not None else None, old / size, ones=False)
+
+    def with_ones(self) -> Any:
+        return self._twin(self.mean, self.scale, ones=True)
+
+    def __getitem__(self, chosen: Any) -> Any:
+        """Some rows, by a mask or by their numbers: a copy beside the others."""
+        rows = namespace(self.array).take(self.array, self._there(np.arange(self.shape[0])[np.asarray(chosen)]), axis=0)
+        return Device(rows, self.mean, self.scale, self.ones, self.fill)
+
+    def _twin(self, mean: Vector | None, scale: Vector | None, ones: bool) -> Device:
+        twin = Device(self.array, mean, scale, ones)
+        twin._count = self._count
+        return twin
+
+    def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
+        there = self._there(share)
+        mean = self.pull(share) if centre else np.zeros(self.shape[1])
+        at = self._there(mean)
+        root = np.sqrt(to_numpy(self.total(lambda block, rows: there[rows] @ (block - at) ** 2)))
+        return mean, np.where(root <= CONSTANT * np.finfo(np.float64).eps * np.abs(mean), 0.0, root)
 
     def _there(self, x: Any) -> Array:
-        return namespace(self.array).asarray(np.ascontiguousarray(x), device=compat.device(self.array))
+        return namespace(self.array).asarray(np.array(x), device=compat.device(self.array))
 
     def __matmul__(self, x: Any) -> Any:
         x = self._there(x)
@@ -51,7 +99,14 @@ class Device(Design):
         found: Seen = self.total(lambda block, rows: Seen(to_numpy(xp.sum(block * block, axis=0)), float(xp.max(xp.abs(block)))))
         return found
 
+    @property
+    def beside(self) -> Array | None:
+        return self.array if on_device(self.array) and self.shape[1] >= LONG else None
+
     def gram(self, support: Vector, w: Vector | None) -> Vector:
+        return to_numpy(self.gram_there(support, w))
+
+    def gram_there(self, support: Vector, w: Vector | None) -> Array:
         xp, chosen = namespace(self.array), self._there(support)
         there = None if w is None else self._there(w)
 
@@ -59,13 +114,19 @@ class Device(Design):
             cut = xp.take(block, chosen, axis=1)
             return (cut if there is None else there[rows][:, None] * cut).T @ block
 
-        return to_numpy(self.total(part))
+        return self.total(part)
 
     def columns(self, support: Vector) -> Any:
         """In memory where they are few, else there as well: what a support is solved by is a few numbers for each pair of them."""
-        xp, chosen = namespace(self.array), self._there(support)
-        cut = xp.take(self.array, chosen, axis=1)
-        return Device(cut) if self.shape[0] * support.size >= BLOCK else np.asarray(to_numpy(cut), dtype=np.float64)
+        n, one = self.array.shape[1], np.asarray(support) == self.array.shape[1]
+        own, ones = np.where(one, n - 1, support), bool(one.any())
+        cut = namespace(self.array).take(self.array, self._there(own), axis=1)
+        mean, scale = (None if part is None else part[own] for part in (self.mean, self.scale))
+        if ones:  # 0 times a column, and 1
+            scale = np.where(one, 0.0, 1.0 if scale is None else scale)
+        few = Device(cut, mean, scale, fill=one.astype(float) if ones else None)
+        few._count = self._count
+        return few if self.shape[0] * support.size >= BLOCK else few.dense()
 
     def dense(self) -> Vector:
-        return np.asarray(to_numpy(self.array), dtype=np.float64)
+        return np.asarray(to_numpy(self._shift()(self.array)))

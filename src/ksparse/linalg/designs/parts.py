@@ -1,4 +1,4 @@
-"""A table in several files, or in one: rows of .npy and Parquet parts, one after the other."""
+"""A table in several files, or in one: rows of .npy, .npz and Parquet parts, one after the other."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ksparse.base.checks import check_integer
 from ksparse.linalg.designs.blocks import Blocks
+from ksparse.linalg.designs.npz import npz
 
 Tell = Callable[[int, float], None]  # of the pass over the data, and the share of them that it has read
 
@@ -21,8 +22,9 @@ def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> 
     Parameters
     ----------
     source : str, Path, list of them, or object
-        A .npy file, a Parquet file, a folder of either (its parts in the order of their names), a list of such files, or an object with
-        `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own).
+        A .npy, .npz or Parquet file, a folder of them (its parts in the order of their names), a list of such files, or an object with
+        `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own). Of a .npz file its only table, or the one called X
+        or A; what is compressed is unpacked anew in each pass.
     height : int or None, default=None
         Rows in a block; None for some 4 million numbers.
     tell : callable or None, default=None
@@ -54,7 +56,7 @@ def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> 
             raise FileNotFoundError(f"source names {path}, which does not exist")
         files = sorted(one for one in path.iterdir() if one.suffix in _READERS) if path.is_dir() else [path]
         if not files:
-            raise ValueError(f"source names the folder {path}, which holds no .npy or .parquet file")
+            raise ValueError(f"source names the folder {path}, which holds no .npy, .npz or .parquet file")
         return Blocks(Parts(files), height, tell)
     if isinstance(source, list | tuple):
         return Blocks(Parts([Path(one) for one in source]), height, tell)
@@ -72,9 +74,10 @@ class Parts:
 
     def __init__(self, files: list[Path]) -> None:
         self.files = files
+        self._open: tuple[Path, Any] | None = None  # the last one that was read
         for file in files:
             if file.suffix not in _READERS:
-                raise ValueError(f"source must name .npy or .parquet files, got {file.name}")
+                raise ValueError(f"source must name .npy, .npz or .parquet files, got {file.name}")
         shapes = [_READERS[file.suffix](file).shape for file in files]
         if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
             raise ValueError(f"source must name tables of the same columns, got shapes {', '.join(map(str, shapes))}")
@@ -91,8 +94,17 @@ class Parts:
         found = []
         for file, (low, high) in zip(self.files, pairwise(self._edges), strict=True):
             if low < end and begin < high:
-                found.append(_READERS[file.suffix](file)[max(begin, low) - low : min(end, high) - low])
+                found.append(self._reader(file)[max(begin, low) - low : min(end, high) - low])
         return np.concatenate(found) if len(found) != 1 else found[0]
+
+    def _reader(self, file: Path) -> Any:
+        """Kept from block to block: a compressed file is read on where it was."""
+        if self._open is None or self._open[0] != file:
+            self._open = file, _READERS[file.suffix](file)
+        return self._open[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_open": None}
 
 
 def _npy(file: Path) -> Any:
@@ -121,4 +133,4 @@ class _Parquet:
         return np.column_stack([table.column(j).to_numpy()[low - first : high - first] for j in range(self.shape[1])])
 
 
-_READERS: dict[str, Any] = {".npy": _npy, ".parquet": _Parquet}
+_READERS: dict[str, Any] = {".npy": _npy, ".npz": npz, ".parquet": _Parquet}

@@ -31,6 +31,8 @@ class Sparse(Design):
         twin._count = self._count
         return twin
 
+    dear = False  # a pass is over what is stored
+
     @property
     def together(self) -> int:
         """Few, where they are long: only the rows of A where a column has entries are read."""
@@ -111,6 +113,8 @@ class CentredSparse(Design):
         twin = CentredSparse(self.X, self.mean.astype(np.float64), self.scale.astype(np.float64))
         twin.dtype, twin._count = np.dtype(np.float64), self._count
         return twin
+
+    dear = False
 
     def check(self, name: str) -> None:
         """What it was made of is checked."""

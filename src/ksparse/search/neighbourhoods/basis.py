@@ -11,11 +11,13 @@ which reads B once. Rounding adds up slowly; every so many changes the factorisa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.linalg.constraints import Linear
+from ksparse.linalg.far import both, forms, rest
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.search.gains import add_gains
@@ -51,7 +53,7 @@ class Basis:
         E, self.f, _ = unit_rows(linear.E, linear.f)
         self.G, self.right, _ = unit_rows(linear.G, linear.h)
         self.e, slots = self.f.size, room + min(self.right.size, room)
-        self.B = np.empty((self.e + slots, self.n))  # [E; H_i· and G_g·]
+        self.B = model.table(self.e + slots)  # [E; H_i· and G_g·], where the rows of H lie
         self.B[: self.e] = E
         self.inverse = np.zeros((self.e + slots, self.e + slots))
         self._w = np.zeros(self.e + slots)
@@ -112,7 +114,7 @@ class Basis:
         element = self._element[places]
         variables = element >= 0
         if variables.any():
-            self.B[self.e + places[variables]] = self.model.rows(element[variables])
+            self.B[self.e + places[variables]] = self.model.rows_there(element[variables])
         if not variables.all():
             self.B[self.e + places[~variables]] = self.G[~element[~variables]]
 
@@ -150,7 +152,7 @@ class Basis:
         inverse /= unit[:, None]
         u = inverse @ d
         self.inverse[:p, :p], self._u[:p] = inverse, u
-        self.h = self.diagonal - np.einsum("ij,ij->j", B, inverse @ B)
+        self.h = self.diagonal - forms(inverse, B)
         self.s = r - u @ B
         self.h[S] = self.s[S] = 0.0
         self.value = -0.5 * float(d @ u) if not self.held.size else self._value(S, u[free], free)
@@ -193,10 +195,10 @@ class Basis:
         free, M = self.free_rows, self.G[np.ix_(rows, self.element[self.free])]
         return np.asarray(np.einsum("ij,jk,ik->i", M, self.inverse[free][:, free], M))
 
-    def _enter(self, element: int, row: Vector, w: Vector, sigma: float, left: float, start: float) -> None:
+    def _enter(self, element: int, row: Any, w: Vector, sigma: float, left: float, start: float) -> None:
         """An element enters; `left` of its equation, of which t = left/σ disposes."""
         p, t = self.e + self.size, left / sigma
-        c = row - w @ self.B[:p]
+        c = rest(row, w, self.B[:p])
         self.s -= t * c
         c *= c
         c /= sigma
@@ -231,7 +233,7 @@ class Basis:
         self._w[w.size :] = 0.0
         dger(a, self._w, self._w, a=self.inverse.T, overwrite_a=True)
 
-    def _row(self, i: int) -> Vector:
+    def _row(self, i: int) -> Any:
         """H_i·; where it is not known yet, those that are likely to be asked for next come with it."""
         if not self.model.knows(i):
             likely = add_gains(self.s, self.h, self.dependent)
@@ -287,7 +289,7 @@ class Basis:
         delta, s = -self._release(i), float(self.s[i])
         row = self._row(i)
         w = self.inverse[:p, :p] @ self.B[:p, i]
-        c = row - w @ self.B[:p]
+        c = rest(row, w, self.B[:p])
         self.s -= delta * c
         self._u[:p] -= delta * w
         self.value += delta * (0.5 * delta * float(self.h[i]) - s)
@@ -321,9 +323,7 @@ class Basis:
         self._update(v, -1.0 / kappa)
         K[q, :] = K[:, q] = 0.0
         w = K @ b
-        products: Vector = np.array((v, w)) @ B
-        z, c = products
-        np.subtract(row, c, out=c)
+        z, c = both(row, v, w, B)
         self.s += back * z
         self.s -= t * c
         z *= z

@@ -1,0 +1,122 @@
+"""How a step is made: at once, or on a device by guesses that one read confirms.
+
+A step asks a few questions of its numbers: is F lower, does the momentum point uphill, are there ties among the largest entries? The
+answers are nearly always those of the step before. So on a device they are guessed, and the step, with all that the loop wants to know of
+it, goes there without a stop; then all its numbers are read at once, and where a guess was wrong the step is made again, answer by answer.
+What repeats itself is recorded (`recorded`), and costs one call from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from ksparse.base.arrays import on_device
+from ksparse.base.scalars import Desk, Habit, deferred
+from ksparse.firstorder.methods.base import State
+from ksparse.firstorder.problem import Point, Problem
+from ksparse.firstorder.recorded import Recording, graph_for, rehearse
+
+ALIKE = 12  # steps with the same answers after which a step is recorded: that costs about as much as some
+TRIED = 16  # replays after which it counts how many were right
+
+
+class Seen(NamedTuple):
+    """A step's state, and what the loop asks of it."""
+
+    s: Any
+    F: float
+    size: float  # max |xᵢ|
+    change: float  # ‖x⁽ᵗ⁺¹⁾ − x⁽ᵗ⁾‖, where that decides
+    length: float  # ‖x⁽ᵗ⁺¹⁾‖, likewise
+
+
+Step = Callable[[Any], Seen]
+
+
+class Ahead(Protocol):
+    """Makes steps."""
+
+    def __call__(self, s: State) -> Seen:
+        """The step from a state."""
+
+    def keep(self, point: Point) -> Point:
+        """The same point, where later steps will not write."""
+
+
+def look_ahead(step: Step, problem: Problem) -> Ahead:
+    """By guesses where x lies on a device, else at once."""
+    return ByGuesses(step, problem) if on_device(problem.loss.kind) else AtOnce(step)
+
+
+def settled(point: Point) -> Point:
+    """The same point, what it knows as Python floats."""
+    for name in ("F_value", "_phi", "_g"):
+        known = getattr(point, name)
+        if known is not None:
+            setattr(point, name, float(known))
+    return point
+
+
+class AtOnce:
+    """The step as it is written."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+
+    def __call__(self, s: State) -> Seen:
+        return self._step(s)
+
+    def keep(self, point: Point) -> Point:
+        return point
+
+
+class ByGuesses:
+    """Steps with one read each, as long as answers repeat themselves."""
+
+    def __init__(self, step: Step, problem: Problem) -> None:
+        self._step, self._problem = step, problem
+        self._habits: dict[Any, Habit] = {}
+        self._answers: tuple[bool, ...] = ()
+        self._alike = self._right = self._wrong = 0
+        self._graph = graph_for(problem.loss.kind)
+        self._recording: Recording | None = None
+
+    def __call__(self, s: State) -> Seen:
+        if self._graph is not None and self._alike >= ALIKE:
+            return self._rehearsed(s)
+        if self._recording is None or not self._recording.fits(s):
+            return self._guessed(s)
+        seen: Seen | None = self._recording.replay(s)
+        self._right, self._wrong = self._right + (seen is not None), self._wrong + (seen is None)
+        if self._right + self._wrong >= TRIED and 2 * self._wrong > self._right:  # a wrong guess costs a step
+            self._recording = None
+        return self._guessed(s, careful=True) if seen is None else seen
+
+    def keep(self, point: Point) -> Point:
+        return point if self._recording is None else self._recording.keep(point)
+
+    def _guessed(self, s: State, careful: bool = False) -> Seen:
+        """The step by habit, and where that was wrong again, with care."""
+        while True:
+            with deferred(Desk((), self._habits, careful=careful)) as desk:
+                try:
+                    seen = self._step(s)
+                except ArithmeticError:  # a wrong answer may lead anywhere
+                    if desk.learn():
+                        raise
+                else:
+                    desk.read()
+                    if desk.learn():
+                        self._alike = self._alike + 1 if desk.answers == self._answers else 0
+                        self._answers = desk.answers
+                        return seen
+            careful = True
+
+    def _rehearsed(self, s: State) -> Seen:
+        """A step with all numbers on the device, and from then on its recording, where it can be recorded."""
+        assert self._graph is not None
+        seen: Seen
+        seen, self._recording = rehearse(self._step, s, self._problem.products, self._graph)
+        self._graph = None
+        return seen

@@ -1,0 +1,199 @@
+"""First-order steps on a device: one read each, the same iterates, a recording that answers as the step does. On the CPU's tensors."""
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse.base import scalars
+from ksparse.firstorder import ahead, drive
+from ksparse.firstorder.problem import Problem
+
+torch = pytest.importorskip("torch")
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from ksparse.firstorder.cuda import Watch  # noqa: E402
+
+METHODS = {
+    "pdca, fixed": ks.PDCA(ks.FixedStep()), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(ks.FixedStep()), "apdca": ks.APDCA(),
+    "pdcae": ks.PDCAe(), "gist": ks.GIST(), "nmapg": ks.NmAPG(), "apdca, adaptive": ks.APDCA(adaptive=True),
+}  # fmt: skip
+PENALTIES = [ks.TopK2(1.0, 5), ks.TopK1(0.5, 5), ks.L1(0.5), ks.MCP(0.5, 1.2), ks.SCAD(0.5, 3.0), ks.CappedL1(0.5, 1.0), ks.L1MinusL2(0.5)]
+SETS = [ks.WholeSpace(), ks.Nonnegative(), ks.L2Ball(2.0), ks.Simplex(2.0), ks.L1Ball(2.0), ks.Box(-1.0, 1.0), ks.Hyperplane(b=2.0)]
+
+
+class Reads(TorchDispatchMode):
+    """Counts how often a number leaves its tensor."""
+
+    def __init__(self, monkeypatch):
+        super().__init__()
+        self.alone = self.together = 0
+        bring = scalars.bring
+
+        def counted(there):
+            self.together += bool(there)
+            return bring(there)
+
+        monkeypatch.setattr(scalars, "bring", counted)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.alone += function.overloadpacket.__name__ == "_local_scalar_dense"
+        return function(*args, **(kwargs or {}))
+
+
+class Again:
+    """A graph of the CPU's: the work once more."""
+
+    replays = 0
+
+    def record(self, work):
+        with Watch():
+            self.work, self.given = work, work().clone()
+        return self.given
+
+    def replay(self):
+        Again.replays += 1
+        self.given.copy_(self.work())
+
+
+@pytest.fixture
+def on_device(monkeypatch):
+    """The CPU's tensors are taken for a device's."""
+    monkeypatch.setattr(ahead, "on_device", lambda x: not isinstance(x, np.ndarray))
+    monkeypatch.setattr(ahead, "graph_for", lambda kind: None)
+
+
+@pytest.fixture
+def recording(on_device, monkeypatch):
+    monkeypatch.setattr(ahead, "graph_for", lambda kind: Again())
+    monkeypatch.setattr(ahead, "ALIKE", 4)
+    monkeypatch.setattr(Again, "replays", 0)
+
+
+def loss(dtype="float64", kind=ks.LeastSquares, m=60, n=80):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((m, n)) + 2.0 * rng.standard_normal((m, 1))  # one direction is long: steps are short
+    b = A[:, :4] @ np.array([2.0, -1.5, 1.0, 0.8]) + 0.1 * rng.standard_normal(m)
+    b = b if kind is ks.LeastSquares else np.sign(b + 3.0 * rng.standard_normal(m))  # labels that no plane separates
+    return kind(*(torch.tensor(one, dtype=getattr(torch, dtype)) for one in (A, b)))
+
+
+def run(one, penalty, method, C=None, steps=30):
+    stopping = drive.Stopping(tol=0.0, max_iter=steps)
+    problem = Problem(one, penalty, C)
+    return drive.drive(method, problem, problem.zeros(), stopping), problem
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_step_reads_once(method, on_device, monkeypatch):
+    penalty = ks.L1(0.5) if method.name in ("gist", "nmapg") else ks.TopK2(1.0, 5)
+    counts = []
+    for steps in (20, 120):
+        with Reads(monkeypatch) as reads:
+            found, problem = run(loss(), penalty, method, steps=steps)
+        counts.append((reads.alone, reads.together, found.nit, problem.products.forward))
+    alone, together, steps, images = (after - before for before, after in zip(*counts, strict=True))
+    assert steps == 100
+    assert alone == 0
+    again = images - steps  # trials that failed, and steps that were made again for a wrong guess
+    assert together <= steps + 2 * again
+
+
+def alike(found, slow):
+    np.testing.assert_allclose(found.trace.F, slow.trace.F, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.x, slow.x, atol=1e-5)
+    np.testing.assert_allclose(found.last, slow.last, atol=1e-5)
+    assert found.status is slow.status
+
+
+@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("how", ["on_device", "recording"])
+def test_the_same_iterates(method, penalty, how, request):
+    slow, _ = run(loss(), penalty, method)
+    request.getfixturevalue(how)
+    found, problem = run(loss(), penalty, method)
+    alike(found, slow)
+    assert isinstance(found.F, float)
+    assert isinstance(found.l, float)
+    best = problem.point(found.x)
+    assert problem.F(best) == pytest.approx(found.F, rel=1e-9)  # the best point is still there when later steps are written
+    assert found.F == pytest.approx(found.trace.F.min(), rel=1e-12)
+    if how == "recording" and method.name == "pdca" and "Fixed" in repr(method):
+        assert Again.replays >= 15
+
+
+@pytest.mark.parametrize("C", SETS, ids=repr)
+@pytest.mark.parametrize("method", [ks.PDCA(ks.FixedStep()), ks.APDCA(ks.FixedStep())], ids=["pdca", "apdca"])
+def test_the_same_iterates_on_sets(method, C, request):
+    slow, _ = run(loss(), ks.TopK2(1.0, 5), method, C)
+    request.getfixturevalue("recording")
+    alike(run(loss(), ks.TopK2(1.0, 5), method, C)[0], slow)
+
+
+@pytest.mark.parametrize("kind", [ks.Logistic, lambda A, y: ks.Huber(A, y, 0.5), lambda A, y: ks.Poisson(A / 20.0, (y + 1.0))])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_other_losses(kind, dtype, request):
+    penalty = ks.TopK2(0.1, 5)
+    slow, _ = run(loss(dtype, kind, 200, 8), penalty, ks.APDCA(), steps=100)
+    request.getfixturevalue("recording")
+    found, _ = run(loss(dtype, kind, 200, 8), penalty, ks.APDCA(), steps=100)
+    assert found.F == pytest.approx(slow.F, rel=1e-3 if dtype == "float32" else 1e-5)
+    assert found.x.dtype == getattr(torch, dtype)
+
+
+def test_a_wrong_guess_is_made_good(request):
+    """Every fifteenth step begins anew: what was recorded does not know that."""
+    slow, _ = run(loss(), ks.TopK2(1.0, 5), ks.PDCAe(restart=15), steps=60)
+    request.getfixturevalue("recording")
+    found, problem = run(loss(), ks.TopK2(1.0, 5), ks.PDCAe(restart=15), steps=60)
+    alike(found, slow)
+    assert Again.replays > 20
+    assert problem.products.forward > 60  # steps that were made again
+
+
+@pytest.mark.parametrize("how", ["on_device", "recording"])
+def test_overflow_is_seen(how, request):
+    """A step far too long runs off, on a device as elsewhere."""
+    too_long = ks.PDCA(ks.FixedStep(1e-3))
+    slow, _ = run(loss(), ks.TopK2(1.0, 5), too_long, steps=500)
+    request.getfixturevalue(how)
+    found, _ = run(loss(), ks.TopK2(1.0, 5), too_long, steps=500)
+    assert found.status is slow.status is ks.Status.NUMERICAL_TROUBLE
+    assert found.F == pytest.approx(slow.F)
+
+
+def test_a_loss_of_the_users_that_reads_is_not_recorded(recording):
+    one = loss()
+    found = ks.minimize_penalized(
+        ks.Custom(lambda x: float(0.5 * ((one.A @ x - one.b) ** 2).sum()), lambda x: one.A.T @ (one.A @ x - one.b)),
+        ks.L1(0.5), x0=torch.zeros(80, dtype=torch.float64), max_iter=30,
+    )  # fmt: skip
+    assert Again.replays == 0
+    assert found.fun == pytest.approx(ks.minimize_penalized(one, ks.L1(0.5), max_iter=30).fun, rel=1e-4)
+
+
+def test_what_a_graph_cannot_hold_is_refused():
+    x = torch.arange(4.0)
+    with Watch():
+        (x + x).sum()
+        for reading in (lambda: x.sum().item(), lambda: x[x > 1], lambda: bool(x.any()), lambda: torch.nonzero(x)):
+            with pytest.raises(scalars.UnforeseenError):
+                reading()
+
+
+def test_numbers():
+    """Arithmetic on the device is arithmetic, and what was known before is a float."""
+    desk = scalars.Desk()
+    with scalars.deferred(desk):
+        a, b = (scalars.Number(torch.tensor(one, dtype=torch.float64)) for one in (3.0, -2.0))
+        made = [a + b, a - 1.0, 2.0 * b, a / b, 1.0 / a, a**2, a % 2.0, -a, abs(b), scalars.root(a), scalars.larger(a, b),
+                scalars.smaller(a, 1.0), scalars.larger(b, 7.0)]  # fmt: skip
+        asked = [bool(a > b), bool(a <= 1.0), bool(b == -2.0), bool(a != a)]
+        vector = torch.ones(2, dtype=torch.float32)
+        assert all((one.dtype == torch.float32) for one in (a * vector, vector * a, vector / a, 1.0 - vector * b))
+    expected = [1.0, 2.0, -4.0, -1.5, 1 / 3, 9.0, 1.0, -3.0, 2.0, 3**0.5, 3.0, 1.0, 7.0]
+    assert [float(one) for one in made] == pytest.approx(expected)
+    assert asked == [True, False, True, False]
+    assert f"{a:.1f}" == "3.0"
+    with scalars.deferred(scalars.Desk(blind=True)), pytest.raises(scalars.UnforeseenError):
+        float(scalars.Number(torch.tensor(1.0)))
