@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from ksparse.base.progress import over
 from ksparse.estimators.base import SparseLinear
 from ksparse.estimators.callbacks import Task, with_callbacks
 
@@ -166,7 +167,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self.classes_, labels = classes_of(y, sample_weight)
         sample_weight = self._by_class(y, sample_weight)
         task = Task(self, X, y)
-        fits = [self._solve(self._problem(X, target, sample_weight, "logistic"), task.callback) for target in labels]
+        fits = [self._solve(self._problem(X, target, sample_weight, "logistic"), task.callback) for target in over(labels, "classes")]
         self._keep([fit.coef for fit in fits], [fit.intercept for fit in fits], [fit.result for fit in fits])
         task.end()
         return self
