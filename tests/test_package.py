@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CALLED = {"sklearn": "scikit-learn", "array_api_compat": "array-api-compat"}  # import name, and what is installed for it
+CALLED = {"sklearn": "scikit-learn", "array_api_compat": "array-api-compat", "IPython": "ipython"}  # import name, and what is installed for it
 GUESTS = {"torch", "jax", "cupy"}  # whose arrays we take where they are; nobody needs them
 
 
