@@ -11,7 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CALLED = {"sklearn": "scikit-learn", "array_api_compat": "array-api-compat", "IPython": "ipython"}  # import name, and what is installed for it
+CALLED = {
+    "sklearn": "scikit-learn",
+    "array_api_compat": "array-api-compat",
+    "IPython": "ipython",
+}  # import name, and what is installed for it
 GUESTS = {"torch", "jax", "cupy"}  # whose arrays we take where they are; nobody needs them
 
 
@@ -56,6 +60,13 @@ def test_every_import_is_declared(path):
             continue
         allowed = core | extras if not at_once or room in ("cli", "experiments", "estimators") else core
         assert CALLED.get(name, name) in allowed, f"{name} is not declared"
+
+
+def test_every_dependency_has_a_lowest_version():
+    done = subprocess.run([sys.executable, ROOT / ".ci" / "lowest.py"], capture_output=True, text=True, check=True)
+    lowest = dict(line.split("==") for line in done.stdout.split() if "==" in line)
+    assert names(PROJECT["dependencies"]) < set(lowest)
+    assert lowest["numpy"] == "2.0"
 
 
 def test_what_takes_its_time_comes_late():
