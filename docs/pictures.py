@@ -10,7 +10,6 @@ import numpy as np
 
 import ksparse as ks
 
-
 BAR = 30  # letters of the longest bar
 
 
