@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto # parallel as it is: one BLAS thread each
 
-.PHONY: demo docs browse dist test slice lint types types-oldest format fuzz bench clean
+.PHONY: demo docs browse dist test test-lowest slice lint types types-oldest format fuzz bench clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -45,6 +45,17 @@ $(VENV)-oldest/ready: $(VENV)/ready-dev
 
 types-oldest: $(VENV)-oldest/ready
 	$(BIN)/mypy --python-executable $(VENV)-oldest/bin/python --cache-dir .mypy_cache/oldest
+
+LOWEST ?= python3.11
+$(VENV)-lowest/ready: pyproject.toml .ci/lowest.py
+	$(LOWEST) -m venv --clear $(VENV)-lowest
+	$(LOWEST) .ci/lowest.py > $(VENV)-lowest/requirements.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check -r $(VENV)-lowest/requirements.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+test-lowest: $(VENV)-lowest/ready # the slice with the lowest versions that pyproject.toml allows, whose own warnings are nobody's fault
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n auto -m slice -W default tests --ignore tests/docs --ignore tests/benchmarks
 
 N ?= 1000
 fuzz: $(VENV)/ready-dev # N random problems, each judged by code that shares nothing with the library: make fuzz N=10000

@@ -1,15 +1,31 @@
-"""The real entry point, in a process of its own."""
+"""The real entry point: called where the tests run, or as a process of its own where that is what is looked at."""
 
+import contextlib
+import io
 import os
-import subprocess
-import sys
+import warnings
+from types import SimpleNamespace
+from unittest import mock
+
+from ksparse.cli import main
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
 
 
 def ksparse(*arguments, cwd, expect=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "ksparse", *map(str, arguments)], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300
-    )
+    """What a command prints and its exit code, as `python -m ksparse` would; a process for each would spend its time on imports."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(cwd))
+        stack.enter_context(mock.patch.dict(os.environ, {"COLUMNS": "100"}))
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("default")  # printed, as in a process
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as end:  # argparse
+            code = end.code or 0
+    done = SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue(), returncode=code)
     assert done.returncode == expect, done.stdout + done.stderr
     return done

@@ -1,6 +1,7 @@
 """The house keeps its order: imports go one way, and nobody asks a piece for its class."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ def imported_rooms(tree):
             yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("ksparse."))
 
 
+@cache  # asked for every module
 def pieces():
     """The concrete losses, sets, penalties and methods, and the room each lives in."""
     found = {}

@@ -11,7 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CALLED = {"sklearn": "scikit-learn", "array_api_compat": "array-api-compat"}  # import name, and what is installed for it
+CALLED = {
+    "sklearn": "scikit-learn",
+    "array_api_compat": "array-api-compat",
+    "IPython": "ipython",
+}  # import name, and what is installed for it
 GUESTS = {"torch", "jax", "cupy"}  # whose arrays we take where they are; nobody needs them
 
 
@@ -58,19 +62,39 @@ def test_every_import_is_declared(path):
         assert CALLED.get(name, name) in allowed, f"{name} is not declared"
 
 
+def test_every_dependency_has_a_lowest_version():
+    done = subprocess.run([sys.executable, ROOT / ".ci" / "lowest.py"], capture_output=True, text=True, check=True)
+    lowest = dict(line.split("==") for line in done.stdout.split() if "==" in line)
+    assert names(PROJECT["dependencies"]) < set(lowest)
+    assert lowest["numpy"] == "2.0"
+
+
 def test_what_takes_its_time_comes_late():
     heavy = "scipy.optimize scipy.linalg scipy.stats sklearn matplotlib pandas rich joblib numba dask pyarrow torch jax skfolio"
-    code = f"import sys, ksparse; print([name for name in {heavy.split()!r} if name in sys.modules])"
+    code = f"""import sys, scipy.sparse
+before = set(sys.modules)  # an old SciPy brings more along
+import ksparse
+print([name for name in {heavy.split()!r} if name in sys.modules and name not in before])"""
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def fragment(table):
+    """A part of a file, as the build cuts it out."""
+    text = (ROOT / table["path"]).read_text(encoding="utf-8")
+    text = text.partition(table["start-after"])[2] if "start-after" in table else text
+    return text.partition(table["end-before"])[0] if "end-before" in table else text
 
 
 def test_the_readme_of_an_index_has_no_link_that_leads_nowhere():
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "](docs/" in text
+    assert "](docs/" in (ROOT / "README.md").read_text(encoding="utf-8")
+    text = "".join(map(fragment, table["fragments"]))
     for change in table["substitutions"]:
         text = re.sub(change["pattern"], change["replacement"], text)
     assert re.findall(r"\]\((?!https?:)", text) == []
+    assert "<img" not in text
+    assert text.count("███") >= 10  # the picture, in letters
+    assert text.count("```") % 2 == 0
     assert "how good, how fast" in text.lower()
 
 

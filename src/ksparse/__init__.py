@@ -4,6 +4,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from ksparse.base.progress import show_progress
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.steps import Backtracking, FixedStep
@@ -183,6 +184,7 @@ __all__ = [
     "operator",
     "plotting",
     "selection_stability",
+    "show_progress",
     "standard_errors",
     "weight_max",
 ]

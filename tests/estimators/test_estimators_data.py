@@ -156,7 +156,7 @@ def test_more_than_there_are_is_no_restriction(name):
 def test_numbers_too_large_to_be_squared_are_refused_by_column(name):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     X, y = table(name)
-    frame = pd.DataFrame(X, columns=NAMES)
+    frame = pd.DataFrame(X.copy(), columns=NAMES)  # before pandas 3 it would write into X
     frame.loc[3, "b"] = -1e300
     with pytest.raises(ValueError, match=r"X must hold numbers of at most 1e\+100 in size, got 1e\+300 in column 'b': use other units"):
         ESTIMATORS[name]().fit(frame, y)

@@ -1,6 +1,7 @@
 """`minimize_many`: what single solves and enumeration say, in every kind of A, with every way to stop."""
 
 import itertools
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -145,10 +146,12 @@ def test_progress_is_told_and_may_stop(data, C):
     assert all(result.maxcv <= 1e-9 for result in late)
 
 
-def test_a_bar_is_shown(data, capsys):
-    A, B = data
-    ks.minimize_many(A, B, K, verbose=1)
-    assert "right-hand sides" in capsys.readouterr().out
+def test_a_bar_is_shown_where_asked(data, monkeypatch):
+    asked = []
+    monkeypatch.setattr("ksparse.solve.many.show_progress", lambda shown: asked.append(shown) or nullcontext())
+    for how in ({}, {"verbose": 1}, {"progress": True}):
+        ks.minimize_many(*data, K, **how)
+    assert asked == [False, True, True]
 
 
 def test_inputs_stay_as_they_are(data):

@@ -55,6 +55,13 @@ def check_integer(value: Any, name: str, low: int, high: int | None = None) -> i
     return number
 
 
+def check_flag(value: Any, name: str) -> bool:
+    """True or False, and nothing that would pass for either."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def check_n_jobs(value: Any) -> int | None:
     """How many threads or processes: None, or an integer other than 0, below it counted back from all cores."""
     if value is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ksparse.cli.exits import InputError
 from ksparse.cli.tables import choose, dropped, numbers, read_table, refuse_unnamed
-from ksparse.linalg.designs.parts import Tell, blocks
+from ksparse.linalg.designs.parts import blocks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +40,9 @@ def is_big(path: Path) -> bool:
     return path.suffix.lower() not in (".csv", ".tsv", ".npz", ".gz") if path.is_dir() else path.suffix.lower() == ".npy"
 
 
-def read_data(options: argparse.Namespace, tell: Tell) -> Data:
-    """The file that a command names, and the target in it or in a file of its own; `tell` hears how far data on disk are read."""
-    return _from_blocks(options, tell) if is_big(options.file) else _from_table(options)
+def read_data(options: argparse.Namespace) -> Data:
+    """The file that a command names, and the target in it or in a file of its own."""
+    return _from_blocks(options) if is_big(options.file) else _from_table(options)
 
 
 def _from_table(options: argparse.Namespace) -> Data:
@@ -57,7 +57,7 @@ def _from_table(options: argparse.Namespace) -> Data:
     return Data(table[name], features, lambda: numbers(features), [], len(table))
 
 
-def _from_blocks(options: argparse.Namespace, tell: Tell) -> Data:
+def _from_blocks(options: argparse.Namespace) -> Data:
     try:
         import pandas as pd
     except ImportError as error:
@@ -65,7 +65,7 @@ def _from_blocks(options: argparse.Namespace, tell: Tell) -> Data:
     if not options.file.exists():
         raise InputError(f"{options.file} does not exist")
     try:
-        design = blocks(options.file, tell=tell)
+        design = blocks(options.file)
     except ImportError as error:
         raise InputError("reading Parquet needs pyarrow: pip install 'ksparse[cli]'") from error
     except (OSError, ValueError) as error:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import ksparse
+from ksparse.base.progress import show_progress
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
 from ksparse.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, InputError
 from ksparse.cli.output import Output, prepare_streams
@@ -69,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
             command.add_argument("--limit", type=_seconds, metavar="SECONDS", help="stop after this time with the best answer so far")
             command.add_argument("--seed", type=int, default=0, help="of the random restarts (default: 0)")
         command.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+        command.add_argument("--progress", action="store_true", help="say how far it has come even where standard error is no terminal")
         command.add_argument("--quiet", action="store_true", help="print nothing but errors")
         command.add_argument("--force", action="store_true", help="replace files that exist")
     return parser
@@ -118,9 +120,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     options = build_parser().parse_args(_with_negative_numbers(given))
     options.command_line = shlex.join(["ksparse", *given])
-    output = Output(as_json=options.json, quiet=options.quiet, force=options.force)
+    output = Output(as_json=options.json, quiet=options.quiet, force=options.force, progress=options.progress)
     try:
-        with np.errstate(all="ignore"):  # an answer is judged by its own values, not by a warning on the screen
+        with (
+            show_progress(output.shows_progress),
+            np.errstate(all="ignore"),
+        ):  # an answer is judged by its own values, not by a warning on the screen
             code = int(COMMANDS[options.command].run(options, output))
         sys.stdout.flush()
         return code

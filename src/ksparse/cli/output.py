@@ -8,24 +8,19 @@ import json
 import math
 import os
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from ksparse.base.atomic import probe, write_atomically
 from ksparse.cli.exits import InputError
 from ksparse.result import Result
-from ksparse.solve.by_search import tree_line
 
 STANDARD = Path("-")  # standard input, or output
-LIVE, SELDOM = 0.5, 5.0  # seconds between two lines of a proof, on a terminal and elsewhere
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a text begins that a spreadsheet would run
 
 
@@ -42,8 +37,8 @@ def prepare_streams() -> None:
 class Output:
     """The manners of one command."""
 
-    def __init__(self, *, as_json: bool, quiet: bool, force: bool) -> None:
-        self.as_json, self.quiet, self.force = as_json, quiet, force
+    def __init__(self, *, as_json: bool, quiet: bool, force: bool, progress: bool = False) -> None:
+        self.as_json, self.quiet, self.force, self.progress = as_json, quiet, force, progress
         wide = None if sys.stdout.isatty() else 140  # in a file or a log nothing is cut
         self.screen = Console(quiet=quiet or as_json, width=wide)
         self.aside = Console(stderr=True, quiet=quiet)
@@ -81,48 +76,10 @@ class Output:
             shown.add_row(*(Text(cell) for cell in row))
         self.screen.print(shown)
 
-    def watch(self, gap: float | None) -> Callable[..., None] | None:
-        """A callback that shows where a proof stands, on standard error: a line that changes on a terminal, elsewhere one now and then."""
-        if gap is None:
-            return None
-        live, shown = self.aside.is_terminal, -math.inf
-
-        def tell(intermediate_result: Any) -> None:
-            nonlocal shown
-            at = intermediate_result
-            if "nodes" not in at or at.elapsed - shown < (LIVE if live else SELDOM):
-                return
-            shown = at.elapsed
-            line = tree_line(at.nodes, at.open, at.fun, at.lower_bound, at.gap, at.elapsed)
-            self.aside.print(line, end="\r" if live else "\n", markup=False, highlight=False, soft_wrap=True)
-
-        return tell
-
-    @contextmanager
-    def passes(self) -> Iterator[Callable[[int, float], None]]:
-        """A way to show how far data are read, on standard error: a bar for each pass on a terminal, elsewhere a line now and then."""
-        if self.quiet:
-            yield lambda number, share: None
-        elif self.aside.is_terminal:
-            columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-            with Progress(*columns, console=self.aside, transient=True) as progress:
-                task = progress.add_task("", total=1.0, visible=False)
-                yield lambda at, share: progress.update(task, description=f"pass {at} over the data", completed=share, visible=True)
-        else:
-            yield self._pass_lines()
-
-    def _pass_lines(self) -> Callable[[int, float], None]:
-        began = shown = time.perf_counter()
-
-        def tell(number: int, share: float) -> None:
-            nonlocal shown
-            now = time.perf_counter()
-            if now - shown >= SELDOM:
-                shown = now
-                line = f"pass {number} over the data, {100 * share:.0f} % read, {now - began:.0f} s"
-                self.aside.print(line, markup=False, highlight=False, soft_wrap=True)
-
-        return tell
+    @property
+    def shows_progress(self) -> bool:
+        """Whether standard error is someone's screen, or bars were asked for all the same."""
+        return not self.quiet and (self.progress or sys.stderr.isatty())
 
     def say(self, line: str) -> None:
         """A line under the table."""

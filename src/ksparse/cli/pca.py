@@ -60,7 +60,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
         effort=options.effort,
         random_state=options.seed,
         gap=options.gap,
-        callback=output.watch(options.gap),
     )
     shares = found.variance / found.total
     orders = [[int(j) for j in np.argsort(-np.abs(row), kind="stable") if row[j] != 0] for row in found.loadings]

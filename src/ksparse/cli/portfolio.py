@@ -69,9 +69,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     wanted = _wanted(assets, index, options)
     held_nothing = 0.0 if index is None else float(np.mean(np.square(index)))  # what the distance is above the problem's value
     common = {"min_weight": options.min_weight, "max_time": options.limit, "random_state": options.seed}
-    result = moved(
-        solve_portfolio(wanted, k, effort=options.effort, gap=options.gap, callback=output.watch(options.gap), **common), held_nothing
-    )
+    result = moved(solve_portfolio(wanted, k, effort=options.effort, gap=options.gap, **common), held_nothing)
     if result.status is Status.UNBOUNDED:
         raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")
     x = np.asarray(result.x)

@@ -66,24 +66,21 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, show, write."""
     output.claim(options.out)
     output.claim(options.report)
-    with output.passes() as tell:
-        data = read_data(options, tell)
-        k = at_most(options.k, len(data.names) - len(data.out), "feature", output.say)
-        if data.rows < k + 2:
-            raise InputError(f"{options.file} has {data.rows} rows, too few to fit {k} coefficients: at least {k + 2} are needed")
-        lower, upper = _bounds(options, data.features)
-        y, classes = _target(data.target, options.loss)
-        forced = [data.names.index(name) for name in choose(data.features, options.forced_in, "--forced-in")]
-        X = data.numbers()
-        problem = linear_problem(
-            X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced, forced_out=data.out
-        )
-        fit = problem.minimize(
-            k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap, callback=output.watch(options.gap)
-        )
-        if fit.result.status is Status.UNBOUNDED:
-            raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
-        seen = columns(X, np.flatnonzero(fit.coef))
+    data = read_data(options)
+    k = at_most(options.k, len(data.names) - len(data.out), "feature", output.say)
+    if data.rows < k + 2:
+        raise InputError(f"{options.file} has {data.rows} rows, too few to fit {k} coefficients: at least {k + 2} are needed")
+    lower, upper = _bounds(options, data.features)
+    y, classes = _target(data.target, options.loss)
+    forced = [data.names.index(name) for name in choose(data.features, options.forced_in, "--forced-in")]
+    X = data.numbers()
+    problem = linear_problem(
+        X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced, forced_out=data.out
+    )
+    fit = problem.minimize(k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap)
+    if fit.result.status is Status.UNBOUNDED:
+        raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
+    seen = columns(X, np.flatnonzero(fit.coef))
     chosen = _by_weight(fit, seen)
     if options.report is not None:
         output.write(options.report, _report(fit, problem, X, seen, chosen, data, k, options).html())

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from ksparse.base.progress import NOWHERE, bar
 from ksparse.experiments.row import Row
 from ksparse.experiments.run import Job, Watch
 
@@ -16,18 +16,13 @@ from ksparse.experiments.run import Job, Watch
 @contextmanager
 def watching(console: Console, total: int, *, all_weights: bool = False) -> Iterator[Watch]:
     """A watch for `run` that shows the current instance and method; its seconds are those of the chosen weight, or of all weights."""
-    if not console.is_terminal:
-        yield _lines(console, total, all_weights)
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
+    with bar("experiments", total) as one:
+        if one is NOWHERE or not console.is_terminal:
+            yield _lines(console, total, all_weights)
+            return
 
         def tell(job: Job, row: Row | None) -> None:
-            if row is None:
-                progress.update(task, description=f"{job.table} · {job.instance} · {job.method}")
-            else:
-                progress.advance(task)
+            one.at(one.done + (row is not None), f"{job.table} · {job.instance} · {job.method}")
 
         yield tell
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
@@ -18,6 +18,7 @@ from ksparse.errors import InfeasibleError
 from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task
 from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
+from ksparse.estimators.jobs import beside_each_other
 from ksparse.linalg.designs import design_of
 from ksparse.models.folds import paths_together, walks_together
 from ksparse.models.linear import LinearFit, LinearProblem
@@ -167,8 +168,8 @@ class ChoosesK(SparseLinear):
     def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Vector:
         """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
         folds = self._folds(X, y, weight, loss)
-        rows = Parallel(n_jobs=self.n_jobs)(delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds)
-        return np.array(rows)
+        jobs = [delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds]
+        return np.array(beside_each_other(jobs, self.n_jobs, "folds"))
 
     def _one_fold(
         self, X: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector, train: Vector, test: Vector

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from ksparse.base.progress import over
 from ksparse.estimators.base import SparseLinear, as_precise
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.models.linear import LinearFit
@@ -173,7 +174,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         sample_weight = self._by_class(y, sample_weight)
         loss, labels = self._loss(labels)
         task = Task(self, X, y)
-        self._keep(X, [self._solve(self._problem(X, target, sample_weight, loss), task.callback) for target in labels])
+        self._keep(X, [self._solve(self._problem(X, target, sample_weight, loss), task.callback) for target in over(labels, "classes")])
         task.end()
         return self
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer, check_n_jobs, check_number
+from ksparse.estimators.jobs import beside_each_other
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,8 +135,8 @@ def selection_stability(
     rng = np.random.default_rng(check_integer(random_state, "random_state", 0))
     drawn = [_drawn(rng, y, rows, share, is_classifier(estimator)) for _ in range(count)]
     weight = None if sample_weight is None else np.asarray(sample_weight)
-    jobs = (delayed(_support)(clone(estimator), X, y, weight, chosen) for chosen in drawn)
-    found = Parallel(n_jobs=check_n_jobs(n_jobs))(jobs)
+    jobs = [delayed(_support)(clone(estimator), X, y, weight, chosen) for chosen in drawn]
+    found = beside_each_other(jobs, check_n_jobs(n_jobs), "subsamples")
     names = found[0][1]
     return Stability(np.array([support for support, _ in found]), names, share)
 

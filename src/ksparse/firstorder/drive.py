@@ -15,6 +15,7 @@ from ksparse.base.arrays import Array, epsilon, farthest, norm, norm_inf, to_flo
 from ksparse.base.callback import Tell, as_scipy_callback
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import OutOfTimeError
+from ksparse.base.progress import bar
 from ksparse.base.threads import one_thread
 from ksparse.errors import NotFiniteError, UndecidedError
 from ksparse.firstorder.ahead import Seen, look_ahead, settled
@@ -115,13 +116,15 @@ def drive(
     method.require(problem)
     loop = _Loop(method, problem, stopping, as_scipy_callback(callback))
     threads = one_thread() if problem.loss.own_threads else nullcontext()
-    with Report(verbose) as report, np.errstate(over="ignore", invalid="ignore", divide="ignore"), threads:
+    quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    with Report(verbose) as report, quiet, threads, bar(method.name, stopping.max_iter) as steps:
         status: Status | None = None
         try:
             loop.begin(x0)
             report.banner(problem, method.name)
             while status is None:
                 status = loop.turn(report)
+                steps.at(loop.t)
         except StopIteration:
             status = Status.CALLBACK_STOP
         except KeyboardInterrupt:

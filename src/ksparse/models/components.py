@@ -12,6 +12,7 @@ import numpy as np
 
 from ksparse.base.arrays import Matrix, Vector, to_float64
 from ksparse.base.checks import SMALLEST, check_integer, check_matrix
+from ksparse.base.progress import over
 from ksparse.linalg.designs import design_of
 from ksparse.linalg.designs.deflated import Deflated
 from ksparse.linalg.standardize import standardize
@@ -72,7 +73,7 @@ def sparse_components(
     C: ConvexSet = NonnegativeBall() if nonnegative else L2Ball()
     results: list[Result] = []
     options = one_search(options)
-    for size in sizes:
+    for size in over(sizes, "components"):
         try:
             if results:
                 rest.take(np.asarray(results[-1].x))

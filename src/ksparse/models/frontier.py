@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.progress import over
 from ksparse.errors import InfeasibleError
 from ksparse.models.portfolio import WARM, Portfolio
 from ksparse.models.rules import Rows
@@ -95,7 +96,8 @@ def frontier(V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names
     targets = np.asarray(points, dtype=float) if np.ndim(points) else _between(V, r, least, k, int(points), solve)
     aims = [replace(least, rows=Rows.of(len(r), [(-r, -float(target))]).and_(least.rows)) for target in targets]
     found: list[Result] = []  # downwards
-    for i, (target, aim) in enumerate(zip(targets[::-1], aims[::-1], strict=True)):
+    downwards = list(zip(targets[::-1], aims[::-1], strict=True))
+    for i, (target, aim) in enumerate(over(downwards, "frontier")):
         near = {"x0": found[-1].x} if found else {}
         try:
             found.append(solve(aim, k, **near, **({"settings": WARM} if i % EVERY else {})))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.progress import over
 from ksparse.linalg.designs import root_mean_square
 from ksparse.models.linear import LinearProblem
 from ksparse.models.scaling import shares
@@ -59,5 +60,5 @@ def fit_together(first: LinearProblem, Y: Vector, sample_weight: Any, k: int, **
 
 def fit_singly(problem_of: Callable[[Vector], LinearProblem], Y: Vector, k: int, **options: Any) -> ManyFits:
     """One target after the other; the options are those of `minimize`."""
-    fits = [problem_of(y).minimize(k, **options) for y in Y.T]
+    fits = [problem_of(y).minimize(k, **options) for y in over(Y.T, "targets")]
     return ManyFits(np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits]), [fit.result for fit in fits])

@@ -10,6 +10,7 @@ import numpy as np
 
 from ksparse.base.arrays import Array, Vector, to_float64
 from ksparse.base.deadline import OutOfTimeError
+from ksparse.base.progress import NOWHERE, Bar, bar
 from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.firstorder.drive import Stopping
@@ -61,9 +62,14 @@ class Exploration:
     started: float
     tell: Callable[[Incumbent], None]
     incumbent: Incumbent = field(default_factory=Incumbent)
+    bar: Bar = NOWHERE
 
     def run(self) -> Status:
         """Leave the best support that is found in the incumbent; why it ended."""
+        with bar(f"search, k = {self.problem.asked}") as self.bar:
+            return self._run()
+
+    def _run(self) -> Status:
         problem, status = self.problem, Status.STATIONARY
         try:
             if try_all(problem, self.incumbent, self.started):
@@ -124,6 +130,9 @@ class Exploration:
 
     def _take(self, name: str, found: Found) -> None:
         self.incumbent.take(name, found, time.perf_counter() - self.started)
+        best = self.incumbent.best
+        assert best is not None
+        self.bar.at(self.incumbent.searches, f"start {self.incumbent.searches}, best {best.value:.6g}")
         self.tell(self.incumbent)
 
     def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:

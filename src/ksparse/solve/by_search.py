@@ -11,6 +11,7 @@ import numpy as np
 
 from ksparse.base.callback import as_scipy_callback
 from ksparse.base.checks import check_integer, check_n_jobs, check_number
+from ksparse.base.progress import Bar, bar
 from ksparse.base.report import Lines, logger
 from ksparse.certify.prove import Certificate, Progress, Wanted, prove
 from ksparse.result import Result, Status
@@ -110,7 +111,32 @@ def certified(
         return Certificate(incumbent.bound, 0, Status.OPTIMAL)
     if wanted is None or not status.good or incumbent.best is None:
         return Certificate()
-    return prove(problem, incumbent, wanted, tell)
+    with bar("proof", 1.0) as one:
+        closing = Closing(one, wanted.gap)
+
+        def told(progress: Progress) -> None:
+            closing.at(progress)
+            tell(progress)
+
+        return prove(problem, incumbent, wanted, told)
+
+
+class Closing:
+    """A bar of how far the gap is closed, from the first that was known to the one that is wanted; by its logarithm, as trees close it."""
+
+    def __init__(self, shown: Bar, aim: float) -> None:
+        self._bar, self._aim, self._first = shown, aim, math.inf
+
+    def at(self, progress: Progress) -> None:
+        """Where the tree stands now."""
+        gap = gap_between(progress.best, progress.bound)
+        self._first = gap if math.isinf(self._first) else self._first
+        self._bar.at(self._share(gap), f"gap {100 * gap:.3g} %, {progress.nodes} nodes, {progress.open} open")
+
+    def _share(self, gap: float) -> float:
+        if not 0.0 < gap < self._first < math.inf:
+            return 0.0 if gap else 1.0
+        return 1.0 - gap / self._first if self._aim == 0.0 else math.log(self._first / gap) / math.log(self._first / self._aim)
 
 
 def tree_line(nodes: int, open_: int, best: float, bound: float, gap: float, elapsed: float) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.base.arrays import Vector, to_float64, to_numpy
-from ksparse.base.checks import check_array, check_integer, check_n_jobs, check_number, check_piece, check_squares
+from ksparse.base.checks import check_array, check_flag, check_integer, check_n_jobs, check_number, check_piece, check_squares
+from ksparse.base.progress import show_progress
 from ksparse.base.threads import one_thread, side_by_side
 from ksparse.linalg.designs import design_of
 from ksparse.linalg.matrix import Squares
@@ -49,6 +50,7 @@ def minimize_many(
     settings: SearchSettings | None = None,
     callback: Callable[[int, int], Any] | None = None,
     verbose: int = 0,
+    progress: bool = False,
 ) -> Batch:
     """For each column b of B the best x with at most k nonzeros in C: min ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ².
 
@@ -83,7 +85,9 @@ def minimize_many(
     callback : callable or None, default=None
         Called as callback(done, total) from time to time; StopIteration ends the search.
     verbose : int, default=0
-        Whether to show a progress bar.
+        Whether to show a progress bar: the older name of `progress`.
+    progress : bool, default=False
+        Whether to show bars while it runs, as `show_progress` does.
 
     Returns
     -------
@@ -125,9 +129,10 @@ def minimize_many(
     seed = make_plan(effort, None, n_jobs, random_state, "auto").seed
     if settings is not None and not isinstance(settings, SearchSettings):
         raise TypeError(f"settings must be a ksparse.SearchSettings, got {type(settings).__name__}")
-    task = _Task(loss.squares(), B, k, C, effort, n_jobs, seed, deadline, settings or SearchSettings(), callback, verbose, started)
+    task = _Task(loss.squares(), B, k, C, effort, n_jobs, seed, deadline, settings or SearchSettings(), callback, started)
     signs = _signs(C, n)
-    return task.singly() if signs is None or not _shared(loss.A, n) else task.together(*signs)
+    with show_progress(check_flag(progress, "progress") or check_integer(verbose, "verbose", 0) > 0):
+        return task.singly() if signs is None or not _shared(loss.A, n) else task.together(*signs)
 
 
 def _right_sides(B: Any, A: Any) -> Vector:
@@ -171,7 +176,6 @@ class _Task:
     deadline: float
     settings: SearchSettings
     callback: Callable[[int, int], Any] | None
-    verbose: int
     started: float
 
     def loss(self, i: int) -> LeastSquares:
@@ -180,7 +184,7 @@ class _Task:
         return LeastSquares(A, self.B[:, i], weight, 0.0 if ridge is None else ridge)
 
     def _progress(self, rounds: int) -> Progress:
-        return Progress(self.B.shape[1], rounds, self.deadline, self.callback, self.verbose)
+        return Progress(self.B.shape[1], rounds, self.deadline, self.callback)
 
     def together(self, lower: Vector, upper: Vector) -> Batch:
         """All columns on one Gram matrix."""

@@ -12,6 +12,7 @@ import numpy as np
 from ksparse.base.arrays import Array, namespace
 from ksparse.base.checks import check_piece
 from ksparse.base.deadline import until
+from ksparse.base.progress import show_progress
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.drive import Stopping, drive
@@ -46,6 +47,7 @@ def minimize_penalized(
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
     verbose: int = 0,
+    progress: bool = False,
 ) -> Result:
     """A stationary point of F = φ + g over C, by one of the paper's first-order methods.
 
@@ -83,6 +85,8 @@ def minimize_penalized(
         Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
     verbose : int, default=0
         Whether to print a table of the search.
+    progress : bool, default=False
+        Whether to show bars while it runs, as `show_progress` does.
 
     Returns
     -------
@@ -120,7 +124,7 @@ def minimize_penalized(
     before = loss.evaluations or (0, 0)
     try_out(loss, problem.C, problem.n, start)
     deadline = np.inf if max_time is None else started + max_time
-    with until(deadline), fitting_threads(loss), np.errstate(over="ignore", invalid="ignore"):  # as in `minimize`
+    with show_progress(progress), until(deadline), fitting_threads(loss), np.errstate(over="ignore", invalid="ignore"):  # as in `minimize`
         begin = _first_point(problem) if start is None else start
         if continuation:
             run = continued(chosen, problem, begin, stopping, callback, verbose)
@@ -165,6 +169,7 @@ def minimize(
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
     verbose: int = 0,
+    progress: bool = False,
 ) -> Result:
     """The best k-sparse point of C that we can find: min φ(x) s.t. ‖x‖₀ ≤ k, x ∈ C.
 
@@ -231,6 +236,8 @@ def minimize(
         Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
     verbose : int, default=0
         Whether to print a table of the search.
+    progress : bool, default=False
+        Whether to show bars while it runs, as `show_progress` does.
 
     Returns
     -------
@@ -269,7 +276,7 @@ def minimize(
     by_entries = gap is not None or bool(np.any(min_nonzero))
     request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules, by_entries=by_entries)
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
-    with until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
+    with show_progress(progress), until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
         if isinstance(method, str) and method == "auto":
             resolve_rule(step)  # not used, but not wrong either
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)

@@ -12,7 +12,9 @@ from ksparse.base import page
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import until
+from ksparse.base.progress import bar, show_progress
 from ksparse.certify.near import near_supports
+from ksparse.certify.prove import Progress
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.drive import Stopping
 from ksparse.losses import Loss
@@ -118,6 +120,7 @@ def near_optimal(
     max_time: float | None = None,
     callback: Callable[..., Any] | None = None,
     verbose: int = 0,
+    progress: bool = False,
 ) -> NearOptimal:
     """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
 
@@ -150,6 +153,8 @@ def near_optimal(
         Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
     verbose : int, default=0
         Whether to print a table of the search.
+    progress : bool, default=False
+        Whether to show bars while it runs, as `show_progress` does.
 
     Returns
     -------
@@ -180,16 +185,20 @@ def near_optimal(
     if getattr(loss, "per_feature", 1) > 1:
         raise MissingPieceError(f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path")
     request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose)
-    with until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
+    with show_progress(progress), until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         report = Report(verbose, callback)
         search = exploration(request, problem, Plan(effort=1, seed=random_state), lambda incumbent: report.tell(incumbent, problem.n))
         with report:
             report.banner(request, problem)
             status = search.run()
-            found = near_supports(
-                problem, search.incumbent, within, at_most, lambda progress: report.show(progress, search.incumbent, request)
-            )
+            with bar("supports nearly as good") as one:
+
+                def tell(tree: Progress) -> None:
+                    one.at(tree.nodes, f"{tree.nodes} nodes, {tree.open} open")
+                    report.show(tree, search.incumbent, request)
+
+                found = near_supports(problem, search.incumbent, within, at_most, tell)
         points = np.array([one.full(problem.n) for one in found.candidates])
         values = np.array([value_of(problem.pieces.loss, x) for x in points])
         order = np.argsort(values, kind="stable")

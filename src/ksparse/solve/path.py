@@ -12,6 +12,7 @@ from ksparse.base import page
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer
 from ksparse.base.deadline import until
+from ksparse.base.progress import show_progress
 from ksparse.base.report import Lines, logger
 from ksparse.firstorder.drive import Stopping
 from ksparse.losses import Loss
@@ -146,6 +147,7 @@ def k_path(
     settings: SearchSettings | None = None,
     callback: Callable[..., Any] | None = None,
     verbose: int = 0,
+    progress: bool = False,
 ) -> KPath:
     """The best point of C with at most k nonzeros, for every k of `ks`.
 
@@ -202,6 +204,8 @@ def k_path(
         Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
     verbose : int, default=0
         Whether to print a table of the search.
+    progress : bool, default=False
+        Whether to show bars while it runs, as `show_progress` does.
 
     Returns
     -------
@@ -236,7 +240,8 @@ def k_path(
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
     plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
     walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))
-    with Lines(verbose), until(top.deadline), fitting_threads(top.loss), np.errstate(over="ignore", invalid="ignore"):
+    quiet = np.errstate(over="ignore", invalid="ignore")
+    with show_progress(progress), Lines(verbose), until(top.deadline), fitting_threads(top.loss), quiet:
         walk.go()
         results = walk.judged()
         if verbose:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from ksparse.base.checks import check_number, check_piece
+from ksparse.base.progress import over
 from ksparse.firstorder.drive import drive, not_begun
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.problem import Problem
@@ -40,7 +41,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
     rounding = take_as_sparse if method.exact else round_to_sparse
     results: list[Result] = []
     begin = request.x0
-    for weight in weights:
+    for weight in over(weights, "weights"):
         request = replace(request, before=request.loss.evaluations or (0, 0)) if results else request
         penalty = method.penalty(request.k, weight or 1.0, request.C)
         check_piece(penalty, Penalty, f"{method.name}.penalty(k, rho, C)", "penalty")

@@ -1,4 +1,4 @@
-"""How far a batch has come: told to the callback and shown as a bar, from whatever thread."""
+"""How far a batch has come: told to the callback and shown as a bar, from whatever thread; and when it is to end."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ksparse.base.checks import check_callable, check_integer
+from ksparse.base.checks import check_callable
+from ksparse.base.progress import NOWHERE, Bar, bar
 from ksparse.result import Status
 
 
 class Progress:
     """Counts columns that are done, and knows why no more shall follow."""
 
-    def __init__(self, total: int, rounds: int, deadline: float, callback: Callable[[int, int], Any] | None, verbose: int) -> None:
+    def __init__(self, total: int, rounds: int, deadline: float, callback: Callable[[int, int], Any] | None) -> None:
         self.total, self.rounds, self.deadline = total, rounds, deadline
         self.callback = None if callback is None else check_callable(callback, "callback")
-        self.verbose = check_integer(verbose, "verbose", 0)
         self.stopped: Status | None = None
         self._units, self._lock = 0, threading.Lock()
-        self._show: Callable[[int], None] = lambda done: None
+        self._bar: Bar = NOWHERE
 
     def advance(self, columns: int) -> bool:
         """Another round of so many columns is done; whether to go on."""
         with self._lock:
             self._units += columns
             done = self._units // self.rounds
-            self._show(done)
+            self._bar.at(done)
             if self.callback is not None and self.stopped is None:
                 try:
                     self.callback(done, self.total)
@@ -41,13 +41,5 @@ class Progress:
     @contextmanager
     def shown(self, what: str) -> Iterator[None]:
         """A bar while it lasts, where one is wanted."""
-        if not self.verbose:
-            yield
-            return
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-
-        with Bar(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bar:
-            task = bar.add_task(what, total=self.total)
-            self._show = lambda done: bar.update(task, completed=done)
+        with bar(what, self.total) as self._bar:
             yield

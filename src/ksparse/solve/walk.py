@@ -11,6 +11,7 @@ import numpy as np
 
 from ksparse.base.callback import as_scipy_callback
 from ksparse.base.deadline import OutOfTimeError
+from ksparse.base.progress import NOWHERE, Bar, bar
 from ksparse.base.threads import one_thread
 from ksparse.certify.prove import Wanted
 from ksparse.errors import InfeasibleError, UnboundedError
@@ -39,9 +40,23 @@ class Walk:
         self.status = dict.fromkeys(sizes, Status.STATIONARY)
         self.certificates = dict.fromkeys(sizes, NOTHING)
         self.tell = as_scipy_callback(request.callback)
+        self.bar: Bar = NOWHERE
 
     def go(self) -> None:
         """Some k as `minimize` does them; then down by reducing and up by growing, while that helps."""
+        with bar("path", float(self._most())) as self.bar:
+            self._go()
+
+    def _most(self) -> int:
+        """Searches and proofs at most: rounds that bring nothing are left out."""
+        rounds = self.problems[self.sizes[0]].pieces.settings.path_rounds
+        return len(_landmarks(self.sizes)) + 2 * rounds * (len(self.sizes) - 1) + (1 if self.wanted is None else 2) * len(self.sizes)
+
+    def _count(self, k: int) -> None:
+        """One more of them begins."""
+        self.bar.at(self.bar.done + 1, f"k = {k}")
+
+    def _go(self) -> None:
         try:
             if self.request.interrupted:
                 raise KeyboardInterrupt
@@ -79,6 +94,7 @@ class Walk:
     def _prove(self) -> None:
         """Where the walk only descended, a look at all exchanges of each answer."""
         for k in self.sizes:
+            self._count(k)
             problem, incumbent = self.problems[k], self.incumbents[k]
             if incumbent.best is None or incumbent.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
                 continue
@@ -94,6 +110,7 @@ class Walk:
     def _certify(self) -> None:
         """A bound for each k, where one is wanted or all supports were tried; what a tree finds for one k is an answer for the next."""
         for below, k in zip([0, *self.sizes], self.sizes, strict=False):
+            self._count(k)
             problem, incumbent, better = self.problems[k], self.incumbents[k], self.incumbents[below].best if below else None
             if better is not None and incumbent.best is not None and better.value < incumbent.best.value:
                 incumbent.best, incumbent.proved = better, False
@@ -118,6 +135,7 @@ class Walk:
 
     def _full(self, k: int) -> None:
         """One k with all its starts."""
+        self._count(k)
         began = time.perf_counter()
         request = replace(self.request, k=k)
         search = exploration(request, self.problems[k], self.plan, self._told)
@@ -143,6 +161,7 @@ class Walk:
 
     def _search(self, k: int, name: str, neighbour: int, start: Callable[[int], Candidate | None]) -> None:
         """A local search for one k from its neighbour's answer, unless it has begun there before."""
+        self._count(k)
         began, problem, incumbent, best = time.perf_counter(), self.problems[k], self.incumbents[k], self._best(neighbour)
         if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED) or (best is not None and self.begun.get((k, name)) is best):
             return

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.base.progress import NOWHERE, Bar, bar
 from ksparse.base.threads import in_threads, one_thread
 from ksparse.linalg.designs.base import BLOCK, Design, Work
 
@@ -46,11 +47,12 @@ class Blocks(Design):
         m = self.shape[0]
         slices = [slice(begin, min(begin + self.height, m)) for begin in range(0, m, self.height)]
         if not self._in_memory:
-            return [collect(self._doubled(self._ahead(slices)))]
+            with bar(f"pass {self.passes} over the data", 1.0) as read:
+                return [collect(self._doubled(self._ahead(slices), read))]
         with one_thread():  # ours are enough
             return in_threads(lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices))
 
-    def _doubled(self, blocks: Iterable[tuple[Any, slice]]) -> Iterator[tuple[Any, slice]]:
+    def _doubled(self, blocks: Iterable[tuple[Any, slice]], read: Bar = NOWHERE) -> Iterator[tuple[Any, slice]]:
         """Some rows of each block at a time in double precision, all in the same place."""
         few = min(self.height, max(FEWEST, BESIDE // self.shape[1]))
         place = np.empty((few, self.shape[1]))
@@ -59,6 +61,7 @@ class Blocks(Design):
                 part = block[begin : begin + few]
                 np.copyto(place[: len(part)], part)
                 yield place[: len(part)], slice(rows.start + begin, rows.start + begin + len(part))
+            read.at(rows.stop / self.shape[0])
             if self._tell is not None:
                 self._tell(self.passes, rows.stop / self.shape[0])
 

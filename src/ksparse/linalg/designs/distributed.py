@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.base.progress import bar
 from ksparse.linalg.designs.base import Design, Work
 
 
@@ -31,14 +32,16 @@ class DaskRows(Design):
         return [on_block(work, block, int(end) - length, int(end)) for block, end, length in zip(blocks, ends, lengths, strict=True)]
 
     def each(self, work: Work) -> list[Any]:
-        return list(_dask().compute(*self._tasks(work)))
+        with bar("a pass over the cluster's data"):
+            return list(_dask().compute(*self._tasks(work)))
 
     def total(self, work: Work) -> Any:
         """Added up two by two where the parts are: one comes back."""
         add, parts = _dask().delayed(_add, pure=False), self._tasks(work)
         while len(parts) > 1:
             parts = [add(*pair) if len(pair) == 2 else pair[0] for pair in (parts[i : i + 2] for i in range(0, len(parts), 2))]
-        return _dask().compute(parts[0])[0]
+        with bar("a pass over the cluster's data"):
+            return _dask().compute(parts[0])[0]
 
 
 def _dask() -> Any:
