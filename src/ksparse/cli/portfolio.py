@@ -17,8 +17,9 @@ from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.models.portfolio import RISK_AVERSION, Portfolio, portfolio, solve_portfolio, tracking
+from ksparse.models.portfolio import RISK_AVERSION, Portfolio, portfolio, tracking
 from ksparse.models.prices import looks_like_prices
+from ksparse.models.solve_portfolio import solve_portfolio
 from ksparse.result import Result, Status
 from ksparse.solve.judge import moved
 

@@ -12,11 +12,12 @@ from sklearn.utils.validation import validate_data
 from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.errors import UnboundedError
 from ksparse.estimators.base import warn, warn_of_limit
-from ksparse.estimators.portfolio import NO_RISK
+from ksparse.estimators.portfolio_problem import NO_RISK
 from ksparse.models.mandate import mandate
-from ksparse.models.portfolio import portfolio, solve_portfolio
+from ksparse.models.portfolio import portfolio
 from ksparse.models.prices import looks_like_prices
 from ksparse.models.rules import Rows, Universe
+from ksparse.models.solve_portfolio import solve_portfolio
 from ksparse.result import Status
 
 try:

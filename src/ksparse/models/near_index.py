@@ -1,0 +1,220 @@
+"""Portfolios whose tracking error is limited: min φ(x) s.t. error(x) ≤ τ, by a search for the one multiplier of that.
+
+(1 − θ)φ + θ·error² is a portfolio problem like any other, whatever the other rules are. Among given names it is convex, its error falls as
+θ grows, and the θ at which the error is τ gives the best weights of these names (`Names`). Which names: those that are best at some θ. At
+the θ of the best answer so far all names are searched for again; where nothing is better there, no portfolio within the limit is better at
+all, as far as the search can be trusted:
+
+    φ(y) ≥ φ(y) + λ(error(y)² − τ²) ≥ φ(x) + λ(error(x)² − τ²) = φ(x),  λ = θ/(1 − θ).
+
+So what is proved of the search there (a bound, no better exchange) is proved of the answer. Where names differ too much from one θ to the
+next for that, several θ are tried, the best answer within the limit is kept, and nothing but its own weights is claimed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.linalg.objective import Objective
+from ksparse.linalg.qp import solve_qp
+from ksparse.models.index import Index
+from ksparse.models.lifting import Lifted
+from ksparse.models.rules import Rows
+from ksparse.result import Result, Status
+from ksparse.solve.judge import gap_between
+
+if TYPE_CHECKING:
+    from ksparse.models.portfolio import Portfolio
+
+TRIED = 12  # multipliers at most
+NARROW = 1e-7  # of θ: what lies between two multipliers as near as this is taken from the line between their weights
+SAME = 1e-9  # of a value: less is no improvement
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The best weights of some names within the limit."""
+
+    x: Vector
+    theta: float
+    value: float  # φ
+
+
+@dataclass(frozen=True)
+class NearIndex:
+    """min φ(x) s.t. error(x) ≤ τ under all other rules; solve : the same without that limit."""
+
+    wanted: Portfolio
+    k: int
+    floor: float
+    solve: Callable[..., Result]
+
+    @property
+    def index(self) -> Index:
+        """What the returns stay near to."""
+        assert self.wanted.index is not None
+        return self.wanted.index
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """Of φ and of error², so that θ = ½ weighs them alike."""
+        wanted = self.wanted
+        risk = max(wanted.alpha * float(np.abs(wanted.V).max()), float(np.abs(wanted.r).max()), float(wanted.cost.max()))
+        return risk or 1.0, float(np.abs(self.index.gram).max()) or 1.0
+
+    def weighed(self, theta: float) -> Portfolio:
+        """(1 − θ)φ + θ·error², each over its size, but for a constant."""
+        wanted, index = self.wanted, self.index
+        own, other = (1.0 - theta) / self.sizes[0], theta / self.sizes[1]
+        return replace(
+            wanted, V=own * wanted.alpha * np.asarray(wanted.V, dtype=float) + other * index.gram, alpha=1.0,
+            r=own * wanted.r + 2.0 * other * index.pull, cost=own * wanted.cost, index=None,
+        )  # fmt: skip
+
+    def excess(self, theta: float) -> float:
+        """What the value at θ is above (1 − θ)φ + θ(error² − τ²), which bounds (1 − θ)φ from below within the limit."""
+        return theta * (self.index.limit**2 - self.index.rest) / self.sizes[1]
+
+    def settled(self, x: Vector) -> Settled | None:
+        """The best weights within the limit of the names of x, on their sides of 0; None where they have none."""
+        try:
+            found = Names(self, x).best()
+        except (InfeasibleError, UnboundedError):
+            return None
+        return None if found is None else Settled(found[0], found[1], self.wanted.value(found[0]))
+
+    def answer(self, **options: Any) -> Result:
+        """The best that is found, and what is proved of it."""
+        began, limit = time.perf_counter(), options.pop("max_time", None)
+        gap, start = options.pop("gap", None), options.pop("x0", None)
+
+        def solve(theta: float, x0: Vector | None, **more: Any) -> Result:
+            left = None if limit is None else max(0.0, began + limit - time.perf_counter())
+            problem = replace(self.wanted, index=None) if theta == 0.0 else self.weighed(theta)
+            return self.solve(problem, self.k, x0=x0, max_time=left, **options, **more)
+
+        free = solve(0.0, start, gap=gap)
+        x = np.asarray(free.x, dtype=float)
+        if free.status is Status.UNBOUNDED or self.index.error(x) <= self.index.limit:
+            return free  # the limit costs nothing: what is proved without it holds with it
+        near = solve(1.0, start)
+        best = self._first(near, x, start)
+        low, high, theta, last = 0.0, 1.0, best.theta, near
+        for _ in range(TRIED):
+            last = solve(theta, best.x)
+            found, ahead = np.asarray(last.x, dtype=float), self.weighed(theta)
+            if last.status.early or last.fun >= ahead.value(best.x) - SAME * abs(ahead.value(best.x)):
+                break
+            better = self.settled(found)
+            low, high = (theta, high) if self.index.error(found) > self.index.limit else (low, theta)
+            if better is not None and better.value < best.value - SAME * abs(best.value):
+                best = better
+            if high - low <= NARROW:
+                break
+            theta = best.theta if low < best.theta < high else 0.5 * (low + high)
+        if gap is not None and not last.status.early:
+            last = solve(best.theta, best.x, gap=gap)
+            theta = best.theta
+        return self._told(best, theta, last, gap, time.perf_counter() - began)
+
+    def _first(self, near: Result, free: Vector, start: Vector | None) -> Settled:
+        """The best of the names that follow the index best, of those that would be taken without the limit, and of where to begin."""
+        closest = self.index.error(np.asarray(near.x, dtype=float))
+        starts = [np.asarray(near.x, dtype=float), free, *([] if start is None else [np.asarray(start, dtype=float)])]
+        settled = [found for x in starts if np.count_nonzero(x) <= self.k and (found := self.settled(x)) is not None]
+        if not settled:
+            known = "the least" if near.status is Status.OPTIMAL else "the least that was found"
+            raise InfeasibleError(
+                f"max_tracking_error {self.index.limit:g} cannot be kept: {known} with at most {self.k} assets under these rules is {closest:g}"
+            )
+        return min(settled, key=lambda found: found.value)
+
+    def _told(self, best: Settled, theta: float, last: Result, gap: float | None, elapsed: float) -> Result:
+        """The Result of the best weights: status and bound are those of the last search, as far as they speak of them."""
+        x, ahead = best.x, self.weighed(theta)
+        share = (1.0 - theta) / self.sizes[0]
+        bound = (last.lower_bound - self.excess(theta)) / share if np.isfinite(last.lower_bound) and share > 0 else -np.inf
+        here = ahead.value(x)
+        alike = last.fun >= here - SAME * abs(here) and theta == best.theta
+        held = np.flatnonzero(x)
+        among = self.solve(
+            replace(ahead, forced_out=tuple(np.setdiff1d(np.arange(x.size), np.union1d(held, self.wanted.forced_in)))), self.k, x0=x
+        )  # how stationary the weights are among their names
+        status = last.status if last.status.early else Status.STATIONARY if among.status.good else among.status
+        if alike and last.status in (Status.OPTIMAL, Status.SWAP_OPTIMAL):
+            status = last.status
+            bound = max(bound, best.value * (1.0 - np.sign(best.value) * SAME)) if status is Status.OPTIMAL and gap is None else bound
+        bound = min(bound, best.value)
+        apart = gap_between(best.value, bound)
+        if gap is not None and not status.early:
+            status = Status.OPTIMAL if apart <= gap else Status.STATIONARY if status is Status.OPTIMAL else status
+        violation = self.wanted.violation(x)
+        return replace(
+            among, x=x, fun=best.value, support=held, k=self.k, maxcv=max(violation, 0.0), lower_bound=bound, gap=apart, nodes=last.nodes,
+            status=status, message=status.message, success=bool(status.good and among.success), elapsed=elapsed, swaps=last.swaps,
+            proved=alike and last.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL),
+        )  # fmt: skip
+
+
+class Names:
+    """The convex problem among the names of some weights, each on its side of 0 and beyond the floor."""
+
+    def __init__(self, near: NearIndex, x: Vector) -> None:
+        wanted, index = near.wanted, near.index
+        self.index, self.n, self.held = index, x.size, np.union1d(np.flatnonzero(x), wanted.forced_in).astype(np.intp)
+        S, rows = self.held, wanted.rows
+        short = x[S] < 0
+        away = np.abs(np.delete(wanted.before, S)).sum()
+        few = replace(
+            wanted, V=np.asarray(wanted.V, dtype=float)[np.ix_(S, S)], r=wanted.r[S], cost=wanted.cost[S], index=None, counts=None,
+            lower=np.where(short, wanted.lower[S], np.maximum(wanted.lower[S], near.floor)),
+            upper=np.where(short, np.minimum(wanted.upper[S], -near.floor), wanted.upper[S]),
+            rows=Rows(rows.G[:, S], rows.h, rows.E[:, S], rows.f), held=None if wanted.held is None else wanted.held[S],
+            max_turnover=None if wanted.max_turnover is None else wanted.max_turnover - away, forced_in=(), forced_out=(),
+        )  # fmt: skip
+        self.lifted = Lifted(few)
+        M = self.lifted.to_weights
+        self.own, self.other = self.lifted.quadratic, (2.0 * (M.T @ index.gram[np.ix_(S, S)] @ M), -2.0 * index.pull[S] @ M)
+        self.sizes, self.linear = near.sizes, self.lifted.C.as_linear(M.shape[1])
+
+    def at(self, theta: float) -> Vector:
+        """The best weights at θ."""
+        a, b = (1.0 - theta) / self.sizes[0], theta / self.sizes[1]
+        z = solve_qp(Objective(a * self.own[0] + b * self.other[0], a * self.own[1] + b * self.other[1]), self.linear).x
+        x = np.zeros(self.n)
+        x[self.held] = self.lifted.weights(z)
+        return x
+
+    def best(self) -> tuple[Vector, float] | None:
+        """The best weights within the limit, and their θ; None where there are none.
+
+        The error falls as θ grows: a bracket of θ is cut where a line through its ends says, the weight of an end that stays being halved
+        (the Illinois rule), until the weights at its ends are as good as alike.
+        """
+        limit, index = self.index.limit, self.index
+        far, near = self.at(0.0), self.at(1.0)
+        if index.error(far) <= limit:
+            return far, 0.0
+        if index.error(near) > limit:
+            return None
+        low, high, theta = 0.0, 1.0, 1.0
+        over, under, side = index.error(far) ** 2 - limit**2, index.error(near) ** 2 - limit**2, 0
+        while high - low > NARROW:
+            theta = low + (high - low) * float(np.clip(over / (over - under), NARROW, 1.0 - NARROW))
+            x = self.at(theta)
+            off = index.error(x) ** 2 - limit**2
+            if off > 0:
+                low, far, over, under, side = theta, x, off, under * (0.5 if side == 1 else 1.0), 1
+            else:
+                high, near, under, over, side = theta, x, off, over * (0.5 if side == -1 else 1.0), -1
+            if abs(off) <= SAME * limit**2:
+                break
+        return index.between(far, near), theta
