@@ -11,7 +11,7 @@ from ksparse.estimators.base import DOC_LINK, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.estimators.portfolio_problem import NO_RISK, check_vector_of
 from ksparse.estimators.portfolio_uses import PortfolioUses
-from ksparse.models.solve_portfolio import WARM
+from ksparse.models.portfolio import WARM
 from ksparse.result import Status
 
 
@@ -216,6 +216,7 @@ class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
         options = self._options() | {"verbose": self.verbose, "callback": task.callback}
         if start is not None and start.size == n:
             options |= {"x0": start, "settings": WARM}
+        assert assets.returns is not None
         y = None if y is None else check_vector_of(y, len(assets.returns))
         follows = y is not None and self.max_tracking_error is None
         wanted = self._tracking(assets, y) if follows else self._wanted(assets, y)

@@ -78,6 +78,7 @@ class PortfolioProblem(BaseEstimator):
         limit = check_number(self.max_tracking_error, "max_tracking_error", above=0)
         if y is None:
             raise ValueError("max_tracking_error needs y, the returns of the index")
+        assert assets.returns is not None
         return Index(assets.returns, y, limit)
 
     def _solved(self, wanted: Portfolio, k: int, options: dict[str, Any], **more: Any) -> Result:
@@ -86,6 +87,7 @@ class PortfolioProblem(BaseEstimator):
     def _tracking(self, assets: Assets, y: Any) -> Portfolio:
         """The mean squared distance to an index, but for a constant, under the rules."""
         X = assets.returns
+        assert X is not None
         check_size(y, "y")
         for option in ("objective", "risk_aversion", "target_return"):
             if getattr(self, option) is not None:

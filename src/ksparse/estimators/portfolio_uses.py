@@ -63,6 +63,7 @@ class PortfolioUses(PortfolioProblem):
             if points.ndim != 1 or not points.size or not np.isfinite(points).all():
                 raise ValueError("points must be how many, or a list of finite mean returns")
         assets, k = self._assets(X)
+        assert assets.returns is not None
         near = self._near(assets, None if y is None else check_vector_of(y, len(assets.returns)))
         if y is not None and near is None:
             raise ValueError("y has no meaning for a frontier without max_tracking_error: leave it out")

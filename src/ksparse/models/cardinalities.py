@@ -83,7 +83,9 @@ class Cardinalities:
     def obeyed(self, x: Vector) -> bool:
         """Whether weights keep to it."""
         held = np.bincount(self.group[x != 0] + 1, minlength=len(self.limits) + 1)[1:]
-        return all(least <= count <= (count if most is None else most) for count, (least, most) in zip(held, self.limits.values(), strict=True))
+        return all(
+            least <= count <= (count if most is None else most) for count, (least, most) in zip(held, self.limits.values(), strict=True)
+        )
 
 
 def _limits(name: Any, said: Any) -> tuple[int, int | None]:

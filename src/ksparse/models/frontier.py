@@ -10,9 +10,8 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError
-from ksparse.models.portfolio import Portfolio
+from ksparse.models.portfolio import WARM, Portfolio
 from ksparse.models.rules import Rows
-from ksparse.models.solve_portfolio import WARM
 from ksparse.result import Result
 
 if TYPE_CHECKING:

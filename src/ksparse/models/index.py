@@ -9,6 +9,8 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 
+ROUNDING = 1e-15  # of an error: what summing it in another order changes
+
 
 @dataclass(frozen=True, eq=False)
 class Index:
@@ -39,7 +41,7 @@ class Index:
         return float(np.sqrt(np.mean(np.square(self.X[:, held] @ x[held] - self.y))))
 
     def between(self, far: Vector, near: Vector) -> Vector:
-        """The first point within the limit on the way from one beyond it to one within: exactly within, whatever the rounding."""
+        """The first point within the limit on the way from one beyond it to one within; within by whatever order of summation."""
         a, b = self.X @ far - self.y, self.X @ (near - far)
         size, slope, excess = float(b @ b), float(a @ b), float(a @ a) - len(self.y) * self.limit**2
         root = np.sqrt(max(slope**2 - size * excess, 0.0)) if size > 0 else 0.0
@@ -47,7 +49,7 @@ class Index:
         step = np.finfo(float).eps
         while share < 1.0:
             x = far + share * (near - far)
-            if self.error(x) <= self.limit:
+            if self.error(x) <= self.limit * (1.0 - ROUNDING):
                 return np.asarray(x)
             share, step = min(share + step, 1.0), 2.0 * step
         return near

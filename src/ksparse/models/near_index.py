@@ -8,7 +8,8 @@ all, as far as the search can be trusted:
     φ(y) ≥ φ(y) + λ(error(y)² − τ²) ≥ φ(x) + λ(error(x)² − τ²) = φ(x),  λ = θ/(1 − θ).
 
 So what is proved of the search there (a bound, no better exchange) is proved of the answer. Where names differ too much from one θ to the
-next for that, several θ are tried, the best answer within the limit is kept, and nothing but its own weights is claimed.
+next for that, several θ are tried, names are exchanged one by one, the best answer within the limit is kept, and nothing but its own
+weights is claimed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -27,14 +29,14 @@ from ksparse.linalg.objective import Objective
 from ksparse.linalg.qp import solve_qp
 from ksparse.models.index import Index
 from ksparse.models.lifting import Lifted
+from ksparse.models.portfolio import WARM, Portfolio
 from ksparse.models.rules import Rows
 from ksparse.result import Result, Status
 from ksparse.solve.judge import gap_between
 
-if TYPE_CHECKING:
-    from ksparse.models.portfolio import Portfolio
-
-TRIED = 12  # multipliers at most
+TRIED = 8  # multipliers at most, the first among them, each of which is a search
+CLOSE = 1e-3  # of θ: names that are best between multipliers as near as this are known
+EXCHANGED = 300  # sets of names at most that are looked at one by one
 NARROW = 1e-7  # of θ: what lies between two multipliers as near as this is taken from the line between their weights
 SAME = 1e-9  # of a value: less is no improvement
 
@@ -79,89 +81,160 @@ class NearIndex:
             r=own * wanted.r + 2.0 * other * index.pull, cost=own * wanted.cost, index=None,
         )  # fmt: skip
 
-    def excess(self, theta: float) -> float:
-        """What the value at θ is above (1 − θ)φ + θ(error² − τ²), which bounds (1 − θ)φ from below within the limit."""
-        return theta * (self.index.limit**2 - self.index.rest) / self.sizes[1]
+    def settled(self, x: Vector, below: float = np.inf, theta: float = 1.0) -> Settled | None:
+        """The best weights within the limit of the names of x, on their sides of 0; None where they have none.
 
-    def settled(self, x: Vector) -> Settled | None:
-        """The best weights within the limit of the names of x, on their sides of 0; None where they have none."""
+        Nor where weak duality at θ shows that they are not below a value.
+        """
         try:
-            found = Names(self, x).best()
+            names = Names(self, x)
+            if below < np.inf and self._dual(names.at(theta), theta) >= below:
+                return None
+            found = names.best()
         except (InfeasibleError, UnboundedError):
             return None
         return None if found is None else Settled(found[0], found[1], self.wanted.value(found[0]))
+
+    def _dual(self, x: Vector, theta: float) -> float:
+        """φ + λ(error² − τ²), which φ within the limit is not below where x is the best at θ of some names."""
+        off = self.index.error(x) ** 2 - self.index.limit**2
+        return -np.inf if theta == 1.0 else self.wanted.value(x) + theta / (1.0 - theta) * self.sizes[0] / self.sizes[1] * off
+
+    def bound(self, least: float, theta: float) -> float:
+        """The same from a bound of all values at θ."""
+        if not np.isfinite(least) or theta == 1.0:
+            return -np.inf
+        less = theta * (self.index.limit**2 - self.index.rest) / self.sizes[1]
+        return float((least - less) * self.sizes[0] / (1.0 - theta))
 
     def answer(self, **options: Any) -> Result:
         """The best that is found, and what is proved of it."""
         began, limit = time.perf_counter(), options.pop("max_time", None)
         gap, start = options.pop("gap", None), options.pop("x0", None)
 
-        def solve(theta: float, x0: Vector | None, **more: Any) -> Result:
+        def solve(problem: Portfolio, x0: Vector | None, **more: Any) -> Result:
             left = None if limit is None else max(0.0, began + limit - time.perf_counter())
-            problem = replace(self.wanted, index=None) if theta == 0.0 else self.weighed(theta)
             return self.solve(problem, self.k, x0=x0, max_time=left, **options, **more)
 
-        free = solve(0.0, start, gap=gap)
+        warm = {} if "settings" in options else {"settings": WARM}
+        loose = replace(self.wanted, index=None)
+        free = solve(loose, start)
         x = np.asarray(free.x, dtype=float)
-        if free.status is Status.UNBOUNDED or self.index.error(x) <= self.index.limit:
-            return free  # the limit costs nothing: what is proved without it holds with it
-        near = solve(1.0, start)
+        if free.status is Status.UNBOUNDED or self.index.error(x) <= self.index.limit:  # it costs nothing: what is proved without it holds
+            return free if gap is None or free.status.early else solve(loose, x, gap=gap)
+        near = solve(self.weighed(1.0), start)
         best = self._first(near, x, start)
-        low, high, theta, last = 0.0, 1.0, best.theta, near
+        low, high, sought, seen = 0.0, 1.0, Sought(self, 1.0, near), (x != 0) | (np.asarray(near.x) != 0)
         for _ in range(TRIED):
-            last = solve(theta, best.x)
-            found, ahead = np.asarray(last.x, dtype=float), self.weighed(theta)
-            if last.status.early or last.fun >= ahead.value(best.x) - SAME * abs(ahead.value(best.x)):
+            theta = best.theta if low < best.theta < high else 0.5 * (low + high)
+            sought = Sought(self, theta, solve(self.weighed(theta), best.x, **warm))
+            found = np.asarray(sought.found.x, dtype=float)
+            seen = seen | (found != 0)
+            if sought.found.status.early or sought.finds_none_above(best):
                 break
             better = self.settled(found)
-            low, high = (theta, high) if self.index.error(found) > self.index.limit else (low, theta)
             if better is not None and better.value < best.value - SAME * abs(best.value):
                 best = better
-            if high - low <= NARROW:
+            low, high = (theta, high) if self.index.error(found) > self.index.limit else (low, theta)
+            if high - low <= CLOSE:
                 break
-            theta = best.theta if low < best.theta < high else 0.5 * (low + high)
-        if gap is not None and not last.status.early:
-            last = solve(best.theta, best.x, gap=gap)
-            theta = best.theta
-        return self._told(best, theta, last, gap, time.perf_counter() - began)
+        if not (sought.found.status.early or sought.finds_none_above(best)):
+            best = self._exchanged(best, seen, sought.theta, np.inf if limit is None else began + limit)
+        if gap is not None and not sought.found.status.early:
+            sought = replace(sought, found=solve(self.weighed(sought.theta), best.x, gap=gap))
+        bound = max(free.lower_bound, sought.bound)
+        return replace(self._told(best, sought, bound, gap), elapsed=time.perf_counter() - began)
 
     def _first(self, near: Result, free: Vector, start: Vector | None) -> Settled:
         """The best of the names that follow the index best, of those that would be taken without the limit, and of where to begin."""
         closest = self.index.error(np.asarray(near.x, dtype=float))
         starts = [np.asarray(near.x, dtype=float), free, *([] if start is None else [np.asarray(start, dtype=float)])]
-        settled = [found for x in starts if np.count_nonzero(x) <= self.k and (found := self.settled(x)) is not None]
+        settled = [found for x in starts if self._possible(x) and (found := self.settled(x)) is not None]
         if not settled:
             known = "the least" if near.status is Status.OPTIMAL else "the least that was found"
             raise InfeasibleError(
-                f"max_tracking_error {self.index.limit:g} cannot be kept: {known} with at most {self.k} assets under these rules is {closest:g}"
+                f"max_tracking_error {self.index.limit:g} cannot be kept: {known} with at most {self.k} assets under these rules is "
+                f"{closest:g}"
             )
         return min(settled, key=lambda found: found.value)
 
-    def _told(self, best: Settled, theta: float, last: Result, gap: float | None, elapsed: float) -> Result:
-        """The Result of the best weights: status and bound are those of the last search, as far as they speak of them."""
-        x, ahead = best.x, self.weighed(theta)
-        share = (1.0 - theta) / self.sizes[0]
-        bound = (last.lower_bound - self.excess(theta)) / share if np.isfinite(last.lower_bound) and share > 0 else -np.inf
-        here = ahead.value(x)
-        alike = last.fun >= here - SAME * abs(here) and theta == best.theta
+    def _possible(self, x: Vector) -> bool:
+        """Whether the names of weights may be held together."""
+        shut = bool(np.isin(np.flatnonzero(x), self.wanted.forced_out).any())
+        return bool(np.count_nonzero(x) <= self.k) and not shut and (self.wanted.counts is None or self.wanted.counts.obeyed(x))
+
+    def _exchanged(self, best: Settled, seen: Vector, theta: float, deadline: float) -> Settled:
+        """The best after names have left for others while that helped: for those that were best at some θ, or all where they are few.
+
+        Who pulls most at θ enters first, and small positions leave first.
+        """
+        wanted, ahead, looked = self.wanted, self.weighed(theta), 0
+        if self.k * seen.size <= EXCHANGED:
+            seen = np.ones(seen.size, dtype=bool)
+        while True:
+            held = np.flatnonzero(best.x)
+            slope = ahead.loss.gradient(best.x)
+            entered = sorted(np.flatnonzero(seen & (best.x == 0)), key=lambda j: -abs(slope[j] - slope[held].mean()))
+            for entering, side, leaving in product(entered, (1.0, -1.0), (-1, *held[np.argsort(np.abs(best.x[held]))])):
+                if leaving in wanted.forced_in or (wanted.upper if side > 0 else -wanted.lower)[entering] <= 0:
+                    continue
+                x = best.x.copy()
+                x[entering] = side
+                x[[leaving] if leaving >= 0 else []] = 0.0
+                if not self._possible(x):
+                    continue
+                looked += 1
+                if looked > EXCHANGED or time.perf_counter() > deadline:
+                    return best
+                found = self.settled(x, best.value - SAME * abs(best.value), theta)
+                if found is not None and found.value < best.value - SAME * abs(best.value):
+                    best = found
+                    break
+            else:
+                return best
+
+    def _told(self, best: Settled, sought: Sought, bound: float, gap: float | None) -> Result:
+        """The Result of the best weights: status and bound are those of the search for names, as far as they speak of these."""
+        x, last = best.x, sought.found
         held = np.flatnonzero(x)
-        among = self.solve(
-            replace(ahead, forced_out=tuple(np.setdiff1d(np.arange(x.size), np.union1d(held, self.wanted.forced_in)))), self.k, x0=x
-        )  # how stationary the weights are among their names
-        status = last.status if last.status.early else Status.STATIONARY if among.status.good else among.status
-        if alike and last.status in (Status.OPTIMAL, Status.SWAP_OPTIMAL):
+        others = np.setdiff1d(np.arange(x.size), np.union1d(held, self.wanted.forced_in))
+        among = self.solve(replace(self.weighed(best.theta), forced_out=tuple(others), counts=None), self.k, x0=x)  # how stationary x is
+        status, proved = Status.STATIONARY if among.status.good else among.status, False
+        if last.status.early:
             status = last.status
-            bound = max(bound, best.value * (1.0 - np.sign(best.value) * SAME)) if status is Status.OPTIMAL and gap is None else bound
+        elif last.status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and sought.finds_none_above(best):
+            status, proved = last.status, last.proved
+            bound = best.value if status is Status.OPTIMAL and gap is None else bound
         bound = min(bound, best.value)
         apart = gap_between(best.value, bound)
         if gap is not None and not status.early:
             status = Status.OPTIMAL if apart <= gap else Status.STATIONARY if status is Status.OPTIMAL else status
-        violation = self.wanted.violation(x)
         return replace(
-            among, x=x, fun=best.value, support=held, k=self.k, maxcv=max(violation, 0.0), lower_bound=bound, gap=apart, nodes=last.nodes,
-            status=status, message=status.message, success=bool(status.good and among.success), elapsed=elapsed, swaps=last.swaps,
-            proved=alike and last.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL),
+            among, x=x, fun=best.value, support=held, k=self.k, maxcv=max(self.wanted.violation(x), 0.0), lower_bound=bound, gap=apart,
+            nodes=last.nodes, swaps=last.swaps, status=status, message=status.message, success=bool(status.good and among.success),
+            proved=proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL),
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A search among all names at θ."""
+
+    near: NearIndex
+    theta: float
+    found: Result
+
+    def finds_none_above(self, best: Settled) -> bool:
+        """Whether it finds nothing better at θ than weights that are on the limit, θ being theirs."""
+        if self.theta != best.theta:
+            return False
+        here = self.near.weighed(self.theta).value(best.x)
+        return self.found.fun >= here - SAME * abs(here)
+
+    @property
+    def bound(self) -> float:
+        """What no φ within the limit is below."""
+        return self.near.bound(self.found.lower_bound, self.theta)
 
 
 class Names:

@@ -15,10 +15,14 @@ from ksparse.losses import Loss, MeanVariance
 from ksparse.models.cardinalities import Cardinalities
 from ksparse.models.index import Index
 from ksparse.models.rules import Rows
+from ksparse.search.settings import SearchSettings
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Polyhedron, Simplex
 
 RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
 FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see
+WARM = SearchSettings(
+    enumerated=100, relaxed=0, drawn=0, children=0, returns=2
+)  # where a search begins near its end; the best of three that were tried on port5
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,12 @@ from ksparse.models.lifting import Lifted
 from ksparse.models.near_index import NearIndex
 from ksparse.models.portfolio import Portfolio
 from ksparse.result import Result, Status
-from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import moved, restated
 from ksparse.solve.minimize import minimize
 
 FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
 CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
-WARM = SearchSettings(
-    enumerated=100, relaxed=0, drawn=0, children=0, returns=2
-)  # where a search begins near its end; the best of three that were tried on port5
 
 
 def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any) -> Result:
