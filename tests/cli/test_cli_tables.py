@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from ksparse.cli import main  # noqa: E402
 from ksparse.cli.output import harmless  # noqa: E402
 
-COMMANDS = {"regress": ("--target", "a", "-k", "1"), "pca": ("-k", "1"), "portfolio": ("-k", "1", "--long-only")}
+COMMANDS = {"regress": ("--target", "a", "-k", "1"), "pca": ("-k", "1"), "portfolio": ("-k", "1", "--long-only", "--prices")}
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_returns_of_any_size_give_an_answer_or_a_message(run, tmp_path):
         assert code == 2
         assert words in said or "numbers up to 1e+100 in size" in said
     pd.DataFrame({"a": [1e-90, 1e90, 1e-90, 1e80], "b": [1.0, 2, 3, 4]}).to_csv(tmp_path / "t.csv", index=False)
-    code, _, said = run("portfolio", "t.csv", "-k", 1)
+    code, _, said = run("portfolio", "t.csv", "-k", 1, "--prices")
     assert code == 2
     assert "the returns of t.csv must hold numbers of at most 1e+100 in size, got 1e+180 in column 'a'" in said
 
@@ -268,3 +268,25 @@ def test_prices_given_as_returns_are_said(run, tmp_path):
     assert "looks like prices" in run("portfolio", "t.csv", "-k", 1, "--returns")[2]
     (100 * prices.pct_change().dropna()).to_csv(tmp_path / "r.csv", index=False)
     assert run("portfolio", "r.csv", "-k", 1, "--returns")[2] == ""
+
+
+def test_prices_and_returns_are_told_apart_or_asked_for(run, tmp_path):
+    prices, returns = rows(30, "A", "B"), rows(30, "A", "B").pct_change().dropna()
+    tables = {
+        "prices": [prices, prices / prices.iloc[0], 1e4 * prices],
+        "returns": [returns, 100 * returns],
+        None: [1 + returns, 1e-4 + returns.abs(), 1e-4 * prices],  # growth factors, a savings account, either
+    }
+    for what, kinds in tables.items():
+        for table in kinds:
+            table.to_csv(tmp_path / "t.csv", index=False)
+            code, answer, said = run("portfolio", "t.csv", "-k", 1, "--long-only", "--json")
+            if what is None:
+                assert code == 2
+                assert "say --prices or --returns" in said
+                for asked in ("prices", "returns"):
+                    assert json.loads(run("portfolio", "t.csv", "-k", 1, "--long-only", f"--{asked}", "--json")[1])["read_as"] == asked
+            else:
+                assert code == 0
+                assert json.loads(answer)["read_as"] == what
+    assert run("portfolio", "t.csv", "-k", 1, "--prices", "--returns")[0] == 2

@@ -208,7 +208,7 @@ def _kind(values: Any, options: argparse.Namespace) -> str:
     what = "prices" if options.prices else "returns" if options.returns else told_apart(values)
     if what is None:
         raise InputError(
-            f"{options.file} could hold prices or returns: all its numbers are above 0, and small (their median is {np.median(values):g}); "
-            "say --prices or --returns"
+            f"{options.file} could hold prices or returns: none of its numbers is below 0, and they are small (the median is "
+            f"{np.median(values):g}) and do not go in small steps: say --prices or --returns"
         )
     return what

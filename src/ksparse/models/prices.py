@@ -21,14 +21,14 @@ def looks_like_prices(X: Vector) -> bool:
 
 
 def told_apart(X: Vector) -> str | None:
-    """ "prices" or "returns", from the numbers alone; None where they could be either.
+    """What a table holds, "prices" or "returns", from its numbers alone; None where they could be either.
 
     Returns have losses among them. Prices are above 0, and large, or go from row to row by small steps.
     """
     level = float(np.median(X))
-    if not (X > 0).all():
-        return "prices" if (X <= 0).mean() < LOSSES and level >= PRICE else "returns"
-    return "prices" if level >= PRICE or (level >= LEVEL and len(X) >= 3 and _wanders(X)) else None
+    if (X < 0).any():
+        return "prices" if (X < 0).mean() < LOSSES and level >= PRICE else "returns"
+    return "prices" if level >= PRICE or (level >= LEVEL and len(X) >= 3 and (X > 0).all() and _wanders(X)) else None
 
 
 def _wanders(X: Vector) -> bool:
