@@ -120,7 +120,9 @@ def test_turnovers_as_skfolio_means_them_and_in_all(returns):
 
 def test_names_per_group_and_tracking_errors_as_skfolio_means_them(returns):
     groups = {name: ["odd" if i % 2 else "even", "all"] for i, name in enumerate(returns.columns)}
-    model = SparseMeanRisk(6, groups=groups, group_cardinalities={"odd": 2}).fit(returns)
+    model = SparseMeanRisk(cardinality=6, groups=groups, group_cardinalities={"odd": 2}).fit(returns)
+    np.testing.assert_array_equal(model.weights_, SparseMeanRisk(6, groups=groups, group_cardinalities={"odd": 2}).fit(returns).weights_)
+    assert np.count_nonzero(model.weights_) <= 6
     odd = model.weights_[1::2]
     assert np.count_nonzero(odd) <= 2
     with pytest.raises(ValueError, match="groups with limits must not overlap"):

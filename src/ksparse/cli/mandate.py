@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,18 @@ from ksparse.cli.exits import InputError
 from ksparse.cli.tables import read_table
 from ksparse.models.mandate import mandate
 from ksparse.models.rules import Universe
+
+OPTIONS = {  # what the options are called where errors come from
+    "group_cardinalities": "--sector-names", "max_tracking_error": "--max-tracking-error", "min_weight": "--min-weight",
+}  # fmt: skip
+
+
+def in_options(error: Exception) -> str:
+    """What an error says, in the words of the options."""
+    text = str(error)
+    for name, option in OPTIONS.items():
+        text = re.sub(rf"(?<![\w-]){name}(?!\w)", option, text)
+    return text
 
 
 def add_mandate(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
-from ksparse.cli.mandate import add_mandate, read_mandate
+from ksparse.cli.mandate import add_mandate, in_options, read_mandate
 from ksparse.cli.output import Output, facts
 from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table
@@ -84,9 +84,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
     follows = index is not None and options.max_tracking_error is None
     held_nothing = 0.0 if not follows else float(np.mean(np.square(index)))  # what the distance is above the problem's value
     common = {"min_weight": options.min_weight, "max_time": options.limit, "random_state": options.seed}
-    result = moved(
-        solve_portfolio(wanted, k, effort=options.effort, gap=options.gap, callback=output.watch(options.gap), **common), held_nothing
-    )
+    try:
+        found = solve_portfolio(wanted, k, effort=options.effort, gap=options.gap, callback=output.watch(options.gap), **common)
+    except (InfeasibleError, ValueError) as error:
+        raise type(error)(in_options(error)) from error
+    result = moved(found, held_nothing)
     if result.status is Status.UNBOUNDED:
         raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")
     x = np.asarray(result.x)

@@ -36,6 +36,8 @@ class SparseMeanRisk(BaseOptimization):
     ----------
     k : int, default=10
         Assets at most; more than there are is no restriction.
+    cardinality : int or None, default=None
+        skfolio's name for k, in whose place it counts where it is given.
     risk_aversion : float or None, default=None
         Minimise this times the variance minus the mean return; None for the variance alone.
     min_return : float or None, default=None
@@ -120,6 +122,7 @@ class SparseMeanRisk(BaseOptimization):
         self,
         k: int = 10,
         *,
+        cardinality: int | None = None,
         risk_aversion: float | None = None,
         min_return: float | None = None,
         long_only: bool = True,
@@ -154,6 +157,7 @@ class SparseMeanRisk(BaseOptimization):
             portfolio_params=portfolio_params, fallback=fallback, previous_weights=previous_weights, raise_on_failure=raise_on_failure
         )
         self.k = k
+        self.cardinality = cardinality
         self.risk_aversion = risk_aversion
         self.min_return = min_return
         self.long_only = long_only
@@ -269,10 +273,11 @@ class SparseMeanRisk(BaseOptimization):
 
     def _weights(self, V: Any, mu: Any, rules: dict[str, Any]) -> Any:
         objective = "minimize_risk" if self.risk_aversion is None else "maximize_utility"
+        k = check_integer(self.k, "k", 1) if self.cardinality is None else check_integer(self.cardinality, "cardinality", 1)
         wanted = portfolio(V, mu, objective=objective, risk_aversion=self.risk_aversion, target_return=self.min_return, **rules)
         try:
             self.result_ = solve_portfolio(
-                wanted, min(check_integer(self.k, "k", 1), len(mu)), min_weight=self.min_weight, effort=self.effort,
+                wanted, min(k, len(mu)), min_weight=self.min_weight, effort=self.effort,
                 n_restarts=self.n_restarts, n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
                 gap=self.gap,
             )  # fmt: skip
