@@ -201,3 +201,52 @@ def test_an_unbounded_portfolio_is_no_answer(tmp_path):
     assert not (tmp_path / "w.csv").exists()
     pd.DataFrame({"only": [1.0, 2.0, 1.5]}).to_csv(tmp_path / "one.csv", index=False)
     assert "100.00 %" in ksparse("portfolio", "one.csv", "-k", 1, cwd=tmp_path).stdout
+
+
+@pytest.mark.slow
+def test_portfolio_with_names_per_sector_bounds_costs_and_an_index(market):
+    prices = pd.read_csv(market / "prices.csv").drop(columns="Date")
+    names = list(prices.columns)
+    index, assets = names[0], names[1:]
+    sector = {name: ("tech", "banks", "energy")[i % 3] for i, name in enumerate(names)}
+    pd.DataFrame({"asset": names, "sector": list(sector.values())}).to_csv(market / "three.csv", index=False)
+    pd.DataFrame({"asset": assets[:2], "least": [0.05, None], "most": [None, 0.1]}).to_csv(market / "bounds.csv", index=False)
+    pd.DataFrame({"asset": assets[:4], "weight": 0.25}).to_csv(market / "before.csv", index=False)
+    pd.DataFrame({"asset": assets, "cost": 1e-4}).to_csv(market / "costs.csv", index=False)
+    start = ("portfolio", "prices.csv", "-k", 6, "--long-only", "--min-weight", "0.02", "--json")
+    counted = ("--sectors", "three.csv", "--sector-names", "3", "--sector-names", "banks=1:1")
+
+    def weights(*options):
+        return json.loads(ksparse(*start, *options, cwd=market).stdout)["weights"]
+
+    held = [sector[name] for name in weights(*counted, "--bounds", "bounds.csv", "--budget", "0.9:1")]
+    assert held.count("banks") == 1
+    assert max(held.count("tech"), held.count("energy")) <= 3
+    found = weights("--bounds", "bounds.csv")
+    assert found[assets[0]] >= 0.05 - 1e-12
+    assert found.get(assets[1], 0.0) <= 0.1 + 1e-12
+    one, table = (weights("--holdings", "before.csv", "--cost", cost) for cost in ("0.0001", "costs.csv"))
+    assert one == pytest.approx(table)
+    near = weights("--index", index, "--max-tracking-error", "0.022", "--min-variance", *counted[:4])
+    returns = prices.pct_change().dropna()
+    away = sum(weight * returns[name] for name, weight in near.items()) - returns[index]
+    assert np.sqrt(np.mean(away**2)) <= 0.022
+    points = json.loads(ksparse(*start, *counted, "--frontier", 4, "--out", "f.csv", cwd=market).stdout)["frontier"]
+    assert len(points) == len(pd.read_csv(market / "f.csv")) == 4
+    assert all(sum(sector[name] == "banks" for name in point["weights"]) == 1 for point in points)
+    wrongs = {
+        ("--sector-names", "2"): "--sector-names needs --sectors",
+        ("--sectors", "three.csv", "--sector-names", "steel=2"): "--sector-names speaks of 'steel', which is no sector",
+        ("--sectors", "three.csv", "--sector-names", "x"): "--sector-names must be N, SECTOR=N or SECTOR=LEAST:MOST",
+        ("--max-tracking-error", "0.1"): "--max-tracking-error needs --index",
+        ("--frontier", "5", "--target-return", "0.1"): "--target-return has no meaning beside --frontier",
+        ("--frontier", "1"): "--frontier must be at least 2 points",
+        ("--budget", "all"): "--budget must be a number or LEAST:MOST",
+        ("--holdings", "before.csv", "--cost", "three.csv"): "which is not a number",
+    }
+    for wrong, words in wrongs.items():
+        assert words in ksparse("portfolio", "prices.csv", "-k", 6, "--long-only", *wrong, cwd=market, expect=2).stderr
+    too_near = ("--index", index, "--max-tracking-error", "1e-9")
+    assert "--max-tracking-error 1e-09 cannot be kept" in ksparse(*start[:5], *too_near, cwd=market, expect=3).stderr
+    many = ("--sectors", "three.csv", "--sector-names", "3:4", "--min-weight", "0.01")
+    assert "--sector-names and the names that are held" in ksparse(*start[:5], *many, cwd=market, expect=3).stderr

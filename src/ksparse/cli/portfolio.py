@@ -11,6 +11,7 @@ import numpy as np
 from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
+from ksparse.cli.frontier import refuse_beside_frontier, show_frontier
 from ksparse.cli.mandate import add_mandate, in_options, read_mandate
 from ksparse.cli.output import Output, facts
 from ksparse.cli.page import Part, Report, around, warnings_of
@@ -33,6 +34,7 @@ EXAMPLES = (
     "--holdings weights.csv --cost 0.0002 --max-turnover 0.3",
     "ksparse portfolio prices.csv -k 12 --long-only --min-weight 0.02 --sectors sectors.csv --sector-names 3 --sector-names energy=1:2",
     "ksparse portfolio prices.csv -k 20 --long-only --index SPX",
+    "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --frontier 50 --out frontier.csv",
     "ksparse portfolio prices.csv -k 20 --long-only --index SPX --max-tracking-error 0.004 --min-variance",
 )
 
@@ -53,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-tracking-error", type=float, metavar="E", help="do not track --index, but stay as near: root mean squared distance at most E"
     )
     parser.add_argument("--target-return", type=float, metavar="R", help="mean return to reach per period; alone: least variance there")
+    parser.add_argument("--frontier", type=int, metavar="N", help="N portfolios, from the least variance to the largest mean return")
     parser.add_argument("--long-only", action="store_true", help="no negative weight")
     parser.add_argument("--max-weight", type=float, metavar="W", help="no weight beyond this, in size")
     parser.add_argument("--min-weight", type=float, default=0.0, metavar="W", help="no position smaller than this, in size")
@@ -77,10 +80,17 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise InputError(f"--min-weight must be >= 0 and finite, got {options.min_weight:g}")
     if options.max_weight is not None and options.min_weight > options.max_weight:
         raise InfeasibleError(f"--min-weight {options.min_weight:g} is above --max-weight {options.max_weight:g}")
+    if options.frontier is not None:
+        refuse_beside_frontier(options)
     table, what = _assets(options, output)
     assets, index = _without_index(table, options)
     k = at_most(options.k, len(assets.names), "asset", output.say)
     wanted = _wanted(assets, index, options)
+    if options.frontier is not None:
+        try:
+            return show_frontier(assets, wanted, k, options, output)
+        except (InfeasibleError, ValueError) as error:
+            raise type(error)(in_options(error)) from error
     follows = index is not None and options.max_tracking_error is None
     held_nothing = 0.0 if not follows else float(np.mean(np.square(index)))  # what the distance is above the problem's value
     common = {"min_weight": options.min_weight, "max_time": options.limit, "random_state": options.seed}
@@ -135,7 +145,7 @@ def _wanted(assets: Assets, index: Any, options: argparse.Namespace) -> Portfoli
                 raise InputError(f"{option} has no meaning beside --index without --max-tracking-error: leave one of them out")
         assert assets.returns is not None
         return tracking(assets.returns, index, **rules)
-    objective = "minimize_risk" if options.min_variance else None
+    objective = "minimize_risk" if options.min_variance or options.frontier is not None else None
     if options.min_variance and options.risk_aversion is not None:
         raise InputError("--risk-aversion has no meaning beside --min-variance: leave one of them out")
     return portfolio(
