@@ -234,7 +234,16 @@ def test_portfolio_with_names_per_sector_bounds_costs_and_an_index(market):
     points = json.loads(ksparse(*start, *counted, "--frontier", 4, "--out", "f.csv", cwd=market).stdout)["frontier"]
     assert len(points) == len(pd.read_csv(market / "f.csv")) == 4
     assert all(sum(sector[name] == "banks" for name in point["weights"]) == 1 for point in points)
+    walked = ("--walk", "100:20", "--cost", "costs.csv", "--max-turnover", "0.4")
+    walk = json.loads(ksparse(*start, *counted, *walked, "--drop", index, "--out", "w.csv", cwd=market).stdout)["walk"]
+    assert len(walk) == len(pd.read_csv(market / "w.csv")) == -(-(len(returns) - 100) // 20)
+    assert all(step["turnover"] <= 0.4 + 1e-9 for step in walk[1:])
+    assert all(step["cost"] == pytest.approx(1e-4 * step["turnover"]) for step in walk[1:])
+    assert all(sum(sector[name] == "banks" for name in step["weights"]) == 1 for step in walk)
     wrongs = {
+        ("--walk", "100"): "--walk must be WINDOW:STEP",
+        ("--walk", "9999:1"): "window must leave rows to hold the portfolio in",
+        ("--walk", "100:20", "--frontier", "3"): "--frontier has no meaning beside --walk",
         ("--sector-names", "2"): "--sector-names needs --sectors",
         ("--sectors", "three.csv", "--sector-names", "steel=2"): "--sector-names speaks of 'steel', which is no sector",
         ("--sectors", "three.csv", "--sector-names", "x"): "--sector-names must be N, SECTOR=N or SECTOR=LEAST:MOST",

@@ -54,7 +54,13 @@ def add_mandate(parser: argparse.ArgumentParser) -> None:
 
 
 def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
-    """Keyword arguments of `portfolio` from the options; words of its errors are those of the options."""
+    """Keyword arguments of `portfolio` from the options."""
+    said = said_mandate(options, names)
+    return mandate(Universe(len(names), names), **said) | {"budget": read_budget(options.budget), "max_short": options.max_short}
+
+
+def said_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+    """What the options say of the weights, for `mandate`; words of the errors are those of the options."""
     known = Known(names, options.file)
     cost = _cost(options.cost, known)
     limits = {"--sector-cap": options.sector_cap, "--sector-floor": options.sector_floor, "--sector-names": options.sector_names or None}
@@ -62,7 +68,7 @@ def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any
         if value is not None and options.sectors is None:
             raise InputError(f"{option} needs --sectors, a table of two columns: asset, sector")
     for option, asked in (("--cost", cost != 0.0), ("--max-turnover", options.max_turnover is not None)):
-        if asked and options.holdings is None:
+        if asked and options.holdings is None and options.walk is None:
             raise InputError(f"{option} needs --holdings, a table of two columns: asset, weight")
     if options.max_turnover is not None and not 0 <= options.max_turnover < np.inf:
         raise InputError(f"--max-turnover must be >= 0 and finite, got {options.max_turnover:g}")
@@ -72,14 +78,20 @@ def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any
     for option, text in (("--include", options.include), ("--exclude", options.exclude)):
         known.require(_listed(text), option)
     lower, upper = ({}, {}) if options.bounds is None else known.bounds(options.bounds)
-    read = mandate(
-        Universe(len(names), names), min_weights=lower or None, max_weights=upper or None, groups=groups, group_caps=options.sector_cap,
-        group_floors=options.sector_floor, group_cardinalities=_sector_names(options.sector_names, groups),
-        linear_constraints=options.rule or None, forced_in=_listed(options.include), forced_out=_listed(options.exclude),
-        previous_weights=None if options.holdings is None else known.numbers(options.holdings, "weight"), turnover_cost=cost,
-        max_turnover=options.max_turnover,
-    )  # fmt: skip
-    return read | {"budget": _budget(options.budget), "max_short": options.max_short}
+    return {
+        "min_weights": lower or None,
+        "max_weights": upper or None,
+        "groups": groups,
+        "group_caps": options.sector_cap,
+        "group_floors": options.sector_floor,
+        "group_cardinalities": _sector_names(options.sector_names, groups),
+        "linear_constraints": options.rule or None,
+        "forced_in": _listed(options.include) or None,
+        "forced_out": _listed(options.exclude) or None,
+        "previous_weights": None if options.holdings is None else known.numbers(options.holdings, "weight"),
+        "turnover_cost": cost,
+        "max_turnover": options.max_turnover,
+    }
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,8 @@ class Known:
         return self.numbers(path, "least weight", 1, blank=True), self.numbers(path, "most weight", 2, blank=True)
 
 
-def _budget(text: str) -> float | tuple[float, float]:
+def read_budget(text: str) -> float | tuple[float, float]:
+    """What the weights sum to, or (least, most)."""
     try:
         sides = [float(part) for part in text.split(":")]
     except ValueError:

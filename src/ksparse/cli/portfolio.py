@@ -16,6 +16,7 @@ from ksparse.cli.mandate import add_mandate, in_options, read_mandate
 from ksparse.cli.output import Output, facts
 from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table
+from ksparse.cli.walk import refuse_beside_walk, show_walk
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.models.index import Index
@@ -35,6 +36,7 @@ EXAMPLES = (
     "ksparse portfolio prices.csv -k 12 --long-only --min-weight 0.02 --sectors sectors.csv --sector-names 3 --sector-names energy=1:2",
     "ksparse portfolio prices.csv -k 20 --long-only --index SPX",
     "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --frontier 50 --out frontier.csv",
+    "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --walk 500:20 --cost 0.002 --max-turnover 0.5 --out walk.csv",
     "ksparse portfolio prices.csv -k 20 --long-only --index SPX --max-tracking-error 0.004 --min-variance",
 )
 
@@ -56,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--target-return", type=float, metavar="R", help="mean return to reach per period; alone: least variance there")
     parser.add_argument("--frontier", type=int, metavar="N", help="N portfolios, from the least variance to the largest mean return")
+    parser.add_argument(
+        "--walk", metavar="WINDOW:STEP", help="fit on WINDOW rows, hold for STEP, rebalance, to the end; --cost is then what a trade costs"
+    )
     parser.add_argument("--long-only", action="store_true", help="no negative weight")
     parser.add_argument("--max-weight", type=float, metavar="W", help="no weight beyond this, in size")
     parser.add_argument("--min-weight", type=float, default=0.0, metavar="W", help="no position smaller than this, in size")
@@ -82,9 +87,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise InfeasibleError(f"--min-weight {options.min_weight:g} is above --max-weight {options.max_weight:g}")
     if options.frontier is not None:
         refuse_beside_frontier(options)
+    if options.walk is not None:
+        refuse_beside_walk(options)
     table, what = _assets(options, output)
     assets, index = _without_index(table, options)
     k = at_most(options.k, len(assets.names), "asset", output.say)
+    if options.walk is not None:
+        return show_walk(assets, index, k, options, output)
     wanted = _wanted(assets, index, options)
     if options.frontier is not None:
         try:
