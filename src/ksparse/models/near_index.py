@@ -25,20 +25,16 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.linalg.objective import Objective
-from ksparse.linalg.qp import solve_qp
 from ksparse.models.index import Index
-from ksparse.models.lifting import Lifted
+from ksparse.models.names import SAME, Names
 from ksparse.models.portfolio import WARM, Portfolio
-from ksparse.models.rules import Rows
 from ksparse.result import Result, Status
 from ksparse.solve.judge import gap_between
 
 TRIED = 8  # multipliers at most, the first among them, each of which is a search
 CLOSE = 1e-3  # of θ: names that are best between multipliers as near as this are known
 EXCHANGED = 300  # sets of names at most that are looked at one by one
-NARROW = 1e-7  # of θ: what lies between two multipliers as near as this is taken from the line between their weights
-SAME = 1e-9  # of a value: less is no improvement
+CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ class NearIndex:
         Nor where weak duality at θ shows that they are not below a value.
         """
         try:
-            names = Names(self, x)
+            names = Names(self.wanted, x, self.floor, self.sizes)
             if below < np.inf and self._dual(names.at(theta), theta) >= below:
                 return None
             found = names.best()
@@ -124,8 +120,9 @@ class NearIndex:
             return free if gap is None or free.status.early else solve(loose, x, gap=gap)
         near = solve(self.weighed(1.0), start)
         best = self._first(near, x, start)
-        low, high, sought, seen = 0.0, 1.0, Sought(self, 1.0, near), (x != 0) | (np.asarray(near.x) != 0)
-        for _ in range(TRIED):
+        stopped = free if free.status.early else near
+        low, high, sought, seen = 0.0, 1.0, Sought(self, 1.0, stopped), (x != 0) | (np.asarray(near.x) != 0)
+        for _ in range(0 if stopped.status.early else TRIED):
             theta = best.theta if low < best.theta < high else 0.5 * (low + high)
             sought = Sought(self, theta, solve(self.weighed(theta), best.x, **warm))
             found = np.asarray(sought.found.x, dtype=float)
@@ -141,7 +138,11 @@ class NearIndex:
         if not (sought.found.status.early or sought.finds_none_above(best)):
             best = self._exchanged(best, seen, sought.theta, np.inf if limit is None else began + limit)
         if gap is not None and not sought.found.status.early:
-            sought = replace(sought, found=solve(self.weighed(sought.theta), best.x, gap=gap))
+            asked = (
+                0.5 * gap * abs(best.value) * (1.0 - sought.theta) / self.sizes[0]
+            )  # half of what is asked of φ; weak duality has the rest
+            share = asked / abs(sought.found.fun) if sought.found.fun else gap
+            sought = replace(sought, found=solve(self.weighed(sought.theta), best.x, gap=share))
         bound = max(free.lower_bound, sought.bound)
         return replace(self._told(best, sought, bound, gap), elapsed=time.perf_counter() - began)
 
@@ -152,6 +153,7 @@ class NearIndex:
         settled = [found for x in starts if self._possible(x) and (found := self.settled(x)) is not None]
         if not settled:
             known = "the least" if near.status is Status.OPTIMAL else "the least that was found"
+            known += " before the search was stopped" if near.status.early else ""
             raise InfeasibleError(
                 f"max_tracking_error {self.index.limit:g} cannot be kept: {known} with at most {self.k} assets under these rules is "
                 f"{closest:g}"
@@ -202,17 +204,18 @@ class NearIndex:
         status, proved = Status.STATIONARY if among.status.good else among.status, False
         if last.status.early:
             status = last.status
-        elif last.status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and sought.finds_none_above(best):
+        elif last.status is Status.SWAP_OPTIMAL and sought.finds_none_above(best) and np.array_equal(last.support, held):
             status, proved = last.status, last.proved
-            bound = best.value if status is Status.OPTIMAL and gap is None else bound
+        elif last.status is Status.OPTIMAL and gap is None:  # every support was tried
+            bound = max(bound, self.bound(last.fun, sought.theta))
         bound = min(bound, best.value)
         apart = gap_between(best.value, bound)
-        if gap is not None and not status.early:
-            status = Status.OPTIMAL if apart <= gap else Status.STATIONARY if status is Status.OPTIMAL else status
+        if not status.early and apart <= (CLAIMED if gap is None else gap):
+            status, proved = Status.OPTIMAL, True
         return replace(
             among, x=x, fun=best.value, support=held, k=self.k, maxcv=max(self.wanted.violation(x), 0.0), lower_bound=bound, gap=apart,
             nodes=last.nodes, swaps=last.swaps, status=status, message=status.message, success=bool(status.good and among.success),
-            proved=proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL),
+            proved=proved,
         )  # fmt: skip
 
 
@@ -235,59 +238,3 @@ class Sought:
     def bound(self) -> float:
         """What no φ within the limit is below."""
         return self.near.bound(self.found.lower_bound, self.theta)
-
-
-class Names:
-    """The convex problem among the names of some weights, each on its side of 0 and beyond the floor."""
-
-    def __init__(self, near: NearIndex, x: Vector) -> None:
-        wanted, index = near.wanted, near.index
-        self.index, self.n, self.held = index, x.size, np.union1d(np.flatnonzero(x), wanted.forced_in).astype(np.intp)
-        S, rows = self.held, wanted.rows
-        short = x[S] < 0
-        away = np.abs(np.delete(wanted.before, S)).sum()
-        few = replace(
-            wanted, V=np.asarray(wanted.V, dtype=float)[np.ix_(S, S)], r=wanted.r[S], cost=wanted.cost[S], index=None, counts=None,
-            lower=np.where(short, wanted.lower[S], np.maximum(wanted.lower[S], near.floor)),
-            upper=np.where(short, np.minimum(wanted.upper[S], -near.floor), wanted.upper[S]),
-            rows=Rows(rows.G[:, S], rows.h, rows.E[:, S], rows.f), held=None if wanted.held is None else wanted.held[S],
-            max_turnover=None if wanted.max_turnover is None else wanted.max_turnover - away, forced_in=(), forced_out=(),
-        )  # fmt: skip
-        self.lifted = Lifted(few)
-        M = self.lifted.to_weights
-        self.own, self.other = self.lifted.quadratic, (2.0 * (M.T @ index.gram[np.ix_(S, S)] @ M), -2.0 * index.pull[S] @ M)
-        self.sizes, self.linear = near.sizes, self.lifted.C.as_linear(M.shape[1])
-
-    def at(self, theta: float) -> Vector:
-        """The best weights at θ."""
-        a, b = (1.0 - theta) / self.sizes[0], theta / self.sizes[1]
-        z = solve_qp(Objective(a * self.own[0] + b * self.other[0], a * self.own[1] + b * self.other[1]), self.linear).x
-        x = np.zeros(self.n)
-        x[self.held] = self.lifted.weights(z)
-        return x
-
-    def best(self) -> tuple[Vector, float] | None:
-        """The best weights within the limit, and their θ; None where there are none.
-
-        The error falls as θ grows: a bracket of θ is cut where a line through its ends says, the weight of an end that stays being halved
-        (the Illinois rule), until the weights at its ends are as good as alike.
-        """
-        limit, index = self.index.limit, self.index
-        far, near = self.at(0.0), self.at(1.0)
-        if index.error(far) <= limit:
-            return far, 0.0
-        if index.error(near) > limit:
-            return None
-        low, high, theta = 0.0, 1.0, 1.0
-        over, under, side = index.error(far) ** 2 - limit**2, index.error(near) ** 2 - limit**2, 0
-        while high - low > NARROW:
-            theta = low + (high - low) * float(np.clip(over / (over - under), NARROW, 1.0 - NARROW))
-            x = self.at(theta)
-            off = index.error(x) ** 2 - limit**2
-            if off > 0:
-                low, far, over, under, side = theta, x, off, under * (0.5 if side == 1 else 1.0), 1
-            else:
-                high, near, under, over, side = theta, x, off, over * (0.5 if side == -1 else 1.0), -1
-            if abs(off) <= SAME * limit**2:
-                break
-        return index.between(far, near), theta
