@@ -19,7 +19,8 @@ from rich.table import Table
 import ksparse as ks
 from ksparse.datasets import MissingDataError, orlib_portfolio, sp500
 from ksparse.models.frontier import frontier
-from ksparse.models.portfolio import portfolio, solve_portfolio
+from ksparse.models.portfolio import portfolio
+from ksparse.models.solve_portfolio import solve_portfolio
 
 POINTS, K, FLOOR = 50, 10, 0.01
 WINDOW, STEP = 104, 4

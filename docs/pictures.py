@@ -1,6 +1,6 @@
-"""The picture of the start page and the README: python docs/pictures.py writes docs/start.png, and docs/start.txt, the same in letters.
+"""Pictures of the pages: python docs/pictures.py writes docs/start.png (start page, README) and docs/guide/portfolio.png.
 
-A package index shows the README without the folder beside it: there the drawing in letters stands in for the picture.
+And docs/start.txt, the first in letters: a package index shows the README without the folder beside it.
 """
 
 from pathlib import Path
@@ -10,10 +10,12 @@ import numpy as np
 
 import ksparse as ks
 
+HERE = Path(__file__).parent
+SECTORS = ("tech", "banks", "energy", "health", "utilities")
 BAR = 30  # letters of the longest bar
 
 
-def main() -> None:
+def start() -> None:
     """Three tasks, one panel each."""
     _, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     X, y, names = ks.datasets.diabetes(quadratic=True)
@@ -30,15 +32,14 @@ def main() -> None:
     tumours, _, measured = ks.datasets.breast_cancer()
     ks.plotting.plot_loadings(ks.SparsePCA(3, k=4).fit(tumours).components_, measured, ax=right)
     right.set_title("components of 4 measurements", fontsize="medium")
-    here = Path(__file__).parent
-    plt.savefig(here / "start.png", dpi=110)
+    plt.savefig(HERE / "start.png", dpi=110)
 
     largest = [j for j in np.argsort(-np.abs(model.coef_), kind="stable") if model.coef_[j]]
     chosen = {names[j]: float(model.coef_[j]) for j in largest}
     held = {f"k = {k:>2}": float(volatility[k - 1]) for k in (1, 2, 3, 5, 8, 13, 21)}
     blocks = (bars("8 of 64 features of the diabetes data, three signs known", chosen, ".0f"),
               bars("least volatility a year, in per cent, of at most k of 100 assets", held, ".2f"))  # fmt: skip
-    (here / "start.txt").write_text("```\n" + "\n\n".join(blocks) + "\n```\n", encoding="utf-8")
+    (HERE / "start.txt").write_text("```\n" + "\n\n".join(blocks) + "\n```\n", encoding="utf-8")
 
 
 def bars(title: str, values: dict[str, float], digits: str) -> str:
@@ -48,5 +49,47 @@ def bars(title: str, values: dict[str, float], digits: str) -> str:
     return "\n".join([title, "", *rows])
 
 
+def portfolio() -> None:
+    """The mandate of the guide: its weights by sector, its frontier, its walk."""
+    _, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    returns = ks.datasets.factor_model(80, 900, seed=5).returns
+    assert returns is not None
+    labels = [SECTORS[j % 5] for j in range(80)]
+    counts = dict.fromkeys(SECTORS, 3) | {"utilities": (1, 2)}
+    mandate = {"max_weight": 0.25, "min_weight": 0.02, "groups": labels, "group_caps": 0.35, "group_cardinalities": counts}
+    mandate |= {"linear_constraints": ["x3 + x7 <= 0.1", "energy <= tech + banks"]}
+    x = ks.SparsePortfolio(10, risk_aversion=5.0, **mandate).fit(returns[:500]).weights_
+    for place in range(5):
+        below = 0.0
+        for weight in sorted(x[place::5][x[place::5] != 0], reverse=True):
+            left.bar(place, 100 * weight, bottom=below, color=ks.plotting.COLOURS[place % len(ks.plotting.COLOURS)], edgecolor="white")
+            below += 100 * weight
+    left.axhline(35, color="0.5", linestyle="--")
+    left.set_xticks(range(5), SECTORS)
+    left.set_ylabel("% of the portfolio, a block per name")
+    left.set_title("at most 35 % and 3 names a sector", fontsize="medium")
+
+    for k in (10, 5):
+        points = ks.SparsePortfolio(k, **mandate).frontier(returns[:500], 20)
+        single = returns[:500] if k == 10 else None
+        ks.plotting.plot_efficient_frontier(points, periods=250, assets=single, label=f"{k} names", ax=middle)
+
+    cost = np.linspace(0.001, 0.003, 80)
+    for place, (name, rules) in enumerate(
+        {"costs in the search": {"turnover_cost": cost, "max_turnover": 0.5}, "paid afterwards": {}}.items()
+    ):
+        walk = ks.SparsePortfolio(10, risk_aversion=5.0, **mandate, **rules).walk_forward(returns, window=500, step=50)
+        net, trades = walk.returns.copy(), np.abs(np.diff(walk.weights, axis=0))
+        if not rules:
+            net[walk.starts[1:] - walk.starts[0]] -= trades @ cost
+        label = f"{name}: turnover {walk.turnovers[1:].mean():.2f}"
+        right.plot(walk.rows, np.cumprod(1 + net), color=ks.plotting.COLOURS[place], label=label)
+    right.set(xlabel="day", ylabel="wealth after costs")
+    right.legend(frameon=False)
+    right.set_title("walking forward", fontsize="medium")
+    plt.savefig(HERE / "guide" / "portfolio.png", dpi=110)
+
+
 if __name__ == "__main__":
-    main()
+    start()
+    portfolio()

@@ -1,8 +1,8 @@
 """A mandate: sectors, costs, a frontier, a walk
 =============================================
 
-At most 10 of 80 assets, no sector above 35 %, none of two named assets above a tenth together; every return with its least risk in one
-call; and a walk through time in which trades cost and the turnover is limited. The returns are drawn from a factor model.
+At most 10 of 80 assets, no sector above 35 % or with more than three names, two named assets below a tenth together; every return with its
+least risk in one call; and a walk through time in which trades cost and the turnover is limited. The returns are drawn from a factor model.
 """
 
 import matplotlib.pyplot as plt
@@ -16,6 +16,7 @@ rules = {
     "min_weight": 0.02,
     "groups": [f"sector{j % 5}" for j in range(80)],
     "group_caps": 0.35,
+    "group_cardinalities": 3,
     "linear_constraints": ["x3 + x7 <= 0.1", "sector0 >= 0.05"],
 }
 

@@ -162,7 +162,7 @@ BAD_PRICES = {
 def test_bad_prices_are_refused_by_column_and_row(case, tmp_path):
     content, message = BAD_PRICES[case]
     (tmp_path / "p.csv").write_text(content)
-    done = ksparse("portfolio", "p.csv", "-k", 1, cwd=tmp_path, expect=2)
+    done = ksparse("portfolio", "p.csv", "-k", 1, "--prices", cwd=tmp_path, expect=2)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from ksparse.cli import main  # noqa: E402
 from ksparse.cli.output import harmless  # noqa: E402
 
-COMMANDS = {"regress": ("--target", "a", "-k", "1"), "pca": ("-k", "1"), "portfolio": ("-k", "1", "--long-only")}
+COMMANDS = {"regress": ("--target", "a", "-k", "1"), "pca": ("-k", "1"), "portfolio": ("-k", "1", "--long-only", "--prices")}
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_returns_of_any_size_give_an_answer_or_a_message(run, tmp_path):
         assert code == 2
         assert words in said or "numbers up to 1e+100 in size" in said
     pd.DataFrame({"a": [1e-90, 1e90, 1e-90, 1e80], "b": [1.0, 2, 3, 4]}).to_csv(tmp_path / "t.csv", index=False)
-    code, _, said = run("portfolio", "t.csv", "-k", 1)
+    code, _, said = run("portfolio", "t.csv", "-k", 1, "--prices")
     assert code == 2
     assert "the returns of t.csv must hold numbers of at most 1e+100 in size, got 1e+180 in column 'a'" in said
 
@@ -268,3 +268,119 @@ def test_prices_given_as_returns_are_said(run, tmp_path):
     assert "looks like prices" in run("portfolio", "t.csv", "-k", 1, "--returns")[2]
     (100 * prices.pct_change().dropna()).to_csv(tmp_path / "r.csv", index=False)
     assert run("portfolio", "r.csv", "-k", 1, "--returns")[2] == ""
+
+
+def test_prices_and_returns_are_told_apart_or_asked_for(run, tmp_path):
+    prices, returns = rows(30, "A", "B"), rows(30, "A", "B").pct_change().dropna()
+    tables = {
+        "prices": [prices, prices / prices.iloc[0], 1e4 * prices],
+        "returns": [returns, 100 * returns],
+        None: [1 + returns, 1e-4 + returns.abs(), 1e-4 * prices],  # growth factors, a savings account, either
+    }
+    for what, kinds in tables.items():
+        for table in kinds:
+            table.to_csv(tmp_path / "t.csv", index=False)
+            code, answer, said = run("portfolio", "t.csv", "-k", 1, "--long-only", "--json")
+            if what is None:
+                assert code == 2
+                assert "say --prices or --returns" in said
+                for asked in ("prices", "returns"):
+                    assert json.loads(run("portfolio", "t.csv", "-k", 1, "--long-only", f"--{asked}", "--json")[1])["read_as"] == asked
+            else:
+                assert code == 0
+                assert json.loads(answer)["read_as"] == what
+    with pytest.raises(SystemExit):
+        run("portfolio", "t.csv", "-k", 1, "--prices", "--returns")
+
+
+# --- mandates ---
+
+
+@pytest.fixture
+def mandate(tmp_path):
+    """Prices of an index and nine assets in three sectors, with files that speak of them; the sector of each."""
+    assets = [f"N{i}" for i in range(9)]
+    prices = rows(160, "IDX", *assets)
+    prices.to_csv(tmp_path / "p.csv", index=False)
+    sector = {name: ("tech", "banks", "energy")[i % 3] for i, name in enumerate(assets)}
+    pd.DataFrame(sector.items(), columns=["asset", "sector"]).to_csv(tmp_path / "sectors.csv", index=False)
+    pd.DataFrame({"asset": ["N0", "N1"], "least": [0.05, None], "most": [None, 0.1]}).to_csv(tmp_path / "bounds.csv", index=False)
+    pd.DataFrame({"asset": assets[:4], "weight": 0.25}).to_csv(tmp_path / "before.csv", index=False)
+    pd.DataFrame({"asset": assets, "cost": 1e-4}).to_csv(tmp_path / "costs.csv", index=False)
+    return sector
+
+
+PORTFOLIO = ("portfolio", "p.csv", "-k", 5, "--long-only", "--min-weight", "0.02")
+COUNTED = ("--sectors", "sectors.csv", "--sector-names", "2", "--sector-names", "banks=1:1")
+
+
+def test_mandates_by_files(mandate, run):
+    def weights(*options):
+        code, answer, said = run(*PORTFOLIO, *options, "--json")
+        assert code == 0, said
+        return json.loads(answer)["weights"]
+
+    held = [mandate[name] for name in weights(*COUNTED, "--drop", "IDX", "--bounds", "bounds.csv", "--budget", "0.9:1")]
+    assert held.count("banks") == 1
+    assert max(held.count("tech"), held.count("energy")) <= 2
+    found = weights("--drop", "IDX", "--bounds", "bounds.csv")
+    assert found["N0"] >= 0.05 - 1e-12
+    assert found.get("N1", 0.0) <= 0.1 + 1e-12
+    one, table = (weights("--drop", "IDX", "--holdings", "before.csv", "--cost", cost) for cost in ("0.0001", "costs.csv"))
+    assert one == pytest.approx(table)
+
+
+def test_an_index_is_stayed_near_to(mandate, run, tmp_path):
+    returns = pd.read_csv(tmp_path / "p.csv").pct_change().dropna()
+
+    def away(options):
+        answer = json.loads(run(*PORTFOLIO, "--index", "IDX", *COUNTED[:4], *options, "--json")[1])["weights"]
+        return float(np.sqrt(np.mean((sum(weight * returns[name] for name, weight in answer.items()) - returns["IDX"]) ** 2)))
+
+    limit = 1.1 * away(())
+    assert away(("--max-tracking-error", limit, "--min-variance")) <= limit
+
+
+def test_frontiers_and_walks_are_tables(mandate, run, tmp_path):
+    frontier = run(*PORTFOLIO, "--drop", "IDX", *COUNTED, "--frontier", 4, "--out", "f.csv", "--json")
+    points = json.loads(frontier[1])["frontier"]
+    assert len(points) == len(pd.read_csv(tmp_path / "f.csv")) == 4
+    trades = ("--walk", "100:20", "--cost", "costs.csv", "--max-turnover", "0.4", "--min-variance", "--out", "w.csv")
+    walk = json.loads(run(*PORTFOLIO, "--drop", "IDX", *COUNTED, *trades, "--json")[1])["walk"]
+    assert len(walk) == len(pd.read_csv(tmp_path / "w.csv")) == 3
+    assert all(step["turnover"] <= 0.4 + 1e-9 and step["cost"] == pytest.approx(1e-4 * step["turnover"]) for step in walk[1:])
+    assert all(sum(mandate[name] == "banks" for name in row["weights"]) == 1 for row in (*points, *walk))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "words"),
+    [
+        (("--sector-names", "2"), 2, "--sector-names needs --sectors"),
+        (("--sectors", "sectors.csv", "--sector-names", "steel=2"), 2, "--sector-names speaks of 'steel', which is no sector"),
+        (("--sectors", "sectors.csv", "--sector-names", "x"), 2, "--sector-names must be N, SECTOR=N or SECTOR=LEAST:MOST"),
+        (
+            ("--sectors", "sectors.csv", "--sector-names", "2:3"),
+            3,
+            "--sector-names and the names that are held whatever else is make 6 names",
+        ),
+        (("--max-tracking-error", "0.1"), 2, "--max-tracking-error needs --index"),
+        (("--frontier", "5", "--target-return", "0.1"), 2, "--target-return has no meaning beside --frontier"),
+        (("--frontier", "1"), 2, "--frontier must be at least 2 points"),
+        (("--walk", "100"), 2, "--walk must be WINDOW:STEP"),
+        (("--walk", "9999:1"), 2, "window must leave rows to hold the portfolio in"),
+        (("--walk", "100:20", "--frontier", "3"), 2, "--frontier has no meaning beside --walk"),
+        (("--budget", "all"), 2, "--budget must be a number or LEAST:MOST"),
+        (("--holdings", "before.csv", "--cost", "sectors.csv"), 2, "which is not a number"),
+        (("--cost", "0.1"), 2, "--cost needs --holdings"),
+    ],
+)
+def test_mandates_that_cannot_be_are_named_by_their_options(mandate, run, wrong, code, words):
+    found, _, said = run(*PORTFOLIO, "--drop", "IDX", *wrong)
+    assert found == code, said
+    assert words in said
+
+
+def test_an_index_that_cannot_be_kept_near_to(mandate, run):
+    code, _, said = run(*PORTFOLIO, "--index", "IDX", "--max-tracking-error", "1e-9")
+    assert code == 3
+    assert "--max-tracking-error 1e-09 cannot be kept" in said

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import ksparse as ks
 from ksparse.estimators import SparseClassifier, SparseClassifierCV, SparsePCA, SparsePortfolio, SparseRegressor, SparseRegressorCV
-from ksparse.models.portfolio import portfolio, solve_portfolio
+from ksparse.models.portfolio import portfolio
 from ksparse.models.prices import looks_like_prices
+from ksparse.models.solve_portfolio import solve_portfolio
 
 ESTIMATORS = {
     "SparseRegressor": lambda **more: SparseRegressor(2, **more),

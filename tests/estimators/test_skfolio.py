@@ -116,3 +116,24 @@ def test_turnovers_as_skfolio_means_them_and_in_all(returns):
     assert np.count_nonzero(near.weights_) <= 5
     priced = SparseMeanRisk(k=5, previous_weights=five, transaction_costs=dict.fromkeys(returns.columns, 1.0)).fit(returns)
     np.testing.assert_allclose(priced.weights_, five, atol=1e-12)
+
+
+def test_names_per_group_and_tracking_errors_as_skfolio_means_them(returns):
+    groups = {name: ["odd" if i % 2 else "even", "all"] for i, name in enumerate(returns.columns)}
+    model = SparseMeanRisk(cardinality=6, groups=groups, group_cardinalities={"odd": 2}).fit(returns)
+    np.testing.assert_array_equal(model.weights_, SparseMeanRisk(6, groups=groups, group_cardinalities={"odd": 2}).fit(returns).weights_)
+    assert np.count_nonzero(model.weights_) <= 6
+    odd = model.weights_[1::2]
+    assert np.count_nonzero(odd) <= 2
+    with pytest.raises(ValueError, match="groups with limits must not overlap"):
+        SparseMeanRisk(6, groups=groups, group_cardinalities={"odd": 2, "all": 4}).fit(returns)
+    y = returns.mean(axis=1)
+    near = SparseMeanRisk(6, max_tracking_error=0.006).fit(returns, y)
+    away = np.asarray(returns) @ near.weights_ - np.asarray(y)
+    assert np.linalg.norm(away) / np.sqrt(len(away) - 1) <= 0.006
+    assert np.linalg.norm(away) / np.sqrt(len(away) - 1) == pytest.approx(0.006)
+    whole = SparseMeanRisk(returns.shape[1], max_tracking_error=0.004).fit(returns, y)
+    twin = MeanRisk(max_tracking_error=0.004).fit(returns, y)
+    assert whole.weights_ == pytest.approx(twin.weights_, abs=2e-3)
+    with pytest.raises(ValueError, match="max_tracking_error needs y"):
+        SparseMeanRisk(6, max_tracking_error=0.006).fit(returns)

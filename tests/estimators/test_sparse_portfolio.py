@@ -263,3 +263,42 @@ def test_a_second_fit_may_begin_at_the_first(returns):
     np.testing.assert_allclose(again.weights_, SparsePortfolio(4).fit(returns).weights_, atol=1e-9)
     model.fit(returns[:, :8])  # other assets: from nothing
     assert model.weights_.size == 8
+
+
+def test_names_per_group_with_a_frontier_a_walk_an_index_and_a_set(returns):
+    labels = [f"s{i % 4}" for i in range(12)]
+
+    def counts(x):
+        return [np.count_nonzero(x[j::4]) for j in range(4)]
+
+    rules = {"groups": labels, "group_cardinalities": {"s0": 1, "s1": (1, 1)}, "min_weight": 0.03}
+    assert counts(SparsePortfolio(5, **rules).fit(returns).weights_)[1] == 1
+    assert all(counts(x)[0] <= 1 and counts(x)[1] == 1 for x in SparsePortfolio(5, **rules).frontier(returns, 4).weights)
+    walk = SparsePortfolio(5, **rules, turnover_cost=1e-3, max_turnover=0.6).walk_forward(returns, window=150, step=50)
+    assert all(counts(x)[0] <= 1 and counts(x)[1] == 1 for x in walk.weights)
+    assert walk.turnovers[1:].max() <= 0.6 + 1e-9
+    y = returns.mean(axis=1)
+    tracked = SparsePortfolio(4, groups=labels, group_cardinalities=1).fit(returns, y)
+    assert max(counts(tracked.weights_)) == 1
+    assert tracked.tracking_error_ == pytest.approx(np.sqrt(np.mean((returns @ tracked.weights_ - y) ** 2)))
+    free = SparsePortfolio(4, C=ks.Simplex(), groups=labels, group_cardinalities=1).fit(returns)
+    twin = SparsePortfolio(4, groups=labels, group_cardinalities=1).fit(returns)
+    np.testing.assert_allclose(free.weights_, twin.weights_, atol=1e-9)
+    with pytest.raises(ValueError, match="min_weight above 0"):
+        SparsePortfolio(4, groups=labels, group_cardinalities={"s1": (1, 2)}).fit(returns, y)
+
+
+def test_an_index_is_tracked_at_a_cost(returns):
+    """The mean squared distance plus the costs, soft: beside names that are held already, against every pair."""
+    X = returns[:, :5]
+    y, held, cost = X.mean(axis=1), np.array([0.5, 0.5, 0, 0, 0.0]), 2e-5
+
+    def value(x):
+        return np.mean((X @ x - y) ** 2) + cost * np.abs(x - held).sum()
+
+    model = SparsePortfolio(2, previous_weights=held, turnover_cost=cost).fit(X, y)
+    shares = np.linspace(0, 1, 2001)
+    best = min(value(np.eye(5)[i] * s + np.eye(5)[j] * (1 - s)) for i, j in combinations(range(5), 2) for s in shares)
+    assert value(model.weights_) <= best
+    assert model.result_.fun == pytest.approx(value(model.weights_), rel=1e-9)
+    assert model.cost_ == pytest.approx(cost * model.turnover_)

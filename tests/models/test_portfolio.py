@@ -8,8 +8,9 @@ from scipy.optimize import linprog, minimize
 
 import ksparse as ks
 from ksparse.models.lifting import Lifted
-from ksparse.models.portfolio import portfolio, solve_portfolio
+from ksparse.models.portfolio import portfolio
 from ksparse.models.rules import Rows
+from ksparse.models.solve_portfolio import solve_portfolio
 
 
 def market(seed, n, periods=60):

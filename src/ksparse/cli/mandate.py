@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,82 +16,178 @@ from ksparse.cli.tables import read_table
 from ksparse.models.mandate import mandate
 from ksparse.models.rules import Universe
 
+OPTIONS = {  # what the options are called where errors come from
+    "group_cardinalities": "--sector-names", "max_tracking_error": "--max-tracking-error", "min_weight": "--min-weight",
+}  # fmt: skip
+
+
+def in_options(error: Exception) -> str:
+    """What an error says, in the words of the options."""
+    text = str(error)
+    for name, option in OPTIONS.items():
+        text = re.sub(rf"(?<![\w-]){name}(?!\w)", option, text)
+    return text
+
 
 def add_mandate(parser: argparse.ArgumentParser) -> None:
     """The options of a mandate."""
-    parser.add_argument("--budget", type=float, default=1.0, metavar="B", help="what the weights sum to (default: 1)")
+    parser.add_argument("--budget", default="1", metavar="B", help="what the weights sum to, or LEAST:MOST (default: 1)")
     parser.add_argument("--max-short", type=float, metavar="S", help="the short positions sum to this at most, in size")
     parser.add_argument("--sectors", type=Path, metavar="FILE", help="a table of two columns: asset, sector")
     parser.add_argument("--sector-cap", type=float, metavar="W", help="no sector above this")
     parser.add_argument("--sector-floor", type=float, metavar="W", help="no sector below this")
+    parser.add_argument(
+        "--sector-names", action="append", default=[], metavar="N",
+        help="at most N names of each sector; or SECTOR=N, or SECTOR=LEAST:MOST, which may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--bounds", type=Path, metavar="FILE", help="a table of three columns: asset, least weight, most; may be blank")
     parser.add_argument(
         "--rule", action="append", default=[], metavar="TEXT", help="a linear rule of assets and sectors: 'tech <= 0.3'; may be repeated"
     )
     parser.add_argument("--include", default="", metavar="NAME,NAME", help="assets that are always held, at --min-weight at least")
     parser.add_argument("--exclude", default="", metavar="NAME,NAME", help="assets that are never held")
     parser.add_argument("--holdings", type=Path, metavar="FILE", help="current weights, a table of two columns: asset, weight")
-    parser.add_argument("--cost", type=float, default=0.0, metavar="C", help="what a unit of trade from the holdings costs, per period")
+    parser.add_argument(
+        "--cost", default="0", metavar="C", help="what a unit of trade from the holdings costs, per period; or a table: asset, cost"
+    )
     parser.add_argument("--max-turnover", type=float, metavar="T", help="the sum of all trades from the holdings, in size, at most")
 
 
 def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
-    """Keyword arguments of `portfolio` from the options; words of its errors are those of the options."""
-    for option, value in (("--sector-cap", options.sector_cap), ("--sector-floor", options.sector_floor)):
+    """Keyword arguments of `portfolio` from the options."""
+    said = said_mandate(options, names)
+    return mandate(Universe(len(names), names), **said) | {"budget": read_budget(options.budget), "max_short": options.max_short}
+
+
+def said_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
+    """What the options say of the weights, for `mandate`; words of the errors are those of the options."""
+    known = Known(names, options.file)
+    cost = _cost(options.cost, known)
+    limits = {"--sector-cap": options.sector_cap, "--sector-floor": options.sector_floor, "--sector-names": options.sector_names or None}
+    for option, value in limits.items():
         if value is not None and options.sectors is None:
             raise InputError(f"{option} needs --sectors, a table of two columns: asset, sector")
-    for option, value in (("--cost", options.cost or None), ("--max-turnover", options.max_turnover)):
-        if value is not None and options.holdings is None:
+    for option, asked in (("--cost", cost != 0.0), ("--max-turnover", options.max_turnover is not None)):
+        if asked and options.holdings is None and options.walk is None:
             raise InputError(f"{option} needs --holdings, a table of two columns: asset, weight")
-        if value is not None and not 0 <= value < np.inf:
-            raise InputError(f"{option} must be >= 0 and finite, got {value:g}")
-    groups = None
-    if options.sectors is not None:
-        sector_of = _pairs(options.sectors, "sector")
-        lacking = [name for name in names if name not in sector_of]
-        if lacking:
-            raise InputError(f"{options.sectors} has no sector for {lacking[0]!r}")
-        groups = [str(sector_of[name]) for name in names]
-        if options.sector_cap is None and options.sector_floor is None and not options.rule:
-            raise InputError("--sectors needs --sector-cap, --sector-floor or a --rule that speaks of them")
-    held = None
-    if options.holdings is not None:
-        held = {name: _weight(value, name, options.holdings) for name, value in _pairs(options.holdings, "weight").items()}
-        strange = [name for name in held if name not in names]
-        if strange:
-            raise InputError(f"{options.holdings} names {strange[0]!r}, which is not an asset of {options.file}")
+    if options.max_turnover is not None and not 0 <= options.max_turnover < np.inf:
+        raise InputError(f"--max-turnover must be >= 0 and finite, got {options.max_turnover:g}")
+    groups = None if options.sectors is None else _sectors(options.sectors, names)
+    if groups is not None and not options.rule and all(value is None for value in limits.values()):
+        raise InputError("--sectors needs --sector-cap, --sector-floor, --sector-names or a --rule that speaks of them")
     for option, text in (("--include", options.include), ("--exclude", options.exclude)):
-        strange = [name for name in _listed(text) if name not in names]
+        known.require(_listed(text), option)
+    lower, upper = ({}, {}) if options.bounds is None else known.bounds(options.bounds)
+    return {
+        "min_weights": lower or None,
+        "max_weights": upper or None,
+        "groups": groups,
+        "group_caps": options.sector_cap,
+        "group_floors": options.sector_floor,
+        "group_cardinalities": _sector_names(options.sector_names, groups),
+        "linear_constraints": options.rule or None,
+        "forced_in": _listed(options.include) or None,
+        "forced_out": _listed(options.exclude) or None,
+        "previous_weights": None if options.holdings is None else known.numbers(options.holdings, "weight"),
+        "turnover_cost": cost,
+        "max_turnover": options.max_turnover,
+    }
+
+
+@dataclass(frozen=True)
+class Known:
+    """The assets of the table, of which other files may speak."""
+
+    names: list[str]
+    file: Path
+
+    def require(self, given: Iterable[str], where: Any) -> None:
+        """That all are assets of the table."""
+        strange = [name for name in given if name not in self.names]
         if strange:
-            raise InputError(f"{option} names {strange[0]!r}, which is not an asset of {options.file}")
-    read = mandate(
-        Universe(len(names), names), groups=groups, group_caps=options.sector_cap, group_floors=options.sector_floor,
-        linear_constraints=options.rule or None, forced_in=_listed(options.include), forced_out=_listed(options.exclude),
-        previous_weights=held, turnover_cost=options.cost, max_turnover=options.max_turnover,
-    )  # fmt: skip
-    return read | {"budget": options.budget, "max_short": options.max_short}
+            raise InputError(f"{where} names {strange[0]!r}, which is not an asset of {self.file}")
+
+    def numbers(self, path: Path, what: str, column: int = 1, blank: bool = False) -> dict[str, float]:
+        """A column of numbers by asset; where blanks are nothing, those are left out."""
+        given = {name: value for name, value in _column(path, what, column).items() if not (blank and value != value)}
+        self.require(given, path)
+        return {name: _number(value, f"the {what} of {name!r}", path) for name, value in given.items()}
+
+    def bounds(self, path: Path) -> tuple[dict[str, float], dict[str, float]]:
+        """The least and the most weights of the assets that have any."""
+        return self.numbers(path, "least weight", 1, blank=True), self.numbers(path, "most weight", 2, blank=True)
+
+
+def read_budget(text: str) -> float | tuple[float, float]:
+    """What the weights sum to, or (least, most)."""
+    try:
+        sides = [float(part) for part in text.split(":")]
+    except ValueError:
+        sides = []
+    if len(sides) not in (1, 2) or not np.isfinite(sides).all():
+        raise InputError(f"--budget must be a number or LEAST:MOST, got {text!r}")
+    return sides[0] if len(sides) == 1 else (sides[0], sides[1])
+
+
+def _cost(text: str, known: Known) -> float | dict[str, float]:
+    """What a unit of trade costs: one number, or a table by asset."""
+    try:
+        cost: float | dict[str, float] = float(text)
+    except ValueError:
+        cost = known.numbers(Path(text), "cost")
+    for value in [cost] if isinstance(cost, float) else cost.values():
+        if not 0 <= value < np.inf:
+            raise InputError(f"--cost must be >= 0 and finite, got {value:g}")
+    return cost
+
+
+def _sectors(path: Path, names: list[str]) -> list[str]:
+    sector_of = _column(path, "sector")
+    lacking = [name for name in names if name not in sector_of]
+    if lacking:
+        raise InputError(f"{path} has no sector for {lacking[0]!r}")
+    return [str(sector_of[name]) for name in names]
+
+
+def _sector_names(given: list[str], groups: list[str] | None) -> dict[str, tuple[int, int | None]] | None:
+    """How many names of each sector: "3", "tech=3", "tech=1:3"; what is said of one sector counts more than what is said of all."""
+    found: dict[str, tuple[int, int | None]] = {}
+    for text in sorted(given, key=lambda text: "=" in text):
+        sector, equals, count = text.rpartition("=")
+        try:
+            sides = [int(part) for part in count.split(":")]
+        except ValueError:
+            sides = []
+        if len(sides) not in (1, 2):
+            raise InputError(f"--sector-names must be N, SECTOR=N or SECTOR=LEAST:MOST in whole numbers, got {text!r}")
+        if equals and sector.strip() not in (groups or []):
+            raise InputError(f"--sector-names speaks of {sector.strip()!r}, which is no sector")
+        limits = (0, sides[0]) if len(sides) == 1 else (sides[0], sides[1])
+        found |= dict.fromkeys([sector.strip()] if equals else groups or [], limits)
+    return found or None
 
 
 def _listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _pairs(path: Path, what: str) -> dict[str, Any]:
-    """The first two columns of a table."""
+def _column(path: Path, what: str, column: int = 1) -> dict[str, Any]:
+    """A column of a table by the assets that its first names."""
     table = read_table(path)
-    if len(table.columns) < 2:
-        raise InputError(f"{path} must have two columns, asset and {what}, got {len(table.columns)}")
+    if len(table.columns) <= column:
+        raise InputError(f"{path} must have {('two', 'three')[column - 1]} columns, asset and {what} among them, got {len(table.columns)}")
     names = [str(name).strip() for name in table.iloc[:, 0]]
     twice = [name for place, name in enumerate(names) if name in names[:place]]
     if twice:
         raise InputError(f"{path} names {twice[0]!r} twice")
-    return dict(zip(names, table.iloc[:, 1].tolist(), strict=True))
+    return dict(zip(names, table.iloc[:, column].tolist(), strict=True))
 
 
-def _weight(value: Any, name: str, path: Path) -> float:
+def _number(value: Any, what: str, path: Path) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{path} holds {value!r} as the weight of {name!r}, which is not a number") from None
+        raise InputError(f"{path} holds {value!r} as {what}, which is not a number") from None
     if not np.isfinite(number):
-        raise InputError(f"{path} has no finite weight for {name!r}")
+        raise InputError(f"{path} has nothing finite as {what}")
     return number

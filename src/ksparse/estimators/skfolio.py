@@ -12,11 +12,13 @@ from sklearn.utils.validation import validate_data
 from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.errors import UnboundedError
 from ksparse.estimators.base import warn, warn_of_limit
-from ksparse.estimators.portfolio import NO_RISK
+from ksparse.estimators.portfolio_problem import NO_RISK, check_vector_of
+from ksparse.models.index import Index
 from ksparse.models.mandate import mandate
-from ksparse.models.portfolio import portfolio, solve_portfolio
+from ksparse.models.portfolio import portfolio
 from ksparse.models.prices import looks_like_prices
 from ksparse.models.rules import Rows, Universe
+from ksparse.models.solve_portfolio import solve_portfolio
 from ksparse.result import Status
 
 try:
@@ -34,6 +36,8 @@ class SparseMeanRisk(BaseOptimization):
     ----------
     k : int, default=10
         Assets at most; more than there are is no restriction.
+    cardinality : int or None, default=None
+        skfolio's name for k, in whose place it counts where it is given.
     risk_aversion : float or None, default=None
         Minimise this times the variance minus the mean return; None for the variance alone.
     min_return : float or None, default=None
@@ -54,6 +58,9 @@ class SparseMeanRisk(BaseOptimization):
         What the short positions sum to at most, in size.
     groups : mapping, array-like or None, default=None
         As skfolio has them: a mapping from asset to its groups, or labels of shape (n_groups, n_assets); or one label per asset.
+    group_cardinalities : int, mapping or None, default=None
+        The most names of a group that are held, as in skfolio a mapping from group to number; or to (least, most), which needs a min_weight
+        above 0; or one number for all groups. Groups with limits must not overlap.
     linear_constraints : str, list of str or None, default=None
         Sentences such as "tech <= 0.3" or "2*AAPL + MSFT >= 0.1", of names of assets and groups.
     forced_in : array-like or None, default=None
@@ -67,6 +74,8 @@ class SparseMeanRisk(BaseOptimization):
         The most that the weight of any one asset changes from `previous_weights`, as in skfolio.
     max_total_turnover : float or None, default=None
         The most that all weights together change, in size.
+    max_tracking_error : float or None, default=None
+        The distance of the portfolio's returns to those of the index, y of `fit`, at most: ‖Rw − y‖/√(periods − 1), as in skfolio.
     prior_estimator : BasePrior or None, default=None
         skfolio's prior for mean and covariance; None for `EmpiricalPrior`.
     effort : int or None, default=None
@@ -113,6 +122,7 @@ class SparseMeanRisk(BaseOptimization):
         self,
         k: int = 10,
         *,
+        cardinality: int | None = None,
         risk_aversion: float | None = None,
         min_return: float | None = None,
         long_only: bool = True,
@@ -123,12 +133,14 @@ class SparseMeanRisk(BaseOptimization):
         budget: Any = 1.0,
         max_short: float | None = None,
         groups: Any = None,
+        group_cardinalities: Any = None,
         linear_constraints: Any = None,
         forced_in: Any = None,
         forced_out: Any = None,
         transaction_costs: Any = 0.0,
         max_turnover: float | None = None,
         max_total_turnover: float | None = None,
+        max_tracking_error: float | None = None,
         prior_estimator: Any = None,
         effort: int | None = None,
         n_restarts: int | None = None,
@@ -145,6 +157,7 @@ class SparseMeanRisk(BaseOptimization):
             portfolio_params=portfolio_params, fallback=fallback, previous_weights=previous_weights, raise_on_failure=raise_on_failure
         )
         self.k = k
+        self.cardinality = cardinality
         self.risk_aversion = risk_aversion
         self.min_return = min_return
         self.long_only = long_only
@@ -155,12 +168,14 @@ class SparseMeanRisk(BaseOptimization):
         self.budget = budget
         self.max_short = max_short
         self.groups = groups
+        self.group_cardinalities = group_cardinalities
         self.linear_constraints = linear_constraints
         self.forced_in = forced_in
         self.forced_out = forced_out
         self.transaction_costs = transaction_costs
         self.max_turnover = max_turnover
         self.max_total_turnover = max_total_turnover
+        self.max_tracking_error = max_tracking_error
         self.prior_estimator = prior_estimator
         self.effort = effort
         self.n_restarts = n_restarts
@@ -182,7 +197,7 @@ class SparseMeanRisk(BaseOptimization):
         X : array-like of shape (n_periods, n_assets)
             Returns.
         y : array-like or None, default=None
-            For the prior.
+            For the prior, and the returns of the index that `max_tracking_error` is against.
         **fit_params : dict
             Metadata, routed to the prior.
 
@@ -203,7 +218,8 @@ class SparseMeanRisk(BaseOptimization):
         if not usable.size:
             raise ValueError("the prior knows mean and variance of no asset: all are NaN")
         weights = np.zeros(len(mu))
-        weights[usable] = self._weights(V[np.ix_(usable, usable)], mu[usable], self._rules(len(mu), held, usable))
+        rules = self._rules(len(mu), held, usable) | {"index": self._near(found.returns, y, usable)}
+        weights[usable] = self._weights(V[np.ix_(usable, usable)], mu[usable], rules)
         self.weights_ = weights
         return self
 
@@ -225,8 +241,10 @@ class SparseMeanRisk(BaseOptimization):
         if not (np.isfinite(costs).all() and costs.min() >= 0):
             raise ValueError(f"transaction_costs must be >= 0 and finite, got {self.transaction_costs!r}")
         trades = {} if held is None else {"previous_weights": held, "turnover_cost": costs, "max_turnover": self.max_total_turnover}
-        groups = _by_group(self.groups, assets) if self.linear_constraints is not None else None
-        named = {name: getattr(self, name) for name in ("min_weights", "max_weights", "linear_constraints", "forced_in", "forced_out")}
+        spoken = self.linear_constraints is not None or self.group_cardinalities is not None
+        groups = _by_group(self.groups, assets) if spoken else None
+        named = {name: getattr(self, name) for name in ("min_weights", "max_weights", "forced_in", "forced_out")}
+        named |= {name: getattr(self, name) for name in ("linear_constraints", "group_cardinalities")}
         read = mandate(assets, groups=groups, **named, **trades)
         if self.max_turnover is not None and held is not None:
             most = check_number(self.max_turnover, "max_turnover", at_least=0)
@@ -238,16 +256,28 @@ class SparseMeanRisk(BaseOptimization):
             read[name] = None if read[name] is None else read[name][usable]
         rows, place = read["rows"], {int(i): j for j, i in enumerate(usable)}
         read["rows"] = Rows(rows.G[:, usable], rows.h, rows.E[:, usable], rows.f)
+        read["counts"] = None if read["counts"] is None else read["counts"].on(usable)
         for name in ("forced_in", "forced_out"):
             read[name] = [place[int(i)] for i in read[name] if int(i) in place]
         return read | {"budget": self.budget, "max_short": self.max_short, "long_only": self.long_only, "max_weight": self.max_weight}
 
+    def _near(self, returns: Any, y: Any, usable: Any) -> Index | None:
+        """The index that the returns must stay near to; skfolio's error has one period less below the root than ours."""
+        if self.max_tracking_error is None:
+            return None
+        if y is None:
+            raise ValueError("max_tracking_error needs y, the returns of the index")
+        R = np.asarray(returns, dtype=float)[:, usable]
+        limit = check_number(self.max_tracking_error, "max_tracking_error", above=0)
+        return Index(R, check_vector_of(y, len(R)), limit * float(np.sqrt(1.0 - 1.0 / len(R))))
+
     def _weights(self, V: Any, mu: Any, rules: dict[str, Any]) -> Any:
         objective = "minimize_risk" if self.risk_aversion is None else "maximize_utility"
+        k = check_integer(self.k, "k", 1) if self.cardinality is None else check_integer(self.cardinality, "cardinality", 1)
         wanted = portfolio(V, mu, objective=objective, risk_aversion=self.risk_aversion, target_return=self.min_return, **rules)
         try:
             self.result_ = solve_portfolio(
-                wanted, min(check_integer(self.k, "k", 1), len(mu)), min_weight=self.min_weight, effort=self.effort,
+                wanted, min(k, len(mu)), min_weight=self.min_weight, effort=self.effort,
                 n_restarts=self.n_restarts, n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
                 gap=self.gap,
             )  # fmt: skip

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -154,6 +154,14 @@ class Lifted:
         short = self.wanted.upper[named] <= 0
         sides = np.where(short, self.n + np.searchsorted(self.short, named), named)
         return np.asarray(np.concatenate([sides, self.sold]), dtype=np.intp)
+
+    @property
+    def group_limits(self) -> Any:
+        """How many names of each group: p and q are of their asset's, s of none."""
+        counts = self.wanted.counts
+        if counts is None:
+            return None
+        return counts.for_core(np.concatenate([counts.group, counts.group[self.short], np.full(self.kinked.size, -1)]))
 
     def shut(self) -> Vector:
         """What is never in the support."""

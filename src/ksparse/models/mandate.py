@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.checks import check_number
+from ksparse.models.cardinalities import Cardinalities
 from ksparse.models.rules import Rows, Universe, group_limits, sentences
 
 
@@ -18,6 +19,7 @@ def mandate(
     groups: Any = None,
     group_caps: Any = None,
     group_floors: Any = None,
+    group_cardinalities: Any = None,
     linear_constraints: Any = None,
     forced_in: Any = None,
     forced_out: Any = None,
@@ -27,8 +29,8 @@ def mandate(
 ) -> dict[str, Any]:
     """Keyword arguments of `portfolio` from bounds and costs by name, groups with their limits, sentences and names."""
     n, members = universe.n, universe.groups(groups)
-    if members and group_caps is None and group_floors is None and linear_constraints is None:
-        raise ValueError("groups and group_caps need each other; groups serve group_floors and linear_constraints too")
+    if members and all(limit is None for limit in (group_caps, group_floors, group_cardinalities, linear_constraints)):
+        raise ValueError("groups and group_caps need each other; groups serve group_floors, group_cardinalities and linear_constraints too")
     limits = group_limits(n, members, group_caps, "group_caps", 1.0) + group_limits(n, members, group_floors, "group_floors", -1.0)
     costs = universe.numbers(turnover_cost, "turnover_cost", 0.0)
     if not (np.isfinite(costs).all() and costs.min(initial=0.0) >= 0):
@@ -48,6 +50,7 @@ def mandate(
         "rows": Rows.of(n, limits).and_(sentences(linear_constraints, universe, members)),
         "forced_in": () if forced_in is None else universe.members(forced_in, "forced_in"),
         "forced_out": () if forced_out is None else universe.members(forced_out, "forced_out"),
+        "counts": Cardinalities.read(group_cardinalities, members, n),
         "held": held,
         "cost": costs,
         "max_turnover": max_turnover,

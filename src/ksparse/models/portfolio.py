@@ -10,20 +10,16 @@ import numpy as np
 
 from ksparse.base.arrays import Vector, is_array
 from ksparse.base.checks import check_matrix, check_number, check_vector
-from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss, MeanVariance
-from ksparse.models.lifting import Lifted
+from ksparse.models.cardinalities import Cardinalities
+from ksparse.models.index import Index
 from ksparse.models.rules import Rows
-from ksparse.result import Result, Status
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Polyhedron, Simplex
-from ksparse.solve.judge import moved, restated
-from ksparse.solve.minimize import minimize
 
 RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
 FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see
-FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
-CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
 WARM = SearchSettings(
     enumerated=100, relaxed=0, drawn=0, children=0, returns=2
 )  # where a search begins near its end; the best of three that were tried on port5
@@ -46,6 +42,8 @@ class Portfolio:
     max_short: float | None = None  # the short positions sum to this at most
     forced_in: tuple[int, ...] = ()
     forced_out: tuple[int, ...] = ()
+    counts: Cardinalities | None = None  # how many names of each group
+    index: Index | None = None  # whose returns the portfolio's stay near to
 
     @property
     def loss(self) -> Loss:
@@ -61,6 +59,11 @@ class Portfolio:
     def trades(self) -> bool:
         """Whether the weights before matter."""
         return self.held is not None and (bool(self.cost.any()) or self.max_turnover is not None)
+
+    @property
+    def group_limits(self) -> Any:
+        """How many names of each group, as `minimize` wants it."""
+        return None if self.counts is None else self.counts.for_core()
 
     @property
     def rules(self) -> Rows:
@@ -115,7 +118,7 @@ class Portfolio:
             worst = max(worst, float(np.abs(x - self.before).sum()) - self.max_turnover)
         if self.max_short is not None:
             worst = max(worst, float(-np.minimum(x, 0.0).sum()) - self.max_short)
-        return worst
+        return worst if self.index is None else max(worst, self.index.error(x) - self.index.limit)
 
 
 def _one_number(bound: Vector) -> float | None:
@@ -147,6 +150,8 @@ def portfolio(
     max_short: float | None = None,
     forced_in: Any = (),
     forced_out: Any = (),
+    counts: Cardinalities | None = None,
+    index: Index | None = None,
 ) -> Portfolio:
     """A portfolio problem, checked.
 
@@ -154,7 +159,8 @@ def portfolio(
     is given. risk_aversion : α. target_return : the mean return that must be reached per period. long_only : no weight below 0.
     max_weight : no weight above it, in size. min_weights, max_weights : bounds, one per asset. budget : what the weights sum to, or (least,
     most). rows : other linear rules. held, cost : weights before, and what a unit of trade costs, one number or one per asset.
-    max_turnover : the sum of all trades, in size, at most. max_short : the sum of the short positions, in size, at most.
+    max_turnover : the sum of all trades, in size, at most. max_short : the sum of the short positions, in size, at most. counts : how many
+    names of each group. index : what the returns must stay near to.
     """
     V = check_matrix(V, "V")
     n = int(V.shape[0])
@@ -183,13 +189,14 @@ def portfolio(
         None if held is None else np.asarray(check_vector(held, "held", n), dtype=float), costs,
         None if max_turnover is None else check_number(max_turnover, "max_turnover", at_least=0),
         None if max_short is None else check_number(max_short, "max_short", at_least=0),
-        tuple(int(i) for i in forced_in), tuple(int(i) for i in forced_out),
+        tuple(int(i) for i in forced_in), tuple(int(i) for i in forced_out), counts, index,
     )  # fmt: skip
 
 
 def tracking(X: Vector, y: Vector, **rules: Any) -> Portfolio:
     """The portfolio whose returns are closest to those of an index: the mean squared distance, less that of holding nothing."""
-    return portfolio(X.T @ X / len(X), 2.0 * (y @ X) / len(X), objective="maximize_utility", risk_aversion=1.0, **rules)
+    near = Index(X, y)
+    return portfolio(near.gram, 2.0 * near.pull, objective="maximize_utility", risk_aversion=1.0, **rules)
 
 
 def _variance_alone(objective: str | None, alpha: float | None, target: float | None) -> bool:
@@ -231,63 +238,6 @@ def _budget(given: Any, n: int) -> tuple[float | None, Rows]:
     if least == most:
         return least, Rows.of(n)
     return None, Rows.of(n, [(np.ones(n), most), (-np.ones(n), -least)])
-
-
-def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any) -> Result:
-    """The best portfolio of at most k assets, each at least min_weight in size; C : a set instead of budget, bounds and rows.
-
-    Names that are forced in are then at least min_weight too, where they cannot be short. `UnboundedError` where the best weights are so
-    large that in floating-point numbers they cannot sum to the budget.
-    """
-    floor = check_number(min_weight, "min_weight", at_least=0)
-    if floor > max(wanted.upper.max(), -wanted.lower.min()):
-        raise InfeasibleError(f"min_weight {floor:g} is above max_weight {wanted.upper.max():g}")
-    named = np.isin(np.arange(wanted.lower.size), wanted.forced_in) & (wanted.lower >= 0)
-    near, power = replace(wanted, lower=np.where(named, np.maximum(wanted.lower, floor), wanted.lower)).scaled()
-    sides = floor > 0 and bool(((wanted.lower < 0) & (wanted.upper > 0)).any()) and is_array(wanted.V)
-    if C is None and (wanted.trades or wanted.max_short is not None or sides):
-        found = _solve_lifted(near, k, floor, options)
-    else:
-        found = minimize(
-            near.loss, k, near.C if C is None else C, min_nonzero=floor, forced_in=wanted.forced_in, forced_out=wanted.forced_out, **options
-        )
-    if C is None and found.status is not Status.UNBOUNDED and not found.maxcv <= FEASIBLE:
-        raise UnboundedError(
-            "some portfolio has hardly any risk and as much return as one likes: bound the weights, or weigh the risk more"
-        )
-    x = np.asarray(found.x, dtype=float)
-    fun = wanted.value(x) if C is None else wanted.loss.value(x)
-    return restated(found, fun, lambda value: np.ldexp(value, power))
-
-
-def _solve_lifted(wanted: Portfolio, k: int, floor: float, options: dict[str, Any]) -> Result:
-    """The same in the variables of the lifting; who would be long and short at once, which no portfolio is, loses the smaller part."""
-    lifted = Lifted(wanted)
-    start = options.pop("x0", None)
-    if start is None and wanted.held is not None and np.count_nonzero(wanted.held) <= k:
-        start = wanted.held
-    loss, C, shut = lifted.loss, lifted.C, lifted.shut()
-    while True:
-        found = minimize(
-            loss, k + lifted.kinked.size, C, min_nonzero=lifted.floor(floor), forced_in=lifted.forced(), forced_out=shut,
-            x0=None if start is None else lifted.lift(np.asarray(start, dtype=float)), **options,
-        )  # fmt: skip
-        z = np.asarray(found.x, dtype=float)
-        doubled = lifted.doubled(z)
-        if not doubled.size:
-            break
-        shut = np.union1d(shut, doubled)
-    if lifted.kinked.size:
-        exact = lifted.settled(z, C, floor)
-        z = exact if exact is not None and C.contains(exact) else z
-    x = lifted.weights(z)
-    whole = replace(moved(found, lifted.constant), x=x, support=np.flatnonzero(x), k=k, maxcv=wanted.violation(x))
-    claimed = CLAIMED * abs(wanted.value(x))
-    if shut.size == lifted.shut().size and wanted.value(x) <= whole.fun + claimed:
-        return replace(whole, fun=wanted.value(x))
-    # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
-    status = Status.STATIONARY if found.status.good else found.status
-    return replace(whole, lower_bound=-np.inf, gap=np.inf, status=status, message=status.message, proved=False)
 
 
 def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None) -> float:

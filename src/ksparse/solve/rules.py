@@ -91,10 +91,13 @@ def require_obedient(pieces: Pieces, out: Vector, k: int) -> None:
     """`InfeasibleError` where no support of k obeys, saying who cannot be served; `MissingPieceError` for rules that are not known."""
     rules, forced, allowed = pieces.rules, pieces.forced, pieces.allowed
     assert rules is not None
-    if rules.strict and (pieces.floor[allowed] == 0).any():
+    faint = allowed & (pieces.floor == 0)
+    if rules.brings is None:  # a member that is 0 is missed only where there must be some
+        faint &= (rules.least > 0)[rules.label]
+    if rules.strict and faint.any():
         raise MissingPieceError(
-            "min_nonzero must be above 0 for all variables where group_limits has a least number, or with requires or groups; it is 0 for "
-            f"variable {np.flatnonzero(allowed & (pieces.floor == 0))[0]}"
+            "min_nonzero must be above 0 for all variables of labels with a least number in group_limits, or, with requires or groups, for "
+            f"all; it is 0 for variable {np.flatnonzero(faint)[0]}"
         )
     _require_parents(rules, forced, allowed, out)
     what, inside = "groups" if rules.grouped else "variables", np.bincount(rules.label[forced], rules.weight[forced], rules.least.size)

@@ -1,0 +1,240 @@
+"""Portfolios whose tracking error is limited: min φ(x) s.t. error(x) ≤ τ, by a search for the one multiplier of that.
+
+(1 − θ)φ + θ·error² is a portfolio problem like any other, whatever the other rules are. Among given names it is convex, its error falls as
+θ grows, and the θ at which the error is τ gives the best weights of these names (`Names`). Which names: those that are best at some θ. At
+the θ of the best answer so far all names are searched for again; where nothing is better there, no portfolio within the limit is better at
+all, as far as the search can be trusted:
+
+    φ(y) ≥ φ(y) + λ(error(y)² − τ²) ≥ φ(x) + λ(error(x)² − τ²) = φ(x),  λ = θ/(1 − θ).
+
+So what is proved of the search there (a bound, no better exchange) is proved of the answer. Where names differ too much from one θ to the
+next for that, several θ are tried, names are exchanged one by one, the best answer within the limit is kept, and nothing but its own
+weights is claimed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.models.index import Index
+from ksparse.models.names import SAME, Names
+from ksparse.models.portfolio import WARM, Portfolio
+from ksparse.result import Result, Status
+from ksparse.solve.judge import gap_between
+
+TRIED = 8  # multipliers at most, the first among them, each of which is a search
+CLOSE = 1e-3  # of θ: names that are best between multipliers as near as this are known
+EXCHANGED = 300  # sets of names at most that are looked at one by one
+CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The best weights of some names within the limit."""
+
+    x: Vector
+    theta: float
+    value: float  # φ
+
+
+@dataclass(frozen=True)
+class NearIndex:
+    """min φ(x) s.t. error(x) ≤ τ under all other rules; solve : the same without that limit."""
+
+    wanted: Portfolio
+    k: int
+    floor: float
+    solve: Callable[..., Result]
+
+    @property
+    def index(self) -> Index:
+        """What the returns stay near to."""
+        assert self.wanted.index is not None
+        return self.wanted.index
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """Of φ and of error², so that θ = ½ weighs them alike."""
+        wanted = self.wanted
+        risk = max(wanted.alpha * float(np.abs(wanted.V).max()), float(np.abs(wanted.r).max()), float(wanted.cost.max()))
+        return risk or 1.0, float(np.abs(self.index.gram).max()) or 1.0
+
+    def weighed(self, theta: float) -> Portfolio:
+        """(1 − θ)φ + θ·error², each over its size, but for a constant."""
+        wanted, index = self.wanted, self.index
+        own, other = (1.0 - theta) / self.sizes[0], theta / self.sizes[1]
+        return replace(
+            wanted, V=own * wanted.alpha * np.asarray(wanted.V, dtype=float) + other * index.gram, alpha=1.0,
+            r=own * wanted.r + 2.0 * other * index.pull, cost=own * wanted.cost, index=None,
+        )  # fmt: skip
+
+    def settled(self, x: Vector, below: float = np.inf, theta: float = 1.0) -> Settled | None:
+        """The best weights within the limit of the names of x, on their sides of 0; None where they have none.
+
+        Nor where weak duality at θ shows that they are not below a value.
+        """
+        try:
+            names = Names(self.wanted, x, self.floor, self.sizes)
+            if below < np.inf and self._dual(names.at(theta), theta) >= below:
+                return None
+            found = names.best()
+        except (InfeasibleError, UnboundedError):
+            return None
+        return None if found is None else Settled(found[0], found[1], self.wanted.value(found[0]))
+
+    def _dual(self, x: Vector, theta: float) -> float:
+        """φ + λ(error² − τ²), which φ within the limit is not below where x is the best at θ of some names."""
+        off = self.index.error(x) ** 2 - self.index.limit**2
+        return -np.inf if theta == 1.0 else self.wanted.value(x) + theta / (1.0 - theta) * self.sizes[0] / self.sizes[1] * off
+
+    def bound(self, least: float, theta: float) -> float:
+        """The same from a bound of all values at θ."""
+        if not np.isfinite(least) or theta == 1.0:
+            return -np.inf
+        less = theta * (self.index.limit**2 - self.index.rest) / self.sizes[1]
+        return float((least - less) * self.sizes[0] / (1.0 - theta))
+
+    def answer(self, **options: Any) -> Result:
+        """The best that is found, and what is proved of it."""
+        began, limit = time.perf_counter(), options.pop("max_time", None)
+        gap, start = options.pop("gap", None), options.pop("x0", None)
+
+        def solve(problem: Portfolio, x0: Vector | None, **more: Any) -> Result:
+            left = None if limit is None else max(0.0, began + limit - time.perf_counter())
+            return self.solve(problem, self.k, x0=x0, max_time=left, **options, **more)
+
+        warm = {} if "settings" in options else {"settings": WARM}
+        loose = replace(self.wanted, index=None)
+        free = solve(loose, start)
+        x = np.asarray(free.x, dtype=float)
+        if free.status is Status.UNBOUNDED or self.index.error(x) <= self.index.limit:  # it costs nothing: what is proved without it holds
+            return free if gap is None or free.status.early else solve(loose, x, gap=gap)
+        near = solve(self.weighed(1.0), start)
+        best = self._first(near, x, start)
+        stopped = free if free.status.early else near
+        low, high, sought, seen = 0.0, 1.0, Sought(self, 1.0, stopped), (x != 0) | (np.asarray(near.x) != 0)
+        for _ in range(0 if stopped.status.early else TRIED):
+            theta = best.theta if low < best.theta < high else 0.5 * (low + high)
+            sought = Sought(self, theta, solve(self.weighed(theta), best.x, **warm))
+            found = np.asarray(sought.found.x, dtype=float)
+            seen = seen | (found != 0)
+            if sought.found.status.early or sought.finds_none_above(best):
+                break
+            better = self.settled(found)
+            if better is not None and better.value < best.value - SAME * abs(best.value):
+                best = better
+            low, high = (theta, high) if self.index.error(found) > self.index.limit else (low, theta)
+            if high - low <= CLOSE:
+                break
+        if not (sought.found.status.early or sought.finds_none_above(best)):
+            best = self._exchanged(best, seen, sought.theta, np.inf if limit is None else began + limit)
+        if gap is not None and not sought.found.status.early:
+            asked = (
+                0.5 * gap * abs(best.value) * (1.0 - sought.theta) / self.sizes[0]
+            )  # half of what is asked of φ; weak duality has the rest
+            share = asked / abs(sought.found.fun) if sought.found.fun else gap
+            sought = replace(sought, found=solve(self.weighed(sought.theta), best.x, gap=share))
+        bound = max(free.lower_bound, sought.bound)
+        return replace(self._told(best, sought, bound, gap), elapsed=time.perf_counter() - began)
+
+    def _first(self, near: Result, free: Vector, start: Vector | None) -> Settled:
+        """The best of the names that follow the index best, of those that would be taken without the limit, and of where to begin."""
+        closest = self.index.error(np.asarray(near.x, dtype=float))
+        starts = [np.asarray(near.x, dtype=float), free, *([] if start is None else [np.asarray(start, dtype=float)])]
+        settled = [found for x in starts if self._possible(x) and (found := self.settled(x)) is not None]
+        if not settled:
+            known = "the least" if near.status is Status.OPTIMAL else "the least that was found"
+            known += " before the search was stopped" if near.status.early else ""
+            raise InfeasibleError(
+                f"max_tracking_error {self.index.limit:g} cannot be kept: {known} with at most {self.k} assets under these rules is "
+                f"{closest:g}"
+            )
+        return min(settled, key=lambda found: found.value)
+
+    def _possible(self, x: Vector) -> bool:
+        """Whether the names of weights may be held together."""
+        shut = bool(np.isin(np.flatnonzero(x), self.wanted.forced_out).any())
+        return bool(np.count_nonzero(x) <= self.k) and not shut and (self.wanted.counts is None or self.wanted.counts.obeyed(x))
+
+    def _exchanged(self, best: Settled, seen: Vector, theta: float, deadline: float) -> Settled:
+        """The best after names have left for others while that helped: for those that were best at some θ, or all where they are few.
+
+        Who pulls most at θ enters first, and small positions leave first.
+        """
+        wanted, ahead, looked = self.wanted, self.weighed(theta), 0
+        if self.k * seen.size <= EXCHANGED:
+            seen = np.ones(seen.size, dtype=bool)
+        while True:
+            held = np.flatnonzero(best.x)
+            slope = ahead.loss.gradient(best.x)
+            entered = sorted(np.flatnonzero(seen & (best.x == 0)), key=lambda j: -abs(slope[j] - slope[held].mean()))
+            for entering, side, leaving in product(entered, (1.0, -1.0), (-1, *held[np.argsort(np.abs(best.x[held]))])):
+                if leaving in wanted.forced_in or (wanted.upper if side > 0 else -wanted.lower)[entering] <= 0:
+                    continue
+                x = best.x.copy()
+                x[entering] = side
+                x[[leaving] if leaving >= 0 else []] = 0.0
+                if not self._possible(x):
+                    continue
+                looked += 1
+                if looked > EXCHANGED or time.perf_counter() > deadline:
+                    return best
+                found = self.settled(x, best.value - SAME * abs(best.value), theta)
+                if found is not None and found.value < best.value - SAME * abs(best.value):
+                    best = found
+                    break
+            else:
+                return best
+
+    def _told(self, best: Settled, sought: Sought, bound: float, gap: float | None) -> Result:
+        """The Result of the best weights: status and bound are those of the search for names, as far as they speak of these."""
+        x, last = best.x, sought.found
+        held = np.flatnonzero(x)
+        others = np.setdiff1d(np.arange(x.size), np.union1d(held, self.wanted.forced_in))
+        among = self.solve(replace(self.weighed(best.theta), forced_out=tuple(others), counts=None), self.k, x0=x)  # how stationary x is
+        status, proved = Status.STATIONARY if among.status.good else among.status, False
+        if last.status.early:
+            status = last.status
+        elif last.status is Status.SWAP_OPTIMAL and sought.finds_none_above(best) and np.array_equal(last.support, held):
+            status, proved = last.status, last.proved
+        elif last.status is Status.OPTIMAL and gap is None:  # every support was tried
+            bound = max(bound, self.bound(last.fun, sought.theta))
+        bound = min(bound, best.value)
+        apart = gap_between(best.value, bound)
+        if not status.early and apart <= (CLAIMED if gap is None else gap):
+            status, proved = Status.OPTIMAL, True
+        return replace(
+            among, x=x, fun=best.value, support=held, k=self.k, maxcv=max(self.wanted.violation(x), 0.0), lower_bound=bound, gap=apart,
+            nodes=last.nodes, swaps=last.swaps, status=status, message=status.message, success=bool(status.good and among.success),
+            proved=proved,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A search among all names at θ."""
+
+    near: NearIndex
+    theta: float
+    found: Result
+
+    def finds_none_above(self, best: Settled) -> bool:
+        """Whether it finds nothing better at θ than weights that are on the limit, θ being theirs."""
+        if self.theta != best.theta:
+            return False
+        here = self.near.weighed(self.theta).value(best.x)
+        return self.found.fun >= here - SAME * abs(here)
+
+    @property
+    def bound(self) -> float:
+        """What no φ within the limit is below."""
+        return self.near.bound(self.found.lower_bound, self.theta)
