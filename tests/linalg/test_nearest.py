@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ksparse.linalg import perspective
+from ksparse.linalg import perspective, shares
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.perspective import Perspective, Sizes
 from ksparse.linalg.states import FREE, IN, OUT
@@ -31,7 +31,8 @@ def drawn(rng, n, k, count=40):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_loop_is_the_arrays(seed, monkeypatch):
-    monkeypatch.setattr(perspective, "NEWTON", 60)  # to the end, where both settle
+    for module in (perspective, shares):
+        monkeypatch.setattr(module, "NEWTON", 60)  # to the end, where both settle
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 40))
     method, v, nodes = drawn(rng, n, int(rng.integers(1, n + 1)))
