@@ -39,10 +39,10 @@ class Limits:
     most: Vector
     member: Vector  # of each variable: itself, or its group
 
-    @property
+    @cached_property
     def single(self) -> bool:
         """Whether every member is one variable, in their order."""
-        return self.label.size == self.member.size
+        return bool((self.member == np.arange(self.member.size)).all())
 
     @cached_property
     def order(self) -> Vector:

@@ -125,10 +125,10 @@ def nearest_limited(
                         else:
                             upper = now
                         new = 0.5 * (lower + upper)
-                        if h > 0 and bend > 0:
-                            tried = now + (own - 1.0 / math.sqrt(h)) * 2.0 * h * math.sqrt(h) / bend
-                            if lower < tried < upper:
-                                new = tried
+                        if bend > 0:
+                            step = (own - 1.0 / math.sqrt(h)) * 2.0 * h * math.sqrt(h) if h > nu else h - nu
+                            if lower < now + step / bend < upper:
+                                new = now + step / bend
                         moved = abs(new - now)
                         now = new
                         if moved <= close:

@@ -184,7 +184,7 @@ class Perspective:
         z = share[:, limits.member]
         s = np.empty_like(size)
         s[:, order] = shares.sizes(z[:, order])[0]
-        y = np.where(open_ & (z > 0), s * z, np.where(nodes.state == IN, self._whole(size, far), 0.0))
+        y = np.where(open_, z * np.where(z > 0, s, 0.0), np.where(nodes.state == IN, self._whole(size, far), 0.0))
         return y, np.where(nodes.state == OUT, 0.0, z), sigma
 
     def _nearest_compiled(self, v: Vector, nodes: Nodes, weight: float) -> tuple[Vector, Vector, Vector]:

@@ -2,7 +2,8 @@
 
 A member with share z has y = sz, s being the size that |y|/z has: of least ½ds²z + ½weight(sz − |v|)². That falls with z, by
 h(z) = Σ weight·s|v| − ½ds² − weight·s²z over its variables, and z is where h(z) = ν, or 0 or 1 beyond. For a single variable this is
-closed: z is linear in σ where s meets no bound. For groups it is Newton's method on h(z)^−½ = σ, which is nearly linear.
+closed: z is linear in σ where s meets no bound. For groups it is Newton's method, on h(z)^−½ = σ, which is nearly linear, or
+beyond, where h may be nearly 0, on h itself.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from ksparse.linalg.states import FREE, IN
 NEWTON = 10  # steps for σ, at most: z is piecewise linear in it where no bound is reached
 SETTLED = 1e-6  # of Σz
 FLATTEST = 1e5  # the largest σ, beside the one that lets nobody in: ν is 0 there
-INNER = 12  # steps for the share of a group, at most
-CLOSE = 1e-9  # of a share
+INNER = 30  # steps for the share of a group, at most: where bounds are met it is halving
+CLOSE = 1e-8  # of a share
 
 
 class Shares(Protocol):
@@ -81,7 +82,7 @@ class SingleShares:
         """From the ν that lets a variable in."""
         pulled = self.weight * self.size
         with np.errstate(divide="ignore", invalid="ignore"):
-            most = pulled * np.minimum(1.0 / self.flat, 0.5 * pulled / np.maximum(self.d, 1e-300))
+            most = np.where(self.flat + self.d > 0, pulled * np.minimum(1.0 / self.flat, 0.5 * pulled / np.maximum(self.d, 1e-300)), 0.0)
         return np.asarray(1.0 / np.sqrt(np.clip(most.max(axis=1, initial=0.0), 1e-300, 1e200)))
 
 
@@ -123,9 +124,9 @@ class GroupShares:
             h, bend = self.fall(z)
             low, high = np.where(h > nu, z, low), np.where(h > nu, high, z)
             with np.errstate(divide="ignore", invalid="ignore"):
-                new = z + (sigma - h**-0.5) * 2.0 * h**1.5 / bend
+                new = z + np.where(h > nu, (sigma - h**-0.5) * 2.0 * h**1.5, h - nu) / bend
             new = np.where((new > low) & (new < high), new, 0.5 * (low + high))
-            still = (np.abs(new - z) <= CLOSE).all()
+            still = (none | all_ | (np.abs(new - z) <= CLOSE)).all()
             z = new
             if still:
                 break
