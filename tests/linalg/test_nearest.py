@@ -50,7 +50,8 @@ def drawn(rng, n, k, count=40, limits=None):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_loop_is_the_arrays(seed, kind, monkeypatch):
     for module in (perspective, shares):
-        monkeypatch.setattr(module, "NEWTON", 60)  # to the end, where both settle
+        monkeypatch.setattr(module, "NEWTON", 100)
+        monkeypatch.setattr(module, "INNER", 100)  # to the end, where both settle
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 40))
     limits = None if kind == "no limits" else limited(rng, n, kind == "groups")
@@ -58,6 +59,7 @@ def test_the_loop_is_the_arrays(seed, kind, monkeypatch):
     given = v.copy(), nodes.state.copy(), nodes.sigma.copy()
     (y, z, _), (y2, z2, _) = (step(v, nodes, method.weight) for step in (method._nearest, method._nearest_compiled))
     np.testing.assert_allclose(z2, z, atol=1e-4)
-    np.testing.assert_allclose(y2, y, atol=1e-3)
+    seen = (z > 1e-6) | (method.d > 0)  # without curvature y is anything at a share of nearly 0
+    np.testing.assert_allclose(y2[seen], y[seen], atol=1e-3)
     for array, before in zip((v, nodes.state, nodes.sigma), given, strict=True):
         np.testing.assert_array_equal(array, before)
