@@ -60,6 +60,6 @@ def test_the_loop_is_the_arrays(seed, kind, monkeypatch):
     (y, z, _), (y2, z2, _) = (step(v, nodes, method.weight) for step in (method._nearest, method._nearest_compiled))
     np.testing.assert_allclose(z2, z, atol=1e-4)
     seen = (z > 1e-6) | (method.d > 0)  # without curvature y is anything at a share of nearly 0
-    np.testing.assert_allclose(y2[seen], y[seen], atol=1e-3)
+    np.testing.assert_allclose(y2[seen], y[seen], atol=5e-3)
     for array, before in zip((v, nodes.state, nodes.sigma), given, strict=True):
         np.testing.assert_array_equal(array, before)

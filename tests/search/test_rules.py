@@ -200,7 +200,7 @@ def test_swap_optimal_holds_for_every_allowed_exchange(seed):
     rules = {"group_limits": (labels, {0: (0, 1), 1: (1, 2)}), "requires": {i: [i - 4] for i in range(20, 30) if labels[i] > 1}}
     result = ks.minimize(ks.LeastSquares(A, b), k, **rules)
     assert result.status is Status.SWAP_OPTIMAL
-    told = make_rules(None, *rules.values(), n)
+    told = make_rules(None, *rules.values(), n=n)
     at = set(result.support.tolist())
     assert told.fits(result.support, k)
     for T in [at - {j} | {i} for j in [None, *at] for i in set(range(n)) - at]:

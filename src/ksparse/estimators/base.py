@@ -135,9 +135,6 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
     _losses: ClassVar[tuple[str, ...]]
     gap: float | None = None  # those that choose k by cross-validation prove nothing
-    groups: Any = None  # and know no rules about supports
-    group_limits: Any = None
-    requires: Any = None
     _targets: ClassVar[bool] = False  # whether y may have several columns
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
@@ -200,10 +197,13 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         options |= {} if self.gap is None else {"gap": self.gap}
         return options | ({"effort": self.effort, "n_restarts": self.n_restarts, "n_jobs": self.n_jobs} if self.method == "auto" else {})
 
+    def _members(self, n: int) -> int:
+        """How many k counts at most: features, or groups of them."""
+        return n if self.groups is None else len(set(self._rules(n)["groups"]))
+
     def _solve(self, problem: LinearProblem, callback: Any) -> LinearFit:
-        rules = self._rules(problem.n)
-        k = self._at_most(self.k, len(set(rules["groups"])) if "groups" in rules else problem.n)
-        fit = problem.minimize(k, method=self.method, callback=callback, **self._options(), **rules)
+        k = self._at_most(self.k, self._members(problem.n))
+        fit = problem.minimize(k, method=self.method, callback=callback, **self._options(), **self._rules(problem.n))
         if fit.result.status is Status.UNBOUNDED:
             raise ValueError("the loss has no minimum over C: restrict the coefficients, or check the data")
         warn_of_limit(fit.result, type(self).__name__)

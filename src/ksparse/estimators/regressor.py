@@ -188,7 +188,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     def _solve_all(self, X: Any, Y: np.ndarray[Any, Any], sample_weight: Any, task: Task) -> ManyFits:
         """The models of several targets, together where they can share what is known of X; max_time is for all of them, or for each."""
         first, rules = self._problem(X, Y[:, 0], sample_weight, self.loss), self._rules(X.shape[1])
-        k = self._at_most(self.k, len(set(rules["groups"])) if "groups" in rules else X.shape[1])
+        k = self._at_most(self.k, self._members(X.shape[1]))
         if self.method == "auto" and not rules and self.gap is None and shareable(first):
             options = {name: getattr(self, name) for name in ("n_jobs", "random_state", "max_time", "verbose")}
             found = fit_together(first, Y, sample_weight, k, effort=self.effort or 1, callback=task.share, **options)

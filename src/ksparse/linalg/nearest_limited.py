@@ -98,7 +98,7 @@ def nearest_limited(
                         bent = own * half[i]
                         tau = min(max(bent, 1.0 / far[i]), 1.0 / least[i])
                         paid = nu * tau * tau
-                        now = tau * size[i] - (0.5 * d[i] + paid) / weight
+                        now = min(max(tau * size[i] - (0.5 * d[i] + paid) / weight, 0.0), 1.0)
                         share[p] = now
                         off -= now
                         if own == sig:

@@ -103,7 +103,7 @@ def check_request(
     started = time.perf_counter()
     loss, C, start = check_pieces(loss, C, x0)
     n = _length(loss, C, start)
-    rules = make_rules(groups, group_limits, requires, n)
+    rules = make_rules(groups, group_limits, requires, n=n)
     k = check_integer(k, name, 1, n if rules is None else rules.members)
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):

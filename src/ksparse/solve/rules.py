@@ -16,7 +16,7 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.rules import Rules, closed_rows
 
 
-def make_rules(groups: Any, group_limits: Any, requires: Any, n: int) -> Rules | None:
+def make_rules(groups: Any = None, group_limits: Any = None, requires: Any = None, *, n: int) -> Rules | None:
     """The rules that the arguments describe; None where they describe none."""
     if groups is None and group_limits is None and requires is None:
         return None
