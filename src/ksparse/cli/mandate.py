@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.cli.exits import InputError
-from ksparse.cli.tables import read_table
+from ksparse.cli.tables import pairs
 from ksparse.models.mandate import mandate
 from ksparse.models.rules import Universe
 
@@ -43,7 +43,7 @@ def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any
             raise InputError(f"{option} must be >= 0 and finite, got {value:g}")
     groups = None
     if options.sectors is not None:
-        sector_of = _pairs(options.sectors, "sector")
+        sector_of = pairs(options.sectors, "asset", "sector")
         lacking = [name for name in names if name not in sector_of]
         if lacking:
             raise InputError(f"{options.sectors} has no sector for {lacking[0]!r}")
@@ -52,7 +52,7 @@ def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any
             raise InputError("--sectors needs --sector-cap, --sector-floor or a --rule that speaks of them")
     held = None
     if options.holdings is not None:
-        held = {name: _weight(value, name, options.holdings) for name, value in _pairs(options.holdings, "weight").items()}
+        held = {name: _weight(value, name, options.holdings) for name, value in pairs(options.holdings, "asset", "weight").items()}
         strange = [name for name in held if name not in names]
         if strange:
             raise InputError(f"{options.holdings} names {strange[0]!r}, which is not an asset of {options.file}")
@@ -70,18 +70,6 @@ def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any
 
 def _listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _pairs(path: Path, what: str) -> dict[str, Any]:
-    """The first two columns of a table."""
-    table = read_table(path)
-    if len(table.columns) < 2:
-        raise InputError(f"{path} must have two columns, asset and {what}, got {len(table.columns)}")
-    names = [str(name).strip() for name in table.iloc[:, 0]]
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise InputError(f"{path} names {twice[0]!r} twice")
-    return dict(zip(names, table.iloc[:, 1].tolist(), strict=True))
 
 
 def _weight(value: Any, name: str, path: Path) -> float:

@@ -154,6 +154,18 @@ def dropped(table: pd.DataFrame, text: str, path: Path) -> pd.DataFrame:
     return left
 
 
+def pairs(path: Path, first: str, what: str) -> dict[str, Any]:
+    """The first two columns of a table."""
+    table = read_table(path)
+    if len(table.columns) < 2:
+        raise InputError(f"{path} must have two columns, {first} and {what}, got {len(table.columns)}")
+    names = [str(name).strip() for name in table.iloc[:, 0]]
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise InputError(f"{path} names {twice[0]!r} twice")
+    return dict(zip(names, table.iloc[:, 1].tolist(), strict=True))
+
+
 def at_most(k: int, n: int, what: str, say: Callable[[str], None]) -> int:
     """-k, which must be at least 1; more than there are is no restriction, which is said."""
     if k < 1:
