@@ -17,7 +17,9 @@ def folder(tmp_path):
     town = rng.integers(0, 3, 60)
     table["city_Paris"], table["city_New York"] = (town == 1) * 1.0, (town == 2) * 1.0
     table["rooms:area"] = table["rooms"] * table["area"]
-    table["price"] = 2 * table["rooms:area"] + 3 * table["city_Paris"] + 0.2 * table["city_New York"] + table["age"] + 0.1 * rng.standard_normal(60)
+    table["price"] = (
+        2 * table["rooms:area"] + 3 * table["city_Paris"] + 0.2 * table["city_New York"] + table["age"] + 0.1 * rng.standard_normal(60)
+    )
     table.to_csv(tmp_path / "houses.csv", index=False)
     pd.DataFrame({"feature": ["city_Paris", "city_New York"], "group": "city"}).to_csv(tmp_path / "groups.csv", index=False)
     pd.DataFrame({"feature": ["age", "rooms:area", "area"], "label": ["x", "x", "y"]}).to_csv(tmp_path / "labels.csv", index=False)

@@ -92,8 +92,14 @@ def test_the_chosen_model_is_that_of_its_k_alone(table, y):
 
 def cities(rng, rows=120):
     town = rng.choice(["Paris", "New York", "Rome", "Oslo"], rows)
-    table = pd.DataFrame({"city": town, "city_size": rng.standard_normal(rows), "age": rng.standard_normal(rows), "noise": rng.standard_normal(rows)})
-    y = pd.Series(town).map({"Paris": 0.0, "New York": 1.0, "Rome": -1.0, "Oslo": 2.0}).to_numpy() + table["age"] + 0.1 * rng.standard_normal(rows)
+    table = pd.DataFrame(
+        {"city": town, "city_size": rng.standard_normal(rows), "age": rng.standard_normal(rows), "noise": rng.standard_normal(rows)}
+    )
+    y = (
+        pd.Series(town).map({"Paris": 0.0, "New York": 1.0, "Rome": -1.0, "Oslo": 2.0}).to_numpy()
+        + table["age"]
+        + 0.1 * rng.standard_normal(rows)
+    )
     return table, y
 
 

@@ -20,7 +20,7 @@ def drawn(seed):
     limits = Limits(int(rng.integers(least.sum(), members + 1)), label, least, least + rng.integers(0, 3, least.size), member)
     charge = rng.choice([0.0, 0.5, 1.0, 2.0, rng.random()], n) if seed % 3 else rng.exponential(size=n)
     state = rng.choice([FREE, IN, OUT], p=[0.7, 0.1, 0.2], size=members)
-    return rng, limits, charge, state[member]
+    return limits, charge, state[member]
 
 
 def supports(limits, state, exactly):
@@ -43,7 +43,7 @@ def best(limits, charge, state, exactly=False):
 def test_as_by_trying_all(exactly):
     met = 0
     for seed in range(400):
-        rng, limits, charge, state = drawn(seed)
+        limits, charge, state = drawn(seed)
         charge = charge - (0.7 if exactly else 0.0)
         optimum = best(limits, charge, state, exactly)
         found = limits.largest(charge[None], state[None], exactly)

@@ -17,7 +17,8 @@ def limited(rng, n, groups):
     member = np.unique(rng.integers(0, max(1, n // 2), n), return_inverse=True)[1] if groups else np.arange(n)
     label = np.unique(rng.integers(0, 4, member.max() + 1), return_inverse=True)[1]
     least = rng.integers(0, 2, label.max() + 1)
-    return Limits(int(rng.integers(least.sum() + 1, least.sum() + label.size + 2)), label, least, least + rng.integers(1, 4, least.size), member)
+    k = int(rng.integers(least.sum() + 1, least.sum() + label.size + 2))
+    return Limits(k, label, least, least + rng.integers(1, 4, least.size), member)
 
 
 def drawn(rng, n, k, count=40, limits=None):
@@ -42,7 +43,8 @@ def drawn(rng, n, k, count=40, limits=None):
                 inside = np.flatnonzero((row == IN) & (limits.label[limits.member] == label))
                 row[inside[limits.member[inside] != limits.member[inside[:1]]]] = FREE
     nodes = method.start(state)
-    nodes.sigma, nodes.up = np.abs(rng.standard_normal(nodes.sigma.shape)), nodes.up * rng.uniform(0.9, 1.0, nodes.up.shape)  # boxes of their own
+    nodes.sigma = np.abs(rng.standard_normal(nodes.sigma.shape))
+    nodes.up = nodes.up * rng.uniform(0.9, 1.0, nodes.up.shape)  # boxes of their own
     return method, rng.standard_normal((count, n)), nodes
 
 

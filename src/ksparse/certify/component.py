@@ -1,8 +1,8 @@
 """Sparse principal components, for the tree: how much variance k of the variables that are left can explain at most.
 
 For any symmetric U, xᵀVx = xᵀ(V − U)x + xᵀUx ≤ λ_max(V − U) + maxᵢ(Uᵢᵢ + the k − 1 largest |Uᵢⱼ|) for unit x with at most k nonzeros: the
-second term bounds the largest eigenvalue of every k × k block of U (Gershgorin); where rules limit who may be beside i, the largest sum that
-they allow does. U = V clipped to ±ρ makes it a search in one number; ρ = 0
+second term bounds the largest eigenvalue of every k × k block of U (Gershgorin); under rules the largest sum that they
+allow beside i does. U = V clipped to ±ρ makes it a search in one number; ρ = 0
 is the component without a limit, the largest |Vᵢⱼ| leaves Gershgorin's bound alone. Only variables that are out make a node's bound
 smaller; so a node is branched on those that its component has most of.
 """

@@ -83,7 +83,7 @@ class DualBound(ABC):
 
     def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: Sizes) -> tuple[Bounds, Vector, Vector]:
         """The bounds, the x that the charges are reached at, and which of them count."""
-        program, linear, rounding = self.program, self.program.linear, self.program.rounding
+        linear, rounding = self.program.linear, self.program.rounding
         g = self.linearised(w, state)
         q = price @ linear.E - row_price @ linear.G - g.gradient
         off = g.off + rounding * (np.abs(g.gradient) + np.abs(price) @ np.abs(linear.E) + row_price @ np.abs(linear.G))

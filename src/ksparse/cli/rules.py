@@ -43,11 +43,15 @@ def read_rules(options: argparse.Namespace, features: Any) -> dict[str, Any]:
         rules["groups"] = _groups(options.groups, names)
     if options.group_limits or options.labels is not None:
         if not options.group_limits or options.labels is None:
-            raise InputError("--group-limits and --labels need each other: a table of two columns, feature and label, and LABEL=LEAST..MOST")
+            raise InputError(
+                "--group-limits and --labels need each other: a table of two columns, feature and label, and LABEL=LEAST..MOST"
+            )
         labels = _labels(options.labels, "label", names)
         rules["group_limits"] = [labels.get(name) for name in names], _limits(options.group_limits, set(labels.values()))
     if options.requires:
-        rules["requires"] = {names.index(child): [names.index(p) for p in of] for child, of in _requires(options.requires, features).items()}
+        rules["requires"] = {
+            names.index(child): [names.index(p) for p in of] for child, of in _requires(options.requires, features).items()
+        }
     return rules
 
 

@@ -9,7 +9,7 @@ SEPARATORS = ("_", "=", "[")  # city_Paris (OneHotEncoder, get_dummies), city=Pa
 TRANSFORMER = "__"  # between a ColumnTransformer's own name for a part and the column's
 
 
-class factors:  # noqa: N801: called like a function, as scikit-learn's make_column_selector is
+class factors:  # noqa: N801 (called like a function, as scikit-learn's make_column_selector is)
     """Groups for the estimators: the dummies of each of these factors are one group, every other column one by itself.
 
     A column belongs to a factor where its name begins with the factor's and one of ``_``, ``=``, ``[``: ``city_Paris`` as OneHotEncoder and

@@ -16,7 +16,8 @@ from ksparse.linalg.states import FREE, IN, OUT
 
 def nearest_limited(
     v: Any, state: Any, sigma: Any, d: Any, half: Any, near: Any, up: Any, down: Any,
-    variables: Any, starts: Any, order: Any, ends: Any, fewest: Any, fullest: Any, k: int, weight: float, flattest: float, settled: float, newton: int, inner: int, close: float, y: Any, z: Any,
+    variables: Any, starts: Any, order: Any, ends: Any, fewest: Any, fullest: Any,
+    k: int, weight: float, flattest: float, settled: float, newton: int, inner: int, close: float, y: Any, z: Any,
 ) -> None:  # fmt: skip
     """y, z and σ (in place) nearest to the rows of v, as in `Perspective._nearest`."""
     count, n = v.shape
@@ -68,7 +69,8 @@ def nearest_limited(
                 if (turn < labels and open_[label] <= room) or (turn >= labels and room <= 0):
                     continue
             else:
-                label, first, last, room = -1, 0, members, float(k)
+                label, first, last = -1, 0, members
+                room = float(k)
                 for one in range(labels):
                     room -= taken[one]
             most = 0.0

@@ -6,9 +6,9 @@ With H − diag(d) positive semidefinite, every zᵢ in {0, 1} saying whether i 
 
 is the problem itself, and convex once z may be anything between. It is solved by ADMM on x = y and Gx = s: the x-step is linear under
 Ex = f, with one inverse for all steps and all nodes of a tree, and the y-step is separable given the multiplier ν of Σz ≤ k: a reverse
-Huber function, linear up to |y| = 1/τ, where z = τ|y| reaches 1, and ½dy² + ν beyond. Where labels have limits each has a ν of its own,
-that of all or one at which it is full or has its least (`shares.py`); the variables of a group have one z. Rows of every array are nodes: problems that
-differ by which variables are decided, and are solved side by side.
+Huber function, linear up to |y| = 1/τ, where z = τ|y| reaches 1, and ½dy² + ν beyond. Where labels have limits each has
+a ν of its own, that of all or one at which it is full or has its least (`shares.py`); the variables of a group have one z. Rows of every
+array are nodes: problems that differ by which variables are decided, and are solved side by side.
 """
 
 from __future__ import annotations
@@ -177,8 +177,8 @@ class Perspective:
         """|y|, z and σ where groups have one share."""
         order, state = limits.variables, limits.states(nodes.state)
         open_ = free & (state == FREE)[:, limits.member]
-        parts = [np.where(open_, part, 0.0)[:, order] for part in (size, self.sizes.near, np.maximum(far, self.sizes.near))]
-        shares = GroupShares(*parts, self.d[order], self.weight, limits.starts)
+        pulled, near, most = (np.where(open_, part, 0.0)[:, order] for part in (size, self.sizes.near, np.maximum(far, self.sizes.near)))
+        shares = GroupShares(pulled, near, most, self.d[order], self.weight, limits.starts)
         sigma, own = filling_limits(shares, limits, state, nodes.sigma)
         share = np.where(state == FREE, np.clip(shares.at(own)[0], 0.0, 1.0), state == IN)
         z = share[:, limits.member]

@@ -109,7 +109,9 @@ class GroupShares:
         s, loose = self.sizes(z)
         with np.errstate(invalid="ignore"):
             inner = s == loose
-            h = np.where(inner, np.where(self.d > 0, 0.5 * self.d * s * s, 0.0), self.weight * s * (self.size - s * z) - 0.5 * self.d * s * s)
+            h = np.where(
+                inner, np.where(self.d > 0, 0.5 * self.d * s * s, 0.0), self.weight * s * (self.size - s * z) - 0.5 * self.d * s * s
+            )
             bend = self.weight * s * s * np.where(inner, self.d / (self.weight * z + self.d), 1.0)
         return tuple(np.add.reduceat(np.where(np.isnan(part), 0.0, part), self.starts, axis=1) for part in (h, bend))  # type: ignore[return-value]
 

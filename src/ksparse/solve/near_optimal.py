@@ -124,8 +124,8 @@ def near_optimal(
     """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
 
     A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it; above a floor
-    (`min_nonzero`) all of them are. With rules about supports (`groups`, `group_limits`, `requires`) it is the nonzeros of the best point on
-    some support that obeys. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
+    (`min_nonzero`) all of them are. With rules about supports (`groups`, `group_limits`, `requires`) it is those of the best point on some
+    support that obeys. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
 
     Parameters
     ----------
