@@ -70,9 +70,9 @@ def proved_both_ways(solve: Callable[[], Any]) -> list[str]:
     return cells
 
 
-def sector_table(console: Console, limit: float) -> None:
+def sector_table(console: Console, limit: int) -> None:
     """Portfolios of least variance with so many assets of each sector."""
-    table = Table(title=f"Least variance, long only, {SECTORS} sectors, proved to 0.01 % in at most {limit:g} s")
+    table = Table(title=f"Least variance, long only, {SECTORS} sectors, proved to 0.01 % in at most {limit:,} nodes")
     for column in ("market", "k", "of each", "nodes", "s", "nodes, only k", "s, only k"):
         table.add_column(column, justify="right")
     for market in (1, 2, 3, 4, 5):
@@ -86,7 +86,7 @@ def sector_table(console: Console, limit: float) -> None:
             limits = {int(label): (least if label <= SECTORS // 2 else 0, most) for label in np.unique(sectors)}
 
             def solve(V: Any = V, k: int = k, limits: Any = limits, sectors: Any = sectors) -> Any:
-                return ks.minimize(ks.Quadratic(2 * V), k, ks.Simplex(), group_limits=(sectors, limits), gap=1e-4, max_time=limit)
+                return ks.minimize(ks.Quadratic(2 * V), k, ks.Simplex(), group_limits=(sectors, limits), gap=1e-4, max_nodes=limit)
 
             table.add_row(f"port{market}", str(k), f"{least} to {most}", *proved_both_ways(solve))
     console.print(table)
@@ -104,16 +104,16 @@ def grouped(seed: int, groups: int, rows: int, k: int, planted: bool) -> tuple[n
     return A, b + rng.standard_normal(rows) * np.std(b) / (2.0 if planted else 4.0), labels
 
 
-def factor_table(console: Console, limit: float) -> None:
+def factor_table(console: Console, limit: int) -> None:
     """Regressions with whole groups, proved."""
-    table = Table(title=f"Least squares with groups of 2 to 5, proved to 0.1 % in at most {limit:g} s")
+    table = Table(title=f"Least squares with groups of 2 to 5, proved to 0.1 % in at most {limit:,} nodes")
     for column in ("groups", "rows", "k", "truth", "nodes", "s", "nodes, only k", "s, only k"):
         table.add_column(column, justify="right")
     for groups, rows, k, planted in ((20, 200, 5, False), (30, 300, 5, False), (30, 300, 8, True), (40, 400, 5, False)):
         A, b, labels = grouped(SEED, groups, rows, k, planted)
 
         def solve(A: Any = A, b: Any = b, k: int = k, labels: Any = labels) -> Any:
-            return ks.minimize(ks.LeastSquares(A, b), k, groups=labels, gap=1e-3, max_time=limit, settings=SEARCHED)
+            return ks.minimize(ks.LeastSquares(A, b), k, groups=labels, gap=1e-3, max_nodes=limit, settings=SEARCHED)
 
         table.add_row(str(groups), str(rows), str(k), "planted" if planted else "dense", *proved_both_ways(solve))
     console.print(table)
@@ -189,7 +189,7 @@ TABLES = {"sectors": sector_table, "factors": factor_table}
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=[*TABLES, "groups"], help="one of the tables")
-    parser.add_argument("--limit", type=float, default=20.0, help="seconds for a proof")
+    parser.add_argument("--limit", type=int, default=20_000, help="nodes for a proof")
     parser.add_argument("--repeats", type=int, default=10, help="instances of each kind")
     given, page = parser.parse_args(), Console(width=140)
     for name, show in TABLES.items():

@@ -56,12 +56,13 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
 used = np.array([[coef[labels == name].any() for coef in chosen.coef_path_] for name in names])
 left.imshow(used, aspect="auto", cmap="Blues", vmax=1.5)
 left.set(xticks=range(len(chosen.ks_)), xticklabels=chosen.ks_, yticks=range(len(names)), yticklabels=names, xlabel="k", title="Who enters")
-for city in sorted(houses["city"].unique()):
+typical = table.assign(age=table["age"].mean())
+for place, city in enumerate(sorted(houses["city"].unique())):
     rows = houses["city"] == city
-    right.plot(houses["area"][rows], price[rows], ".", alpha=0.4, color=(line := f"C{sorted(houses['city'].unique()).index(city)}"))
-    order = np.argsort(houses["area"][rows])
-    right.plot(houses["area"][rows].iloc[order], model.predict(table[rows].iloc[order]), color=line, label=city)
-right.set(xlabel="area", ylabel="price", title="A slope of its own in each city")
+    order = houses["area"][rows].sort_values().index
+    right.plot(houses["area"][rows], price[rows], ".", alpha=0.4, color=f"C{place}")
+    right.plot(houses["area"][order], model.predict(typical.loc[order]), color=f"C{place}", label=city)
+right.set(xlabel="area", ylabel="price", title="A slope of its own in each city, at the mean age")
 right.legend()
 figure.tight_layout()
 plt.show()

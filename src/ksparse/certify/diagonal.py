@@ -23,7 +23,7 @@ from ksparse.linalg.compiled import compiled, compiler_is_there
 SWEEPS = 30  # of coordinate descent, at most: the rows are those of the last round to begin with
 STILL = 1e-8  # of Σw: rows that move less have settled
 LIGHTEST = 1e-4  # a weight, beside the largest
-LIGHTEST_LIMITED = 3e-2  # the same under limits, whose root says less of what comes below it (benchmarks/rules.py)
+LIGHTEST_LIMITED = 0.3  # the same under limits, whose root says less of what comes below it (benchmarks/rules.py)
 SHRINK = 1.0 - 1e-6  # of D, below the largest multiple that is safe
 TRIES = 6
 MANY = 1000  # variables from which the descent takes seconds
