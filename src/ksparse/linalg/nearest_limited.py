@@ -47,13 +47,13 @@ def nearest_limited(
                 inside = inside or state[b, i] == IN
                 if state[b, i] == FREE and far[i] > 0:
                     usable = True
-                    for at in range(2):  # h at 0 and at 1
-                        loose = weight * size[i] / (weight * at + d[i]) if size[i] > 0 else 0.0
+                    for end in range(2):  # h at 0 and at 1
+                        loose = weight * size[i] / (weight * end + d[i]) if size[i] > 0 else 0.0
                         s = min(max(loose, least[i]), far[i])
                         part = 0.5 * d[i] * s * s if d[i] > 0 else 0.0
                         if s != loose:
-                            part = weight * s * (size[i] - s * at) - part
-                        if at == 0:
+                            part = weight * s * (size[i] - s * end) - part
+                        if end == 0:
                             none[p] += part
                         else:
                             whole[p] += part
