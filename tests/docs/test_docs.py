@@ -18,6 +18,7 @@ PAGES = {  # a page, and how many examples it has at least
     "README.md": 11, "docs/index.md": 8, "docs/estimators.md": 19, "docs/scale.md": 12, "docs/own_pieces.md": 15, "docs/proofs.md": 4,
     "docs/paper.md": 3, "docs/coming_from.md": 15, "docs/guide/features.md": 15, "docs/guide/portfolio.md": 24,
     "docs/guide/component.md": 8, "docs/batches.md": 10, "docs/own_losses.md": 9, "docs/guide/proof.md": 8, "docs/rules.md": 25,
+    "docs/guide/factors.md": 25,
 }  # fmt: skip
 
 
