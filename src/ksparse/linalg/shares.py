@@ -167,7 +167,7 @@ def filling(shares: Shares, room: Vector, sigma: Vector, ends: tuple[Vector, Vec
     for _ in range(NEWTON):
         at = sigma[open_]
         own = at[:, None] if ends is None else np.clip(at[:, None], ends[0][open_], ends[1][open_])
-        z, slope = shares.of(open_).at(own)
+        z, slope = (shares if open_.size == sigma.size else shares.of(open_)).at(own)
         off = room[open_] - np.clip(z, 0.0, 1.0).sum(axis=1)
         rise = np.where((z > 0) & (z < 1) & (own == at[:, None]), slope, 0.0).sum(axis=1)
         under[open_], over[open_] = np.where(off > 0, at, under[open_]), np.where(off < 0, at, over[open_])
