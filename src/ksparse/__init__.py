@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # what comes late at run time is known to type checkers from 
         SparsePortfolio,
         SparseRegressor,
         SparseRegressorCV,
+        factors,
         selection_stability,
         standard_errors,
     )
@@ -79,8 +80,8 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "unknown"
 
 _ESTIMATORS = (
-    "SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV", "selection_stability",
-    "standard_errors",
+    "SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV", "factors",
+    "selection_stability", "standard_errors",
 )  # fmt: skip
 _MODULES = ("datasets", "estimators", "plotting")
 
@@ -176,6 +177,7 @@ __all__ = [
     "check_gradient",
     "datasets",
     "estimators",
+    "factors",
     "k_path",
     "minimize",
     "minimize_many",

@@ -200,7 +200,7 @@ def test_swap_optimal_holds_for_every_allowed_exchange(seed):
     rules = {"group_limits": (labels, {0: (0, 1), 1: (1, 2)}), "requires": {i: [i - 4] for i in range(20, 30) if labels[i] > 1}}
     result = ks.minimize(ks.LeastSquares(A, b), k, **rules)
     assert result.status is Status.SWAP_OPTIMAL
-    told = make_rules(None, *rules.values(), n)
+    told = make_rules(None, *rules.values(), n=n)
     at = set(result.support.tolist())
     assert told.fits(result.support, k)
     for T in [at - {j} | {i} for j in [None, *at] for i in set(range(n)) - at]:
@@ -261,3 +261,32 @@ def test_errors_say_who_cannot_be_served(case):
     loss = ks.LeastSquares(np.eye(5), np.ones(5))
     with pytest.raises(error, match=message):
         ks.minimize(loss, options.get("k", 3), **{name: value for name, value in options.items() if name != "k"})
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_all_that_are_nearly_as_good(seed):
+    """The nonzeros of the best point on every support that obeys, where its value is good enough."""
+    rng, rules, forced, k = groups_and_more(seed)
+    A = rng.standard_normal((30, 8)) + rng.standard_normal((30, 1))
+    b = A @ rng.standard_normal(8) + rng.standard_normal(30)
+    whole = [
+        sorted(S) for S in subsets(8, 8)
+        if obeys(S, k, rules.get("groups"), rules.get("group_limits"), rules.get("requires")) and S >= set(forced.get("forced_in", ()))
+    ]  # fmt: skip
+    values = {tuple(S): squares(A, b, S) for S in whole}
+    if not values:
+        return
+    edge = 1.1 * min(values.values())
+    found = ks.near_optimal(ks.LeastSquares(A, b), k, within=0.1, settings=SEARCHED, **rules, **forced)
+    assert found.complete
+    assert {tuple(support.tolist()) for support in found.supports} == {S for S, value in values.items() if value <= edge}
+
+
+def test_near_ones_above_a_floor_and_with_signs(rng):
+    A = rng.standard_normal((20, 8)) + rng.standard_normal((20, 1))
+    V, r, rules = A.T @ A / 20, 0.4 * rng.standard_normal(8), {"group_limits": ([0, 0, 0, 1, 1, 1, 2, 2], {0: (0, 1), 1: (1, 2)})}
+    values = {tuple(sorted(S)): above_floor(V, r, S, 0.07) for S in subsets(8, 4) if S and obeys(S, 4, None, rules["group_limits"], None)}
+    found = ks.near_optimal(ks.Quadratic(V, -r), 4, ks.Simplex(), within=0.3, min_nonzero=0.07, settings=SEARCHED, **rules)
+    best = min(values.values())
+    assert found.complete
+    assert {tuple(support.tolist()) for support in found.supports} == {S for S, value in values.items() if value <= best + 0.3 * abs(best)}

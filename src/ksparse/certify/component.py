@@ -1,7 +1,8 @@
 """Sparse principal components, for the tree: how much variance k of the variables that are left can explain at most.
 
 For any symmetric U, xᵀVx = xᵀ(V − U)x + xᵀUx ≤ λ_max(V − U) + maxᵢ(Uᵢᵢ + the k − 1 largest |Uᵢⱼ|) for unit x with at most k nonzeros: the
-second term bounds the largest eigenvalue of every k × k block of U (Gershgorin). U = V clipped to ±ρ makes it a search in one number; ρ = 0
+second term bounds the largest eigenvalue of every k × k block of U (Gershgorin); under rules the largest sum that they
+allow beside i does. U = V clipped to ±ρ makes it a search in one number; ρ = 0
 is the component without a limit, the largest |Vᵢⱼ| leaves Gershgorin's bound alone. Only variables that are out make a node's bound
 smaller; so a node is branched on those that its component has most of.
 """
@@ -55,7 +56,7 @@ class ComponentFamily:
         kept = np.flatnonzero(node.state != OUT)
         V, best = self.V[np.ix_(kept, kept)], -np.inf
         for rho in thresholds:
-            bound, x = self._at(V, float(rho))
+            bound, x = self._at(V, float(rho), kept)
             if bound > best:
                 best, node.rho, node.weight = bound, float(rho), np.zeros(len(self.V))
                 node.weight[kept] = x * x
@@ -63,16 +64,23 @@ class ComponentFamily:
                 break
         return best
 
-    def _at(self, V: Vector, rho: float) -> tuple[float, Vector]:
+    def _at(self, V: Vector, rho: float, kept: Vector) -> tuple[float, Vector]:
         U = np.clip(V, -rho, rho)
         values, vectors = np.linalg.eigh(V - U)
         size = np.abs(U)
-        np.fill_diagonal(size, -np.inf)
-        others = min(self.k - 1, len(V) - 1)
-        most = np.diag(U) + (-np.sort(-size, axis=1)[:, :others]).sum(axis=1)
+        np.fill_diagonal(size, 0.0)
+        most = np.diag(U) + self._others(size, kept)
         rounding = self.blur * len(V) * float(np.abs(V).max(initial=0.0)) + 8.0 * EPS * abs(self.constant)
         explained = max(0.0, float(values[-1]) + float(most.max()) + rounding)
         return self.constant - explained - rounding, vectors[:, -1]
+
+    def _others(self, size: Vector, kept: Vector) -> Vector:
+        """What the k − 1 largest of each row sum to; under limits the largest sum that they allow beside the row's own variable."""
+        limits = None if self.rules is None else self.rules.on(kept).limits(self.asked if self.rules.grouped else self.k)
+        if limits is None:
+            return np.asarray((-np.sort(-size, axis=1)[:, : self.k - 1]).sum(axis=1))
+        together = limits.member[:, None] == limits.member
+        return limits.largest(size, np.where(together, IN, FREE)).total
 
     def children(self, node: ComponentNode) -> list[ComponentNode]:
         free = np.flatnonzero(node.state == FREE)

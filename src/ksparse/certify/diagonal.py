@@ -23,6 +23,7 @@ from ksparse.linalg.compiled import compiled, compiler_is_there
 SWEEPS = 30  # of coordinate descent, at most: the rows are those of the last round to begin with
 STILL = 1e-8  # of Σw: rows that move less have settled
 LIGHTEST = 1e-4  # a weight, beside the largest
+LIGHTEST_LIMITED = 0.3  # the same under limits, whose root says less of what comes below it (benchmarks/rules.py)
 SHRINK = 1.0 - 1e-6  # of D, below the largest multiple that is safe
 TRIES = 6
 MANY = 1000  # variables from which the descent takes seconds
@@ -88,7 +89,8 @@ class Diagonals:
         H = self.program.H
         if not self._rounds and len(H) >= MANY:
             return safe(self.program, np.full(len(H), SHRINK * self.program.least))
-        w = self._weights + LIGHTEST if self._rounds else np.ones(self.program.n)
+        lightest = LIGHTEST if self.program.limits is None else LIGHTEST_LIMITED
+        w = self._weights + lightest if self._rounds else np.ones(self.program.n)
         root, U = np.sqrt(w), self._U
         U *= (root / np.linalg.norm(U, axis=1))[:, None]
         descend = compiled(_sweeps) if len(U) >= COMPILED and compiler_is_there() else _sweeps

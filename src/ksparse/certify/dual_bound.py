@@ -11,6 +11,9 @@ where cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have,
 are to be nonzero). It is the Fenchel dual of the perspective relaxation, whose value the best dual point reaches; but it holds at every
 point, so that no solver's tolerance can make it wrong. What arithmetic may have lost is taken off: where qᵢ may be wrong by some amount,
 cᵢ rises by that times the largest xᵢ.
+
+Where rules limit how many of a label may or must be in a support, or groups count as one, the sum is the largest under those limits
+(`linalg/limits.py`); what variables require of others is left out of it, which makes it no smaller.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.certify.program import Program
+from ksparse.linalg.limits import Largest
 from ksparse.linalg.perspective import Sizes
 from ksparse.linalg.states import FREE, IN, OUT
 
@@ -34,8 +38,8 @@ class Bounds:
 
     value: Vector  # the bound
     charge: Vector  # cᵢ, with its rounding
-    last_in: Vector  # the smallest cᵢ among the t largest of the free; ∞ where t = 0
-    first_out: Vector  # the largest of the others; 0 where there are none
+    last_in: Vector  # the smallest cᵢ among the t largest of the free; ∞ where t = 0; under limits what cᵢ would take the place of
+    first_out: Vector  # the largest of the others; 0 where there are none; under limits what would take the place of cᵢ
 
     def of(self, rows: Vector) -> Bounds:
         """Some of them."""
@@ -79,19 +83,28 @@ class DualBound(ABC):
 
     def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: Sizes) -> tuple[Bounds, Vector, Vector]:
         """The bounds, the x that the charges are reached at, and which of them count."""
-        program, linear, rounding = self.program, self.program.linear, self.program.rounding
+        linear, rounding = self.program.linear, self.program.rounding
         g = self.linearised(w, state)
         q = price @ linear.E - row_price @ linear.G - g.gradient
         off = g.off + rounding * (np.abs(g.gradient) + np.abs(price) @ np.abs(linear.E) + row_price @ np.abs(linear.G))
         paid = price @ linear.f - row_price @ linear.h
         blur = g.blur + rounding * (np.abs(price) @ np.abs(linear.f) + row_price @ np.abs(linear.h))
         charge, x = self.charges(q, off, state, sizes)
+        most = self._most(charge, state)
+        counted = most.counted
+        blur += rounding * np.abs(np.where(counted & np.isfinite(charge), charge, 0.0)).sum(axis=1)  # charges may be of either sign
+        value = g.value + paid - most.total - blur
+        value = np.where(np.isnan(value), -np.inf, value)  # what overflowed says nothing
+        return Bounds(value, most.charge, most.last_in, most.first_out), x, counted
+
+    def _most(self, charge: Vector, state: Vector) -> Largest:
+        """What the charges of a support can sum to."""
+        program = self.program
+        if program.limits is not None:
+            return program.limits.largest(charge, state, program.exactly)
         total, last_in, first_out = top_sum(charge, state, program.k, program.exactly)
         counted = (state == IN) | ((state == FREE) & (charge >= last_in[:, None]))
-        blur += rounding * np.abs(np.where(counted & np.isfinite(charge), charge, 0.0)).sum(axis=1)  # charges may be of either sign
-        value = g.value + paid - total - blur
-        value = np.where(np.isnan(value), -np.inf, value)  # what overflowed says nothing
-        return Bounds(value, charge, last_in, first_out), x, counted
+        return Largest(total, charge, last_in[:, None], first_out[:, None], counted)
 
     def charges(self, q: Vector, off: Vector, state: Vector, sizes: Sizes) -> tuple[Vector, Vector]:
         """cᵢ at q, with what it rises where q is off by as much as that; and the x it is reached at."""

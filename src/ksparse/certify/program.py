@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.linalg.bound import Noise, rounding_of
 from ksparse.linalg.constraints import Linear
+from ksparse.linalg.limits import Limits
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.perspective import Sizes
 from ksparse.linalg.presolve import implied_upper
@@ -107,6 +109,11 @@ class Program:
             state=self.state[kept], names=self.names[kept], per=self.per[kept],
             rules=None if self.rules is None else self.rules.on(kept),
         )  # fmt: skip
+
+    @cached_property
+    def limits(self) -> Limits | None:
+        """What the rules leave of numbers: so many of each label, and groups that count as one; None where they say nothing of that."""
+        return None if self.rules is None else self.rules.limits(self.asked if self.rules.grouped else self.k)
 
     def ruled(self, pieces: Pieces, asked: int) -> Program:
         """The same with the rules of the whole problem."""

@@ -1,7 +1,8 @@
 """Lower bounds of many nodes at once: steps of the relaxation, its dual points, and what they decide of variables.
 
 With the charges c sorted, the absence of one of the t largest raises the bound by cᵢ − c₍ₜ₊₁₎, the presence of another by c₍ₜ₎ − cⱼ. Where
-that reaches the cut, no better point is there, and the variable is decided for the whole subtree.
+that reaches the cut, no better point is there, and the variable is decided for the whole subtree. Under limits per label what would come
+or go is another for each label, and a group is decided as a whole.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Relaxation:
 
     def __init__(self, program: Program, dual: DualBound) -> None:
         self.program, self.dual = program, dual
-        self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k)
+        self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k, limits=program.limits)
         self.method.long = program.n >= COMPILED
 
     def root(self) -> Nodes:
@@ -65,7 +66,7 @@ class Relaxation:
 def screen(state: Vector, found: Bounds, k: int, cut: float) -> Vector:
     """Decide, in place, what the bounds alone decide; which nodes that changed."""
     free, value, charge = state == FREE, found.value[:, None], found.charge
-    last_in, first_out = found.last_in[:, None], found.first_out[:, None]
+    last_in, first_out = found.last_in, found.first_out
     room = k - (state == IN).sum(axis=1)
     many = (free.sum(axis=1) > room) & np.isfinite(found.value)
     with np.errstate(invalid="ignore"):

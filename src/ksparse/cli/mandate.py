@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.cli.exits import InputError
-from ksparse.cli.tables import read_table
+from ksparse.cli.tables import pairs
 from ksparse.models.mandate import mandate
 from ksparse.models.rules import Universe
 
@@ -109,7 +109,7 @@ class Known:
 
     def numbers(self, path: Path, what: str, column: int = 1, blank: bool = False) -> dict[str, float]:
         """A column of numbers by asset; where blanks are nothing, those are left out."""
-        given = {name: value for name, value in _column(path, what, column).items() if not (blank and value != value)}
+        given = {name: value for name, value in pairs(path, "asset", what, column).items() if not (blank and value != value)}
         self.require(given, path)
         return {name: _number(value, f"the {what} of {name!r}", path) for name, value in given.items()}
 
@@ -142,7 +142,7 @@ def _cost(text: str, known: Known) -> float | dict[str, float]:
 
 
 def _sectors(path: Path, names: list[str]) -> list[str]:
-    sector_of = _column(path, "sector")
+    sector_of = pairs(path, "asset", "sector")
     lacking = [name for name in names if name not in sector_of]
     if lacking:
         raise InputError(f"{path} has no sector for {lacking[0]!r}")
@@ -169,18 +169,6 @@ def _sector_names(given: list[str], groups: list[str] | None) -> dict[str, tuple
 
 def _listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _column(path: Path, what: str, column: int = 1) -> dict[str, Any]:
-    """A column of a table by the assets that its first names."""
-    table = read_table(path)
-    if len(table.columns) <= column:
-        raise InputError(f"{path} must have {('two', 'three')[column - 1]} columns, asset and {what} among them, got {len(table.columns)}")
-    names = [str(name).strip() for name in table.iloc[:, 0]]
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise InputError(f"{path} names {twice[0]!r} twice")
-    return dict(zip(names, table.iloc[:, column].tolist(), strict=True))
 
 
 def _number(value: Any, what: str, path: Path) -> float:

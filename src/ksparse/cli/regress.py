@@ -14,6 +14,7 @@ from ksparse.cli.big import Data, read_data
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
 from ksparse.cli.page import Part, Report, around, warnings_of
+from ksparse.cli.rules import add_rules, read_rules
 from ksparse.cli.tables import at_most, choose, numbers
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.linalg.matrix import columns
@@ -26,6 +27,7 @@ POWERS = {"poisson": 1.0, "negative_binomial": 1.0, "tweedie": 1.5, "gamma": 2.0
 EXAMPLES = (
     "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv",
     "ksparse regress patients.csv --target ill -k 5 --loss logistic --report page.html",
+    "ksparse regress houses.csv --target price -k 6 --groups city,style --requires rooms:area=rooms+area",
     "cat houses.csv | ksparse regress - --target price -k 10 --gap 1% --out - > coef.csv",
 )
 
@@ -57,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lower", default="", metavar="BOUND", help="least coefficient: a number for all, or COL=NUMBER,COL=NUMBER")
     parser.add_argument("--upper", default="", metavar="BOUND", help="greatest coefficient, in the same way")
     parser.add_argument("--forced-in", default="", metavar="COL,COL", help="features that keep a seat")
+    add_rules(parser)
     parser.add_argument("--drop", default="", metavar="COL,COL", help="columns to leave out")
     parser.add_argument("--no-intercept", action="store_true", help="a model through the origin")
     parser.add_argument("--out", type=Path, metavar="FILE.csv", help="write the coefficients here")
@@ -67,7 +70,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.claim(options.out)
     output.claim(options.report)
     data = read_data(options)
-    k = at_most(options.k, len(data.names) - len(data.out), "feature", output.say)
+    rules = read_rules(options, data.features)
+    usable = [name for place, name in enumerate(rules.get("groups", data.names)) if place not in data.out]
+    k = at_most(options.k, len(set(usable)), "group" if "groups" in rules else "feature", output.say)
     if data.rows < k + 2:
         raise InputError(f"{options.file} has {data.rows} rows, too few to fit {k} coefficients: at least {k + 2} are needed")
     lower, upper = _bounds(options, data.features)
@@ -77,13 +82,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
     problem = linear_problem(
         X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced, forced_out=data.out
     )
-    fit = problem.minimize(k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap)
+    fit = problem.minimize(k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap, **rules)
     if fit.result.status is Status.UNBOUNDED:
         raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
     seen = columns(X, np.flatnonzero(fit.coef))
     chosen = _by_weight(fit, seen)
     if options.report is not None:
-        output.write(options.report, _report(fit, problem, X, seen, chosen, data, k, options).html())
+        output.write(options.report, _report(fit, problem, X, seen, chosen, data, k, options, rules).html())
     _tell(fit, seen, chosen, y, data, classes, options, output)
     return exit_code(fit.result.status)
 
@@ -167,8 +172,9 @@ def _by_weight(fit: LinearFit, seen: Any) -> list[int]:
 
 
 def _report(
-    fit: LinearFit, problem: LinearProblem, X: Any, seen: Any, chosen: list[int], data: Data, k: int, options: argparse.Namespace
-) -> Report:
+    fit: LinearFit, problem: LinearProblem, X: Any, seen: Any, chosen: list[int], data: Data, k: int, options: argparse.Namespace,
+    rules: dict[str, Any],
+) -> Report:  # fmt: skip
     """Of data on disk only the chosen columns are looked at for warnings."""
     names, support = data.names, np.flatnonzero(fit.coef)
     intercept = {} if options.no_intercept else {"intercept": f"{fit.intercept:.8g}"}
@@ -178,11 +184,12 @@ def _report(
     told = warnings_of(X, names) if isinstance(X, np.ndarray) else warnings_of(seen, [names[j] for j in support])
 
     def solve(near: int) -> float:
-        return fit.result.fun if near == k else problem.minimize(near, max_time=options.limit, random_state=options.seed).result.fun
+        options_of = {"max_time": options.limit, "random_state": options.seed, **rules}
+        return fit.result.fun if near == k else problem.minimize(near, **options_of).result.fun
 
     return Report(
         title, options.command_line, [Part("The model", fit.result, values, "coefficient", intercept)],
-        around(k, features, solve), k, told,
+        around(k, len(set(rules["groups"])) if "groups" in rules else features, solve), k, told,
     )  # fmt: skip
 
 

@@ -154,6 +154,20 @@ def dropped(table: pd.DataFrame, text: str, path: Path) -> pd.DataFrame:
     return left
 
 
+def pairs(path: Path, first: str, what: str, column: int = 1) -> dict[str, Any]:
+    """A column of a table, by default the second, by the names in its first."""
+    table = read_table(path)
+    if len(table.columns) <= column:
+        raise InputError(
+            f"{path} must have {('two', 'three')[column - 1]} columns, {first} and {what} among them, got {len(table.columns)}"
+        )
+    names = [str(name).strip() for name in table.iloc[:, 0]]
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise InputError(f"{path} names {twice[0]!r} twice")
+    return dict(zip(names, table.iloc[:, column].tolist(), strict=True))
+
+
 def at_most(k: int, n: int, what: str, say: Callable[[str], None]) -> int:
     """-k, which must be at least 1; more than there are is no restriction, which is said."""
     if k < 1:

@@ -2,6 +2,7 @@
 
 from ksparse.estimators.classifier import SparseClassifier
 from ksparse.estimators.cv import SparseClassifierCV, SparseRegressorCV
+from ksparse.estimators.factors import factors
 from ksparse.estimators.pca import SparsePCA
 from ksparse.estimators.portfolio import SparsePortfolio
 from ksparse.estimators.refit import Refit, standard_errors
@@ -21,6 +22,7 @@ __all__ = [
     "SparseRegressorCV",
     "Stability",
     "WalkForward",
+    "factors",
     "selection_stability",
     "standard_errors",
 ]

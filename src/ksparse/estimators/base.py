@@ -59,15 +59,38 @@ def signed(given: Any, name: str, n: int, names: Any) -> Vector:
 
 
 def labels_of(given: Any, name: str, n: int, names: Any, *, alone: bool = False) -> list[Any]:
-    """A label for each feature, given so or as {feature: label}; features without share one, or with `alone` have one of their own."""
+    """A label for each feature, given so, as {feature: label}, or by a function of their names.
+
+    Features that a mapping leaves out share a label, or with `alone` have one of their own.
+    """
+    if callable(given):
+        if names is None:
+            raise ValueError(
+                f"{name} is made from the names of the columns, and X has none: in a pipeline the steps before pass them on after "
+                'set_output(transform="pandas"); or give a label for each feature'
+            )
+        return labels_of(given(list(names)), name, n, names, alone=alone)
     if not isinstance(given, Mapping):
         if isinstance(given, str | bytes) or np.shape(given) != (n,):
-            raise ValueError(f"{name} must have one label per feature, {n}, or be {{feature: label}}, got {given!r}")
+            raise ValueError(f"{name} must have one label per feature, {n}, be {{feature: label}} or a function of names, got {given!r}")
         return list(given)
     labels: list[Any] = [(name, i if alone else None) for i in range(n)]
     for feature, label in given.items():
         labels[int(positions([feature], name, n, names)[0])] = label
     return labels
+
+
+def _members(given: Any, name: str, n: int, names: Any, groups: list[Any]) -> Vector:
+    """Feature indices as `positions` finds them; where groups enter whole the name of one stands for its first feature."""
+    known = [] if names is None else list(names)
+    entries = [given] if isinstance(given, str) else given
+    if not isinstance(entries, list | tuple):
+        return positions(given, name, n, names)
+    return positions([
+        groups.index(entry) if isinstance(entry, str) and entry not in known and entry in groups else
+        known.index(entry) if isinstance(entry, str) and entry in known else entry
+        for entry in entries
+    ], name, n, names)  # fmt: skip
 
 
 def warn_of_limit(result: Result, what: str) -> None:
@@ -147,9 +170,6 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
     _losses: ClassVar[tuple[str, ...]]
     gap: float | None = None  # those that choose k by cross-validation prove nothing
-    groups: Any = None  # and know no rules about supports
-    group_limits: Any = None
-    requires: Any = None
     _targets: ClassVar[bool] = False  # whether y may have several columns
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:
@@ -204,8 +224,11 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         if self.requires is not None:
             if not isinstance(self.requires, Mapping):
                 raise TypeError(f"requires must be {{child: parents}}, got {type(self.requires).__name__}")
-            needs = ((positions([child], "requires", n, names), parents) for child, parents in self.requires.items())
-            rules["requires"] = {int(child[0]): positions(parents, "requires", n, names) for child, parents in needs}
+            known = rules.get("groups", [])
+            rules["requires"] = {
+                int(_members([child], "requires", n, names, known)[0]): _members(parents, "requires", n, names, known)
+                for child, parents in self.requires.items()
+            }
         return rules
 
     def _options(self) -> dict[str, Any]:
@@ -213,10 +236,13 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         options |= {} if self.gap is None else {"gap": self.gap}
         return options | ({"effort": self.effort, "n_restarts": self.n_restarts, "n_jobs": self.n_jobs} if self.method == "auto" else {})
 
+    def _members(self, n: int) -> int:
+        """How many k counts at most: features, or groups of them."""
+        return n if self.groups is None else len(set(self._rules(n)["groups"]))
+
     def _solve(self, problem: LinearProblem, callback: Any) -> LinearFit:
-        rules = self._rules(problem.n)
-        k = self._at_most(self.k, len(set(rules["groups"])) if "groups" in rules else problem.n)
-        fit = problem.minimize(k, method=self.method, callback=callback, **self._options(), **rules)
+        k = self._at_most(self.k, self._members(problem.n))
+        fit = problem.minimize(k, method=self.method, callback=callback, **self._options(), **self._rules(problem.n))
         if fit.result.status is Status.UNBOUNDED:
             raise ValueError("the loss has no minimum over C: restrict the coefficients, or check the data")
         warn_of_limit(fit.result, type(self).__name__)

@@ -24,6 +24,7 @@ from ksparse.models.folds import paths_together, walks_together
 from ksparse.models.linear import LinearFit, LinearProblem
 from ksparse.models.losses import LossMaker
 from ksparse.sets import require_sparse_member
+from ksparse.solve.rules import make_rules
 
 
 def _different_rows(X: Any, weight: Any) -> int:
@@ -63,9 +64,9 @@ class ChoosesK(SparseLinear):
     """k by cross-validation or by an information criterion, along one warm-started path of models per fold and class."""
 
     def _sizes(self, X: Any, weight: Any) -> Vector:
-        n = X.shape[1]
+        n = self._members(X.shape[1])
         if self.ks is None:
-            first = self._least(n)
+            first = self._least(X.shape[1])
             return np.arange(first, max(first, min(10, n, _different_rows(X, weight) // 2)) + 1)
         if isinstance(self.ks, numbers.Number):
             raise TypeError(f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV")
@@ -75,8 +76,11 @@ class ChoosesK(SparseLinear):
         return np.array(sizes)
 
     def _least(self, n: int) -> int:
-        """The least k that the forced features and C allow."""
-        least = max(1, len(positions(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))))
+        """The least k that the forced features, what rules ask for and C allow."""
+        forced = positions(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))
+        if (rules := make_rules(**self._rules(n), n=n)) is not None:
+            return max(1, min(rules.needs(forced), rules.members))
+        least = max(1, len(forced))
         for k in range(least, n + 1 if self.C is not None else least):
             try:
                 require_sparse_member(self.C.for_length(n), n, k)
@@ -86,7 +90,7 @@ class ChoosesK(SparseLinear):
         return least
 
     def _path(self, X: Any, y: Vector, weight: Any, loss: str | LossMaker, ks: Vector) -> list[LinearFit]:
-        options = {key: value for key, value in self._options().items() if key != "n_jobs"}
+        options = {key: value for key, value in self._options().items() if key != "n_jobs"} | self._rules(X.shape[1])
         if self.method == "auto":
             return self._problem(X, y, weight, loss).path(ks, **options)
         problem = self._problem(X, y, weight, loss)
@@ -129,7 +133,8 @@ class ChoosesK(SparseLinear):
     def _together(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Together | None:
         """All k of all folds at once, where nothing but squares is asked for; None where each path is to be searched by itself."""
         asked = self.effort is not None or self.n_restarts is not None or self.max_time is not None or self.verbose
-        if loss != "squared" or targets[0].ndim == 2 or self.method != "auto" or asked or not design_of(X).shown:
+        shared = loss == "squared" and targets[0].ndim == 1 and self.method == "auto" and design_of(X).shown
+        if asked or not shared or self._rules(X.shape[1]):
             return None
         folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
         target = targets[0]

@@ -47,13 +47,13 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         Features (indices, mask or names) that keep a seat.
     forced_out : array-like, default=()
         Features that get none.
-    groups : array-like, dict or None, default=None
-        A label for each feature, or {feature: label} by names or indices: features of one label enter together or not at all, and k counts
-        such groups (see the page on rules). For "auto".
+    groups : array-like, dict, callable or None, default=None
+        A label for each feature, {feature: label} by names or indices, or a function from the names to labels such as `ks.factors("city")`:
+        features of one label enter together or not at all, and k counts such groups (see the page on rules). For "auto".
     group_limits : tuple or None, default=None
         (labels, {label: (least, most)}), labels as in groups: how many of a label must and may be chosen. For "auto".
     requires : dict or None, default=None
-        {child: parents} by names or indices: a feature is chosen only with its parents. For "auto".
+        {child: parents} by names or indices, with groups by their labels too: a feature is chosen only with its parents. For "auto".
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None

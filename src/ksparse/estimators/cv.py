@@ -50,6 +50,13 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         Features (indices, mask or names) that keep a seat.
     forced_out : array-like, default=()
         Features that get none.
+    groups : array-like, dict, callable or None, default=None
+        A label for each feature, {feature: label} by names or indices, or a function from the names to labels such as `ks.factors("city")`:
+        features of one label enter together or not at all, and k counts such groups (see the page on rules). For "auto".
+    group_limits : tuple or None, default=None
+        (labels, {label: (least, most)}), labels as in groups: how many of a label must and may be chosen. For "auto".
+    requires : dict or None, default=None
+        {child: parents} by names or indices, with groups by their labels too: a feature is chosen only with its parents. For "auto".
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
@@ -123,6 +130,9 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         alpha: float = 0.0,
         forced_in: Any = (),
         forced_out: Any = (),
+        groups: Any = None,
+        group_limits: Any = None,
+        requires: Any = None,
         method: str = "auto",
         effort: int | None = None,
         n_restarts: int | None = None,
@@ -145,6 +155,9 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         self.alpha = alpha
         self.forced_in = forced_in
         self.forced_out = forced_out
+        self.groups = groups
+        self.group_limits = group_limits
+        self.requires = requires
         self.method = method
         self.effort = effort
         self.n_restarts = n_restarts
@@ -219,6 +232,13 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         Features (indices, mask or names) that keep a seat.
     forced_out : array-like, default=()
         Features that get none.
+    groups : array-like, dict, callable or None, default=None
+        A label for each feature, {feature: label} by names or indices, or a function from the names to labels such as `ks.factors("city")`:
+        features of one label enter together or not at all, and k counts such groups (see the page on rules). For "auto".
+    group_limits : tuple or None, default=None
+        (labels, {label: (least, most)}), labels as in groups: how many of a label must and may be chosen. For "auto".
+    requires : dict or None, default=None
+        {child: parents} by names or indices, with groups by their labels too: a feature is chosen only with its parents. For "auto".
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
@@ -292,6 +312,9 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         alpha: float = 1e-4,
         forced_in: Any = (),
         forced_out: Any = (),
+        groups: Any = None,
+        group_limits: Any = None,
+        requires: Any = None,
         method: str = "auto",
         effort: int | None = None,
         n_restarts: int | None = None,
@@ -314,6 +337,9 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         self.alpha = alpha
         self.forced_in = forced_in
         self.forced_out = forced_out
+        self.groups = groups
+        self.group_limits = group_limits
+        self.requires = requires
         self.method = method
         self.effort = effort
         self.n_restarts = n_restarts

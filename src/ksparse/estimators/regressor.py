@@ -50,13 +50,13 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         Features (indices, mask or names) that keep a seat.
     forced_out : array-like, default=()
         Features that get none.
-    groups : array-like, dict or None, default=None
-        A label for each feature, or {feature: label} by names or indices: features of one label enter together or not at all, and k counts
-        such groups (see the page on rules). For "auto".
+    groups : array-like, dict, callable or None, default=None
+        A label for each feature, {feature: label} by names or indices, or a function from the names to labels such as `ks.factors("city")`:
+        features of one label enter together or not at all, and k counts such groups (see the page on rules). For "auto".
     group_limits : tuple or None, default=None
         (labels, {label: (least, most)}), labels as in groups: how many of a label must and may be chosen. For "auto".
     requires : dict or None, default=None
-        {child: parents} by names or indices: a feature is chosen only with its parents. For "auto".
+        {child: parents} by names or indices, with groups by their labels too: a feature is chosen only with its parents. For "auto".
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
@@ -206,7 +206,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     def _solve_all(self, X: Any, Y: np.ndarray[Any, Any], sample_weight: Any, task: Task) -> ManyFits:
         """The models of several targets, together where they can share what is known of X; max_time is for all of them, or for each."""
         first, rules = self._problem(X, Y[:, 0], sample_weight, self.loss), self._rules(X.shape[1])
-        k = self._at_most(self.k, len(set(rules["groups"])) if "groups" in rules else X.shape[1])
+        k = self._at_most(self.k, self._members(X.shape[1]))
         if self.method == "auto" and not rules and self.gap is None and shareable(first):
             options = {name: getattr(self, name) for name in ("n_jobs", "random_state", "max_time", "verbose")}
             found = fit_together(first, Y, sample_weight, k, effort=self.effort or 1, callback=task.share, **options)

@@ -29,7 +29,8 @@ def nearest(
                 free[many], flat[i] = i, 1.0 / far
                 many += 1
                 pulled = weight * abs(v[b, i])
-                most = max(most, pulled * min(far, 0.5 * pulled / max(d[i], 1e-300)))
+                if flat[i] + d[i] > 0:  # else no ν lets it in
+                    most = max(most, pulled * min(far, 0.5 * pulled / max(d[i], 1e-300)))
         room = k - inside
         least = 1.0 / math.sqrt(min(max(most, 1e-300), 1e200))
         top, low, high = flattest * least, least, math.inf

@@ -6,8 +6,9 @@ With H − diag(d) positive semidefinite, every zᵢ in {0, 1} saying whether i 
 
 is the problem itself, and convex once z may be anything between. It is solved by ADMM on x = y and Gx = s: the x-step is linear under
 Ex = f, with one inverse for all steps and all nodes of a tree, and the y-step is separable given the multiplier ν of Σz ≤ k: a reverse
-Huber function, linear up to |y| = 1/τ, where z = τ|y| reaches 1, and ½dy² + ν beyond. Rows of every array are nodes: problems that
-differ by which variables are decided, and are solved side by side.
+Huber function, linear up to |y| = 1/τ, where z = τ|y| reaches 1, and ½dy² + ν beyond. Where labels have limits each has
+a ν of its own, that of all or one at which it is full or has its least (`shares.py`); the variables of a group have one z. Rows of every
+array are nodes: problems that differ by which variables are decided, and are solved side by side.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from ksparse.base.arrays import Vector
 from ksparse.linalg.compiled import compiled, compiler_is_there
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.inverse import positive_inverse
+from ksparse.linalg.limits import Limits
 from ksparse.linalg.nearest import nearest
+from ksparse.linalg.nearest_limited import nearest_limited
+from ksparse.linalg.shares import CLOSE, FLATTEST, INNER, NEWTON, SETTLED, GroupShares, SingleShares, filling, filling_limits
 from ksparse.linalg.states import FREE, IN, OUT
 
-NEWTON = 10  # steps for σ = ν^−½, at most: z is piecewise linear in it where no bound is reached
-SETTLED = 1e-6  # of Σz
-FLATTEST = 1e5  # the largest σ, beside the one that lets nobody in: ν is 0 there
 SINGULAR = 1e-3  # the sine of a variable's angle to those before it, below which the relaxation says little
 SPREAD = 1e6  # of the variables' units: one method's weight for all of them says little beyond
 OVER = 1.6  # over-relaxation of ADMM
@@ -69,7 +70,7 @@ class Nodes:
     u: Vector  # multipliers of x = y, over the weight
     s: Vector  # Gx, at most h
     p: Vector  # their multipliers, over the weight
-    sigma: Vector  # ν^−½
+    sigma: Vector  # ν^−½; under limits those of the labels too
     x: Vector
     z: Vector
     price: Vector  # multipliers of Ex = f
@@ -96,8 +97,10 @@ class Perspective:
     every = 10  # steps between two bounds
     long = False  # whether so many steps are to come that they are worth a compiler's second
 
-    def __init__(self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int, over: float = OVER) -> None:
-        self.d, self.linear, self.sizes, self.k, self.over = d, linear, sizes, k, over
+    def __init__(
+        self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int, over: float = OVER, limits: Limits | None = None
+    ) -> None:
+        self.d, self.linear, self.sizes, self.k, self.over, self.limits = d, linear, sizes, k, over, limits
         self.weight = weight = float(np.median(np.diag(H))) or 1.0  # of the distance between x and y
         n, E, G = r.size, linear.E, linear.G
         K = positive_inverse(H - np.diag(d) + weight * (np.eye(n) + G.T @ G))
@@ -117,7 +120,8 @@ class Perspective:
         s = np.minimum(y @ self.linear.G.T, self.linear.h)
         zero = np.zeros_like(y)
         price, up, down = np.zeros((count, self.linear.f.size)), np.tile(self.sizes.up, (count, 1)), np.tile(self.sizes.down, (count, 1))
-        return Nodes(state, y, zero, s, np.zeros_like(s), np.zeros(count), y, zero, price, up, down, np.zeros(count, dtype=np.intp))
+        sigma = np.zeros(count) if self.limits is None else np.zeros((count, 1 + 2 * self.limits.least.size))
+        return Nodes(state, y, zero, s, np.zeros_like(s), sigma, y, zero, price, up, down, np.zeros(count, dtype=np.intp))
 
     def step(self, nodes: Nodes) -> None:
         """One step of ADMM for every node."""
@@ -146,59 +150,59 @@ class Perspective:
         far = np.where(above, nodes.up, nodes.down)
         size = np.abs(v)
         free = (state == FREE) & (far > 0)
-        flat = 1.0 / np.where(far > 0, far, 1.0)
-        room = self.k - (state == IN).sum(axis=1)
-        pulled = np.where(free, size, 0.0)
-        most = weight * pulled * np.minimum(far, 0.5 * weight * pulled / np.maximum(self.d, 1e-300))  # the ν that lets a variable in
-        sigma = self._sigma(pulled, flat, room, nodes.sigma, 1.0 / np.sqrt(np.clip(most.max(axis=1), 1e-300, 1e200)), weight)
-        z, tau, _ = self._indicators(size, flat, sigma, weight)
-        z = np.where(free, np.clip(z, 0.0, 1.0), state == IN)
-        whole = np.clip(weight * size / (weight + self.d), self.sizes.near, np.maximum(far, self.sizes.near))
-        y = np.where(z >= 1.0, whole, z / np.where(tau > 0, tau, 1.0))
+        if self.limits is not None and not self.limits.single:
+            y, z, sigma = self._nearest_groups(size, far, free, nodes, self.limits)
+        else:
+            flat = 1.0 / np.where(far > 0, far, 1.0)
+            shares = SingleShares(np.where(free, size, 0.0), flat, self.d, self._half, self._steepest, weight)
+            if self.limits is None:
+                sigma = filling(shares, self.k - (state == IN).sum(axis=1), nodes.sigma)
+                own = sigma[:, None]
+            else:
+                sigma, own = filling_limits(shares, self.limits, np.where(free | (state == IN), state, OUT), nodes.sigma)
+            z, tau, _ = shares.slopes(own)
+            z = np.where(free, np.clip(z, 0.0, 1.0), state == IN)
+            y = np.where(z >= 1.0, self._whole(size, far), z / np.where(tau > 0, tau, 1.0))
         y = np.where(above, y, -y)
         wrong = (far <= 0) & (state == IN)  # decided, and pulled to the side where it may not be: as near to 0 as it may
         if wrong.any():
             y = np.where(wrong, np.where(nodes.up > 0, self.sizes.near, -self.sizes.near), y)
         return y, z, sigma
 
+    def _whole(self, size: Vector, far: Vector) -> Vector:
+        """|y| of those that are in."""
+        return np.clip(self.weight * size / (self.weight + self.d), self.sizes.near, np.maximum(far, self.sizes.near))
+
+    def _nearest_groups(self, size: Vector, far: Vector, free: Vector, nodes: Nodes, limits: Limits) -> tuple[Vector, Vector, Vector]:
+        """|y|, z and σ where groups have one share."""
+        order, state = limits.variables, limits.states(nodes.state)
+        open_ = free & (state == FREE)[:, limits.member]
+        pulled, near, most = (np.where(open_, part, 0.0)[:, order] for part in (size, self.sizes.near, np.maximum(far, self.sizes.near)))
+        shares = GroupShares(pulled, near, most, self.d[order], self.weight, limits.starts)
+        sigma, own = filling_limits(shares, limits, state, nodes.sigma)
+        share = np.where(state == FREE, np.clip(shares.at(own)[0], 0.0, 1.0), state == IN)
+        z = share[:, limits.member]
+        s = np.empty_like(size)
+        s[:, order] = shares.sizes(z[:, order])[0]
+        y = np.where(open_, z * np.where(z > 0, s, 0.0), np.where(nodes.state == IN, self._whole(size, far), 0.0))
+        return y, np.where(nodes.state == OUT, 0.0, z), sigma
+
     def _nearest_compiled(self, v: Vector, nodes: Nodes, weight: float) -> tuple[Vector, Vector, Vector]:
         """The same by a loop over the nodes."""
         y, z, sigma = np.empty_like(v), np.empty_like(v), nodes.sigma.copy()
+        limits = self.limits
+        if limits is not None:
+            compiled(nearest_limited)(
+                v, nodes.state, sigma, self.d, self._half, self.sizes.near, nodes.up, nodes.down,
+                limits.variables, np.append(limits.starts, v.shape[1]), limits.order, limits.ends, limits.least, limits.most,
+                limits.k, weight, FLATTEST, SETTLED, NEWTON, INNER, CLOSE, y, z,
+            )  # fmt: skip
+            return y, z, sigma
         compiled(nearest)(
             v, nodes.state, sigma, self.d, self._half, self.sizes.near, nodes.up, nodes.down, self._steepest,
             self.k, weight, FLATTEST, SETTLED, NEWTON, y, z,
         )  # fmt: skip
         return y, z, sigma
-
-    def _sigma(self, size: Vector, flat: Vector, room: Vector, sigma: Vector, least: Vector, weight: float) -> Vector:
-        """σ with Σz = room for every node, by Newton's method between bounds that close in; the flattest where all fit."""
-        most = FLATTEST * least
-        sigma, low, high = np.clip(sigma, least, most), least.copy(), np.full(sigma.size, np.inf)
-        open_ = np.arange(sigma.size)
-        for _ in range(NEWTON):
-            z, _, slope = self._indicators(size[open_], flat[open_], sigma[open_], weight)
-            off = room[open_] - np.clip(z, 0.0, 1.0).sum(axis=1)
-            rise = np.where((z > 0) & (z < 1), slope, 0.0).sum(axis=1)
-            at = sigma[open_]
-            low[open_], high[open_] = np.where(off > 0, at, low[open_]), np.where(off < 0, at, high[open_])
-            unsettled = (np.abs(off) > SETTLED * np.maximum(room[open_], 1)) & ~((off > 0) & (at >= most[open_]))
-            if not unsettled.any():
-                break
-            new = at + off / np.where(rise > 0, rise, np.inf)
-            inside = (rise > 0) & (new > low[open_]) & (new < high[open_])
-            half = np.where(np.isinf(high[open_]), 4.0 * at, 0.5 * (low[open_] + high[open_]))
-            open_, new = open_[unsettled], np.where(inside, new, half)[unsettled]
-            sigma[open_] = np.minimum(new, most[open_])
-        return sigma
-
-    def _indicators(self, size: Vector, flat: Vector, sigma: Vector, weight: float) -> tuple[Vector, Vector, Vector]:
-        """z before it is cut to 0…1, τ, and dz/dσ."""
-        sigma = sigma[:, None]
-        bent = sigma * self._half
-        tau = np.minimum(np.maximum(bent, flat), self._steepest)
-        paid = (tau / sigma) ** 2  # ντ²
-        z = tau * size - (0.5 * self.d + paid) / weight
-        return z, tau, np.where(tau == bent, self._half * size, 2.0 * paid / (sigma * weight))
 
 
 def diagonal_part(H: Vector) -> float | None:

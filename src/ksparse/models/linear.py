@@ -71,7 +71,7 @@ class LinearProblem:
     def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
         """The best models for several k, ascending."""
         sizes = [check_integer(k, "ks", 1, self.n) + self.free for k in ks]
-        self._require_room(min(sizes) - self.free)
+        self._require_room(self.n if options.get("groups") is not None else min(sizes) - self.free)  # groups count otherwise
         return [self.undone(result) for result in k_path(self.loss, sizes, self.C, **self._forced(options)).results]
 
     def _require_room(self, k: int) -> None:

@@ -213,7 +213,7 @@ class LocalSearch:
         """For each promising variable as many blocks as must leave for it, from the cheapest on, or from one after that."""
         assert self.rules is not None
         support, blocks = self.hood.support.copy(), self._blocks()
-        out, into = self.problem.pieces.settings.paired
+        out, into = self.problem.pieces.settings.paired_blocks
         shut = np.zeros(self.problem.n, dtype=bool)
         entering: list[int] = []
         gaining = (move.entering[0] for move in self.hood.adds(0.0, 1))

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ksparse.base.arrays import Vector
+from ksparse.linalg.limits import Limits
 from ksparse.linalg.states import FREE, IN, OUT
 
 
@@ -31,13 +32,18 @@ class Rules:
     most: Vector
     weight: Vector  # what a variable counts: 1, of a group one member 1 and the others 0
     brings: csr_array | None  # row i: i itself and all that it needs, directly or not; None where nobody needs anybody
-    grouped: bool = False  # whether k counts groups
+    group: Vector | None = None  # of each variable, as a number, where k counts groups
     strict: bool = False  # whether nonzeros must obey by themselves
 
     @property
     def n(self) -> int:
         """The number of variables."""
         return int(self.label.size)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether k counts groups."""
+        return self.group is not None
 
     @property
     def asking(self) -> bool:
@@ -187,8 +193,19 @@ class Rules:
     def on(self, shown: Vector) -> Rules:
         """The rules among some variables, to which all belong that those need."""
         brings = None if self.brings is None else csr_array(self.brings[shown][:, shown])
-        weight = self.weight[shown]
-        return replace(self, label=self.label[shown], weight=weight, brings=brings)
+        group = None if self.group is None else self.group[shown]
+        return replace(self, label=self.label[shown], weight=self.weight[shown], brings=brings, group=group)
+
+    def limits(self, k: int) -> Limits | None:
+        """What they say of numbers alone, of k members in all; None where that is no more than k variables."""
+        if self.group is not None:
+            first, member = np.unique(self.group, return_index=True, return_inverse=True)[1:]
+        elif self.least.any() or (self.most < min(self.n, k)).any():
+            first = member = np.arange(self.n)
+        else:
+            return None
+        known, label = np.unique(self.label[first], return_inverse=True)
+        return Limits(k, label, self.least[known], self.most[known], member)
 
     def rows(self, allowed: Vector) -> tuple[csr_array, Vector, Vector]:
         """The rules as low ≤ M·u ≤ high of indicators u, those that are not allowed being 0."""

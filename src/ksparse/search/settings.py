@@ -42,6 +42,7 @@ class SearchSettings:
     entering: int = 64  # variables looked at for a swap on an updated factorisation; the proof looks at all (table5.py)
     compared: int = 8  # highest-ranked moves of a component that are made, for the best of them
     paired: tuple[int, int] = (4, 6)  # leaving and entering variables that are paired where only gradients rank them
+    paired_blocks: tuple[int, int] = (4, 12)  # the same where variables bring others, and blocks leave for one of them (rules.py)
     ruled: int = (
         4  # times as many changes where variables bring others, and exchanges of blocks are tried in turn (tests/search/test_rules)
     )

@@ -115,6 +115,9 @@ def near_optimal(
     forced_in: Any = (),
     forced_out: Any = (),
     min_nonzero: Any = 0.0,
+    groups: Any = None,
+    group_limits: Any = None,
+    requires: Any = None,
     random_state: int = 0,
     settings: SearchSettings | None = None,
     max_time: float | None = None,
@@ -125,7 +128,8 @@ def near_optimal(
     """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
 
     A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it; above a floor
-    (`min_nonzero`) all of them are. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
+    (`min_nonzero`) all of them are. With rules about supports (`groups`, `group_limits`, `requires`) it is those of the best point on some
+    support that obeys. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
 
     Parameters
     ----------
@@ -143,6 +147,12 @@ def near_optimal(
         Variables that are always, or never, in the support.
     min_nonzero : float or array-like, default=0.0
         Least size of a nonzero, one number or one per variable.
+    groups : array-like or None, default=None
+        A label for each variable: those of one label enter together or not at all, and k counts such groups.
+    group_limits : tuple or None, default=None
+        (labels, {label: (least, most)}): how many of a label must and may be in the support.
+    requires : dict or None, default=None
+        {child: parents} in indices: a variable is in the support only if its parents are.
     random_state : int, default=0
         Seed of the search.
     settings : SearchSettings or None, default=None
@@ -184,7 +194,7 @@ def near_optimal(
         raise ValueError(f"within must be a share below 1, such as 0.01, got {within:g}")
     if getattr(loss, "per_feature", 1) > 1:
         raise MissingPieceError(f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path")
-    request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose)
+    request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose, "k", groups, group_limits, requires)
     with show_progress(progress), until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         report = Report(verbose, callback)

@@ -121,7 +121,7 @@ def check_request(
     if loss.per_feature > 1 and not by_rows:
         _refuse_rules(loss, C, groups=groups, group_limits=group_limits, requires=requires)
         groups = np.repeat(np.arange(n // loss.per_feature), loss.per_feature)
-    rules = make_rules(groups, group_limits, requires, n // loss.per_feature if by_rows else n)
+    rules = make_rules(groups, group_limits, requires, n=n // loss.per_feature if by_rows else n)
     k = check_integer(k, name, 1, n // loss.per_feature if rules is None else rules.members)
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):

@@ -16,12 +16,12 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.rules import Rules, closed_rows
 
 
-def make_rules(groups: Any, group_limits: Any, requires: Any, n: int) -> Rules | None:
+def make_rules(groups: Any = None, group_limits: Any = None, requires: Any = None, *, n: int) -> Rules | None:
     """The rules that the arguments describe; None where they describe none."""
     if groups is None and group_limits is None and requires is None:
         return None
     label, names, least, most = _limits(group_limits, n)
-    weight, pairs = np.ones(n), list(_needs(requires, n))
+    weight, pairs, of = np.ones(n), list(_needs(requires, n)), None
     if groups is not None:
         given, of = _labels(groups, "groups", n)
         weight = np.zeros(n)
@@ -32,7 +32,7 @@ def make_rules(groups: Any, group_limits: Any, requires: Any, n: int) -> Rules |
             if np.unique(label[members]).size > 1:
                 raise ValueError(f"group_limits must give all variables of a group one label, those of group {given[group]!r} have several")
     brings = closed_rows(n, pairs) if pairs else None
-    return Rules(label, tuple(names), least, most, weight, brings, groups is not None)
+    return Rules(label, tuple(names), least, most, weight, brings, of)
 
 
 def _labels(labels: Any, name: str, n: int) -> tuple[list[Any], Vector]:
