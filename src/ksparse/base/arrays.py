@@ -181,6 +181,9 @@ def farthest(x: Array) -> float:
     return 1e-3 * math.sqrt(float(namespace(x).finfo(x.dtype).max))
 
 
+PART = 256  # entries of a vector on a device that are ranked by themselves first, at least (device.py)
+
+
 def top_k(size: Array, k: int) -> Array:
     """The mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused."""
     xp = namespace(size)
@@ -216,7 +219,7 @@ def _top_k_there(size: Array, k: int) -> Array:
     """The same with no number read on the way: whether there is NaN, and whether there are ties, are questions to be asked of a desk."""
     xp = namespace(size)
     if compat.is_torch_array(size):
-        falling = xp.topk(size, k, sorted=True).values  # NaN first
+        falling = _largest_there(size, k)  # NaN first
         first, threshold = _there(xp.astype(falling[0], xp.float64)), falling[-1]
     else:
         first, threshold = sum_of(size), xp.sort(size, descending=True)[k - 1]
@@ -228,6 +231,18 @@ def _top_k_there(size: Array, k: int) -> Array:
     above, tied = size > threshold, size == threshold
     seats = k - xp.sum(xp.astype(above, xp.int64))
     return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
+
+
+def _largest_there(size: Array, k: int) -> Array:
+    """The k largest of a torch tensor, falling: those of many parts at once, and of them, where one after the other would be slow."""
+    import torch
+
+    parts = size.shape[0] // max(PART, 4 * k)
+    if parts > 1:
+        wide = -(-size.shape[0] // parts)
+        apart = torch.nn.functional.pad(size, (0, parts * wide - size.shape[0]), value=-math.inf).reshape(parts, wide)
+        size = torch.topk(apart, k, dim=1, sorted=False).values.reshape(-1)
+    return torch.topk(size, k, sorted=True).values
 
 
 def _kth_largest(size: Array, k: int) -> float:

@@ -115,8 +115,8 @@ class ChoosesK(SparseLinear):
         else:
             scores = [self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, models, strict=True)]
             used = np.array([[_parameters(coef, loss) for coef, _ in path] for path in models]).sum(axis=0)
-            chosen = np.array([[np.count_nonzero(np.atleast_2d(coef).any(axis=0)) for coef, _ in path] for path in models]).sum(axis=0)
-            self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets), chosen)
+            features = np.array([[np.count_nonzero(np.atleast_2d(coef).any(axis=0)) for coef, _ in path] for path in models]).sum(axis=0)
+            self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets), features)
             self.k_ = int(ks[np.argmin(self.criterion_)])
         task.end()
         at = int(np.flatnonzero(ks == self.k_)[0])

@@ -16,6 +16,7 @@ from ksparse.base.scalars import Desk, Habit, deferred
 from ksparse.firstorder.methods.base import State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.recorded import Recording, graph_for, rehearse
+from ksparse.firstorder.trees import remembered
 
 ALIKE = 12  # steps with the same answers after which a step is recorded: that costs about as much as some
 TRIED = 16  # replays after which it counts how many were right
@@ -98,6 +99,7 @@ class ByGuesses:
 
     def _guessed(self, s: State, careful: bool = False) -> Seen:
         """The step by habit, and where that was wrong again, with care."""
+        as_it_was = remembered(s)
         while True:
             with deferred(Desk((), self._habits, careful=careful)) as desk:
                 try:
@@ -111,6 +113,7 @@ class ByGuesses:
                         self._alike = self._alike + 1 if desk.answers == self._answers else 0
                         self._answers = desk.answers
                         return seen
+            as_it_was()
             careful = True
 
     def _rehearsed(self, s: State) -> Seen:

@@ -23,10 +23,10 @@ class CudaGraph:
 
     def record(self, work: Callable[[], Any]) -> Any:
         """Once to see that it does not wait for a number, and that all is there that is made when first asked for; once for the record."""
-        now, stream = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        now, stream = torch.cuda.current_stream(), torch.cuda.Stream()
         stream.wait_stream(now)
         with torch.cuda.stream(stream):
-            with Watch():  # type: ignore[no-untyped-call]
+            with Watch():
                 work()
             torch.cuda.synchronize()
             given = self._recorded(work)
@@ -53,7 +53,7 @@ class CudaGraph:
         self._graph.replay()
 
 
-class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Watch(TorchDispatchMode):
     """Refuses what a graph cannot hold: to read a number, to move data between host and device."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -40,13 +40,14 @@ class Point:
     Image, φ, ∇φ and F are computed when first asked for and then remembered.
     """
 
-    __slots__ = ("F_value", "_g", "_gradient", "_image", "_phi", "problem", "x")
+    __slots__ = ("F_value", "_g", "_gradient", "_image", "_phi", "_slope", "problem", "x")
 
     def __init__(self, problem: Problem, x: Array, image: Array | None = None) -> None:
         self.problem, self.x = problem, x
         self._image = image
         self._phi: float | None = None
         self._g: float | None = None  # the penalty's value, for the problem that first asked
+        self._slope: Array | None = None  # s(x) ∈ ∂g2(x), for its own problem
         self._gradient: Array | None = None
         self.F_value: float | None = None
 
@@ -136,7 +137,10 @@ class Problem:
     def g(self, point: Point) -> float:
         """g1 − g2, once."""
         if point._g is None:
-            point._g = self.penalty.value(point.x)
+            if self.penalty.shares and point.problem is self:
+                point._g, point._slope = self.penalty.at(point.x)
+            else:
+                point._g = self.penalty.value(point.x)
         return point._g
 
     def prox_g1(self, u: Array, l: float) -> Array:  # noqa: E741
@@ -144,8 +148,15 @@ class Problem:
         return self.penalty.prox_g1_on(self.C, u, 1.0 / l)
 
     def subgradient_g2(self, point: Point) -> Array:
-        """One s(x) ∈ ∂g2(x)."""
-        return self.penalty.subgradient_g2(point.x)
+        """One s(x) ∈ ∂g2(x), once; regrouped, F has another g2 at the same point."""
+        if point.problem is not self:
+            return self.penalty.subgradient_g2(point.x)
+        if point._slope is None:
+            if self.penalty.shares and point._g is None:
+                point._g, point._slope = self.penalty.at(point.x)
+            else:
+                point._slope = self.penalty.subgradient_g2(point.x)
+        return point._slope
 
     def enter(self, x: Array) -> Point:
         """The point of the domain that a run started at x begins from."""

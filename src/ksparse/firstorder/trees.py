@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from ksparse.base.arrays import Array, is_array
 from ksparse.base.scalars import Number
 from ksparse.firstorder.problem import Point
 
-KNOWN = ("x", "_image", "_phi", "_gradient", "_g", "F_value")  # what a point holds
+KNOWN = ("x", "_image", "_phi", "_gradient", "_g", "_slope", "F_value")  # what a point holds
 
 
 class Leaves(NamedTuple):
@@ -42,6 +43,26 @@ def taken_apart(tree: Any) -> tuple[Any, Leaves]:
         return "as it is", node
 
     return apart(tree), leaves
+
+
+def remembered(tree: Any) -> Callable[[], None]:
+    """What the points of a state know now, to be brought back: what they learn under a wrong guess is not true."""
+    known: list[tuple[Point, list[Any]]] = []
+
+    def look(node: Any) -> None:
+        if isinstance(node, Point):
+            known.append((node, [getattr(node, name) for name in KNOWN]))
+        elif is_dataclass(node):
+            for field in fields(node):
+                look(getattr(node, field.name))
+
+    def bring_back() -> None:
+        for point, values in known:
+            for name, value in zip(KNOWN, values, strict=True):
+                setattr(point, name, value)
+
+    look(tree)
+    return bring_back
 
 
 def put_together(shape: Any, leaves: Leaves, into: Any = None) -> Any:

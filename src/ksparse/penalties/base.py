@@ -35,6 +35,7 @@ class Penalty(ABC):
     lam: float | None = None  # λ, where g1 has λ‖x‖₁ in it, so that a large one keeps x at 0
     constraint: bool = False  # whether g is the constraint ‖x‖₀ ≤ k itself, 0 or ∞
     indicators: bool = False  # whether g lives on indicators beside x
+    shares: bool = False  # whether one look at x gives g and a subgradient of g2, by `at`
 
     @abstractmethod
     def g1(self, x: Array) -> float:
@@ -67,6 +68,10 @@ class Penalty(ABC):
     def value(self, x: Array) -> float:
         """g(x)."""
         return self.g1(x) - self.g2(x)
+
+    def at(self, x: Array) -> tuple[float, Array]:
+        """g(x) and one element of ∂g2(x)."""
+        return self.value(x), self.subgradient_g2(x)
 
     def gradient_g1(self, x: Array) -> Array:
         """∇g1(x), where `smooth_curvature` is given."""

@@ -35,6 +35,8 @@ class TopK1(L1Based):
 
     k: int
 
+    shares = True
+
     def __init__(self, rho: float, k: int) -> None:
         self.lam, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
 
@@ -53,10 +55,20 @@ class TopK1(L1Based):
         return self.rho * norm_1(keep(x, self._largest(x)))
 
     def value(self, x: Array) -> float:
-        return self.rho * norm_1(keep(x, ~self._largest(x)))  # the tail itself: no difference of two large sums
+        return self._tail(x, self._largest(x))
 
     def subgradient_g2(self, x: Array) -> Array:
-        return self.rho * keep(namespace(x).sign(x), self._largest(x))
+        return self._slope(x, self._largest(x))
+
+    def at(self, x: Array) -> tuple[float, Array]:
+        largest = self._largest(x)
+        return self._tail(x, largest), self._slope(x, largest)
+
+    def _tail(self, x: Array, largest: Array) -> float:
+        return self.rho * norm_1(keep(x, ~largest))  # itself: no difference of two large sums
+
+    def _slope(self, x: Array, largest: Array) -> Array:
+        return self.rho * keep(namespace(x).sign(x), largest)
 
     def prox(self, u: Array, t: float) -> Array:
         # the cost of shrinking an entry grows with |uᵢ|, so the k largest are the ones to leave alone

@@ -36,6 +36,7 @@ class TopK2(Penalty):
     """
 
     k: int
+    shares = True
 
     def __init__(self, rho: float, k: int) -> None:
         self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
@@ -57,7 +58,17 @@ class TopK2(Penalty):
         return self.rho * sqnorm(keep(x, self._largest(x)))
 
     def value(self, x: Array) -> float:
-        return self.rho * sqnorm(keep(x, ~self._largest(x)))  # the tail itself: no difference of two large sums
+        return self._tail(x, self._largest(x))
+
+    def at(self, x: Array) -> tuple[float, Array]:
+        largest = self._largest(x)
+        return self._tail(x, largest), self._slope(x, largest)
+
+    def _tail(self, x: Array, largest: Array) -> float:
+        return self.rho * sqnorm(keep(x, ~largest))  # itself: no difference of two large sums
+
+    def _slope(self, x: Array, largest: Array) -> Array:
+        return (2.0 * self.rho) * keep(x, largest)
 
     def prox_g1(self, u: Array, t: float) -> Array:
         return u / (1.0 + 2.0 * self.rho * t)
@@ -66,7 +77,7 @@ class TopK2(Penalty):
         return C.project(u)  # g1 itself has joined f
 
     def subgradient_g2(self, x: Array) -> Array:
-        return (2.0 * self.rho) * keep(x, self._largest(x))
+        return self._slope(x, self._largest(x))
 
     def prox(self, u: Array, t: float) -> Array:
         xp = namespace(u)
