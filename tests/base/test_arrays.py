@@ -44,3 +44,15 @@ def test_like_copies_only_when_something_differs():
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e200, 1e300])
 def test_norm_neither_overflows_nor_vanishes(scale):
     assert norm(np.array([3.0, -4.0]) * scale) == pytest.approx(5.0 * scale)
+
+
+@pytest.mark.parametrize(("n", "k"), [(5_000, 20), (5_120, 1), (9_999, 200), (700, 600)])
+def test_the_largest_by_parts_are_the_largest(n, k, rng):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    from ksparse.base.arrays import _largest_there
+
+    size = np.round(np.abs(rng.standard_normal(n)), 1)  # with ties
+    size[rng.integers(n, size=3)] = np.inf
+    np.testing.assert_array_equal(_largest_there(torch.asarray(size), k), np.sort(size)[::-1][:k])
+    size[7] = np.nan
+    assert bool(torch.isnan(_largest_there(torch.asarray(size), k)[0]))

@@ -181,7 +181,7 @@ def farthest(x: Array) -> float:
     return 1e-3 * math.sqrt(float(namespace(x).finfo(x.dtype).max))
 
 
-PART = 256  # entries of a vector on a device that are ranked by themselves first, at least (device.py)
+PART, FEW = 512, 2**21  # entries of a vector on a device that are ranked by themselves first, where n·k is no more (device.py)
 
 
 def top_k(size: Array, k: int) -> Array:
@@ -238,7 +238,7 @@ def _largest_there(size: Array, k: int) -> Array:
     import torch
 
     parts = size.shape[0] // max(PART, 4 * k)
-    if parts > 1:
+    if parts > 1 and size.shape[0] * k <= FEW:
         wide = -(-size.shape[0] // parts)
         apart = torch.nn.functional.pad(size, (0, parts * wide - size.shape[0]), value=-math.inf).reshape(parts, wide)
         size = torch.topk(apart, k, dim=1, sorted=False).values.reshape(-1)
