@@ -29,13 +29,14 @@ def parser(about: str | None) -> argparse.ArgumentParser:
     options.add_argument("--repeats", type=int, default=3, help="solves of which the median time is taken (default 3)")
     options.add_argument("--limit", type=float, help=f"seconds for one solve (default 120, quick {QUICK_LIMIT:g})")
     options.add_argument("--threads", type=int, default=cores(), help="threads of every contender (default: all cores)")
+    options.add_argument("--processor", action="store_true", help="times by the processor's clock, for a machine that is not idle")
     options.add_argument("--out", type=Path, default=Path("results/bench"), help="folder of the results (default results/bench)")
     return options
 
 
 def settings_of(given: argparse.Namespace) -> Settings:
     limit = given.limit or (QUICK_LIMIT if given.quick else Settings.limit)
-    return Settings(given.repeats, limit, given.threads, given.quick)
+    return Settings(given.repeats, limit, given.threads, given.quick, given.processor)
 
 
 def run_group(group: str, given: argparse.Namespace, console: Console, field: list[Contender] | None = None) -> list[Row]:

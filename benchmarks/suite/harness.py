@@ -47,6 +47,7 @@ class Settings:
     limit: float = 120.0  # seconds for imports and warm-up, and again for each solve
     threads: int = field(default_factory=cores)
     quick: bool = False
+    processor: bool = False  # whether a solve is timed by the processor's clock, which other work beside it does not slow
 
 
 @dataclass
@@ -69,6 +70,7 @@ def run(group: str, name: str, problem: Problem, contender: Contender, settings:
         "group": group, "problem": name, "quick": settings.quick, "kind": problem.kind,
         "module": type(contender).__module__, "contender": contender.name,
         "repeats": settings.repeats, "threads": settings.threads, "seconds": OWN_CLOCK * settings.limit,
+        "processor": settings.processor,
     }  # fmt: skip
     heard = _listen(wanted, settings)
     if not heard.runs:

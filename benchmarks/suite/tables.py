@@ -31,9 +31,10 @@ def report(rows: Sequence[Row], settings: Settings) -> str:
 def _environment(settings: Settings) -> str:
     found = environment() | {name: _version(name) for name in LIBRARIES}
     found.pop("linear algebra threads")  # ours here, not those of the children
+    clock = ", in seconds of the processor" if settings.processor else ""
     run = (
         f"Each contender in a process of its own, {settings.threads} thread(s), {settings.limit:g} s for a solve, medians of up to "
-        f"{settings.repeats} solves after a warm-up; objectives and constraints recomputed from the raw data."
+        f"{settings.repeats} solves after a warm-up{clock}; objectives and constraints recomputed from the raw data."
     )
     return run + "\n\n" + ", ".join(f"{name}: {value}" for name, value in found.items()) + "."
 

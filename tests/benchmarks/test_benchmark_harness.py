@@ -1,6 +1,7 @@
 """The harness of the benchmark suite: rows of good, bad, late and missing contenders."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,8 @@ class Strange(Contender):
                 time.sleep(600)
             case "dies":
                 os._exit(3)
+            case "idles":
+                time.sleep(0.3)
             case "talks":
                 print("a word"); os.write(1, b"another")
             case "nan":
@@ -47,7 +50,7 @@ class Strange(Contender):
                 return Answer(np.zeros(2))
         return Answer(np.zeros(problem.n), "zero")
 
-CONTENDERS = [Strange(name) for name in ("raises", "late", "dies", "talks", "nan", "short")]
+CONTENDERS = [Strange(name) for name in ("raises", "late", "dies", "idles", "talks", "nan", "short")]
 CONTENDERS += [Strange("missing", ("no_such_module",))]
 """
 
@@ -95,6 +98,12 @@ def test_one_that_is_late_is_stopped(strange):
     row = strange("late", Settings(repeats=1, limit=4.0, threads=1))
     assert row.reason == "not done in 4 s"
     assert not row.seconds
+
+
+def test_the_clock_of_the_processor_does_not_count_idle_time(strange):
+    first = Settings(repeats=1, limit=60.0, threads=1)
+    assert strange("idles", first).time >= 0.3
+    assert strange("idles", replace(first, processor=True)).time < 0.3
 
 
 def test_what_a_library_prints_does_not_disturb(strange):
