@@ -196,8 +196,8 @@ def test_dates_of_all_kinds_are_no_assets(market):
 def test_an_unbounded_portfolio_is_no_answer(tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame(np.exp(rng.standard_normal((4, 8)).cumsum(axis=0) / 10), columns=list("abcdefgh")).to_csv(tmp_path / "p.csv", index=False)
-    done = ksparse("portfolio", "p.csv", "-k", 6, "--out", "w.csv", cwd=tmp_path, expect=3)
+    done = ksparse("portfolio", "p.csv", "-k", 6, "--prices", "--out", "w.csv", cwd=tmp_path, expect=3)
     assert "add --long-only, or --max-weight" in done.stderr
     assert not (tmp_path / "w.csv").exists()
     pd.DataFrame({"only": [1.0, 2.0, 1.5]}).to_csv(tmp_path / "one.csv", index=False)
-    assert "100.00 %" in ksparse("portfolio", "one.csv", "-k", 1, cwd=tmp_path).stdout
+    assert "100.00 %" in ksparse("portfolio", "one.csv", "-k", 1, "--prices", cwd=tmp_path).stdout

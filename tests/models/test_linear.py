@@ -126,7 +126,13 @@ def test_bad_input_is_named(change, error, rng):
         fit_linear(**given)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+def test_a_set_for_the_coefficients_of_one_class_is_none_for_those_of_many(rng):
+    X, y = rng.standard_normal((60, 6)), rng.integers(3, size=60)
+    with pytest.raises(ks.errors.MissingPieceError, match=r"C = Simplex\(1\) is not known for several targets or classes"):
+        linear_problem(X, y, loss="multinomial", C=ks.Simplex())
+
+
+@pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "multinomial"])
 def test_a_set_for_the_coefficients_holds_beside_the_intercept(loss, rng):
     X = rng.standard_normal((60, 6)) * 10.0 ** rng.uniform(-1, 1, 6) + 2.0
     y = (X[:, 0] - X[:, 1] > 0).astype(float) + 1.0 * (loss not in ("logistic",)) * 3.0
