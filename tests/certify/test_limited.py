@@ -69,3 +69,52 @@ def test_no_dual_point_gives_a_bound_above_the_optimum(grouped):
         if np.isfinite(here):
             assert best(A, b, k, rules, decided[0]) / program.scale <= here * (1 + 1e-9) + 1e-12
     assert tight > 10
+
+
+WEAK = {"changes": 1, "changes_solved": 0, "returns": 0, "relaxed": 0, "rounded": 0, "drawn": 0, "elite": 0, "children": 0, "restarts": 0}
+WEAK |= {"enumerated": 0, "depth": 0.0, "entering": 1, "compared": 0, "tried": 0, "guessed": 0, "proved": 0}  # so that a tree finds all
+
+
+def test_a_node_of_more_small_groups_than_k_is_no_leaf():
+    """Groups are counted, not their variables: a group of three leaves room for as many single ones in numbers, and not in groups."""
+    groups, drawn = [3, 4, 2, 0, 2, 5, 5, 2], 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((18, 8)) + 0.5 * rng.standard_normal((18, 1))
+        loss, V = ks.PrincipalComponent.from_factor(A), A.T @ A
+        found = ks.minimize(loss, 2, ks.L2Ball(), groups=groups, forced_in=[3], gap=1e-6, settings=ks.SearchSettings(**WEAK))
+        whole = [np.flatnonzero(np.isin(groups, (0, other))) for other in (2, 3, 4, 5)]
+        best = -max(np.linalg.eigvalsh(V[np.ix_(S, S)])[-1] for S in whole)
+        assert found.lower_bound <= best * (1 - 1e-9)
+        assert found.status is not ks.Status.OPTIMAL or found.fun == pytest.approx(best, rel=1e-5)
+        drawn += found.nodes > 0
+    assert drawn
+
+
+@pytest.mark.parametrize(
+    "rules", [{"requires": {3: [0], 4: [0], 5: [0]}}, {"groups": [0, 1, 2, 0, 0, 0, 3, 4]}, {"group_limits": ([0] + [1] * 7, {0: (1, 1)})}]
+)
+def test_a_member_may_be_fixed_to_0(rules):
+    """Its bounds leave it no size but 0, which it may have."""
+    lower, upper = np.full(8, -0.5), np.full(8, 0.5)
+    lower[0] = upper[0] = 0.0
+    weak = ks.SearchSettings(**WEAK)
+    for seed in range(8):
+        draw = np.random.default_rng(seed)
+        A = draw.standard_normal((20, 8))
+        loss, k = ks.LeastSquares(A, A @ draw.standard_normal(8) + draw.standard_normal(20)), 2 if "groups" in rules else 3
+        best = ks.minimize(loss, k, ks.Box(lower, upper), settings=ks.SearchSettings(enumerated=10_000), **rules)
+        assert best.status is ks.Status.OPTIMAL
+        found = ks.minimize(loss, k, ks.Box(lower, upper), gap=1e-6, settings=weak, **rules)
+        assert found.lower_bound <= best.fun * (1 + 1e-9)
+        assert found.fun <= best.fun * (1 + 1e-5) or found.status is not ks.Status.OPTIMAL
+
+
+def test_limits_that_leave_no_variable(rng):
+    loss = ks.LeastSquares(rng.standard_normal((12, 5)), rng.standard_normal(12))
+    nobody = ([0] * 5, {0: (0, 0)})
+    near = ks.near_optimal(loss, 2, group_limits=nobody)
+    assert near.complete
+    assert [support.size for support in near.supports] == [0]
+    found = ks.minimize(loss, 2, group_limits=nobody, gap=1e-6, settings=ks.SearchSettings(enumerated=0))
+    assert not found.x.any()

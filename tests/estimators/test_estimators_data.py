@@ -405,3 +405,11 @@ def test_single_precision_keeps_bounds_and_signs(rng):
     boxed = ks.SparseRegressor(4, C=ks.Box(-0.1, 0.1)).fit(X, y)
     assert np.abs(boxed.coef_.astype(np.float64)).max() <= 0.1
     assert ks.SparseRegressor(4, positive=True).fit(X, -y).coef_.min() >= 0
+
+
+def test_single_precision_does_not_leave_the_set(rng):
+    X = rng.standard_normal((60, 8)).astype(np.float32)
+    y = X.sum(axis=1) + rng.standard_normal(60)
+    model = ks.SparseRegressor(8, C=ks.Box(0.1, 0.3), fit_intercept=False).fit(X, y)
+    assert 0.1 <= model.coef_.min() <= model.coef_.max() <= 0.3
+    assert ks.SparseRegressor(2).fit(X, y * 1e-47).coef_.any()  # smaller than single precision goes

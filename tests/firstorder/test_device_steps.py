@@ -197,3 +197,15 @@ def test_numbers():
     assert f"{a:.1f}" == "3.0"
     with scalars.deferred(scalars.Desk(blind=True)), pytest.raises(scalars.UnforeseenError):
         float(scalars.Number(torch.tensor(1.0)))
+
+
+@pytest.mark.parametrize(("method", "penalty", "C"), [("pdca", ks.TopK1(0.5, 5), ks.Nonnegative()), ("gist", ks.MCP(0.5, 1.2), None)])
+def test_a_step_made_after_a_wrong_guess_is_not_written_over_by_the_next(method, penalty, C, recording, monkeypatch):
+    """Its state is made of points that lie where the recording writes."""
+    monkeypatch.setattr(ahead, "ALIKE", 3)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        A, b = rng.standard_normal((30, 40)), rng.standard_normal(30)
+        found = run(ks.LeastSquares(torch.asarray(A), torch.asarray(b)), penalty, METHODS[method], C, 60)[0]
+        slow = run(ks.LeastSquares(A, b), penalty, METHODS[method], C, 60)[0]
+        np.testing.assert_allclose(found.trace.F, slow.trace.F, rtol=1e-6, atol=1e-9)

@@ -298,3 +298,13 @@ def test_a_loss_of_the_users_with_two_coefficients_per_feature_is_searched_in_gr
     assert result.fun == pytest.approx(best_squares(A, B, 2)[0], rel=1e-6)
     with pytest.raises(ks.MissingPieceError, match="show their columns"):
         ks.minimize(ks.MultiResponse(aslinearoperator(scipy.sparse.eye_array(5_000)), np.ones((5_000, 2))), 2)
+
+
+def test_of_the_support_itself_only_rounding_is_left():
+    """The intercept, always in: what it would gain once more is no system to solve."""
+    rng = np.random.default_rng(672)
+    m, n = int(rng.integers(20, 100)), int(rng.integers(3, 10))
+    X = rng.standard_normal((m, n))
+    y = np.argmax(X[:, :3] + 0.5 * rng.standard_normal((m, 3)), 1)
+    loss = ks.Multinomial(np.hstack([X, np.ones((m, 1))]), y, ridge=np.append(np.full(n, 1e-2), 0.0))
+    assert np.isfinite(ks.k_path(loss, [2, 4], forced_in=[n]).objective).all()

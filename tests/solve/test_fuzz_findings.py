@@ -325,3 +325,9 @@ def test_counts_in_single_precision_are_one_function():
     loss = ks.Poisson(A, y)
     found = ks.minimize(loss, 1, ks.BudgetBox(1.0, 0.0, np.inf))
     assert found.fun == pytest.approx(loss.value(found.x), rel=1e-5)
+
+
+def test_a_level_between_numbers_whose_product_vanishes():
+    C = ks.BudgetBox(1.42e100, np.array([-1.22e100]), np.array([1.42e100]))
+    loss = ks.Poisson(np.array([[2e-100], [0.0], [0.0], [0.0]]), [0.0, 2.0, 1.0, 1.0], sample_weight=[1.0, 0.0, 2.5, 1.5])
+    assert np.isfinite(ks.minimize(loss, 1, C, gap=1e-9, max_nodes=200).fun)

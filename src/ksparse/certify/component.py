@@ -103,7 +103,7 @@ class ComponentFamily:
         free, room = int((node.state == FREE).sum()), self.k - int((node.state == IN).sum())
         whole = free == 0 or (free <= room and not every)
         if whole and free and self.rules is not None:
-            whole = self.rules.obeys(np.flatnonzero(node.state != OUT))
+            whole = self.rules.holds(np.flatnonzero(node.state != OUT), self.asked)
         return self.names[node.state != OUT] if whole else None
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:

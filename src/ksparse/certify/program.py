@@ -33,7 +33,7 @@ class Program:
     constant: float
     linear: Linear  # rows of largest entry 1; its bounds are not used
     sizes: Sizes
-    vanishes: Vector  # whether a variable that is in the support may be 0 though there is a floor
+    vanishes: Vector  # whether a variable that is in the support may be 0: one that bounds fix there may only be that
     state: Vector  # IN where a variable is in every support
     k: int
     exactly: bool  # k nonzeros, and not fewer
@@ -75,7 +75,7 @@ class Program:
             constant / scale,
             Linear(lower, upper, G, h, E, f),
             Sizes.between(lower, upper, pieces.floor[names] / per),
-            forced & (lower <= 0) & (upper >= 0) & (pieces.floor[names] == 0),
+            (lower <= 0) & (upper >= 0) & (pieces.floor[names] == 0),
             np.where(forced, IN, FREE if forced.sum() < k else OUT).astype(np.int8),
             k,
             False,

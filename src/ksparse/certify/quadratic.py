@@ -40,7 +40,7 @@ class QuadraticFamily:
                 bound = max(bound, cut)  # nothing below the cut obeys
                 break
             kept = np.flatnonzero(root.state[0] != OUT)
-            if kept.size > self.settings.shrunk * self.program.n:
+            if not kept.size or kept.size > self.settings.shrunk * self.program.n:
                 break
             self.program = self.program.decided(root.state[0]).on(kept)
             relaxation, root, again = self._rooted(cut, deadline)
@@ -119,7 +119,7 @@ class QuadraticFamily:
         free, room = int((state == FREE).sum()), self.program.k - int((state == IN).sum())
         whole = free == 0 or (free <= room and not self.program.floored and not every)
         if whole and free and self.program.rules is not None:
-            whole = self.program.rules.obeys(np.flatnonzero(state != OUT))
+            whole = self.program.rules.holds(np.flatnonzero(state != OUT), self.program.asked)
         return self.program.names[state != OUT] if whole else None
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:

@@ -76,7 +76,7 @@ def _level(composite: Composite, u: Vector, a: Vector) -> float:
     for _ in range(DOUBLINGS):
         if here == 0.0 or not np.isfinite(pull(way * step)):
             return 0.0
-        if pull(way * step) * here <= 0:
+        if np.sign(pull(way * step)) != np.sign(here):  # not by their product, which may vanish
             return float(brentq(pull, *sorted((0.0, way * step)), xtol=1e-300, rtol=8.9e-16, maxiter=100, disp=False))
         step *= 2.0
     return 0.0

@@ -22,6 +22,7 @@ from ksparse.linalg.designs import Design, by_blocks
 from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LossMaker
 from ksparse.result import Result, Status
+from ksparse.sets import ConvexSet
 
 DOC_LINK = (
     "#{estimator_name}"  # scikit-learn's page of an estimator shows the text of a parameter only beside a link: one that leads nowhere
@@ -140,13 +141,24 @@ def _by_blocks(estimator: Any, X: Any, design: Any, reset: bool, how: dict[str, 
     return design, check_array(y, dtype="numeric" if how.get("y_numeric") else None, ensure_2d=False, input_name="y")
 
 
-def as_precise(x: Any, X: Any) -> Any:
-    """What was found for X in its precision; where that is single, rounded towards 0, so that signs, bounds and balls hold still."""
+def as_precise(x: Any, X: Any, C: ConvexSet | None = None) -> Any:
+    """What was found for X in its precision; where that is single, rounded towards 0, so that signs and balls hold still.
+
+    In double where single precision has no room for it, or no row of it would lie in C.
+    """
     if getattr(X, "dtype", None) != np.float32 or isinstance(X, Design):
         return x
-    found = np.asarray(x, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        found = np.asarray(x, dtype=np.float32)
     rounded = np.where(np.abs(found.astype(np.float64)) > np.abs(x), np.nextafter(found, np.float32(0.0)), found)
+    lost = ((rounded == 0) & (np.asarray(x) != 0)) | ~np.isfinite(found)
+    if lost.any() or (C is not None and not all(_inside(C, row) for row in np.atleast_2d(rounded))):
+        return x
     return rounded if rounded.ndim else np.float32(rounded)
+
+
+def _inside(C: ConvexSet, row: Any) -> bool:
+    return bool(C.for_length(row.size).contains(row.astype(np.float64)))
 
 
 def numeric(value: Any, name: str) -> Any:

@@ -212,7 +212,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         return weight if sample_weight is None else weight * sample_weight
 
     def _keep(self, X: Any, fits: list[LinearFit]) -> None:
-        self.coef_ = as_precise(np.vstack([fit.coef for fit in fits]), X)
+        self.coef_ = as_precise(np.vstack([fit.coef for fit in fits]), X, self.C)
         self.intercept_ = as_precise(np.concatenate([np.atleast_1d(fit.intercept) for fit in fits]), X)
         results = [fit.result for fit in fits]
         self.result_ = results[0] if len(results) == 1 else results

@@ -200,7 +200,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
                 raise ValueError(f'multi_output="common" needs method="auto", got {self.method!r}')
 
     def _keep(self, X: Any, coef: Any, intercept: Any, result: Any, steps: int) -> None:
-        self.coef_, self.intercept_ = as_precise(coef, X), as_precise(intercept, X)
+        self.coef_, self.intercept_ = as_precise(coef, X, self.C), as_precise(intercept, X)
         self.result_, self.n_iter_ = result, max(1, steps)
 
     def _solve_all(self, X: Any, Y: np.ndarray[Any, Any], sample_weight: Any, task: Task) -> ManyFits:

@@ -101,8 +101,10 @@ class Recording:
 
     def replay(self, s: Any) -> Any:
         """The step from s, or None where its questions have other answers; s stays what it is."""
-        if s is not self._state:  # somebody else made it
-            leaves = taken_apart(s)[1]
+        if s is not self._state:  # somebody else made it, maybe of what lies where the graph writes
+            shape, leaves = taken_apart(s)
+            leaves = Leaves([array + 0.0 for array in leaves.arrays], leaves.numbers)
+            put_together(shape, leaves, into=s)
             _copy(self._out, leaves.arrays)
             _copy([self._out_numbers], [_numbers_there(leaves)])
         self._graph.replay()

@@ -132,7 +132,7 @@ class Perspective:
         nodes.x = v @ self._P + self._x0
         nodes.price = self._price0 - v @ self._L
         over = self.over * nodes.x + (1.0 - self.over) * nodes.y + nodes.u
-        quick = (self.long or len(nodes) >= MANY) and compiler_is_there()
+        quick = (self.long or self.limits is not None or len(nodes) >= MANY) and compiler_is_there()  # under limits arrays are slow
         nodes.y, nodes.z, nodes.sigma = (self._nearest_compiled if quick else self._nearest)(over, nodes, weight)
         nodes.u = over - nodes.y
         if nodes.s.size:

@@ -206,7 +206,8 @@ class SoftmaxGains:
     def adds(self) -> Vector:
         best, (_, K, g) = self._best
         gains = self._roughly.copy()
-        gains[best] = np.where(gains[best] > 0, _halves(K, g), 0.0)
+        others = gains[best] > 0  # of the support's own K nothing is left but rounding
+        gains[best[others]] = _halves(K[others], g[others])
         return gains
 
     def drops(self) -> Vector:
@@ -231,7 +232,7 @@ class SoftmaxGains:
 def _halves(K: Vector, g: Vector) -> Vector:
     """½gᵀK⁻¹g of many; K may have lost a direction to rounding, which then is as stiff as the others are at most."""
     trace = np.einsum("...aa->...", K)
-    stiff = K + (1e-9 * np.abs(trace) + 1e-300)[..., None, None] * np.eye(K.shape[-1])
+    stiff = 0.5 * (K + K.swapaxes(-1, -2)) + (1e-9 * np.abs(trace) + 1e-150)[..., None, None] * np.eye(K.shape[-1])
     return np.asarray(0.5 * np.einsum("...a,...a->...", g, np.linalg.solve(stiff, g[..., None])[..., 0]))
 
 

@@ -115,6 +115,10 @@ class Rules:
         inside = self._per_label(support)
         return bool((inside >= self.least).all() and (inside <= self.most).all()) and self.closure(support).size == support.size
 
+    def holds(self, support: Vector, k: int) -> bool:
+        """Whether a support obeys by itself, and counts at most k: with groups that is not the number of its variables."""
+        return self.obeys(support) and self.fits(support, k)
+
     def entering(self, support: Vector, k: int) -> Vector:
         """Which variables a support may be joined by, one of them."""
         inside = self.closure(support)

@@ -76,6 +76,8 @@ def judge_search(
     """The result of a search over supports: its best candidate re-solved on the raw data, and judged."""
     best = incumbent.best
     status = status if certificate.status is None else certificate.status
+    if status is Status.SWAP_OPTIMAL and not incumbent.proved:
+        status = Status.STATIONARY  # of another support, before a better one took its place
     assert best is not None
     z, residual, products = best.x, math.inf, Products(forward=incumbent.products)
     try:
