@@ -11,7 +11,7 @@ pytest.importorskip("clarabel", reason="Clarabel is not installed")
 from command import ksparse  # noqa: E402
 
 NAMES = ["0700", "NA", "@ES", "Berkshire, B", "nan", "1e5"]
-SECTORS = 'asset,sector\n0700,07\nNA,07\n@ES,NA\n"Berkshire, B",NA\nnan,1.50\n1e5,1.50\n'
+SECTORS = 'asset,sector\n0700,07\nNA,07\n@ES,N/A\n"Berkshire, B",N/A\nnan,1.50\n1e5,1.50\n'
 
 
 @pytest.fixture
