@@ -104,7 +104,7 @@ def test_passes_are_told(table):
 
 def test_damaged_files_are_named(table):
     (table / "empty.npy").write_bytes(b"")
-    assert "empty.npy cannot be read" in regress(table, "empty.npy", "--target", "5", expect=2).stderr
+    assert "empty.npy, which cannot be read" in regress(table, "empty.npy", "--target", "5", expect=2).stderr
     assert "--target: empty.npy cannot be read" in regress(table, "X.npy", "--target", "empty.npy", expect=2).stderr
     (table / "parts" / "part9.npz").write_bytes(b"PK")
     assert "part9.npz, which cannot be read" in regress(table, "parts", "--target", "5", expect=2).stderr

@@ -103,7 +103,7 @@ def test_what_is_no_number(strange, tmp_path):
 def test_tables_without_rows(save, table, tmp_path):
     """One is refused, as a part among others it does no harm."""
     save(tmp_path / "0.npz", table[:0])
-    with pytest.raises(ValueError, match=r"a row and a column at least, got shape \(0, 7\)"):
+    with pytest.raises(ValueError, match=r"a row and a column at least, got shape \(0, 7\) in 0.npz"):
         ks.blocks(tmp_path / "0.npz")
     save(tmp_path / "1.npz", table)
     np.testing.assert_allclose(ks.blocks(tmp_path) @ np.ones(7), table.sum(axis=1), rtol=1e-5)

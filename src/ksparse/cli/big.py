@@ -69,7 +69,7 @@ def _from_blocks(options: argparse.Namespace) -> Data:
     except ImportError as error:
         raise InputError("reading Parquet needs pyarrow: pip install 'ksparse[cli]'") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"{options.file} cannot be read: {error}") from error
+        raise InputError(f"{options.file}: {error}") from error
     m, n = design.shape
     names = getattr(design.source, "names", None) or [str(j) for j in range(n)]
     features = SimpleNamespace(columns=names)

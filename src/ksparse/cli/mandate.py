@@ -161,7 +161,7 @@ def _sectors(path: Path, names: list[str]) -> list[str]:
 
 
 def _sector_names(given: list[str], groups: list[str] | None) -> dict[str, tuple[int, int | None]] | None:
-    """How many names of each sector: "3", "tech=3", "tech=1:3", "tech=1:"; of one sector counts more than of all."""
+    """How many names of each sector: "3", "tech=3", "tech=1:3", "tech=1:"; what is said of one counts more than what is said of all."""
     found: dict[str, tuple[int, int | None]] = {}
     for text in sorted(given, key=lambda text: "=" in text):
         sector, equals, count = text.rpartition("=")

@@ -96,6 +96,9 @@ class Parts:
         self.names: list[str] | None = named[0]
         self._edges = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
         self.shape = int(self._edges[-1]), int(shapes[0][1])
+        if 0 in self.shape:
+            held = files[0].name if len(files) == 1 else f"{files[0].name} to {files[-1].name} together"
+            raise ValueError(f"source must hold a row and a column at least, got shape {self.shape} in {held}")
         self.dtype = np.result_type(*types)
 
     def __getitem__(self, rows: slice) -> Any:
