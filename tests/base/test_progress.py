@@ -160,6 +160,16 @@ def test_bars_close_when_work_breaks():
     assert wall.closed
 
 
+def test_a_terminal_that_went_away_takes_no_answer_with_it():
+    class Gone(Wall):
+        def close(self):
+            raise OSError(5, "Input/output error")
+
+    with progress.shown_on(Gone), progress.bar("work"):
+        answer = 3
+    assert answer == 3
+
+
 def test_threads_beside_each_other_open_no_bars():
     with progress.shown_on(Wall), progress.bar("outer"):
 

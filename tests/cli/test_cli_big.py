@@ -100,3 +100,11 @@ def test_passes_are_told(table):
     assert [share for _, share in heard[:4]] == [0.25, 0.5, 0.75, 1.0]
     assert heard[-1] == (A.passes, 1.0)
     assert len(heard) == 4 * A.passes
+
+
+def test_damaged_files_are_named(table):
+    (table / "empty.npy").write_bytes(b"")
+    assert "empty.npy, which cannot be read" in regress(table, "empty.npy", "--target", "5", expect=2).stderr
+    assert "--target: empty.npy cannot be read" in regress(table, "X.npy", "--target", "empty.npy", expect=2).stderr
+    (table / "parts" / "part9.npz").write_bytes(b"PK")
+    assert "part9.npz, which cannot be read" in regress(table, "parts", "--target", "5", expect=2).stderr

@@ -1,6 +1,8 @@
 """A .npz file is not read whole: its table is mapped, or unpacked as it is read."""
 
+import io
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -56,3 +58,52 @@ def test_what_cannot_be_read(table, tmp_path):
     np.savez(tmp_path / "objects.npz", np.array([[None, 1]], dtype=object))
     with pytest.raises(TypeError, match="Python objects"):
         ks.blocks(tmp_path / "objects.npz")
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_member_that_is_too_short(how, table, tmp_path):
+    """A mapped one would read on in the member behind it."""
+    whole = io.BytesIO()
+    np.save(whole, table)
+    with zipfile.ZipFile(tmp_path / "short.npz", "w", how) as archive:
+        archive.writestr("X.npy", whole.getvalue()[: -7 * 4 * 50])
+        archive.writestr("y.npy", whole.getvalue())
+    with pytest.raises(ValueError, match=r"short.npz is damaged: X.npy has \d+ bytes, its shape \(90, 7\) needs"):
+        ks.blocks(tmp_path / "short.npz")
+
+
+def test_a_damaged_file_is_named(table, tmp_path):
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "text.npz").write_text("hello")
+    np.savez(tmp_path / "cut.npz", table)
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:1000])
+    for name in ("empty.npy", "text.npz", "cut.npz"):
+        with pytest.raises(ValueError, match=rf"{name}, which cannot be read"):
+            ks.blocks(tmp_path / name)
+    np.savez_compressed(tmp_path / "bad.npz", table)
+    content = bytearray((tmp_path / "bad.npz").read_bytes())
+    content[1000] ^= 0xFF
+    (tmp_path / "bad.npz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"bad.npz, which cannot be read"):
+        ks.blocks(tmp_path / "bad.npz") @ np.ones(7)
+
+
+@pytest.mark.parametrize("strange", [np.array([["a", "b"]]), np.ones((3, 2), dtype=complex)], ids=["texts", "complex"])
+def test_what_is_no_number(strange, tmp_path):
+    np.save(tmp_path / "data.npy", strange)
+    np.savez(tmp_path / "data.npz", strange)
+    for name in ("data.npy", "data.npz"):
+        with pytest.raises(TypeError, match=f"real numbers, but {name} holds"):
+            ks.blocks(tmp_path / name)
+    with pytest.raises(TypeError, match="source must hold real numbers, got"):
+        ks.blocks(strange)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_tables_without_rows(save, table, tmp_path):
+    """One is refused, as a part among others it does no harm."""
+    save(tmp_path / "0.npz", table[:0])
+    with pytest.raises(ValueError, match=r"a row and a column at least, got shape \(0, 7\) in 0.npz"):
+        ks.blocks(tmp_path / "0.npz")
+    save(tmp_path / "1.npz", table)
+    np.testing.assert_allclose(ks.blocks(tmp_path) @ np.ones(7), table.sum(axis=1), rtol=1e-5)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
@@ -95,15 +95,16 @@ class _Shown:
         if not self._bars and self._screen is not None:
             self._over.set()
             self._drawing.join()
-            self._screen.close()
-            self._screen = None
+            screen, self._screen = self._screen, None
+            with suppress(OSError):  # a terminal that went away takes no answer with it
+                screen.close()
 
     def _draw(self, screen: Screen) -> None:
         while not self._over.wait(EVERY):
             bars = [bar for bar in tuple(self._bars) if bar.elapsed >= YOUNG]
             try:
                 screen.draw(bars)
-            except OSError:  # a terminal that went away takes no answer with it
+            except OSError:  # as when it is closed
                 return
 
 

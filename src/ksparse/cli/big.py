@@ -69,7 +69,7 @@ def _from_blocks(options: argparse.Namespace) -> Data:
     except ImportError as error:
         raise InputError("reading Parquet needs pyarrow: pip install 'ksparse[cli]'") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"{options.file} cannot be read: {error}") from error
+        raise InputError(f"{options.file}: {error}") from error
     m, n = design.shape
     names = getattr(design.source, "names", None) or [str(j) for j in range(n)]
     features = SimpleNamespace(columns=names)
@@ -93,7 +93,7 @@ def _vector(path: Path, rows: int) -> np.ndarray[Any, Any]:
     """The target, in a file of its own."""
     try:
         y = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, ValueError) as error:
         raise InputError(f"--target: {path} cannot be read: {error}") from error
     if y.shape not in ((rows,), (rows, 1)) or y.dtype.kind not in "iubf":
         raise InputError(f"--target: {path} must hold one number per row, {rows}, got shape {y.shape} of {y.dtype}")

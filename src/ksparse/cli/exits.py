@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ksparse.result import Status
 
 SOLVED, FAILED, BAD_INPUT, NO_SOLUTION, LIMIT, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -16,6 +18,11 @@ TEXT = """Exit codes:
 
 class InputError(ValueError):
     """What the user gave cannot be used; the message says why and what to do."""
+
+
+def worst(codes: Iterable[int]) -> int:
+    """How a command with several answers exits: as the worst of them would."""
+    return max(codes, key=(SOLVED, LIMIT, NO_SOLUTION, FAILED, INTERRUPTED).index)
 
 
 def exit_code(status: Status) -> int:

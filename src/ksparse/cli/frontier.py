@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from ksparse.cli.exits import InputError
+from ksparse.cli.exits import InputError, exit_code, worst
 from ksparse.cli.output import Output
 from ksparse.datasets import Assets
 from ksparse.models.frontier import frontier
 from ksparse.models.portfolio import Portfolio
 from ksparse.models.solve_portfolio import solve_portfolio
+from ksparse.result import Status
 
 
 def refuse_beside_frontier(options: argparse.Namespace) -> None:
@@ -50,4 +51,4 @@ def show_frontier(assets: Assets, wanted: Portfolio, k: int, options: argparse.N
             for mean, risk, x, status in rows
         ],
     })  # fmt: skip
-    return 0
+    return worst(exit_code(Status[status]) for status in points.statuses)

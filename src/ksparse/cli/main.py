@@ -26,7 +26,8 @@ from ksparse.errors import InfeasibleError, UnboundedError
 COMMANDS: dict[str, ModuleType] = {"demo": demo, "reproduce": reproduce, "regress": regress, "pca": pca, "portfolio": portfolio}
 
 SHELLS = ("bash", "zsh", "tcsh")
-NEGATIVE = re.compile(r"-(inf|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)")
+NUMBER = r"(inf|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)"
+NEGATIVE = re.compile(rf"-{NUMBER}(:-?{NUMBER})?")  # a number, or LEAST:MOST
 
 
 class Completion(argparse.Action):
@@ -104,7 +105,7 @@ def _seconds(text: str) -> float | None:
 
 
 def _with_negative_numbers(argv: Sequence[str]) -> list[str]:
-    """The arguments with values such as -1e-4 or -inf tied to their option, which argparse takes for options themselves."""
+    """The arguments with values such as -1e-4, -inf or -1:1 tied to their option, which argparse takes for options themselves."""
     tied: list[str] = []
     for argument in argv:
         if NEGATIVE.fullmatch(argument) and tied and tied[-1].startswith("--") and "=" not in tied[-1]:

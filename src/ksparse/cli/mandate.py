@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from ksparse.models.rules import Universe
 OPTIONS = {  # what the options are called where errors come from
     "group_cardinalities": "--sector-names", "max_tracking_error": "--max-tracking-error", "min_weight": "--min-weight",
 }  # fmt: skip
+
+BLANK = ("", "na", "nan")  # how tables say that there is no number
 
 
 def in_options(error: Exception) -> str:
@@ -38,7 +41,7 @@ def add_mandate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sector-floor", type=float, metavar="W", help="no sector below this")
     parser.add_argument(
         "--sector-names", action="append", default=[], metavar="N",
-        help="at most N names of each sector; or SECTOR=N, or SECTOR=LEAST:MOST, which may be repeated",
+        help="at most N names of each sector; or SECTOR=N, or SECTOR=LEAST:MOST, either of them left out; may be repeated",
     )  # fmt: skip
     parser.add_argument("--bounds", type=Path, metavar="FILE", help="a table of three columns: asset, least weight, most; may be blank")
     parser.add_argument(
@@ -75,8 +78,7 @@ def said_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any
     groups = None if options.sectors is None else _sectors(options.sectors, names)
     if groups is not None and not options.rule and all(value is None for value in limits.values()):
         raise InputError("--sectors needs --sector-cap, --sector-floor, --sector-names or a --rule that speaks of them")
-    for option, text in (("--include", options.include), ("--exclude", options.exclude)):
-        known.require(_listed(text), option)
+    include, exclude = known.listed(options.include, "--include"), known.listed(options.exclude, "--exclude")
     lower, upper = ({}, {}) if options.bounds is None else known.bounds(options.bounds)
     return {
         "min_weights": lower or None,
@@ -86,8 +88,8 @@ def said_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any
         "group_floors": options.sector_floor,
         "group_cardinalities": _sector_names(options.sector_names, groups),
         "linear_constraints": options.rule or None,
-        "forced_in": _listed(options.include) or None,
-        "forced_out": _listed(options.exclude) or None,
+        "forced_in": include or None,
+        "forced_out": exclude or None,
         "previous_weights": None if options.holdings is None else known.numbers(options.holdings, "weight"),
         "turnover_cost": cost,
         "max_turnover": options.max_turnover,
@@ -107,9 +109,18 @@ class Known:
         if strange:
             raise InputError(f"{where} names {strange[0]!r}, which is not an asset of {self.file}")
 
+    def listed(self, text: str, option: str) -> list[str]:
+        """The assets that an option names: one, or several separated by commas (in double quotes where a name has a comma)."""
+        parts = [text] if text in self.names else next(csv.reader([text], skipinitialspace=True), [])
+        given = [part if part in self.names else part.strip() for part in parts if part.strip()]
+        self.require(given, option)
+        return given
+
     def numbers(self, path: Path, what: str, column: int = 1, blank: bool = False) -> dict[str, float]:
         """A column of numbers by asset; where blanks are nothing, those are left out."""
-        given = {name: value for name, value in pairs(path, "asset", what, column).items() if not (blank and value != value)}
+        given = pairs(path, "asset", what, self.names, column)
+        if blank:
+            given = {name: value for name, value in given.items() if value.lower() not in BLANK}
         self.require(given, path)
         return {name: _number(value, f"the {what} of {name!r}", path) for name, value in given.items()}
 
@@ -142,39 +153,32 @@ def _cost(text: str, known: Known) -> float | dict[str, float]:
 
 
 def _sectors(path: Path, names: list[str]) -> list[str]:
-    sector_of = pairs(path, "asset", "sector")
-    lacking = [name for name in names if name not in sector_of]
+    sector_of = pairs(path, "asset", "sector", names)
+    lacking = [name for name in names if not sector_of.get(name)]
     if lacking:
         raise InputError(f"{path} has no sector for {lacking[0]!r}")
-    return [str(sector_of[name]) for name in names]
+    return [sector_of[name] for name in names]
 
 
 def _sector_names(given: list[str], groups: list[str] | None) -> dict[str, tuple[int, int | None]] | None:
-    """How many names of each sector: "3", "tech=3", "tech=1:3"; what is said of one sector counts more than what is said of all."""
+    """How many names of each sector: "3", "tech=3", "tech=1:3", "tech=1:"; what is said of one counts more than what is said of all."""
     found: dict[str, tuple[int, int | None]] = {}
     for text in sorted(given, key=lambda text: "=" in text):
         sector, equals, count = text.rpartition("=")
-        try:
-            sides = [int(part) for part in count.split(":")]
-        except ValueError:
-            sides = []
-        if len(sides) not in (1, 2):
+        least, _, most = (part.strip() for part in count.rpartition(":"))
+        if not (least + most) or not all(side.isdecimal() for side in (least, most) if side):
             raise InputError(f"--sector-names must be N, SECTOR=N or SECTOR=LEAST:MOST in whole numbers, got {text!r}")
         if equals and sector.strip() not in (groups or []):
             raise InputError(f"--sector-names speaks of {sector.strip()!r}, which is no sector")
-        limits = (0, sides[0]) if len(sides) == 1 else (sides[0], sides[1])
+        limits = int(least or 0), int(most) if most else None
         found |= dict.fromkeys([sector.strip()] if equals else groups or [], limits)
     return found or None
 
 
-def _listed(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _number(value: Any, what: str, path: Path) -> float:
+def _number(value: str, what: str, path: Path) -> float:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = float(value or "nan")
+    except ValueError:
         raise InputError(f"{path} holds {value!r} as {what}, which is not a number") from None
     if not np.isfinite(number):
         raise InputError(f"{path} has nothing finite as {what}")

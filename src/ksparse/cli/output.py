@@ -126,6 +126,11 @@ def harmless(cell: Any) -> Any:
     return cell
 
 
+def bare(cell: str) -> str:
+    """What `harmless` made this text of, so that a file that was written can be read again."""
+    return cell[1:] if cell.startswith("'") and harmless(cell[1:]) == cell else cell
+
+
 def facts(result: Result) -> dict[str, Any]:
     """What every command says of its result."""
     return (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ksparse.cli.exits import InputError
-from ksparse.cli.tables import choose, pairs, read_table
+from ksparse.cli.tables import choose, pairs, read_table, texts
 from ksparse.estimators.factors import factors
 
 LIMIT = re.compile(r"(.+)=(\d*)\.\.(\d*)")
@@ -67,10 +67,13 @@ def _groups(given: str, names: list[str]) -> list[Any]:
 
 
 def _labels(path: Path, what: str, names: list[str]) -> dict[str, str]:
-    found = {feature: str(label) for feature, label in pairs(path, "feature", what).items()}
+    found = pairs(path, "feature", what, names)
     strange = [feature for feature in found if feature not in names]
     if strange:
         raise InputError(f"{path} names {strange[0]!r}, which is not a feature")
+    lacking = [feature for feature, label in found.items() if not label]
+    if lacking:
+        raise InputError(f"{path} has no {what} for {lacking[0]!r}")
     return found
 
 
@@ -91,10 +94,10 @@ def _requires(given: str, features: Any) -> dict[str, list[str]]:
     """The parents of each child, by their names."""
     found: dict[str, list[str]] = {}
     if Path(given).is_file():
-        table = read_table(Path(given))
+        table = read_table(Path(given), as_text=True)
         if len(table.columns) < 2:
             raise InputError(f"{given} must have two columns, child and parent, got {len(table.columns)}")
-        rows = [(str(row.iloc[0]).strip(), [str(row.iloc[1]).strip()]) for _, row in table.iterrows()]
+        rows = [(child, [parent]) for child, parent in zip(texts(table.iloc[:, 0]), texts(table.iloc[:, 1]), strict=True)]
     else:
         parts = next(csv.reader([given], skipinitialspace=True))
         rows = [(part.rpartition("=")[0].strip(), [name.strip() for name in part.rpartition("=")[2].split("+")]) for part in parts]

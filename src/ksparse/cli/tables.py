@@ -6,7 +6,7 @@ import csv
 import gzip
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ksparse.base.checks import LARGEST
 from ksparse.cli.exits import InputError
+from ksparse.cli.output import bare
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,14 +25,17 @@ MARKS = {b"\x1f\x8b": ".csv.gz", b"PAR1": ".parquet", b"PK\x03\x04": ".npz"}  # 
 UNNAMED = "Unnamed: "  # how a column without a heading is called
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """The file as a table with distinct column names; a Parquet index that is more than row numbers stays the index."""
+def read_table(path: Path, as_text: bool = False) -> pd.DataFrame:
+    """The file as a table with distinct column names; a Parquet index that is more than row numbers stays the index.
+
+    as_text : whether the cells of a text file stay as they are written: 0700 and NA may be names.
+    """
     try:
         import pandas as pd
     except ImportError as error:
         raise InputError("reading tables needs pandas: pip install 'ksparse[cli]'") from error
     if path == Path("-"):
-        return _from_stdin()
+        return _from_stdin(as_text)
     if not path.is_file():
         raise InputError(f"{path} is not a file" if path.exists() else f"{path} does not exist")
     name = path.name.lower()
@@ -41,7 +45,7 @@ def read_table(path: Path) -> pd.DataFrame:
         elif name.endswith(".parquet"):
             table = pd.read_parquet(path)
         elif name.endswith((".csv", ".csv.gz", ".tsv")):
-            table = _from_csv(path, "\t" if name.endswith(".tsv") else ",")
+            table = _from_csv(path, "\t" if name.endswith(".tsv") else ",", as_text)
         else:
             raise InputError(f"{path} must be a {KINDS} file")
     except InputError:
@@ -57,7 +61,7 @@ def read_table(path: Path) -> pd.DataFrame:
     return table
 
 
-def _from_stdin() -> pd.DataFrame:
+def _from_stdin(as_text: bool) -> pd.DataFrame:
     """The table that comes in by standard input: what kind it is its first bytes say, and tabs in its first line."""
     content = sys.stdin.buffer.read()
     head = content.partition(b"\n")[0]
@@ -67,12 +71,12 @@ def _from_stdin() -> pd.DataFrame:
         path = Path(folder) / f"table{kind}"
         path.write_bytes(content)
         try:
-            return read_table(path)
+            return read_table(path, as_text)
         except InputError as error:
             raise InputError(str(error).replace(str(path), "standard input")) from None
 
 
-def _from_csv(path: Path, separator: str) -> pd.DataFrame:
+def _from_csv(path: Path, separator: str, as_text: bool) -> pd.DataFrame:
     """The rows, whose number of fields must be that of the header: longer ones would shift the columns under it."""
     import pandas as pd
 
@@ -88,7 +92,8 @@ def _from_csv(path: Path, separator: str) -> pd.DataFrame:
     if len(first) > len(header):
         raise InputError(f"{path}: row 1 has {len(first)} fields, the header {len(header)}")
     refuse_repeated([name for name in header if name], path)  # the reader would rename them
-    return pd.read_csv(path, sep=separator, skipinitialspace=True, index_col=False)
+    how: dict[str, Any] = {"dtype": str, "keep_default_na": False} if as_text else {}
+    return pd.read_csv(path, sep=separator, skipinitialspace=True, index_col=False, **how)
 
 
 def _from_npz(path: Path) -> pd.DataFrame:
@@ -154,18 +159,28 @@ def dropped(table: pd.DataFrame, text: str, path: Path) -> pd.DataFrame:
     return left
 
 
-def pairs(path: Path, first: str, what: str, column: int = 1) -> dict[str, Any]:
-    """A column of a table, by default the second, by the names in its first."""
-    table = read_table(path)
+def pairs(path: Path, first: str, what: str, known: Collection[str], column: int = 1) -> dict[str, str]:
+    """A column of a table, by default the second, by the names in its first; both as they are written, "" for what is missing."""
+    table = read_table(path, as_text=True)
     if len(table.columns) <= column:
         raise InputError(
             f"{path} must have {('two', 'three')[column - 1]} columns, {first} and {what} among them, got {len(table.columns)}"
         )
-    names = [str(name).strip() for name in table.iloc[:, 0]]
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise InputError(f"{path} names {twice[0]!r} twice")
-    return dict(zip(names, table.iloc[:, column].tolist(), strict=True))
+    found: dict[str, str] = {}
+    known = frozenset(known)
+    for row, (cell, value) in enumerate(zip(texts(table.iloc[:, 0]), texts(table.iloc[:, column]), strict=True), 1):
+        name = cell if cell in known else bare(cell)
+        if not name:
+            raise InputError(f"{path} has no {first} in row {row}")
+        if name in found:
+            raise InputError(f"{path} names {name!r} twice")
+        found[name] = value
+    return found
+
+
+def texts(column: pd.Series) -> list[str]:
+    """The cells as they are written, "" for those that are missing."""
+    return ["" if gone else str(cell).strip() for cell, gone in zip(column, column.isna(), strict=True)]
 
 
 def at_most(k: int, n: int, what: str, say: Callable[[str], None]) -> int:

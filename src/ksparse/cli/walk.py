@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from typing import Any
 
 import numpy as np
 
-from ksparse.cli.exits import InputError
+from ksparse.cli.exits import LIMIT, SOLVED, InputError
 from ksparse.cli.mandate import in_options, read_budget, said_mandate
 from ksparse.cli.output import Output
 from ksparse.datasets import Assets
@@ -33,6 +34,7 @@ def steps(text: str) -> tuple[int, int]:
 def show_walk(assets: Assets, index: Any, k: int, options: argparse.Namespace, output: Output) -> int:
     """Walk, show, write: one row per rebalancing, with the weights in the file."""
     import pandas as pd
+    from sklearn.exceptions import ConvergenceWarning
 
     from ksparse.estimators import SparsePortfolio  # here: who does not walk need not wait for it
 
@@ -44,9 +46,16 @@ def show_walk(assets: Assets, index: Any, k: int, options: argparse.Namespace, o
         effort=options.effort, gap=options.gap, max_time=options.limit, random_state=options.seed, **said_mandate(options, assets.names),
     )  # fmt: skip
     try:
-        walk = model.walk_forward(pd.DataFrame(assets.returns, columns=assets.names), index, window=window, step=step)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", ConvergenceWarning)
+            walk = model.walk_forward(pd.DataFrame(assets.returns, columns=assets.names), index, window=window, step=step)
     except ValueError as error:
         raise (InfeasibleError if isinstance(error, InfeasibleError) else InputError)(in_options(error)) from error
+    limited = [issubclass(warning.category, ConvergenceWarning) for warning in told]
+    cut = sum(limited)
+    for warning, ours in zip(told, limited, strict=True):
+        if not ours:  # what else was to be said is
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     held = np.flatnonzero(walk.weights.any(axis=0))
     rows = list(zip(walk.starts.tolist(), walk.weights, walk.turnovers.tolist(), walk.costs.tolist(), strict=True))
     if options.out is not None:
@@ -58,6 +67,8 @@ def show_walk(assets: Assets, index: Any, k: int, options: argparse.Namespace, o
     )  # fmt: skip
     mean, deviation = float(walk.returns.mean()), float(walk.returns.std(ddof=1)) if walk.returns.size > 1 else 0.0
     output.say(f"per period, after costs: mean return {mean:.4e}, deviation {deviation:.4e}; 1 has grown to {walk.wealth[-1]:.6g}")
+    if cut:
+        output.say(f"{cut} of {len(walk)} rebalancings were cut short by the limit")
     output.written(options.out, None)
     output.json({
         "command": "portfolio", "k": options.k, "mean_return": mean, "deviation": deviation, "wealth": float(walk.wealth[-1]), "walk": [
@@ -65,4 +76,4 @@ def show_walk(assets: Assets, index: Any, k: int, options: argparse.Namespace, o
             for start, x, turnover, cost in rows
         ],
     })  # fmt: skip
-    return 0
+    return LIMIT if cut else SOLVED

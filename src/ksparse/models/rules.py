@@ -217,6 +217,11 @@ def _tokens(text: str, known: Mapping[str, Vector]) -> list[Token]:
             at = compared.end()
             continue
         elif number and not _goes_on(text, number.end()):
+            if number.group() in known:
+                raise ValueError(
+                    f"linear_constraints: {number.group()!r} in {text!r} is a number and a name: put the name in quotes, or write the "
+                    f"number otherwise, as in {_otherwise(number.group(), known)}"
+                )
             tokens.append(("number", float(number.group())))
             at = number.end()
             continue
@@ -233,6 +238,14 @@ def _tokens(text: str, known: Mapping[str, Vector]) -> list[Token]:
             raise ValueError(f"linear_constraints: {name!r} in {text!r} is neither an asset nor a group")
         tokens.append(("name", name))
     return tokens
+
+
+def _otherwise(number: str, known: Mapping[str, Vector]) -> str:
+    """The same number, in digits that are no name."""
+    spelt = repr(float(number)) if "e" not in repr(float(number)) else f"{float(number):.1f}"
+    while spelt in known:
+        spelt += "0"
+    return spelt
 
 
 def _goes_on(text: str, at: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,10 @@ def npz(path: Path) -> Any:
         head, member = heads[chosen[0]], archive.getinfo(chosen[0])
     if head.dtype.hasobject:
         raise TypeError(f"source must hold numbers, but {path.name} holds Python objects")
-    if member.compress_type == zipfile.ZIP_STORED:
+    needed = head.end + math.prod(head.shape) * head.dtype.itemsize
+    if member.file_size < needed:  # what lies behind it in the file is another member's
+        raise ValueError(f"{path.name} is damaged: {chosen[0]} has {member.file_size} bytes, its shape {head.shape} needs {needed}")
+    if member.compress_type == zipfile.ZIP_STORED and 0 not in head.shape:  # nothing cannot be mapped
         order: Any = "F" if head.fortran else "C"
         return np.memmap(path, head.dtype, "r", _begin(path, member) + head.end, head.shape, order)
     if head.fortran:
@@ -74,6 +78,8 @@ class Unpacked:
             self._stream = zipfile.ZipFile(self.path).open(self.name)  # noqa: SIM115  # until other rows are asked for
             self._stream.seek(self.head.end + begin * width)  # a stream that is unpacked reads its way there
         found = np.frombuffer(self._stream.read((end - begin) * width), self.dtype).reshape(-1, self.shape[1])
+        if len(found) != end - begin:
+            raise ValueError(f"{self.path.name} is damaged: {self.name} ends before row {end}")
         self._at = end
         return found
 

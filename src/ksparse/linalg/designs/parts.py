@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,7 +43,8 @@ def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> 
     FileNotFoundError
         If there is no such file or folder.
     ValueError, TypeError
-        If the folder holds no table, the parts differ in their columns, or the source is none.
+        If the folder holds no table, a file is damaged, the parts differ in their columns, or the source is none, holds no rows, or
+        something else than numbers.
 
     Examples
     --------
@@ -57,15 +61,19 @@ def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> 
         files = sorted(one for one in path.iterdir() if one.suffix in _READERS) if path.is_dir() else [path]
         if not files:
             raise ValueError(f"source names the folder {path}, which holds no .npy, .npz or .parquet file")
-        return Blocks(Parts(files), height, tell)
-    if isinstance(source, list | tuple):
-        return Blocks(Parts([Path(one) for one in source]), height, tell)
-    if not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
+        source = Parts(files)
+    elif isinstance(source, list | tuple):
+        source = Parts([Path(one) for one in source])
+    elif not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
         raise TypeError(
             f"source must be a file, a folder, a list of files or an object with shape, dtype and row slices, got {type(source)}"
         )
     if len(source.shape) != 2:
         raise ValueError(f"source must have 2 axes, got shape {tuple(source.shape)}")
+    if 0 in source.shape:
+        raise ValueError(f"source must hold a row and a column at least, got shape {tuple(source.shape)}")
+    if np.dtype(source.dtype).kind in "cOSUMm":
+        raise TypeError(f"source must hold real numbers, got {source.dtype}")
     return Blocks(source, height, tell)
 
 
@@ -78,23 +86,28 @@ class Parts:
         for file in files:
             if file.suffix not in _READERS:
                 raise ValueError(f"source must name .npy, .npz or .parquet files, got {file.name}")
-        shapes = [_READERS[file.suffix](file).shape for file in files]
+        if not files:
+            raise ValueError("source must name one file at least, got an empty list")
+        shapes, named, types = zip(*map(_outline, files), strict=True)
         if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
             raise ValueError(f"source must name tables of the same columns, got shapes {', '.join(map(str, shapes))}")
-        named = [getattr(_READERS[file.suffix](file), "names", None) for file in files]
         if any(names != named[0] for names in named):
             raise ValueError(f"source must name tables of the same columns, but {files[0].name} and others name theirs differently")
         self.names: list[str] | None = named[0]
         self._edges = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
         self.shape = int(self._edges[-1]), int(shapes[0][1])
-        self.dtype = np.result_type(*(_READERS[file.suffix](file).dtype for file in files))
+        if 0 in self.shape:
+            held = files[0].name if len(files) == 1 else f"{files[0].name} to {files[-1].name} together"
+            raise ValueError(f"source must hold a row and a column at least, got shape {self.shape} in {held}")
+        self.dtype = np.result_type(*types)
 
     def __getitem__(self, rows: slice) -> Any:
         begin, end, _ = rows.indices(self.shape[0])
         found = []
         for file, (low, high) in zip(self.files, pairwise(self._edges), strict=True):
             if low < end and begin < high:
-                found.append(self._reader(file)[max(begin, low) - low : min(end, high) - low])
+                with _telling(file):
+                    found.append(self._reader(file)[max(begin, low) - low : min(end, high) - low])
         return np.concatenate(found) if len(found) != 1 else found[0]
 
     def _reader(self, file: Path) -> Any:
@@ -105,6 +118,26 @@ class Parts:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_open": None}
+
+
+def _outline(file: Path) -> tuple[tuple[int, ...], list[str] | None, np.dtype[Any]]:
+    """Shape, names of columns where there are any, and type of the numbers of a file."""
+    with _telling(file):
+        table = _READERS[file.suffix](file)
+    if np.dtype(table.dtype).kind not in "biuf":
+        raise TypeError(f"source must hold real numbers, but {file.name} holds {table.dtype}")
+    return table.shape, getattr(table, "names", None), table.dtype
+
+
+@contextmanager
+def _telling(file: Path) -> Iterator[None]:
+    """Which file it is that cannot be read: readers raise all sorts on one that is damaged, and few of them say."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError):  # these do
+        raise
+    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"source names {file}, which cannot be read: {error or type(error).__name__}") from error
 
 
 def _npy(file: Path) -> Any:
@@ -122,8 +155,9 @@ class _Parquet:
         self._edges = np.concatenate([[0], np.cumsum([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])])
         self.shape = meta.num_rows, meta.num_columns
         self.names = list(self._file.schema_arrow.names)
-        types = [field.type.to_pandas_dtype() for field in self._file.schema_arrow]
-        self.dtype = np.result_type(*types)
+        types = {np.dtype(field.type.to_pandas_dtype()) for field in self._file.schema_arrow}
+        strange = [one for one in types if one.kind not in "biuf"]  # which have no type in common with numbers
+        self.dtype = strange[0] if strange else np.result_type(*types)
 
     def __getitem__(self, rows: slice) -> Any:
         low, high = int(rows.start), int(rows.stop)
