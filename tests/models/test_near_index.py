@@ -136,3 +136,26 @@ def test_the_way_to_the_limit_ends_within_it():
         x = Index(X, y, limit).between(far, near)
         assert distance(X, y, x) <= limit
         assert distance(X, y, x) == pytest.approx(limit, rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_names_whose_bounds_exclude_0_never_leave(seed):
+    rng = np.random.default_rng(seed)
+    X = 0.01 * rng.standard_normal((30, 6)) + 0.01 * rng.standard_normal((30, 1))
+    y = X @ rng.dirichlet(np.ones(6))
+    limit = 0.9 * np.sqrt(np.mean((X - y[:, None]) ** 2, axis=0)).min()
+    rules = {"objective": "minimize_risk", "max_tracking_error": limit}
+    long = ks.SparsePortfolio(2, min_weights={2: 0.1}, **rules).fit(X, y)
+    best = np.inf  # one other name beside, by a fine grid
+    for j in (0, 1, 3, 4, 5):
+        shares = np.linspace(0.1, 1, 2001)
+        R = np.outer(X[:, 2], shares) + np.outer(X[:, j], 1 - shares)
+        near = np.sqrt(np.mean((R - y[:, None]) ** 2, axis=0)) <= limit
+        best = min(best, R.var(axis=0, ddof=1)[near].min(initial=np.inf))
+    assert best * (1 - 1e-3) <= long.variance_ <= best
+    assert distance(X, y, long.weights_) <= limit
+    turn = np.array([1, 1, -1, 1, 1, 1])  # the same, where that name must be short
+    bounds = {"min_weights": dict.fromkeys((0, 1, 3, 4, 5), 0.0), "max_weights": {2: -0.1}, "long_only": False, "max_weight": 2.0}
+    sums = {"budget": (-1.0, 1.0), "linear_constraints": ["x0 + x1 + x3 + x4 + x5 - x2 == 1"]}
+    short = ks.SparsePortfolio(2, **bounds, **sums, **rules).fit(X * turn, y)
+    np.testing.assert_allclose(short.weights_, long.weights_ * turn, atol=1e-7)

@@ -23,9 +23,9 @@ class Names:
     def __init__(self, wanted: Portfolio, x: Vector, floor: float, sizes: tuple[float, float]) -> None:
         index = wanted.index
         assert index is not None
-        self.index, self.n, self.held = index, x.size, np.union1d(np.flatnonzero(x), wanted.forced_in).astype(np.intp)
+        self.index, self.n, self.held = index, x.size, np.flatnonzero((x != 0) | wanted.inside)
         S, rows = self.held, wanted.rows
-        short = x[S] < 0
+        short = (x[S] < 0) | (wanted.upper[S] < 0)
         away = np.abs(np.delete(wanted.before, S)).sum()
         few = replace(
             wanted, V=np.asarray(wanted.V, dtype=float)[np.ix_(S, S)], r=wanted.r[S], cost=wanted.cost[S], index=None, counts=None,

@@ -162,15 +162,16 @@ class NearIndex:
 
     def _possible(self, x: Vector) -> bool:
         """Whether the names of weights may be held together."""
-        shut = bool(np.isin(np.flatnonzero(x), self.wanted.forced_out).any())
-        return bool(np.count_nonzero(x) <= self.k) and not shut and (self.wanted.counts is None or self.wanted.counts.obeyed(x))
+        held = (x != 0) | self.wanted.inside
+        shut = bool(held[list(self.wanted.forced_out)].any())
+        return bool(np.count_nonzero(held) <= self.k) and not shut and (self.wanted.counts is None or self.wanted.counts.obeyed(held))
 
     def _exchanged(self, best: Settled, seen: Vector, theta: float, deadline: float) -> Settled:
         """The best after names have left for others while that helped: for those that were best at some θ, or all where they are few.
 
         Who pulls most at θ enters first, and small positions leave first.
         """
-        wanted, ahead, looked = self.wanted, self.weighed(theta), 0
+        wanted, inside, ahead, looked = self.wanted, self.wanted.inside, self.weighed(theta), 0
         if self.k * seen.size <= EXCHANGED:
             seen = np.ones(seen.size, dtype=bool)
         while True:
@@ -178,7 +179,7 @@ class NearIndex:
             slope = ahead.loss.gradient(best.x)
             entered = sorted(np.flatnonzero(seen & (best.x == 0)), key=lambda j: -abs(slope[j] - slope[held].mean()))
             for entering, side, leaving in product(entered, (1.0, -1.0), (-1, *held[np.argsort(np.abs(best.x[held]))])):
-                if leaving in wanted.forced_in or (wanted.upper if side > 0 else -wanted.lower)[entering] <= 0:
+                if (leaving >= 0 and inside[leaving]) or (wanted.upper if side > 0 else -wanted.lower)[entering] <= 0:
                     continue
                 x = best.x.copy()
                 x[entering] = side
