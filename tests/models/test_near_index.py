@@ -159,3 +159,27 @@ def test_names_whose_bounds_exclude_0_never_leave(seed):
     sums = {"budget": (-1.0, 1.0), "linear_constraints": ["x0 + x1 + x3 + x4 + x5 - x2 == 1"]}
     short = ks.SparsePortfolio(2, **bounds, **sums, **rules).fit(X * turn, y)
     np.testing.assert_allclose(short.weights_, long.weights_ * turn, atol=1e-7)
+
+
+def test_holding_nothing_is_a_portfolio_where_the_budget_allows_it():
+    X, y, _ = data(3, 6)
+    nothing = distance(X, y, np.zeros(6))
+    rules = {"objective": "minimize_risk", "budget": (0.0, 1.0)}
+    limit = 0.9 * nothing
+    model = ks.SparsePortfolio(1, max_tracking_error=limit, **rules).fit(X, y)
+    shares = np.linspace(0, 1, 2001)
+    errors = np.sqrt(np.mean((X[:, :, None] * shares - y[:, None, None]) ** 2, axis=0))
+    best = np.where(errors <= limit, shares**2 * X.var(axis=0, ddof=1)[:, None], np.inf).min()
+    assert 0 < model.variance_ <= best <= model.variance_ * 1.02
+    assert distance(X, y, model.weights_) <= limit
+    with pytest.raises(ks.InfeasibleError, match="cannot be kept: the least with at most 1 assets"):
+        ks.SparsePortfolio(1, max_tracking_error=0.1 * nothing, **rules).fit(X, y)
+    sides = ks.SparsePortfolio(
+        2, objective="minimize_risk", budget=0.0, long_only=False, max_weight=1.0, max_tracking_error=0.999 * nothing
+    )
+    assert np.count_nonzero(sides.fit(X, y).weights_) == 2
+    assert sides.tracking_error_ <= 0.999 * nothing
+    # an index that hardly moves: every position is too far from it, however much it would earn
+    still = ks.SparsePortfolio(2, budget=(0.0, 1.0), min_weight=0.3, risk_aversion=0.1, max_tracking_error=0.05 * nothing).fit(X, 0.01 * y)
+    np.testing.assert_array_equal(still.weights_, 0.0)
+    assert still.result_.success

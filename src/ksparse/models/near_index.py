@@ -82,6 +82,9 @@ class NearIndex:
 
         Nor where weak duality at θ shows that they are not below a value.
         """
+        if not (x.any() or self.wanted.inside.any()):  # nothing is held: there are no weights to choose
+            kept = self.wanted.violation(x) <= 0.0
+            return Settled(x, 0.0, self.wanted.value(x)) if kept else None
         try:
             names = Names(self.wanted, x, self.floor, self.sizes)
             if below < np.inf and self._dual(names.at(theta), theta) >= below:
@@ -177,7 +180,8 @@ class NearIndex:
         while True:
             held = np.flatnonzero(best.x)
             slope = ahead.loss.gradient(best.x)
-            entered = sorted(np.flatnonzero(seen & (best.x == 0)), key=lambda j: -abs(slope[j] - slope[held].mean()))
+            level = slope[held].mean() if held.size else 0.0
+            entered = sorted(np.flatnonzero(seen & (best.x == 0)), key=lambda j: -abs(slope[j] - level))
             for entering, side, leaving in product(entered, (1.0, -1.0), (-1, *held[np.argsort(np.abs(best.x[held]))])):
                 if (leaving >= 0 and inside[leaving]) or (wanted.upper if side > 0 else -wanted.lower)[entering] <= 0:
                     continue
