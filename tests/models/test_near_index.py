@@ -183,3 +183,19 @@ def test_holding_nothing_is_a_portfolio_where_the_budget_allows_it():
     still = ks.SparsePortfolio(2, budget=(0.0, 1.0), min_weight=0.3, risk_aversion=0.1, max_tracking_error=0.05 * nothing).fit(X, 0.01 * y)
     np.testing.assert_array_equal(still.weights_, 0.0)
     assert still.result_.success
+
+
+@pytest.mark.parametrize("above", [1e-3, 1e-7, 1e-9])
+def test_limits_are_kept_to_the_last_digit_however_small_they_are_beside_the_returns(above):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = 0.01 * rng.standard_normal((30, 4)) + 0.01 * rng.standard_normal((30, 1))
+        y = X @ rng.dirichlet(np.ones(4))
+        limits = {3: ks.SparsePortfolio(3).fit(X, y).tracking_error_ * (1 + above), 4: 1e-3 * above}  # all four names: hardly any distance
+        for k, limit in limits.items():
+            model = ks.SparsePortfolio(k, objective="minimize_risk", max_tracking_error=limit).fit(X, y)
+            apart = X @ model.weights_ - y
+            assert (
+                max(model.tracking_error_, np.linalg.norm(apart) / np.sqrt(30), distance(np.asfortranarray(X), y, model.weights_)) <= limit
+            )
+            assert model.result_.success

@@ -55,17 +55,17 @@ class Names:
         """
         limit, index = self.index.limit, self.index
         far, near = self.at(0.0), self.at(1.0)
-        if index.error(far) <= limit:
+        if index.kept(far):
             return far, 0.0
-        if index.error(near) > limit:
+        if not index.kept(near):
             return None
         low, high, theta = 0.0, 1.0, 1.0
         over, under, side = index.error(far) ** 2 - limit**2, index.error(near) ** 2 - limit**2, 0
-        while high - low > NARROW:
+        while high - low > NARROW and over > under:
             theta = low + (high - low) * float(np.clip(over / (over - under), NARROW, 1.0 - NARROW))
             x = self.at(theta)
             off = index.error(x) ** 2 - limit**2
-            if off > 0:
+            if not index.kept(x):
                 low, far, over, under, side = theta, x, off, under * (0.5 if side == 1 else 1.0), 1
             else:
                 high, near, under, over, side = theta, x, off, over * (0.5 if side == -1 else 1.0), -1

@@ -118,9 +118,11 @@ class NearIndex:
         warm = {} if "settings" in options else {"settings": WARM}
         loose = replace(self.wanted, index=None)
         free = solve(loose, start)
+        if gap is not None and not free.status.early and self.index.kept(np.asarray(free.x, dtype=float)):
+            free = solve(loose, free.x, gap=gap)
         x = np.asarray(free.x, dtype=float)
-        if free.status is Status.UNBOUNDED or self.index.error(x) <= self.index.limit:  # it costs nothing: what is proved without it holds
-            return free if gap is None or free.status.early else solve(loose, x, gap=gap)
+        if free.status is Status.UNBOUNDED or self.index.kept(x):  # it costs nothing: what is proved without it holds
+            return free
         near = solve(self.weighed(1.0), start)
         best = self._first(near, x, start)
         stopped = free if free.status.early else near
