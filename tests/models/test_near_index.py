@@ -199,3 +199,13 @@ def test_limits_are_kept_to_the_last_digit_however_small_they_are_beside_the_ret
                 max(model.tracking_error_, np.linalg.norm(apart) / np.sqrt(30), distance(np.asfortranarray(X), y, model.weights_)) <= limit
             )
             assert model.result_.success
+
+
+def test_a_limit_that_is_the_error_of_an_asset_allows_that_asset():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = 0.02 * rng.standard_normal((25, 5)) + 0.01 * rng.standard_normal((25, 1))
+        y = X @ rng.dirichlet(np.ones(5))
+        limit = min(distance(X, y, x) for x in np.eye(5))
+        model = ks.SparsePortfolio(1, objective="minimize_risk", max_tracking_error=limit).fit(X, y)
+        assert model.tracking_error_ == limit

@@ -53,8 +53,7 @@ class Index:
         error = self.error(x)
         if abs(error - self.limit) > self.rounding(x):
             return error < self.limit
-        apart = self.X @ x - self.y
-        return bool(max(np.sqrt(np.mean(np.square(apart))), np.linalg.norm(apart) / np.sqrt(len(apart))) <= self.limit)
+        return bool(np.sqrt(np.mean(np.square(self.X @ x - self.y))) <= self.limit)
 
     def between(self, far: Vector, near: Vector) -> Vector:
         """The first point within the limit on the way from one beyond it to one within; within by whatever order of summation."""
