@@ -220,6 +220,7 @@ def test_a_frontier_is_every_target_solved_alone(returns):
     ("options", "points", "words"),
     [
         ({"target_return": 0.1}, 5, "target_return has no meaning for a frontier"),
+        ({"turnover_cost": 1e-4, "previous_weights": np.full(12, 1 / 12)}, 5, "turnover_cost has no meaning for a frontier"),
         ({}, 1, "points must be an integer >= 2"),
         ({}, [np.nan], "points must be how many, or a list of finite mean returns"),
         ({}, [0.5], "no portfolio reaches the mean return 0.5"),
@@ -228,6 +229,15 @@ def test_a_frontier_is_every_target_solved_alone(returns):
 def test_frontiers_that_cannot_be(returns, options, points, words):
     with pytest.raises(ValueError, match=words):
         SparsePortfolio(4, **options).frontier(returns, points)
+
+
+def test_a_frontier_with_a_turnover_rises_to_the_largest_mean_within_it(returns):
+    held, r = np.r_[0.5, 0.5, np.zeros(10)], returns.mean(axis=0)
+    points = SparsePortfolio(4, previous_weights=held, max_turnover=0.6).frontier(returns, 6)
+    assert (np.diff(points.variances) >= -1e-15).all()
+    assert np.abs(points.weights - held).sum(axis=1).max() <= 0.6 + 1e-9
+    most = 0.5 * r[:2].sum() + 0.3 * (r.max() - r[:2].min())  # what may be sold is sold of the worse, for the best
+    assert points.mean_returns[-1] == pytest.approx(most, rel=1e-6)
 
 
 def test_a_walk_is_its_fits_one_by_one(returns):
@@ -253,6 +263,9 @@ def test_a_walk_is_its_fits_one_by_one(returns):
     assert model.previous_weights is None  # the user's own is as it was
     with pytest.raises(ValueError, match="window must leave rows to hold the portfolio in: X has 250, got window=250"):
         model.walk_forward(returns, window=250)
+    for rows in (200, 300):
+        with pytest.raises(ValueError, match=f"y must hold one return per row of X, 250, got {rows}"):
+            model.walk_forward(returns, np.zeros(rows), window=100)
     tracked = SparsePortfolio(4).walk_forward(returns, returns[:, :5].mean(axis=1), window=100, step=75)
     assert len(tracked) == 2
 

@@ -136,3 +136,76 @@ def test_the_way_to_the_limit_ends_within_it():
         x = Index(X, y, limit).between(far, near)
         assert distance(X, y, x) <= limit
         assert distance(X, y, x) == pytest.approx(limit, rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_names_whose_bounds_exclude_0_never_leave(seed):
+    rng = np.random.default_rng(seed)
+    X = 0.01 * rng.standard_normal((30, 6)) + 0.01 * rng.standard_normal((30, 1))
+    y = X @ rng.dirichlet(np.ones(6))
+    limit = 0.9 * np.sqrt(np.mean((X - y[:, None]) ** 2, axis=0)).min()
+    rules = {"objective": "minimize_risk", "max_tracking_error": limit}
+    long = ks.SparsePortfolio(2, min_weights={2: 0.1}, **rules).fit(X, y)
+    best = np.inf  # one other name beside, by a fine grid
+    for j in (0, 1, 3, 4, 5):
+        shares = np.linspace(0.1, 1, 2001)
+        R = np.outer(X[:, 2], shares) + np.outer(X[:, j], 1 - shares)
+        near = np.sqrt(np.mean((R - y[:, None]) ** 2, axis=0)) <= limit
+        best = min(best, R.var(axis=0, ddof=1)[near].min(initial=np.inf))
+    assert best * (1 - 1e-3) <= long.variance_ <= best
+    assert distance(X, y, long.weights_) <= limit
+    turn = np.array([1, 1, -1, 1, 1, 1])  # the same, where that name must be short
+    bounds = {"min_weights": dict.fromkeys((0, 1, 3, 4, 5), 0.0), "max_weights": {2: -0.1}, "long_only": False, "max_weight": 2.0}
+    sums = {"budget": (-1.0, 1.0), "linear_constraints": ["x0 + x1 + x3 + x4 + x5 - x2 == 1"]}
+    short = ks.SparsePortfolio(2, **bounds, **sums, **rules).fit(X * turn, y)
+    np.testing.assert_allclose(short.weights_, long.weights_ * turn, atol=1e-7)
+
+
+def test_holding_nothing_is_a_portfolio_where_the_budget_allows_it():
+    X, y, _ = data(3, 6)
+    nothing = distance(X, y, np.zeros(6))
+    rules = {"objective": "minimize_risk", "budget": (0.0, 1.0)}
+    limit = 0.9 * nothing
+    model = ks.SparsePortfolio(1, max_tracking_error=limit, **rules).fit(X, y)
+    shares = np.linspace(0, 1, 2001)
+    errors = np.sqrt(np.mean((X[:, :, None] * shares - y[:, None, None]) ** 2, axis=0))
+    best = np.where(errors <= limit, shares**2 * X.var(axis=0, ddof=1)[:, None], np.inf).min()
+    assert 0 < model.variance_ <= best <= model.variance_ * 1.02
+    assert distance(X, y, model.weights_) <= limit
+    with pytest.raises(ks.InfeasibleError, match="cannot be kept: the least with at most 1 assets"):
+        ks.SparsePortfolio(1, max_tracking_error=0.1 * nothing, **rules).fit(X, y)
+    sides = ks.SparsePortfolio(
+        2, objective="minimize_risk", budget=0.0, long_only=False, max_weight=1.0, max_tracking_error=0.999 * nothing
+    )
+    assert np.count_nonzero(sides.fit(X, y).weights_) == 2
+    assert sides.tracking_error_ <= 0.999 * nothing
+    # an index that hardly moves: every position is too far from it, however much it would earn
+    still = ks.SparsePortfolio(2, budget=(0.0, 1.0), min_weight=0.3, risk_aversion=0.1, max_tracking_error=0.05 * nothing).fit(X, 0.01 * y)
+    np.testing.assert_array_equal(still.weights_, 0.0)
+    assert still.result_.success
+
+
+@pytest.mark.parametrize("above", [1e-3, 1e-7, 1e-9])
+def test_limits_are_kept_to_the_last_digit_however_small_they_are_beside_the_returns(above):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = 0.01 * rng.standard_normal((30, 4)) + 0.01 * rng.standard_normal((30, 1))
+        y = X @ rng.dirichlet(np.ones(4))
+        limits = {3: ks.SparsePortfolio(3).fit(X, y).tracking_error_ * (1 + above), 4: 1e-3 * above}  # all four names: hardly any distance
+        for k, limit in limits.items():
+            model = ks.SparsePortfolio(k, objective="minimize_risk", max_tracking_error=limit).fit(X, y)
+            apart = X @ model.weights_ - y
+            assert (
+                max(model.tracking_error_, np.linalg.norm(apart) / np.sqrt(30), distance(np.asfortranarray(X), y, model.weights_)) <= limit
+            )
+            assert model.result_.success
+
+
+def test_a_limit_that_is_the_error_of_an_asset_allows_that_asset():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = 0.02 * rng.standard_normal((25, 5)) + 0.01 * rng.standard_normal((25, 1))
+        y = X @ rng.dirichlet(np.ones(5))
+        limit = min(distance(X, y, x) for x in np.eye(5))
+        model = ks.SparsePortfolio(1, objective="minimize_risk", max_tracking_error=limit).fit(X, y)
+        assert model.tracking_error_ == limit

@@ -24,6 +24,9 @@ class PortfolioUses(PortfolioProblem):
     def frontier(self, X: Any, points: Any = 50, *, y: Any = None) -> Frontier:
         """Least variance for every mean return, under the same rules, each point begun at the answer of the one beside it.
 
+        Variance against mean return is all that is weighed, before costs: `turnover_cost` above 0 is refused, as are `objective`,
+        `risk_aversion` and `target_return`; `max_turnover` is a rule like any other.
+
         Parameters
         ----------
         X : array-like of shape (n_periods, n_assets)
@@ -86,7 +89,7 @@ class PortfolioUses(PortfolioProblem):
         X : array-like of shape (n_periods, n_assets)
             Returns.
         y : array-like of shape (n_periods,) or None, default=None
-            Returns of an index to track.
+            Returns of an index to track, one per row of X.
         window : int
             Rows that each portfolio is fitted on.
         step : int, default=1

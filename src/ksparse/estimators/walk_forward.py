@@ -13,6 +13,7 @@ from sklearn.base import clone
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer, check_number
 from ksparse.errors import InfeasibleError
+from ksparse.estimators.portfolio_problem import check_vector_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +86,7 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
     """Fit on the `window` rows before, hold for `step` rows, and so on to the end; each fit begins at the weights of the last."""
     X = X if hasattr(X, "shape") else np.asarray(X)
     window, step, total = check_integer(window, "window", 2), check_integer(step, "step", 1), int(X.shape[0])
+    y = None if y is None else check_vector_of(y, total)
     if window >= total:
         raise ValueError(f"window must leave rows to hold the portfolio in: X has {total}, got window={window}")
     first = model.previous_weights is None
@@ -98,7 +100,7 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
         began = time.perf_counter()
         rows = slice(start - window, start)
         try:
-            walker.fit(X[rows], None if y is None else np.asarray(y)[rows])
+            walker.fit(X[rows], None if y is None else y[rows])
         except InfeasibleError as error:
             raise InfeasibleError(f"no portfolio at row {start}: {error}") from error
         seconds.append(time.perf_counter() - began)

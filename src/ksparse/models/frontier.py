@@ -90,8 +90,13 @@ def frontier(V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names
 
     points : how many, evenly between the mean return of the least variance and the largest there is, or the targets themselves. Some
     are searched for as if alone, beside the answer of the next higher target, which is an answer for them too; the others begin there and
-    look less far.
+    look less far. Costs of trading are refused: beside them neither the variances nor the end would be those of a frontier.
     """
+    if wanted.cost.any():
+        raise ValueError(
+            "turnover_cost has no meaning for a frontier, which is of the variance under every mean return: leave it out, or limit the "
+            "trades by max_turnover"
+        )
     least = replace(wanted, r=np.zeros(len(r)), alpha=1.0)
     targets = np.asarray(points, dtype=float) if np.ndim(points) else _between(V, r, least, k, int(points), solve)
     aims = [replace(least, rows=Rows.of(len(r), [(-r, -float(target))]).and_(least.rows)) for target in targets]

@@ -23,9 +23,9 @@ class Names:
     def __init__(self, wanted: Portfolio, x: Vector, floor: float, sizes: tuple[float, float]) -> None:
         index = wanted.index
         assert index is not None
-        self.index, self.n, self.held = index, x.size, np.union1d(np.flatnonzero(x), wanted.forced_in).astype(np.intp)
+        self.index, self.n, self.held = index, x.size, np.flatnonzero((x != 0) | wanted.inside)
         S, rows = self.held, wanted.rows
-        short = x[S] < 0
+        short = (x[S] < 0) | (wanted.upper[S] < 0)
         away = np.abs(np.delete(wanted.before, S)).sum()
         few = replace(
             wanted, V=np.asarray(wanted.V, dtype=float)[np.ix_(S, S)], r=wanted.r[S], cost=wanted.cost[S], index=None, counts=None,
@@ -55,17 +55,17 @@ class Names:
         """
         limit, index = self.index.limit, self.index
         far, near = self.at(0.0), self.at(1.0)
-        if index.error(far) <= limit:
+        if index.kept(far):
             return far, 0.0
-        if index.error(near) > limit:
+        if not index.kept(near):
             return None
         low, high, theta = 0.0, 1.0, 1.0
         over, under, side = index.error(far) ** 2 - limit**2, index.error(near) ** 2 - limit**2, 0
-        while high - low > NARROW:
+        while high - low > NARROW and over > under:
             theta = low + (high - low) * float(np.clip(over / (over - under), NARROW, 1.0 - NARROW))
             x = self.at(theta)
             off = index.error(x) ** 2 - limit**2
-            if off > 0:
+            if not index.kept(x):
                 low, far, over, under, side = theta, x, off, under * (0.5 if side == 1 else 1.0), 1
             else:
                 high, near, under, over, side = theta, x, off, over * (0.5 if side == -1 else 1.0), -1

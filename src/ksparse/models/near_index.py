@@ -82,6 +82,9 @@ class NearIndex:
 
         Nor where weak duality at θ shows that they are not below a value.
         """
+        if not (x.any() or self.wanted.inside.any()):  # nothing is held: there are no weights to choose
+            kept = self.wanted.violation(x) <= 0.0
+            return Settled(x, 0.0, self.wanted.value(x)) if kept else None
         try:
             names = Names(self.wanted, x, self.floor, self.sizes)
             if below < np.inf and self._dual(names.at(theta), theta) >= below:
@@ -115,9 +118,11 @@ class NearIndex:
         warm = {} if "settings" in options else {"settings": WARM}
         loose = replace(self.wanted, index=None)
         free = solve(loose, start)
+        if gap is not None and not free.status.early and self.index.kept(np.asarray(free.x, dtype=float)):
+            free = solve(loose, free.x, gap=gap)
         x = np.asarray(free.x, dtype=float)
-        if free.status is Status.UNBOUNDED or self.index.error(x) <= self.index.limit:  # it costs nothing: what is proved without it holds
-            return free if gap is None or free.status.early else solve(loose, x, gap=gap)
+        if free.status is Status.UNBOUNDED or self.index.kept(x):  # it costs nothing: what is proved without it holds
+            return free
         near = solve(self.weighed(1.0), start)
         best = self._first(near, x, start)
         stopped = free if free.status.early else near
@@ -162,23 +167,25 @@ class NearIndex:
 
     def _possible(self, x: Vector) -> bool:
         """Whether the names of weights may be held together."""
-        shut = bool(np.isin(np.flatnonzero(x), self.wanted.forced_out).any())
-        return bool(np.count_nonzero(x) <= self.k) and not shut and (self.wanted.counts is None or self.wanted.counts.obeyed(x))
+        held = (x != 0) | self.wanted.inside
+        shut = bool(held[list(self.wanted.forced_out)].any())
+        return bool(np.count_nonzero(held) <= self.k) and not shut and (self.wanted.counts is None or self.wanted.counts.obeyed(held))
 
     def _exchanged(self, best: Settled, seen: Vector, theta: float, deadline: float) -> Settled:
         """The best after names have left for others while that helped: for those that were best at some θ, or all where they are few.
 
         Who pulls most at θ enters first, and small positions leave first.
         """
-        wanted, ahead, looked = self.wanted, self.weighed(theta), 0
+        wanted, inside, ahead, looked = self.wanted, self.wanted.inside, self.weighed(theta), 0
         if self.k * seen.size <= EXCHANGED:
             seen = np.ones(seen.size, dtype=bool)
         while True:
             held = np.flatnonzero(best.x)
             slope = ahead.loss.gradient(best.x)
-            entered = sorted(np.flatnonzero(seen & (best.x == 0)), key=lambda j: -abs(slope[j] - slope[held].mean()))
+            level = slope[held].mean() if held.size else 0.0
+            entered = sorted(np.flatnonzero(seen & (best.x == 0)), key=lambda j: -abs(slope[j] - level))
             for entering, side, leaving in product(entered, (1.0, -1.0), (-1, *held[np.argsort(np.abs(best.x[held]))])):
-                if leaving in wanted.forced_in or (wanted.upper if side > 0 else -wanted.lower)[entering] <= 0:
+                if (leaving >= 0 and inside[leaving]) or (wanted.upper if side > 0 else -wanted.lower)[entering] <= 0:
                     continue
                 x = best.x.copy()
                 x[entering] = side

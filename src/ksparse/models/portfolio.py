@@ -61,6 +61,11 @@ class Portfolio:
         return self.held is not None and (bool(self.cost.any()) or self.max_turnover is not None)
 
     @property
+    def inside(self) -> Vector:
+        """Who is held whatever else is: forced in, or with bounds that exclude 0."""
+        return np.isin(np.arange(self.lower.size), self.forced_in) | (self.lower > 0) | (self.upper < 0)
+
+    @property
     def group_limits(self) -> Any:
         """How many names of each group, as `minimize` wants it."""
         return None if self.counts is None else self.counts.for_core()

@@ -57,9 +57,7 @@ def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: Co
 def require_counts(wanted: Portfolio, k: int, floor: float) -> None:
     """That k names can obey the limits of their groups."""
     if wanted.counts is not None:
-        assets = np.arange(wanted.lower.size)
-        inside = np.isin(assets, wanted.forced_in) | (wanted.lower > 0) | (wanted.upper < 0)
-        wanted.counts.require(k, inside, ~np.isin(assets, wanted.forced_out), floor)
+        wanted.counts.require(k, wanted.inside, ~np.isin(np.arange(wanted.lower.size), wanted.forced_out), floor)
 
 
 def _solve_lifted(wanted: Portfolio, k: int, floor: float, options: dict[str, Any]) -> Result:
