@@ -19,6 +19,7 @@ from ksparse.result import Status
 def refuse_beside_frontier(options: argparse.Namespace) -> None:
     """What a frontier has no use for."""
     given = {"--risk-aversion": options.risk_aversion, "--target-return": options.target_return, "--report": options.report}
+    given |= {"--cost": None if options.cost == "0" else options.cost}
     for option, value in given.items():
         if value is not None:
             raise InputError(f"{option} has no meaning beside --frontier: leave one of them out")
