@@ -37,7 +37,7 @@ def on_device(x: Array) -> bool:
     """Whether x lies on a GPU: to read a number of it is to wait."""
     if not compat.is_torch_array(x) and not compat.is_cupy_array(x):
         return False
-    return compat.is_cupy_array(x) or x.device.type != "cpu"
+    return bool(compat.is_cupy_array(x) or x.device.type != "cpu")
 
 
 def like(value: Any, x: Array) -> Array:

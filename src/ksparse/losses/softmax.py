@@ -75,7 +75,7 @@ class SoftmaxWide:
 
     def hessian(self, A: Vector, P: Vector, ridge: Vector) -> Vector:
         """∇² at probabilities P on the columns of A, entries of X row by row."""
-        return self.block(A, A, P) + np.diag(np.repeat(ridge, P.shape[1]))
+        return np.asarray(self.block(A, A, P) + np.diag(np.repeat(ridge, P.shape[1])))
 
     def block(self, A: Vector, B: Vector, P: Vector) -> Vector:
         """Σᵢ wᵢ (aᵢbᵢᵀ) ⊗ (diag(pᵢ) − pᵢpᵢᵀ)."""

@@ -48,9 +48,10 @@ def npz(path: Path) -> Any:
 
 def _head(archive: zipfile.ZipFile, name: str) -> Head:
     with archive.open(name) as stream:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        return Head(*read(stream), stream.tell())
+        npy: Any = np.lib.format  # older stubs have no types for it
+        read = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+        return Head(shape, fortran, dtype, stream.tell())
 
 
 def _begin(path: Path, member: zipfile.ZipInfo) -> int:
