@@ -18,6 +18,8 @@ import scipy.sparse
 
 from ksparse.base.scalars import Number, deferring
 
+PART, FEW = 512, 2**21  # entries of a vector on a device that are ranked by themselves first, where n·k is no more (device.py)
+
 Array = Any  # a dense array of some array-API namespace
 Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
 Matrix = Any  # an Array with two axes, a scipy.sparse matrix, or anything with .shape, @ and .T
@@ -179,9 +181,6 @@ def epsilon(x: Array) -> float:
 def farthest(x: Array) -> float:
     """How large the entries of a point of x's dtype may be: where sums of squares near the end of the numbers, past any bound of use."""
     return 1e-3 * math.sqrt(float(namespace(x).finfo(x.dtype).max))
-
-
-PART, FEW = 512, 2**21  # entries of a vector on a device that are ranked by themselves first, where n·k is no more (device.py)
 
 
 def top_k(size: Array, k: int) -> Array:

@@ -114,6 +114,30 @@ def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array | N
     return vector if kind is None else like(vector, kind)
 
 
+def check_row_weights(value: Any, m: int, kind: Array) -> Array | None:
+    """`sample_weight`: one weight >= 0 per row, not all 0; None where none are given."""
+    if value is None:
+        return None
+    weight = check_vector(value, "sample_weight", m, kind=kind)
+    xp = namespace(weight)
+    if float(xp.min(weight)) < 0 or float(xp.max(weight)) == 0:
+        raise ValueError("sample_weight must be >= 0 with at least one positive entry")
+    return weight
+
+
+def check_ridge(value: Any, n: int, kind: Array) -> Array | None:
+    """`ridge`: one number >= 0, or one per column; None where it is 0."""
+    if isinstance(value, list | tuple):
+        value = as_array(value, "ridge")
+    if not np.ndim(value) and check_number(value, "ridge", at_least=0) == 0:
+        return None
+    xp = namespace(kind)
+    ridge = check_vector(value if np.ndim(value) else xp.full((n,), float(value), dtype=kind.dtype), "ridge", n, kind=kind)
+    if float(xp.min(ridge)) < 0:
+        raise ValueError(f"ridge must be >= 0, got {float(xp.min(ridge)):g}")
+    return ridge
+
+
 def check_bound(value: Any, name: str) -> Array | float:
     """A bound: one number, or a vector with one number per variable; ±inf means none."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):

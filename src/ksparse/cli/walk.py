@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.cli.exits import LIMIT, SOLVED, InputError
+from ksparse.cli.exits import LIMIT, InputError, exit_code, worst
 from ksparse.cli.mandate import in_options, read_budget, said_mandate
 from ksparse.cli.output import Output
 from ksparse.datasets import Assets
@@ -46,16 +46,13 @@ def show_walk(assets: Assets, index: Any, k: int, options: argparse.Namespace, o
         effort=options.effort, gap=options.gap, max_time=options.limit, random_state=options.seed, **said_mandate(options, assets.names),
     )  # fmt: skip
     try:
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", ConvergenceWarning)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # said once, below
             walk = model.walk_forward(pd.DataFrame(assets.returns, columns=assets.names), index, window=window, step=step)
     except ValueError as error:
         raise (InfeasibleError if isinstance(error, InfeasibleError) else InputError)(in_options(error)) from error
-    limited = [issubclass(warning.category, ConvergenceWarning) for warning in told]
-    cut = sum(limited)
-    for warning, ours in zip(told, limited, strict=True):
-        if not ours:  # what else was to be said is
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    codes = [exit_code(status) for status in walk.statuses]
+    cut = codes.count(LIMIT)
     held = np.flatnonzero(walk.weights.any(axis=0))
     rows = list(zip(walk.starts.tolist(), walk.weights, walk.turnovers.tolist(), walk.costs.tolist(), strict=True))
     if options.out is not None:
@@ -76,4 +73,4 @@ def show_walk(assets: Assets, index: Any, k: int, options: argparse.Namespace, o
             for start, x, turnover, cost in rows
         ],
     })  # fmt: skip
-    return LIMIT if cut else SOLVED
+    return worst(codes)

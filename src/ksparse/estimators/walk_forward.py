@@ -14,6 +14,7 @@ from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer, check_number
 from ksparse.errors import InfeasibleError
 from ksparse.estimators.portfolio_problem import check_vector_of
+from ksparse.result import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,8 @@ class WalkForward:
         Of the portfolio held, costs taken off in the row in which they arise.
     seconds : ndarray
         Of each rebalancing.
+    statuses : list of Status
+        What is known of each portfolio.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class WalkForward:
     rows: Vector
     returns: Vector
     seconds: Vector
+    statuses: list[Status]
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -95,7 +99,7 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
     if first:  # there is nothing to trade from: the first purchase is not for the optimiser to avoid
         walker.set_params(turnover_cost=0.0, max_turnover=None)
     starts = np.arange(window, total, step)
-    weights, turnovers, costs, seconds, returns = [], [], [], [], []
+    weights, turnovers, costs, seconds, returns, statuses = [], [], [], [], [], []
     for start in starts:
         began = time.perf_counter()
         rows = slice(start - window, start)
@@ -105,6 +109,7 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
             raise InfeasibleError(f"no portfolio at row {start}: {error}") from error
         seconds.append(time.perf_counter() - began)
         weights.append(walker.weights_)
+        statuses.append(walker.result_.status)
         turnovers.append(walker.turnover_)
         costs.append(0.0 if first and len(weights) == 1 else step * walker.cost_)
         held = np.array(walker.predict(X[start : start + step]))
@@ -119,6 +124,7 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
         np.arange(window, total),
         np.concatenate(returns),
         np.array(seconds),
+        statuses,
     )
 
 

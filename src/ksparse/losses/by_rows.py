@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ksparse.base.arrays import Array, Matrix, Vector, namespace, replaced, take
-from ksparse.base.checks import check_number, check_squares, check_vector
+from ksparse.base.checks import check_ridge, check_row_weights, check_squares
 from ksparse.linalg.designs import Design, check_data, design_of
 from ksparse.linalg.matrix import largest_gram_eigenvalue
 from ksparse.losses.base import Loss
@@ -32,19 +32,7 @@ class ByRows(Loss):
         check_squares(self.A, "A")
         m, self.features = (int(side) for side in self.A.shape)
         self.n = self.features * width
-        self.weight: Array | None = None
-        if sample_weight is not None:
-            self.weight = check_vector(sample_weight, "sample_weight", m, kind=self.kind)
-            xp = namespace(self.weight)
-            if float(xp.min(self.weight)) < 0 or float(xp.max(self.weight)) == 0:
-                raise ValueError("sample_weight must be >= 0 with at least one positive entry")
-        self.ridge: Array | None = None
-        if np.ndim(ridge) or check_number(ridge, "ridge", at_least=0) > 0:
-            xp = namespace(self.kind)
-            each = ridge if np.ndim(ridge) else xp.full((self.features,), float(ridge), dtype=self.kind.dtype)
-            self.ridge = check_vector(each, "ridge", self.features, kind=self.kind)
-            if float(xp.min(self.ridge)) < 0:
-                raise ValueError(f"ridge must be >= 0, got {float(xp.min(self.ridge)):g}")
+        self.weight, self.ridge = check_row_weights(sample_weight, m, self.kind), check_ridge(ridge, self.features, self.kind)
 
     @abstractmethod
     def fit_of(self, image: Array) -> float:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ksparse.base.arrays import Array, Matrix, Vector, is_array, namespace, replaced, sqnorm, sum_of, take
-from ksparse.base.checks import as_array, check_number, check_squares, check_vector
+from ksparse.base.checks import check_ridge, check_row_weights, check_squares, check_vector
 from ksparse.linalg import one_pass
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram
@@ -77,21 +77,7 @@ class DataFit(Loss):
         self.b = check_vector(b, self.target, m, kind=self.kind)
         check_squares(self.A, "A")
         check_squares(self.b, self.target)
-        self.weight: Array | None = None
-        if sample_weight is not None:
-            self.weight = check_vector(sample_weight, "sample_weight", m, kind=self.kind)
-            xp = namespace(self.weight)
-            if float(xp.min(self.weight)) < 0 or float(xp.max(self.weight)) == 0:
-                raise ValueError("sample_weight must be >= 0 with at least one positive entry")
-        self.ridge: Array | None = None
-        if isinstance(ridge, list | tuple):
-            ridge = as_array(ridge, "ridge")
-        if np.ndim(ridge) or check_number(ridge, "ridge", at_least=0) > 0:
-            xp = namespace(self.kind)
-            one = ridge if np.ndim(ridge) else xp.full((self.n,), float(ridge), dtype=self.kind.dtype)
-            self.ridge = check_vector(one, "ridge", self.n, kind=self.kind)
-            if float(xp.min(self.ridge)) < 0:
-                raise ValueError(f"ridge must be >= 0, got {float(xp.min(self.ridge)):g}")
+        self.weight, self.ridge = check_row_weights(sample_weight, m, self.kind), check_ridge(ridge, self.n, self.kind)
 
     @abstractmethod
     def h(self, image: Array) -> Array:

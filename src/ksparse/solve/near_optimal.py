@@ -192,9 +192,9 @@ def near_optimal(
     within, at_most = check_number(within, "within", at_least=0.0), check_integer(at_most, "at_most", 1)
     if within >= 1.0:
         raise ValueError(f"within must be a share below 1, such as 0.01, got {within:g}")
-    if getattr(loss, "per_feature", 1) > 1:
-        raise MissingPieceError(f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path")
     request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose, "k", groups, group_limits, requires)
+    if request.loss.per_feature > 1:
+        raise MissingPieceError(f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path")
     with show_progress(progress), until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         report = Report(verbose, callback)
