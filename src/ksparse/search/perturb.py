@@ -18,6 +18,7 @@ from ksparse.search.candidate import Candidate, Found
 from ksparse.search.elite import Elite
 from ksparse.search.local import LocalSearch, descended, solved
 from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.tabu import tabu_walk
 
 
 def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()) -> Iterator[tuple[str, Found]]:
@@ -41,7 +42,7 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
     """Leave the search at a better and better place: by way of other k while that helps, by other starts, by kicks."""
     if search.clear:
         return
-    yield from _by_other_k(search)
+    yield from _beyond(search, rng, search.problem.pieces.settings.patience[0])
     yield from _by_other_starts(search, rng, others)
     yield from _by_pairs(search)
     yield from _by_kicks(search, rng)
@@ -78,18 +79,23 @@ def _by_pairs(search: LocalSearch) -> Iterator[str]:
 
 def _by_kicks(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Kicks of the best place, each followed by ways by other k, until they lead to known supports or the work is done."""
-    best, value, returns = search.hood.mark(), search.hood.value, 0
-    while returns < search.problem.pieces.settings.returns and not search.spent:
+    best, value, returns, settings = search.hood.mark(), search.hood.value, 0, search.problem.pieces.settings
+    while returns < settings.returns and not search.spent:
         returns += 1
         search.hood.back_to(best)
         if not _kicked(search, rng):
             continue
         returns = 0
-        _exhaust(_by_other_k(search))
+        _exhaust(_beyond(search, rng, settings.patience[1]))
         if search.hood.value < value - search.tiny:
             best, value = search.hood.mark(), search.hood.value
             yield "kick"
     search.hood.back_to(best)
+
+
+def _beyond(search: LocalSearch, rng: np.random.Generator, patience: float) -> Iterator[str]:
+    """Out of a local optimum: by a walk of so many times k steps in vain where the best swap is known, else by way of other k."""
+    return tabu_walk(search, rng, patience) if search.hood.walks else _by_other_k(search)
 
 
 def _exhaust(steps: Iterator[str]) -> None:

@@ -35,6 +35,14 @@ class Move:
         return len(self.leaving) + len(self.entering)
 
 
+@dataclass(frozen=True)
+class Swap:
+    """A move, and what it gains."""
+
+    move: Move
+    gain: float
+
+
 Undo = Callable[[], None]
 
 
@@ -43,6 +51,7 @@ class Neighbourhood(Protocol):
 
     trust: Trust
     monotone: bool  # whether a variable that its rank lets enter never makes φ worse, and stays
+    walks: bool  # whether it knows the best swap, and what that gains, also where none does
     compared: int  # how many of the highest-ranked moves are made, for the best of them: 1 where ranks are gains
 
     @property
@@ -86,6 +95,9 @@ class Neighbourhood(Protocol):
 
     def pairs(self, least: float) -> Iterator[Move]:
         """Swaps of two for two, where a set is such that those of one for one lead nowhere; by falling rank above `least`."""
+
+    def swap(self, shut: Vector, kept: Vector) -> Swap | None:
+        """The best swap, whether it gains or not, those of the mask `shut` staying out and those of `kept` in; None where there is none."""
 
     def apply(self, move: Move) -> Undo | None:
         """Make a move; what takes it back, whatever entered since, or None, and nothing changed, where C has no point there."""

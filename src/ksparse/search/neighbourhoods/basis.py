@@ -316,27 +316,21 @@ class Basis:
         row, b = self._row(i), B[:, i]
         v = K[:, q].copy()
         kappa, u = float(v[q]), float(self._u[q])
-        back = u / kappa
-        z_i = float(v @ b)
+        back, z_i = u / kappa, float(v @ b)
+        w = K @ b
+        w -= (z_i / kappa) * v  # K⁻¹b of the others
+        w[q] = 0.0
         h, s = float(self.h[i]) + z_i * z_i / kappa, float(self.s[i]) + back * z_i
         t = s / h
-        self._update(v, -1.0 / kappa)
-        K[q, :] = K[:, q] = 0.0
-        w = K @ b
-        z, c = both(row, v, w, B)
-        self.s += back * z
-        self.s -= t * c
-        z *= z
-        z /= kappa
-        c *= c
-        c /= h
-        z -= c
-        self.h += z
-        self._update(w, 1.0 / h)
-        K[q, :] = K[:, q] = w / -h
-        K[q, q] = 1.0 / h
+        products = both(row, v, w, B)
+        self.s += np.array((back, -t)) @ products
+        products *= products
+        self.h += np.array((1.0 / kappa, -1.0 / h)) @ products
         self._u[:p] -= back * v + t * w
         self._u[q] = t
+        w[q] = -1.0  # now its own row and column come out too
+        self._update(v, -1.0 / kappa)
+        self._update(w, 1.0 / h)
         B[q] = row
         self.key ^= int(self._keys[self._element[j]] ^ self._keys[i])
         self._element[j] = i

@@ -9,7 +9,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate
-from ksparse.search.neighbourhoods.base import Move, Trust, Undo
+from ksparse.search.neighbourhoods.base import Move, Swap, Trust, Undo
 from ksparse.search.problem import SupportProblem
 
 CHUNK = 256  # moves sorted at a time
@@ -18,7 +18,7 @@ CHUNK = 256  # moves sorted at a time
 class Solved:
     """Stands at a candidate; a move is an evaluation of the support it leads to."""
 
-    trust, monotone, compared = Trust.GUESS, False, 1
+    trust, monotone, walks, compared = Trust.GUESS, False, False, 1
 
     def __init__(self, problem: SupportProblem) -> None:
         self.problem, self.changes = problem, 0
@@ -110,6 +110,9 @@ class Solved:
 
     def pairs(self, least: float) -> Iterator[Move]:
         yield from ()
+
+    def swap(self, shut: Vector, kept: Vector) -> Swap | None:
+        return None
 
     def worth(self) -> tuple[float, float]:
         return float(self.drop_ranks().min(initial=np.inf)), float(self.add_ranks().max(initial=0.0))

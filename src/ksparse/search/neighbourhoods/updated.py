@@ -15,7 +15,7 @@ from ksparse.base.arrays import Vector
 from ksparse.linalg.active_set import PULL
 from ksparse.search.candidate import Candidate
 from ksparse.search.gains import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
-from ksparse.search.neighbourhoods.base import DependentError, Move, Trust, Undo
+from ksparse.search.neighbourhoods.base import DependentError, Move, Swap, Trust, Undo
 from ksparse.search.neighbourhoods.basis import Basis, Snapshot
 from ksparse.search.neighbourhoods.pairs import pair_moves
 from ksparse.search.neighbourhoods.working_set import BlockedError, WorkingSet
@@ -32,7 +32,7 @@ class Updated:
         assert pieces.model is not None
         assert pieces.linear is not None
         self.basis, self.constant = Basis(pieces.model, pieces.linear, room), pieces.model.constant
-        self.entering, self.rules = pieces.settings.entering, pieces.rules
+        self.entering, self.walked, self.rules = pieces.settings.entering, pieces.settings.walked, pieces.rules
         self.shut = np.flatnonzero(~pieces.allowed)
         self.low, self.high = pieces.linear.above(pieces.floor)
         self.floored = pieces.floored
@@ -43,6 +43,7 @@ class Updated:
         self.bounded = self.working.bounded
         ways = ((np.greater, self.high <= 0), (np.less, self.low >= 0))  # who may not go up, and who may not go down
         self.closed = [(beyond, closed) for beyond, closed in ways if closed.any()]
+        self.walks = self.rules is None
         self.endless, self.pull = pieces.loss.least == -np.inf, float(np.abs(pieces.model.r).max(initial=0.0))
         self.trust = Trust.GUESS if self.bounded or pieces.linear.h.size else Trust.EXACT  # signs alone are seen to by who enters
 
@@ -195,6 +196,20 @@ class Updated:
         outside[self.shut] = outside[self.support] = False
         leaving = ~self.forced[self.basis.held]
         yield from pair_moves(self.basis, self.working, np.flatnonzero(outside), leaving, self.entering, least)
+
+    def swap(self, shut: Vector, kept: Vector) -> Swap | None:
+        alone = self._add_gains(within=False)
+        alone[shut] = 0.0
+        count = min(self.walked, int(np.count_nonzero(alone)))
+        if not count:
+            return None
+        entering = alone.argpartition(alone.size - count)[-count:]
+        variables, gains = self._swap_gains(entering)
+        gains[kept[variables]] = -np.inf
+        if not gains.size or not (gain := float(gains.max())) > -np.inf:
+            return None
+        j, i = divmod(int(gains.argmax()), count)
+        return Swap(Move((int(variables[j]),), (int(entering[i]),)), gain)
 
     def _swap_gains(self, entering: Vector) -> tuple[Vector, Vector]:
         """The variables of the support (rows), and what it gains to swap them for others (columns), those within their own bounds."""

@@ -1,0 +1,66 @@
+"""Tabu search: the best swap that is not barred, whether it gains or not, again and again.
+
+A descent ends where no swap gains. The walk goes on by the swap that costs least; who left may not come back for some steps, and who
+entered may not leave for some, so that it does not go back the way it came. It stays among supports that share most of their variables
+with the best, of which a kick throws a part away: that takes several times the changes for the same answers (benchmarks/effort.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ksparse.base.arrays import Vector
+from ksparse.search.local import LocalSearch
+from ksparse.search.neighbourhoods.base import DependentError, Move
+
+
+class Barred:
+    """Who may not enter, and who may not leave, and for how many steps more."""
+
+    def __init__(self, n: int, k: int, shares: tuple[float, float], rng: np.random.Generator) -> None:
+        self._out, self._in = (np.zeros(n, dtype=np.intp) for _ in range(2))  # the step up to which one stays out, stays in
+        self.lengths, self.rng, self.step = [share * k for share in shares], rng, 0
+
+    @property
+    def out(self) -> Vector:
+        """The mask of those who may not enter."""
+        return np.asarray(self._out > self.step)
+
+    @property
+    def kept(self) -> Vector:
+        """The mask of those who may not leave."""
+        return np.asarray(self._in > self.step)
+
+    def after(self, move: Move) -> None:
+        """Bar those who moved, for times that differ, so that the walk does not go in circles."""
+        self.step += 1
+        for barred, who, length in zip((self._out, self._in), (move.leaving, move.entering), self.lengths, strict=True):
+            for i in who:
+                barred[i] = self.step + 1 + round(length * (0.5 + self.rng.random()))
+
+
+def tabu_walk(search: LocalSearch, rng: np.random.Generator, patience: float) -> Iterator[str]:
+    """Better and better places, until many steps in a row led to none or the work is done; the search ends at the best."""
+    hood, settings = search.hood, search.problem.pieces.settings
+    best, value, vain = hood.mark(), hood.value, 0
+    barred = Barred(search.problem.n, search.k, settings.tabu, rng)
+    while vain < patience * search.k and not search.spent:
+        vain += 1
+        try:
+            swap = hood.swap(barred.out, barred.kept)
+            if hood.value < value - search.tiny and (swap is None or swap.gain <= search.tiny):
+                search.descend()  # by those that are barred too
+                best, value, vain = hood.mark(), hood.value, 0
+                yield "walk"
+            elif swap is None or hood.apply(swap.move) is None:
+                break
+            else:
+                barred.after(swap.move)
+                if search.size < search.k:  # signs made others leave
+                    search.fill(search.k, barred.out)
+        except DependentError:
+            search.penalty += search.k
+            break
+    hood.back_to(best)
