@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
+from ksparse.base import desk as desks
 from ksparse.base import scalars
 from ksparse.firstorder import ahead, drive
 from ksparse.firstorder.problem import Problem
@@ -27,13 +28,13 @@ class Reads(TorchDispatchMode):
     def __init__(self, monkeypatch):
         super().__init__()
         self.alone = self.together = 0
-        bring = scalars.bring
+        bring = desks.bring
 
         def counted(there):
             self.together += bool(there)
             return bring(there)
 
-        monkeypatch.setattr(scalars, "bring", counted)
+        monkeypatch.setattr(desks, "bring", counted)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         self.alone += function.overloadpacket.__name__ == "_local_scalar_dense"
@@ -177,14 +178,14 @@ def test_what_a_graph_cannot_hold_is_refused():
     with Watch():
         (x + x).sum()
         for reading in (lambda: x.sum().item(), lambda: x[x > 1], lambda: bool(x.any()), lambda: torch.nonzero(x)):
-            with pytest.raises(scalars.UnforeseenError):
+            with pytest.raises(desks.UnforeseenError):
                 reading()
 
 
 def test_numbers():
     """Arithmetic on the device is arithmetic, and what was known before is a float."""
-    desk = scalars.Desk()
-    with scalars.deferred(desk):
+    desk = desks.Desk()
+    with desks.deferred(desk):
         a, b = (scalars.Number(torch.tensor(one, dtype=torch.float64)) for one in (3.0, -2.0))
         made = [a + b, a - 1.0, 2.0 * b, a / b, 1.0 / a, a**2, a % 2.0, -a, abs(b), scalars.root(a), scalars.larger(a, b),
                 scalars.smaller(a, 1.0), scalars.larger(b, 7.0)]  # fmt: skip
@@ -195,7 +196,7 @@ def test_numbers():
     assert [float(one) for one in made] == pytest.approx(expected)
     assert asked == [True, False, True, False]
     assert f"{a:.1f}" == "3.0"
-    with scalars.deferred(scalars.Desk(blind=True)), pytest.raises(scalars.UnforeseenError):
+    with desks.deferred(desks.Desk(blind=True)), pytest.raises(desks.UnforeseenError):
         float(scalars.Number(torch.tensor(1.0)))
 
 

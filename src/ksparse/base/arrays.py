@@ -16,7 +16,9 @@ import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.scalars import Number, deferring
+from ksparse.base.desk import deferring
+from ksparse.base.norms import Norm
+from ksparse.base.scalars import Number
 
 PART, FEW = 512, 2**21  # entries of a vector on a device that are ranked by themselves first, where n·k is no more (device.py)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ksparse.base.arrays import on_device
-from ksparse.base.scalars import Desk, Habit, deferred
+from ksparse.base.desk import Desk, Habit, deferred
 from ksparse.firstorder.methods.base import State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.recorded import Recording, graph_for, rehearse
@@ -88,7 +88,8 @@ class ByGuesses:
             return self._rehearsed(s)
         if self._recording is None or not self._recording.fits(s):
             return self._guessed(s)
-        seen: Seen | None = self._recording.replay(s)
+        F = float(self._problem.F(s.x))
+        seen: Seen | None = self._recording.replay(s, lambda seen: seen.F < F)  # the loop may keep the point of lower F
         self._right, self._wrong = self._right + (seen is not None), self._wrong + (seen is None)
         if self._right + self._wrong >= TRIED and 2 * self._wrong > self._right:  # a wrong guess costs a step
             self._recording = None
