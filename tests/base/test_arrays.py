@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksparse.base.arrays import embed, like, norm, take, to_numpy, top_k
+from ksparse.base.arrays import embed, like, norm, take, to_numpy
+from ksparse.base.largest import top_k
 
 
 @given(values=st.lists(st.integers(0, 4), min_size=1, max_size=20), k=st.integers(1, 20))

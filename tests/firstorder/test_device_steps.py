@@ -91,11 +91,11 @@ def test_a_step_reads_once(method, on_device, monkeypatch):
     for steps in (20, 120):
         with Reads(monkeypatch) as reads:
             found, problem = run(loss(), penalty, method, steps=steps)
-        counts.append((reads.alone, reads.together, found.nit, problem.products.forward))
-    alone, together, steps, images = (after - before for before, after in zip(*counts, strict=True))
+        counts.append((reads.alone, reads.together, found.nit, problem.products.values))
+    alone, together, steps, values = (after - before for before, after in zip(*counts, strict=True))
     assert steps == 100
     assert alone == 0
-    again = images - steps  # trials that failed, and steps that were made again for a wrong guess
+    again = values - steps  # trials that failed, and steps that were made again for a wrong guess
     assert together <= steps + 2 * again
 
 
@@ -209,4 +209,6 @@ def test_a_step_made_after_a_wrong_guess_is_not_written_over_by_the_next(method,
         A, b = rng.standard_normal((30, 40)), rng.standard_normal(30)
         found = run(ks.LeastSquares(torch.asarray(A), torch.asarray(b)), penalty, METHODS[method], C, 60)[0]
         slow = run(ks.LeastSquares(A, b), penalty, METHODS[method], C, 60)[0]
-        np.testing.assert_allclose(found.trace.F, slow.trace.F, rtol=1e-6, atol=1e-9)
+        both = min(found.nit, slow.nit)  # one may stand still to the last digit sooner
+        np.testing.assert_allclose(found.trace.F[:both], slow.trace.F[:both], rtol=1e-6, atol=1e-9)
+        assert found.F == pytest.approx(slow.F, rel=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import array_api_compat as compat
@@ -26,6 +27,8 @@ def taken(norms: list[Norm]) -> list[Any]:
 
 def _of_order(order: float, vectors: list[Any]) -> Any:
     xp = compat.array_namespace(vectors[0])
+    if order == math.inf and len(vectors) == 1:  # nothing is added up
+        return [xp.astype(xp.linalg.vector_norm(vectors[0], ord=order), xp.float64)]
     if not compat.is_torch_array(vectors[0]):
         return [xp.linalg.vector_norm(xp.astype(x, xp.float64, copy=False), ord=order) for x in vectors]
     import torch

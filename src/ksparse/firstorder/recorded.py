@@ -122,7 +122,7 @@ class Recording:
     def replay(self, s: Any, go_on: Callable[[Any], bool]) -> Any:
         """The step from s, or None where its questions have other answers; s stays what it is.
 
-        Where `go_on` says of what is seen that nobody will ask for s again, the next step is begun: what the host does meanwhile costs no time.
+        Where `go_on` says of what is seen that nobody will ask for s again, the next step is begun: what the host does meanwhile is free.
         """
         if s is not self._begun:
             self.begin(s)
