@@ -46,6 +46,15 @@ def dask(A, tmp_path):
     return check_data(pytest.importorskip("dask.array", reason="dask is not installed").from_array(A, chunks=(16, N)), "A")
 
 
+def dask_of_torch(A, tmp_path):
+    """Blocks of rows that PyTorch holds: as on workers with a GPU each."""
+    import torch
+
+    da, delayed = pytest.importorskip("dask.array", reason="dask is not installed"), pytest.importorskip("dask").delayed
+    rows = [A[begin : begin + 16] for begin in range(0, M, 16)]
+    return check_data(da.concatenate([da.from_delayed(delayed(torch.tensor)(one), one.shape, dtype=A.dtype) for one in rows]), "A")
+
+
 def torch(A, tmp_path):
     return Device(pytest.importorskip("torch", reason="torch is not installed").tensor(A))
 
@@ -76,6 +85,7 @@ KINDS = {
     "hdf5": hdf5,
     "zarr": zarr,
     "dask": dask,
+    "dask of torch": dask_of_torch,
     "torch": torch,
     "folder": folder,
     "parquet": parquet,

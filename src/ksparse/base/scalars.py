@@ -88,10 +88,10 @@ class Number:
         differs: Any = Number.__ne__(self, 0.0)
         return bool(differs)
 
-    def __abs__(self) -> Number | float:
+    def __abs__(self) -> Any:
         return _made(abs, self)
 
-    def __neg__(self) -> Number | float:
+    def __neg__(self) -> Any:
         return _made(operator.neg, self)
 
     def __repr__(self) -> str:
@@ -195,7 +195,7 @@ class Given(Number):
 
 def root(a: float) -> float:
     """√a."""
-    return _made(formulas.root, a) if isinstance(a, Number) else math.sqrt(a)  # type: ignore[no-any-return]
+    return _made(formulas.root, a) if isinstance(a, Number) else math.sqrt(a)
 
 
 def larger(a: float, b: float) -> float:

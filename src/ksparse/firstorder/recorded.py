@@ -52,7 +52,7 @@ def rehearse(step: Step, s: Any, products: Products, graph: Graph) -> tuple[Any,
         seen = step(put_together(shape, Leaves(leaves.arrays, [Number(one) for one in _numbers_there(leaves)])))
         desk.read()
     spent = tuple(after - begin for after, begin in zip(astuple(products), before, strict=True))
-    if taken_apart(seen.s)[0] != shape:
+    if taken_apart(seen.s)[0] != shape or len({namespace(one) for one in leaves.arrays}) > 1:  # it leads elsewhere, or some is the host's
         return seen, None
     after = replace(products)
     try:
