@@ -123,6 +123,59 @@ def test_the_same_iterates(method, penalty, how, request):
         assert Again.replays >= 15
 
 
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_a_callback_sees_each_step_though_the_next_has_begun(method, request):
+    penalty = ks.L1(0.5) if method.name in ("gist", "nmapg") else ks.TopK2(1.0, 5)
+
+    def path():
+        met = []
+        given = {"method": method, "max_iter": 40, "tol": 0.0, "callback": lambda intermediate_result: met.append(intermediate_result)}
+        ks.minimize_penalized(loss(), penalty, **given)
+        return met
+
+    slow = path()
+    request.getfixturevalue("recording")
+    found = path()
+    assert len(found) == len(slow) == 40
+    for one, other in zip(found, slow, strict=True):
+        np.testing.assert_allclose(one.x, other.x, atol=1e-5)
+        assert one.fun == pytest.approx(other.fun, rel=1e-6)
+
+
+def test_trials_of_a_line_search_cost_no_product_where_there_is_no_prox(request):
+    """TopK2 on the whole space: a shorter step goes the same way, and its image is known."""
+    slow, problem = run(loss(), ks.TopK2(1.0, 5), METHODS["pdca"], steps=30)
+    request.getfixturevalue("on_device")
+    found, there = run(loss(), ks.TopK2(1.0, 5), METHODS["pdca"], steps=30)
+    alike(found, slow)
+    wrong = there.products.gradients - problem.products.gradients  # steps that were made again
+    assert there.products.forward <= found.nit + wrong + 2 < problem.products.forward
+
+
+def test_a_rare_step_that_was_recorded_gives_way_to_a_common_one(recording, monkeypatch):
+    """The first steps of pDCAₑ have no momentum, and are recorded first where few alike suffice."""
+    monkeypatch.setattr(ahead, "ALIKE", 1)
+    found, _ = run(loss(), ks.TopK2(1.0, 5), ks.PDCAe(), steps=60)
+    assert Again.replays >= 40
+    monkeypatch.undo()
+    alike(found, run(loss(), ks.TopK2(1.0, 5), ks.PDCAe(), steps=60)[0])
+
+
+@pytest.mark.parametrize("how", ["at once", "on_device", "recording"])
+@pytest.mark.parametrize("method", ["l1dca", "mipdca"])
+@pytest.mark.parametrize("C", [None, ks.Nonnegative(), ks.L2Ball(2.0)], ids=repr)
+def test_methods_with_a_solver_on_the_host(method, C, how, request):
+    pytest.importorskip("clarabel", reason="Clarabel is not installed")
+    one = loss()
+    slow = ks.minimize(ks.LeastSquares(one.A.numpy(), one.b.numpy()), 4, C, method=method)
+    if how != "at once":
+        request.getfixturevalue(how)
+    found = ks.minimize(one, 4, C, method=method)
+    assert isinstance(found.x, torch.Tensor)
+    assert found.fun == pytest.approx(slow.fun, rel=1e-6)
+    np.testing.assert_array_equal(found.support, slow.support)
+
+
 @pytest.mark.parametrize("C", SETS, ids=repr)
 @pytest.mark.parametrize("method", [ks.PDCA(ks.FixedStep()), ks.APDCA(ks.FixedStep())], ids=["pdca", "apdca"])
 def test_the_same_iterates_on_sets(method, C, request):
