@@ -28,6 +28,14 @@ def test_a_recipe_is_the_formula_again_and_again():
         assert recipe([x, y]) == [(x + y) / 4.0 * (x + y), y, 7.0, (x + y) / 4.0, max(y, 1.0)]
 
 
+def test_a_recipe_with_errors_goes_on():
+    a = Unknown()
+    half, over = Unknown(Formula(operator.truediv, (a, 2.0))), Unknown(Formula(operator.truediv, (1.0, a)))
+    recipe = Recipe([half, over, Unknown(Formula(operator.neg, (over,)))], [a])
+    assert recipe([0.0]) == [0.0, math.inf, -math.inf]
+    assert recipe([2.0]) == [1.0, 0.5, -0.5]
+
+
 def test_sources_are_met_once():
     a, b = Unknown(), Unknown()
     c = Unknown(Formula(operator.add, (a, Unknown(Formula(operator.mul, (a, b))))))

@@ -86,7 +86,6 @@ class Recipe:
 
     def __init__(self, wanted: Sequence[Any], known: Sequence[Any]) -> None:
         place = {id(one): i for i, one in enumerate(known)}
-        self._held = [wanted, known]  # an id is one's own as long as it is there
         self._constants: list[float] = []
         made: list[tuple[Callable[..., Any], list[Any]]] = []
 
@@ -103,11 +102,17 @@ class Recipe:
 
         ends = [cell(one) for one in wanted]
         first = {"known": 0, "constant": len(known), "made": len(known) + len(self._constants)}
-        self._made = [(act, [first[kind] + i for kind, i in of]) for act, of in made]
+        self._made = [(act, *(first[kind] + i for kind, i in of)) for act, of in made]
         self._wanted = [first[kind] + i for kind, i in ends]
 
     def __call__(self, values: list[float]) -> list[float]:
         cells = [*values, *self._constants]
-        for act, of in self._made:
-            cells.append(worked_out(act, *(cells[i] for i in of)))
+        begin = len(cells)
+        try:
+            for act, i, *j in self._made:  # a device waits for it
+                cells.append(act(cells[i], cells[j[0]]) if j else act(cells[i]))
+        except (ArithmeticError, ValueError):
+            del cells[begin:]
+            for act, *of in self._made:
+                cells.append(worked_out(act, *(cells[i] for i in of)))
         return [cells[i] for i in self._wanted]

@@ -79,6 +79,7 @@ class Recording:
         self._given = graph.record(self._work)
         self._inputs = Recipe(self._slots.wanted, self._numbers)
         self._outcome = Recipe(self._results, [*self._numbers, *self._measured])
+        del self._numbers, self._measured, self._results  # and the vectors that they hold
 
     def _work(self) -> Array:
         """The step from the state that was written last; what it measures."""
@@ -100,7 +101,7 @@ class Recording:
 
     def fits(self, s: Any) -> bool:
         """Whether a state is of the kind that was recorded."""
-        return s is self._state or taken_apart(s)[0] == self._shape
+        return s is self._state or s is self._begun or taken_apart(s)[0] == self._shape
 
     def begin(self, s: Any) -> None:
         """Tell the device to make the step from s; s stays what it is."""

@@ -18,7 +18,7 @@ class Slots:
 
     def __init__(self, beside: Array) -> None:
         xp = namespace(beside)
-        self._there = xp.zeros(ROOM, dtype=xp.float64, device=compat.device(beside))
+        self._there = xp.ones(ROOM, dtype=xp.float64, device=compat.device(beside))  # while it is recorded: no vector is spoilt by 1
         self._here = _here(beside)
         self._filled: list[float] = []
         self.wanted: list[Any] = []
