@@ -1,9 +1,11 @@
 """Data that stay on a GPU: searches beside the same machine's processor, first-order steps beside their two products.
 
     python benchmarks/device.py [--quick] [--device cuda] [--profile]
+    python benchmarks/device.py --ops [--profile]
 
 Prints tables. `--quick` takes small data, and any device. A step's share is that of the device's own copy: bytes of A that two products
-read, over the time of a step, over what a copy moves in that time.
+read, over the time of a step, over what a copy moves in that time. `--ops` needs no device: it counts the operations of a recorded step
+on tensors of the processor that are taken for a device's; each is a kernel or two there.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -26,8 +29,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--profile", action="store_true", help="where searches and steps on the device spend their time")
+    parser.add_argument("--ops", action="store_true", help="operations of a recorded step, counted without a device")
     given = parser.parse_args()
     import torch
+
+    if given.ops:
+        operations(given.profile)
+        return
 
     if given.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("no CUDA device: --device cpu")
@@ -107,9 +115,7 @@ def steps(m: int, n: int, device: str, speed: float, profile: bool) -> None:
 
     both = median_ms(products, device)
     loss = ks.LeastSquares(A, b)
-    fixed = ks.FixedStep(loss.lipschitz())
-    methods = {"pdca, fixed": ks.PDCA(fixed), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(fixed), "apdca": ks.APDCA(), "pdcae": ks.PDCAe()}
-    for name, method in methods.items():
+    for name, method in methods_of(loss).items():
         recorded, rehearse = [], ahead.rehearse
 
         def told(*given: Any, recorded: list[Any] = recorded, rehearse: Any = rehearse) -> Any:
@@ -139,6 +145,68 @@ def steps(m: int, n: int, device: str, speed: float, profile: bool) -> None:
         share = 2.0 * A.nbytes / (1e-3 * per) / speed
         says = "yes" if any(recorded) else "no"
         print(f"| {m} × {n}, {name} | {per:.3f} | {both:.3f} | {per / both:.2f} | {share:.2f} | {says} | {off:.1e} |", flush=True)
+
+
+def operations(named: bool) -> None:
+    """Operations of a step that are no views: of one that is recorded, and how many of the steps were replayed."""
+    import ksparse as ks
+
+    A, b = planted(400, 2_000, 20, "cpu")
+    loss = ks.LeastSquares(A, b)
+    by_hand = ahead.on_device, ahead.graph_for
+    ahead.on_device = lambda kind: True
+    print("| a step | operations | of them without axes | replays a step |\n|---|--:|--:|--:|")
+    for name, method in methods_of(loss).items():
+        graphs: list[Counted] = []
+        ahead.graph_for = lambda kind, graphs=graphs: graphs.append(Counted()) or graphs[-1]  # type: ignore[misc,func-returns-value]
+        run = ks.minimize_penalized(loss, ks.TopK2(1.0, 20), method=method, max_iter=STEPS[0] + 40, tol=0.0)
+        used = max((graph for graph in graphs if graph.replays), key=lambda graph: graph.replays, default=None)
+        share = sum(graph.replays for graph in graphs) / max(1, run.nit)
+        print(f"| {name} | {'–' if used is None else used.count} | {'–' if used is None else used.small} | {share:.2f} |", flush=True)
+        if named and used is not None:
+            print(", ".join(f"{count} {operation}" for operation, count in used.names.most_common()))
+    ahead.on_device, ahead.graph_for = by_hand
+
+
+class Counted:
+    """A graph of the processor's: the work once more, its operations counted when it is recorded."""
+
+    def __init__(self) -> None:
+        self.count = self.small = self.replays = 0
+        self.names: Counter[str] = Counter()
+
+    def record(self, work: Callable[[], Any]) -> Any:
+        import torch
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        graph = self
+
+        class Counting(TorchDispatchMode):
+            def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                found = function(*args, **(kwargs or {}))
+                first = found[0] if isinstance(found, tuple | list) and found else found
+                if not any(one.alias_info and not one.alias_info.is_write for one in function._schema.returns):  # no view
+                    wide = (kwargs or {}).get("dtype") not in (None, getattr(args[0], "dtype", None)) if args else False
+                    graph.count += 1 + (wide and function.overloadpacket.__name__ in ("sum", "linalg_vector_norm"))  # cast first
+                    graph.small += isinstance(first, torch.Tensor) and first.ndim == 0
+                    graph.names[function.overloadpacket.__name__] += 1
+                return found
+
+        self.work = work
+        with Counting():
+            self.given = work()
+        return self.given
+
+    def replay(self) -> None:
+        self.replays += 1
+        self.given.copy_(self.work())
+
+
+def methods_of(loss: Any) -> dict[str, Any]:
+    import ksparse as ks
+
+    fixed = ks.FixedStep(loss.lipschitz())
+    return {"pdca, fixed": ks.PDCA(fixed), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(fixed), "apdca": ks.APDCA(), "pdcae": ks.PDCAe()}
 
 
 def copy_speed(device: str, entries: int) -> float:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksparse.base.arrays import embed, like, norm, take, to_numpy, top_k
+from ksparse.base.arrays import embed, like, norm, take, to_numpy
+from ksparse.base.largest import top_k
 
 
 @given(values=st.lists(st.integers(0, 4), min_size=1, max_size=20), k=st.integers(1, 20))
@@ -49,7 +50,7 @@ def test_norm_neither_overflows_nor_vanishes(scale):
 @pytest.mark.parametrize(("n", "k"), [(5_000, 20), (5_120, 1), (9_999, 200), (700, 600)])
 def test_the_largest_by_parts_are_the_largest(n, k, rng):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    from ksparse.base.arrays import _largest_there
+    from ksparse.base.largest import _largest_there
 
     size = np.round(np.abs(rng.standard_normal(n)), 1)  # with ties
     size[rng.integers(n, size=3)] = np.inf

@@ -46,6 +46,15 @@ def dask(A, tmp_path):
     return check_data(pytest.importorskip("dask.array", reason="dask is not installed").from_array(A, chunks=(16, N)), "A")
 
 
+def dask_of_torch(A, tmp_path):
+    """Blocks of rows that PyTorch holds: as on workers with a GPU each."""
+    import torch
+
+    da, delayed = pytest.importorskip("dask.array", reason="dask is not installed"), pytest.importorskip("dask").delayed
+    rows = [A[begin : begin + 16] for begin in range(0, M, 16)]
+    return check_data(da.concatenate([da.from_delayed(delayed(torch.tensor)(one), one.shape, dtype=A.dtype) for one in rows]), "A")
+
+
 def torch(A, tmp_path):
     return Device(pytest.importorskip("torch", reason="torch is not installed").tensor(A))
 
@@ -76,6 +85,7 @@ KINDS = {
     "hdf5": hdf5,
     "zarr": zarr,
     "dask": dask,
+    "dask of torch": dask_of_torch,
     "torch": torch,
     "folder": folder,
     "parquet": parquet,
@@ -286,3 +296,19 @@ def test_data_less_a_few_directions_are_those_of_numpy(rng):
             (less.gram(S, None), plain[:, S].T @ plain), (less.gram(S, w), plain[:, S].T @ (w[:, None] * plain)),
         ):  # fmt: skip
             np.testing.assert_allclose(found, twin, rtol=1e-10, atol=1e-12)
+
+
+def test_blocks_on_a_device_are_multiplied_there(rng, tmp_path, monkeypatch):
+    """What comes to the host of dask's blocks of tensors is sums, rows' answers and columns, never a block."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    from ksparse.linalg.designs import beside
+
+    sizes, to_numpy = [], beside.to_numpy
+    monkeypatch.setattr(beside, "to_numpy", lambda x: (sizes.append(tuple(x.shape)), to_numpy(x))[1])
+    design = dask_of_torch(rng.standard_normal((M, N)), tmp_path)
+    mean, root = design.moments(np.full(M, 1.0 / M), centre=True)
+    for one in (design, design.shifted(mean, root).with_ones()):
+        x, r = rng.standard_normal(one.shape[1]), rng.standard_normal(M)
+        one @ x, one.T @ r, one.squares(r * r), one.gram(np.array([3, 5]), r * r), one.columns(np.array([1, 2]))
+    assert sizes
+    assert max(np.prod(size) for size in sizes) <= 2 * (N + 1)

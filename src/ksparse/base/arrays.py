@@ -16,9 +16,9 @@ import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.scalars import Number, deferring
-
-PART, FEW = 512, 2**21  # entries of a vector on a device that are ranked by themselves first, where n·k is no more (device.py)
+from ksparse.base.desk import deferring
+from ksparse.base.norms import Norm
+from ksparse.base.scalars import Number
 
 Array = Any  # a dense array of some array-API namespace
 Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
@@ -100,10 +100,10 @@ def sum_of(x: Array) -> float:
     if type(x) is np.ndarray:
         return float(np.sum(x))
     xp = namespace(x)
-    return _there(xp.sum(x, dtype=xp.float64)) if deferring() else float(xp.sum(x))
+    return on_its_device(xp.sum(x, dtype=xp.float64)) if deferring() else float(xp.sum(x))
 
 
-def _there(number: Array) -> float:
+def on_its_device(number: Array) -> float:
     """A number that stays on its device."""
     return Number(number)  # type: ignore[return-value]  # for all that anybody does with it
 
@@ -117,13 +117,18 @@ def dot(x: Array, y: Array) -> float:
 
 def sqnorm(x: Array) -> float:
     """‖x‖²."""
-    return dot(x, x)
+    return _put_off(x, 2.0) ** 2 if type(x) is not np.ndarray and deferring() else dot(x, x)
+
+
+def _put_off(x: Array, order: float) -> float:
+    """A norm that is taken together with others, once one of them is asked for."""
+    return Number(made=Norm(order, x))  # type: ignore[return-value]
 
 
 def norm(x: Array) -> float:
     """‖x‖₂, where its square over- or underflows by that of x scaled to size 1."""
     if type(x) is not np.ndarray and deferring():
-        return _there(_length(x))
+        return _length(x)
     with np.errstate(over="ignore"):
         square = sqnorm(x)
     if 1e-30 < square < 1e30:  # far from the ends of float32 too
@@ -134,23 +139,18 @@ def norm(x: Array) -> float:
     return largest * float(np.sqrt(sqnorm(x / largest)))
 
 
-def _length(x: Array) -> Array:
-    """‖x‖₂ in double precision, where it lies: no square of single precision overflows there, those of double are scaled first."""
-    xp = namespace(x)
-    if x.dtype != xp.float64:
-        return xp.linalg.vector_norm(x, dtype=xp.float64) if compat.is_torch_array(x) else xp.linalg.vector_norm(xp.astype(x, xp.float64))
-    largest = xp.clip(_largest(x), float(xp.finfo(x.dtype).smallest_normal), None)
-    return xp.where(xp.isfinite(largest), largest * xp.linalg.vector_norm(x / largest), largest)
-
-
-def _largest(x: Array) -> Array:
-    xp = namespace(x)
-    return xp.astype(xp.max(xp.abs(x)), xp.float64)
+def _length(x: Array) -> float:
+    """‖x‖₂ where it lies: no square of single precision overflows in double, those of double are scaled where they would."""
+    xp, length = namespace(x), _put_off(x, 2.0)
+    if x.dtype != xp.float64 or (length > 1e-140 and length < 1e140):
+        return length
+    largest = xp.clip(xp.max(xp.abs(x)), float(xp.finfo(x.dtype).smallest_normal), None)
+    return on_its_device(xp.where(xp.isfinite(largest), largest * xp.linalg.vector_norm(x / largest), largest))
 
 
 def norm_1(x: Array) -> float:
     """‖x‖₁."""
-    return sum_of(namespace(x).abs(x))
+    return _put_off(x, 1.0) if type(x) is not np.ndarray and deferring() else sum_of(namespace(x).abs(x))
 
 
 def norm_inf(x: Array) -> float:
@@ -158,7 +158,7 @@ def norm_inf(x: Array) -> float:
     if not x.shape[0]:
         return 0.0
     if type(x) is not np.ndarray and deferring():
-        return _there(_largest(x))
+        return _put_off(x, math.inf)
     xp = namespace(x)
     return float(xp.max(xp.abs(x)))
 
@@ -183,81 +183,26 @@ def farthest(x: Array) -> float:
     return 1e-3 * math.sqrt(float(namespace(x).finfo(x.dtype).max))
 
 
-def top_k(size: Array, k: int) -> Array:
-    """The mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused."""
-    xp = namespace(size)
-    n = size.shape[0]
-    if k < n and type(size) is np.ndarray:
-        return _top_k_here(size, k)
-    if k < n and deferring():
-        return _top_k_there(size, k)
-    if bool(xp.any(xp.isnan(size))):
-        raise FloatingPointError("top-k of a vector with NaN")
-    if k >= n:
-        return xp.ones_like(size, dtype=xp.bool)
-    threshold = _kth_largest(size, k)
-    above = size > threshold
-    tied = size == threshold
-    seats = k - int(xp.sum(xp.astype(above, xp.int64)))
-    return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
-
-
-def _top_k_here(size: Vector, k: int) -> Vector:
-    """The same of a NumPy array, with one look for NaN and ties where there are few: among the largest."""
-    largest = np.partition(size, size.size - k)[size.size - k :]  # NaN counts as large
-    if np.isnan(largest).any():
-        raise FloatingPointError("top-k of a vector with NaN")
-    mask: Vector = size >= largest[0]
-    tied = np.count_nonzero(mask) - k
-    if tied:
-        mask[np.flatnonzero(size == largest[0])[-tied:]] = False
-    return mask
-
-
-def _top_k_there(size: Array, k: int) -> Array:
-    """The same with no number read on the way: whether there is NaN, and whether there are ties, are questions to be asked of a desk."""
-    xp = namespace(size)
-    if compat.is_torch_array(size):
-        falling = _largest_there(size, k)  # NaN first
-        first, threshold = _there(xp.astype(falling[0], xp.float64)), falling[-1]
-    else:
-        first, threshold = sum_of(size), xp.sort(size, descending=True)[k - 1]
-    if first != first:
-        raise FloatingPointError("top-k of a vector with NaN")
-    mask = size >= threshold
-    if sum_of(mask) == float(k):
-        return mask
-    above, tied = size > threshold, size == threshold
-    seats = k - xp.sum(xp.astype(above, xp.int64))
-    return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
-
-
-def _largest_there(size: Array, k: int) -> Array:
-    """The k largest of a torch tensor, falling: those of many parts at once, and of them, where one after the other would be slow."""
-    import torch
-
-    parts = size.shape[0] // max(PART, 4 * k)
-    if parts > 1 and size.shape[0] * k <= FEW:
-        wide = -(-size.shape[0] // parts)
-        apart = torch.nn.functional.pad(size, (0, parts * wide - size.shape[0]), value=-math.inf).reshape(parts, wide)
-        size = torch.topk(apart, k, dim=1, sorted=False).values.reshape(-1)
-    return torch.topk(size, k, sorted=True).values
-
-
-def _kth_largest(size: Array, k: int) -> float:
-    """The k-th largest value, 1 ≤ k ≤ n, in O(n) where the namespace has a selection routine."""
-    n = size.shape[0]
-    if compat.is_numpy_array(size):
-        return float(np.partition(size, n - k)[n - k])
-    if compat.is_torch_array(size):
-        return float(namespace(size).topk(size, k, sorted=True).values[-1])
-    return float(namespace(size).sort(size, descending=True)[k - 1])
-
-
 def keep(x: Array, mask: Array) -> Array:
     """x where the mask holds, 0 elsewhere."""
-    xp = namespace(x)
-    return xp.where(mask, x, zeros_like(x))
+    return namespace(x).where(mask, x, _nothing(x))
+
+
+def drop(x: Array, mask: Array) -> Array:
+    """x where the mask does not hold, 0 elsewhere."""
+    return namespace(x).where(mask, _nothing(x), x)
+
+
+def _nothing(x: Array) -> Array:
+    """0 of the kind of x; of PyTorch one number, which all share."""
+    return _zero(x.dtype, x.device) if compat.is_torch_array(x) else zeros_like(x)
+
+
+@cache
+def _zero(dtype: Any, device: Any) -> Array:
+    import torch
+
+    return torch.zeros((), dtype=dtype, device=device)
 
 
 def indices_of(mask: Array) -> np.ndarray[Any, Any]:

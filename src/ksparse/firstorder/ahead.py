@@ -8,18 +8,20 @@ What repeats itself is recorded (`recorded`), and costs one call from then on.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ksparse.base.arrays import on_device
-from ksparse.base.scalars import Desk, Habit, deferred
+from ksparse.base.desk import Desk, Habit, deferred
 from ksparse.firstorder.methods.base import State
 from ksparse.firstorder.problem import Point, Problem
-from ksparse.firstorder.recorded import Recording, graph_for, rehearse
+from ksparse.firstorder.recorded import Graph, Recording, graph_for, rehearse
 from ksparse.firstorder.trees import remembered
 
-ALIKE = 12  # steps with the same answers after which a step is recorded: that costs about as much as some
+ALIKE = 12  # steps with the same answers after which such a step is recorded: that costs about as much as some
 TRIED = 16  # replays after which it counts how many were right
+RECORDINGS = 4  # that are tried in a run
 
 
 class Seen(NamedTuple):
@@ -78,20 +80,19 @@ class ByGuesses:
     def __init__(self, step: Step, problem: Problem) -> None:
         self._step, self._problem = step, problem
         self._habits: dict[Any, Habit] = {}
-        self._answers: tuple[bool, ...] = ()
-        self._alike = self._right = self._wrong = 0
-        self._graph = graph_for(problem.loss.kind)
+        self._met: Counter[tuple[bool, ...]] = Counter()  # answers
+        self._right = self._wrong = 0
         self._recording: Recording | None = None
+        self._tries = RECORDINGS
 
     def __call__(self, s: State) -> Seen:
-        if self._graph is not None and self._alike >= ALIKE:
-            return self._rehearsed(s)
         if self._recording is None or not self._recording.fits(s):
             return self._guessed(s)
-        seen: Seen | None = self._recording.replay(s)
+        F = float(self._problem.F(s.x))
+        seen: Seen | None = self._recording.replay(s, lambda seen: seen.F < F)  # the loop may keep the point of lower F
         self._right, self._wrong = self._right + (seen is not None), self._wrong + (seen is None)
-        if self._right + self._wrong >= TRIED and 2 * self._wrong > self._right:  # a wrong guess costs a step
-            self._recording = None
+        if self._right + self._wrong >= TRIED and self._wrong > self._right:  # a wrong guess costs a step
+            self._recording, self._right = None, 0
         return self._guessed(s, careful=True) if seen is None else seen
 
     def keep(self, point: Point) -> Point:
@@ -110,16 +111,24 @@ class ByGuesses:
                 else:
                     desk.read()
                     if desk.learn():
-                        self._alike = self._alike + 1 if desk.answers == self._answers else 0
-                        self._answers = desk.answers
-                        return seen
+                        break
             as_it_was()
             careful = True
+        self._met[desk.answers] += 1
+        graph = graph_for(self._problem.loss.kind) if self._tries and self._met[desk.answers] >= ALIKE + self._right else None
+        if graph is None:
+            return seen
+        as_it_was()
+        return self._rehearsed(s, graph)
 
-    def _rehearsed(self, s: State) -> Seen:
-        """A step with all numbers on the device, and from then on its recording, where it can be recorded."""
-        assert self._graph is not None
+    def _rehearsed(self, s: State, graph: Graph) -> Seen:
+        """The step once more with all numbers on the device, and from then on its recording, where it can be recorded.
+
+        It takes the place of one that was right less often than such steps were met beside it: the first may have been of a rare kind.
+        """
+        self._tries -= 1
+        self._met.clear()
+        self._right = self._wrong = 0
         seen: Seen
-        seen, self._recording = rehearse(self._step, s, self._problem.products, self._graph)
-        self._graph = None
+        seen, self._recording = rehearse(self._step, s, self._problem.products, graph)
         return seen

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ksparse.base.scalars import UnforeseenError
+from ksparse.base.desk import UnforeseenError
 
 READING = ("_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal", "item")  # who calls these waits for an answer
 MOVING = ("_to_copy", "copy_", "to")

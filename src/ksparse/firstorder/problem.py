@@ -12,6 +12,7 @@ from functools import cached_property
 import array_api_compat as compat
 
 from ksparse.base.arrays import Array, epsilon, namespace, norm
+from ksparse.base.combine import along
 from ksparse.base.scalars import larger
 from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
@@ -82,6 +83,10 @@ class Point:
     def __sub__(self, other: Point) -> Point:
         return Point(self.problem, self.x - other.x, self.image - other.image)
 
+    def along(self, a: float, d: Point) -> Point:
+        """The point x + a·d."""
+        return Point(self.problem, along(self.x, a, d.x), along(self.image, a, d.image))
+
     def __rmul__(self, factor: float) -> Point:
         return Point(self.problem, factor * self.x, factor * self.image)
 
@@ -126,7 +131,7 @@ class Problem:
 
     def grad_f(self, point: Point) -> Array:
         """∇f(x)."""
-        return point.gradient + self.penalty.gradient_g1(point.x) if self.smooth else point.gradient
+        return self.penalty.plus_gradient_g1(point.gradient, point.x) if self.smooth else point.gradient
 
     def F(self, point: Point) -> float:
         """F(x) = f + g1 − g2, for x in C."""
@@ -157,6 +162,11 @@ class Problem:
             else:
                 point._slope = self.penalty.subgradient_g2(point.x)
         return point._slope
+
+    @property
+    def straight(self) -> bool:
+        """Whether the prox of g1 + I_C leaves all as it is, so that steps of all lengths go the same way."""
+        return self.smooth and self.C.whole_space
 
     def enter(self, x: Array) -> Point:
         """The point of the domain that a run started at x begins from."""

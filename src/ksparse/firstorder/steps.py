@@ -8,6 +8,8 @@ from typing import Protocol
 
 from ksparse.base.arrays import Array, dot, epsilon, norm, sqnorm
 from ksparse.base.checks import check_number
+from ksparse.base.combine import against
+from ksparse.base.desk import deferring
 from ksparse.base.scalars import larger, smaller
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Point, Problem
@@ -54,13 +56,13 @@ def check_rule(rule: object, name: str = "rule") -> None:
         raise TypeError(f"{name} must be a step rule such as FixedStep(L) or Backtracking(), got {rule!r}")
 
 
-def _prox_step(problem: Problem, y: Point, s: Array, l: float) -> Point:  # noqa: E741
-    return problem.point(problem.prox_g1(y.x - (problem.grad_f(y) - s) / l, l))
+def _prox_step(problem: Problem, y: Point, gradient: Array, s: Array, l: float) -> Point:  # noqa: E741
+    return problem.point(problem.prox_g1(against(y.x, gradient - s, l), l))
 
 
-def _finish(problem: Problem, y: Point, z: Point, memory: Memory, moved: float) -> Step:
+def _finish(problem: Problem, gradient: Array, z: Point, memory: Memory, moved: float) -> Step:
     # l‖z − y‖ falls with l, so that a long step would look stationary: the curvature of the first step is the least yardstick
-    return Step(z, memory, problem.relative(larger(memory.l, problem.yardstick) * moved, problem.grad_f(y)), moved)
+    return Step(z, memory, problem.relative(larger(memory.l, problem.yardstick) * moved, gradient), moved)
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,10 @@ class FixedStep:
 
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         s = problem.subgradient_g2(y) if s is None else s
-        z = _prox_step(problem, y, s, memory.l)
-        return _finish(
-            problem, y, z, memory, norm(z.x - y.x)
-        )  # nothing of y: vectors, where the data are a sparse matrix, are what memory goes to
+        gradient = problem.grad_f(y)
+        z = _prox_step(problem, y, gradient, s, memory.l)
+        # nothing of y is remembered: vectors, where the data are a sparse matrix, are what memory goes to
+        return _finish(problem, gradient, z, memory, norm(z.x - y.x))
 
 
 @dataclass(frozen=True)
@@ -172,14 +174,14 @@ class Backtracking:
     def _clip(self, problem: Problem, l: float) -> float:  # noqa: E741
         return smaller(larger(l, self.l_min * problem.unit), self.l_max * problem.unit)
 
-    def _barzilai_borwein(self, problem: Problem, y: Point, memory: Memory) -> float:
+    def _barzilai_borwein(self, problem: Problem, y: Point, gradient: Array, memory: Memory) -> float:
         if memory.point is None:
             return memory.l
         dx = y.x - memory.point.x
         size = sqnorm(dx)
         if size == 0:
             return memory.l
-        curvature = dot(dx, problem.grad_f(y) - problem.grad_f(memory.point)) / size
+        curvature = dot(dx, gradient - problem.grad_f(memory.point)) / size
         # along a direction of no or negative curvature the last l is too careful: go twice as far
         l = curvature if curvature > 0 else memory.l / 2.0  # noqa: E741
         return self._clip(problem, larger(l, memory.l / self.shrink))
@@ -189,17 +191,20 @@ class Backtracking:
         s = problem.subgradient_g2(y) if s is None else s
         gradient = problem.grad_f(y)
         compare_F = at_y and problem.in_domain(y)
-        l = first = self._barzilai_borwein(problem, y, memory)  # noqa: E741
-        for _ in range(math.ceil(math.log(SPAN) / math.log(self.eta))):
-            z = _prox_step(problem, y, s, l)
+        l = first = self._barzilai_borwein(problem, y, gradient, memory)  # noqa: E741
+        longest: Point | None = None  # the first trial's move, where all others are shares of it
+        for trial in range(math.ceil(math.log(SPAN) / math.log(self.eta))):
+            z = _prox_step(problem, y, gradient, s, l) if longest is None else y.along(self.eta**-trial, longest)
             d = z.x - y.x
             moved = norm(d)
             if self._good_F(problem, y, z, l, moved) if compare_F else _below_majorant(problem, y, z, dot(gradient, d), l, moved):
                 break
+            if trial == 0 and problem.straight and deferring():  # there a product is dear, here what is written is what is done
+                longest = z - y
             l *= self.eta  # noqa: E741
         else:  # not even the smallest step descends: y is stationary to rounding
             z, l, moved = (y, first, 0.0) if compare_F else (z, l, moved)  # noqa: E741
-        return _finish(problem, y, z, Memory(y, l), moved)
+        return _finish(problem, gradient, z, Memory(y, l), moved)
 
     def _good_F(self, problem: Problem, y: Point, z: Point, l: float, moved: float) -> bool:  # noqa: E741
         F_y = problem.F(y)

@@ -77,6 +77,10 @@ class Penalty(ABC):
         """∇g1(x), where `smooth_curvature` is given."""
         raise NotImplementedError(f"g1 of {type(self).__name__} is not smooth")
 
+    def plus_gradient_g1(self, gradient: Array, x: Array) -> Array:
+        """A gradient and ∇g1(x), likewise."""
+        return gradient + self.gradient_g1(x)
+
     def enter(self, C: ConvexSet, x: Array) -> Array:
         """The point of dom g1 ∩ C that a run started at x begins from."""
         return C.project(x)

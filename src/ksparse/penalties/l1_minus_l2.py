@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, keep, namespace, norm, norm_inf, top_k, zeros_like
+from ksparse.base.arrays import Array, keep, namespace, norm, norm_inf, zeros_like
+from ksparse.base.largest import top_k
 from ksparse.penalties.base import L1Based, check_weight
 from ksparse.sets.whole_space import soft_threshold
 

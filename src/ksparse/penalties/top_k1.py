@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, keep, namespace, norm_1, top_k
+from ksparse.base.arrays import Array, drop, keep, namespace, norm_1
 from ksparse.base.checks import check_integer
+from ksparse.base.largest import top_k
 from ksparse.penalties.base import L1Based, check_weight
 from ksparse.sets.whole_space import soft_threshold
 
@@ -65,7 +66,7 @@ class TopK1(L1Based):
         return self._tail(x, largest), self._slope(x, largest)
 
     def _tail(self, x: Array, largest: Array) -> float:
-        return self.rho * norm_1(keep(x, ~largest))  # itself: no difference of two large sums
+        return self.rho * norm_1(drop(x, largest))  # itself: no difference of two large sums
 
     def _slope(self, x: Array, largest: Array) -> Array:
         return self.rho * keep(namespace(x).sign(x), largest)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ksparse.base.arrays import Array, keep, namespace, sqnorm, top_k
+from ksparse.base.arrays import Array, drop, keep, namespace, sqnorm
 from ksparse.base.checks import check_integer
+from ksparse.base.combine import along
+from ksparse.base.largest import top_k
 from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
 
@@ -54,6 +56,9 @@ class TopK2(Penalty):
     def gradient_g1(self, x: Array) -> Array:
         return (2.0 * self.rho) * x
 
+    def plus_gradient_g1(self, gradient: Array, x: Array) -> Array:
+        return along(gradient, 2.0 * self.rho, x)
+
     def g2(self, x: Array) -> float:
         return self.rho * sqnorm(keep(x, self._largest(x)))
 
@@ -65,7 +70,7 @@ class TopK2(Penalty):
         return self._tail(x, largest), self._slope(x, largest)
 
     def _tail(self, x: Array, largest: Array) -> float:
-        return self.rho * sqnorm(keep(x, ~largest))  # itself: no difference of two large sums
+        return self.rho * sqnorm(drop(x, largest))  # itself: no difference of two large sums
 
     def _slope(self, x: Array, largest: Array) -> Array:
         return (2.0 * self.rho) * keep(x, largest)

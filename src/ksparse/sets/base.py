@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 
 from ksparse.base import page
-from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, norm_inf, replaced, top_k
+from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, norm_inf, replaced
+from ksparse.base.largest import top_k
 from ksparse.base.scalars import larger
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.active_set import Solution

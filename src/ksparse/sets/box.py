@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, is_array, keep, like, namespace, norm, replaced, to_float64, top_k
+from ksparse.base.arrays import Array, Vector, is_array, keep, like, namespace, norm, replaced, to_float64
 from ksparse.base.checks import check_bound
+from ksparse.base.largest import top_k
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.sets.base import ConvexSet

@@ -20,9 +20,9 @@ from ksparse.base.arrays import (
     take,
     to_float64,
     to_numpy,
-    top_k,
 )
 from ksparse.base.checks import check_number, check_vector
+from ksparse.base.largest import top_k
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.sets.base import ConvexSet

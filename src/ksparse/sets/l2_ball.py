@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, keep, namespace, norm, top_k
+from ksparse.base.arrays import Array, Vector, keep, namespace, norm
 from ksparse.base.checks import check_number
+from ksparse.base.largest import top_k
 from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.bound import Noise, rounding_of, shortfall

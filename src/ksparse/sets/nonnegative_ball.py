@@ -6,8 +6,9 @@ from itertools import combinations
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, keep, namespace, norm, norm_inf, top_k
+from ksparse.base.arrays import Array, Vector, keep, namespace, norm, norm_inf
 from ksparse.base.checks import check_number
+from ksparse.base.largest import top_k
 from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.trust_region import minimize_on_ball

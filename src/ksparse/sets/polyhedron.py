@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.arrays import Array, Vector, epsilon, indices_of, like, replaced, to_float64, top_k
+from ksparse.base.arrays import Array, Vector, epsilon, indices_of, like, replaced, to_float64
 from ksparse.base.checks import as_array, check_bound, check_matrix, check_vector
+from ksparse.base.largest import top_k
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.active_set import Active
 from ksparse.linalg.constraints import Linear

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, Vector, clip, keep, namespace, top_k
+from ksparse.base.arrays import Array, Vector, clip, keep, namespace
+from ksparse.base.largest import top_k
 from ksparse.linalg.constraints import Linear
 from ksparse.sets.base import ConvexSet
 

@@ -100,7 +100,8 @@ class APDCA(Method):
         )
 
     def step(self, problem: Problem, s: APDCAState) -> APDCAState:
-        y = s.x + (s.theta_prev / s.theta) * (s.z - s.x) + ((s.theta_prev - 1.0) / s.theta) * (s.x - s.x_prev)  # eq. (APDCAtop)
+        y = s.x if s.z is s.x else s.x.along(s.theta_prev / s.theta, s.z - s.x)  # where z was taken it adds nothing
+        y = y.along((s.theta_prev - 1.0) / s.theta, s.x - s.x_prev)  # eq. (APDCAtop)
         z_step = self.rule.from_point(problem, y, s.y_memory)  # eq. (computez)
         z, taken, l_x = z_step.z, z_step, s.x_memory.l
         if not problem.F(z) + self.delta * (z_step.moved * z_step.moved) <= s.c:  # eq. (nmcriteria)

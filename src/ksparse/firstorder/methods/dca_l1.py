@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ksparse.base.arrays import Array, like, to_numpy
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.methods.conic import Subproblem
@@ -31,8 +32,14 @@ class DCAState:
 def linearised(problem: Problem, x: Point, shift: float) -> np.ndarray[Any, Any]:
     """−∇ι(x) for φ = γ − ι: 0 where φ is convex, ∇φ(x) where it is concave, −shift·x where γ = φ + (shift/2)‖·‖²."""
     if shift:
-        return np.asarray(-shift * x.x)
-    return np.asarray(x.gradient) if problem.loss.convex is False else np.zeros(problem.n)
+        return to_numpy(-shift * x.x)
+    return to_numpy(x.gradient) if problem.loss.convex is False else np.zeros(problem.n)
+
+
+def placed(problem: Problem, x: Array) -> Point:
+    """A solver's x beside the data; NumPy's stays in double precision."""
+    kind = problem.loss.kind
+    return problem.point(x if isinstance(kind, np.ndarray) else like(x, kind))
 
 
 @dataclass(frozen=True)
@@ -69,9 +76,9 @@ class L1DCA(Method):
 
     def step(self, problem: Problem, s: DCAState) -> DCAState:
         assert problem.penalty.lam is not None
-        cost = linearised(problem, s.x, s.subproblem.shift) - problem.subgradient_g2(s.x)
+        cost = linearised(problem, s.x, s.subproblem.shift) - to_numpy(problem.subgradient_g2(s.x))
         rho = np.full(problem.n, problem.penalty.lam)
         x = None if s.lasso is None else s.lasso.solve(cost, rho)
         if x is None:
             x, _ = s.subproblem.solve(cost, rho)
-        return DCAState(problem.point(x), s.subproblem, s.lasso)
+        return DCAState(placed(problem, x), s.subproblem, s.lasso)

@@ -8,12 +8,12 @@ from typing import ClassVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from ksparse.base.arrays import Vector
+from ksparse.base.arrays import Array, Vector
 from ksparse.base.checks import check_number
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.methods.conic import Subproblem
-from ksparse.firstorder.methods.dca_l1 import DCAState, linearised
+from ksparse.firstorder.methods.dca_l1 import DCAState, linearised, placed
 from ksparse.firstorder.methods.dual_lasso import DualLasso
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.penalties import BigM, Penalty
@@ -91,9 +91,9 @@ class MIPDCA(Method):
             return None
         return x, np.abs(x) / self.M
 
-    def _at(self, problem: Problem, x: Vector, u: Vector) -> Point:
+    def _at(self, problem: Problem, x: Array, u: Vector) -> Point:
         """x as a point whose F counts the indicators too."""
-        point = problem.point(x)
+        point = placed(problem, x)
         point.F_value = point.phi + _asked(problem).rho * float((1.0 - u) @ u)
         return point
 

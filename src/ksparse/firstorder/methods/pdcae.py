@@ -92,7 +92,7 @@ class PDCAe(Method):
 
     def step(self, problem: Problem, s: PDCAeState) -> PDCAeState:
         beta = (s.theta_prev - 1.0) / s.theta if self.extrapolate else 0.0
-        y = s.x + beta * (s.x - s.x_prev) if beta else s.x
+        y = s.x.along(beta, s.x - s.x_prev) if beta else s.x  # x + β(x − x_prev)
         step = self.rule.from_point(problem, y, s.memory, problem.subgradient_g2(s.x))
         x = step.z
         theta_prev, theta, t = s.theta, (1.0 + root(1.0 + 4.0 * s.theta**2)) / 2.0, s.t + 1

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.base.arrays import is_array
 from ksparse.base.progress import bar
 from ksparse.linalg.designs.base import Design, Work
+from ksparse.linalg.designs.beside import Beside, brought
 
 
 class DaskRows(Design):
@@ -49,12 +51,9 @@ def _dask() -> Any:
 
 
 def _on_block(work: Work, block: Any, begin: int, end: int) -> Any:
-    return work(np.asarray(_to_host(block), dtype=np.float64), slice(begin, end))
-
-
-def _to_host(block: Any) -> Any:
-    """Chunks that workers hold on a GPU."""
-    return block.get() if hasattr(block, "get") else block.cpu().numpy() if hasattr(block, "cpu") else block
+    """Where the block lies: of PyTorch or CuPy on a worker's device."""
+    foreign = is_array(block) and not isinstance(block, np.ndarray)
+    return brought(work(Beside.doubled(block) if foreign else np.asarray(block, dtype=np.float64), slice(begin, end)))
 
 
 def _add(one: Any, other: Any) -> Any:
