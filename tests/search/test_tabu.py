@@ -1,0 +1,131 @@
+"""Walks by the best swap: the swap against all of them re-solved, who is barred, and where a walk ends."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ksparse as ks
+from ksparse.datasets import table5
+from ksparse.search.local import LocalSearch, descended
+from ksparse.search.neighbourhoods import Updated
+from ksparse.search.neighbourhoods.base import DependentError, Move
+from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
+from ksparse.search.tabu import Barred, tabu_walk
+
+NONE = np.zeros(0, dtype=np.intp)
+SETS = {
+    "whole": lambda n: ks.WholeSpace(),
+    "hyperplane": lambda n: ks.Hyperplane(),
+    "two equations": lambda n: ks.Polyhedron(None, None, E=np.vstack([np.ones(n), np.arange(n)]), f=np.array([1.0, n / 3])),
+}
+
+
+def problem_of(loss, C, n, k, **options):
+    return SupportProblem(Pieces.of(loss, C, n, **({"forced_in": NONE, "forced_out": NONE} | options)), k)
+
+
+def a_problem(seed, C, n=14, k=5, **options):
+    rng = np.random.default_rng(seed)
+    return problem_of(ks.LeastSquares(rng.standard_normal((30, n)), rng.standard_normal(30)), C, n, k, **options)
+
+
+def standing_at(problem, support):
+    hood = Updated(problem, problem.k + 3)
+    hood.stand_at(problem.evaluate(np.asarray(support)))
+    return hood
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_swap_is_the_best_of_all_that_are_not_barred(name, seed):
+    problem = a_problem(seed, SETS[name](14))
+    rng = np.random.default_rng(seed)
+    support = np.sort(rng.choice(14, 5, replace=False))
+    hood = standing_at(problem, support)
+    shut, kept = np.zeros(14, dtype=bool), np.zeros(14, dtype=bool)
+    shut[rng.choice(np.setdiff1d(np.arange(14), support), 3, replace=False)] = kept[rng.choice(support, 2, replace=False)] = True
+    values = {
+        (out, into): problem.evaluate(np.sort(np.append(np.setdiff1d(support, [out]), into))).value
+        for out in support[~kept[support]].tolist()
+        for into in np.setdiff1d(np.flatnonzero(~shut), support).tolist()
+    }
+    best = min(values, key=values.get)
+    swap = hood.swap(shut, kept)
+    assert (swap.move.leaving[0], swap.move.entering[0]) == best
+    assert swap.gain == pytest.approx(hood.value - values[best], rel=1e-8, abs=1e-10)
+
+
+def test_no_swap_is_left_where_all_are_barred_or_forced_in():
+    problem = a_problem(0, ks.WholeSpace())
+    hood, nobody = standing_at(problem, [0, 1, 2, 3, 4]), np.zeros(14, dtype=bool)
+    assert hood.swap(~nobody, nobody) is None
+    assert hood.swap(nobody, ~nobody) is None
+    forced = a_problem(0, ks.WholeSpace(), forced_in=np.arange(5))
+    assert standing_at(forced, [0, 1, 2, 3, 4]).swap(nobody, nobody) is None
+
+
+def test_who_moved_is_barred_for_some_steps_and_then_no_more():
+    barred = Barred(10, 8, (0.5, 0.25), np.random.default_rng(0))
+    barred.after(Move((3,), (7,)))
+    out, kept = [], []
+    for step in range(12):
+        out.append(bool(barred.out[3]))
+        kept.append(bool(barred.kept[7]))
+        assert not barred.out[[7, 9]].any()
+        assert not barred.kept[[3, 9]].any()
+        barred.after(Move((step % 2,), (4 + step % 2,)))
+    assert 1 + 2 <= sum(out) <= 1 + 6  # half to one and a half of 4, and one
+    assert 1 + 1 <= sum(kept) <= 1 + 3
+    assert out == sorted(out, reverse=True)
+    assert kept == sorted(kept, reverse=True)
+
+
+def test_a_walk_leaves_local_optima_that_no_swap_leaves():
+    """On problems small enough to try all supports, from every local optimum that is not the best."""
+    stuck = left = 0
+    for seed in range(12):
+        problem = a_problem(seed, ks.WholeSpace(), n=12, k=4)
+        found = [problem.evaluate(np.array(S)) for S in itertools.combinations(range(12), 4)]
+        best = min(one.value for one in found)
+        search = LocalSearch(problem, Updated(problem, 7), 10_000)
+        ends = {round(end.value, 9): end for one in found[::40] if (end := descended(search, one)).value > best + 1e-9}
+        for end in ends.values():
+            search = LocalSearch(problem, Updated(problem, 7), 10_000)
+            search.hood.stand_at(end)
+            reached = [search.hood.value for _ in tabu_walk(search, np.random.default_rng(0), 20.0)]
+            assert reached == sorted(reached, reverse=True)
+            assert search.hood.value == pytest.approx(min([end.value, *reached]), rel=1e-12)
+            stuck, left = stuck + 1, left + (search.hood.value <= best + 1e-9)
+    assert stuck >= 5
+    assert left >= 0.8 * stuck
+
+
+@pytest.mark.parametrize("C", [ks.WholeSpace(), ks.Nonnegative(np.arange(0, 640, 2)), ks.Simplex()], ids=str)
+def test_a_walk_ends_at_the_best_place_it_saw_and_obeys_on_the_way(C):
+    instance = table5(1, seed=5)
+    problem = problem_of(ks.LeastSquares(instance.A, instance.b), C, 640, 20)
+    search = LocalSearch(problem, Updated(problem, 25), 600)
+    start = problem.evaluate(np.arange(20))
+    begin = descended(search, start)
+    for _ in tabu_walk(search, np.random.default_rng(1), 4.0):
+        solved = problem.evaluate(np.sort(search.hood.support))
+        assert solved.value == pytest.approx(search.hood.value, rel=1e-9)
+        assert search.hood.size <= 20
+    assert search.hood.value <= begin.value + 1e-12
+    assert search.spent or search.hood.changes < 600
+
+
+def test_a_walk_ends_where_variables_are_dependent(monkeypatch):
+    problem = a_problem(3, ks.WholeSpace())
+    search = LocalSearch(problem, Updated(problem, 8), 1_000)
+    begin = descended(search, problem.evaluate(np.arange(5)))
+
+    def dependent(move):
+        raise DependentError
+
+    monkeypatch.setattr(search.hood, "apply", dependent)
+    assert list(tabu_walk(search, np.random.default_rng(0), 4.0)) == []
+    assert search.hood.value == pytest.approx(begin.value)
+    assert search.penalty == search.k
