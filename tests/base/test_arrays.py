@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksparse.base.arrays import embed, like, norm, take, to_numpy
-from ksparse.base.largest import top_k
+from ksparse.base.largest import largest_places, top_k
 
 
 @given(values=st.lists(st.integers(0, 4), min_size=1, max_size=20), k=st.integers(1, 20))
@@ -57,3 +57,13 @@ def test_the_largest_by_parts_are_the_largest(n, k, rng):
     np.testing.assert_array_equal(_largest_there(torch.asarray(size), k), np.sort(size)[::-1][:k])
     size[7] = np.nan
     assert bool(torch.isnan(_largest_there(torch.asarray(size), k)[0]))
+
+
+@pytest.mark.parametrize("n", [5, 1000, 1023, 1024, 5000])
+@pytest.mark.parametrize("k", [1, 5, 16])
+def test_places_of_the_largest(n, k, rng):
+    for size in (rng.random(n), rng.integers(4, size=n).astype(float), np.zeros(n), -np.arange(n, dtype=float), np.full(n, -np.inf)):
+        k = min(k, n)
+        places = largest_places(size, k)
+        assert np.unique(places).size == k
+        np.testing.assert_array_equal(np.sort(size[places]), np.sort(size)[n - k :])

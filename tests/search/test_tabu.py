@@ -86,7 +86,7 @@ def test_a_walk_leaves_local_optima_that_no_swap_leaves():
     """On problems small enough to try all supports, from every local optimum that is not the best."""
     stuck = left = 0
     for seed in range(12):
-        problem = a_problem(seed, ks.WholeSpace(), n=12, k=4)
+        problem = a_problem(seed, ks.WholeSpace(), n=12, k=4, settings=ks.SearchSettings(patience=20.0))
         found = [problem.evaluate(np.array(S)) for S in itertools.combinations(range(12), 4)]
         best = min(one.value for one in found)
         search = LocalSearch(problem, Updated(problem, 7), 10_000)
@@ -94,7 +94,7 @@ def test_a_walk_leaves_local_optima_that_no_swap_leaves():
         for end in ends.values():
             search = LocalSearch(problem, Updated(problem, 7), 10_000)
             search.hood.stand_at(end)
-            reached = [search.hood.value for _ in tabu_walk(search, np.random.default_rng(0), 20.0)]
+            reached = [search.hood.value for _ in tabu_walk(search, np.random.default_rng(0))]
             assert reached == sorted(reached, reverse=True)
             assert search.hood.value == pytest.approx(min([end.value, *reached]), rel=1e-12)
             stuck, left = stuck + 1, left + (search.hood.value <= best + 1e-9)
@@ -109,7 +109,7 @@ def test_a_walk_ends_at_the_best_place_it_saw_and_obeys_on_the_way(C):
     search = LocalSearch(problem, Updated(problem, 25), 600)
     start = problem.evaluate(np.arange(20))
     begin = descended(search, start)
-    for _ in tabu_walk(search, np.random.default_rng(1), 4.0):
+    for _ in tabu_walk(search, np.random.default_rng(1)):
         solved = problem.evaluate(np.sort(search.hood.support))
         assert solved.value == pytest.approx(search.hood.value, rel=1e-9)
         assert search.hood.size <= 20
@@ -126,6 +126,16 @@ def test_a_walk_ends_where_variables_are_dependent(monkeypatch):
         raise DependentError
 
     monkeypatch.setattr(search.hood, "apply", dependent)
-    assert list(tabu_walk(search, np.random.default_rng(0), 4.0)) == []
+    assert list(tabu_walk(search, np.random.default_rng(0))) == []
     assert search.hood.value == pytest.approx(begin.value)
     assert search.penalty == search.k
+
+
+def test_a_walk_fetches_all_columns_at_once_where_it_is_long_enough():
+    problem = a_problem(0, ks.WholeSpace())
+    hood = standing_at(problem, [0, 1, 2, 3, 4])
+    known = hood.basis.model.known.sum()
+    hood.get_ready(6)
+    assert hood.basis.model.known.sum() == known < 14
+    hood.get_ready(7)
+    assert hood.basis.model.known.all()

@@ -10,6 +10,7 @@ import numpy as np
 from ksparse.base.arrays import Array, Vector, namespace, on_its_device
 from ksparse.base.desk import deferring
 
+ROWS, FOLDED = 16, 4  # a vector is folded into so many rows where that leaves so many times k columns
 PART, FEW = 512, 2**21  # entries of a vector on a device that are ranked by themselves first, where n·k is no more (device.py)
 
 
@@ -30,6 +31,21 @@ def top_k(size: Array, k: int) -> Array:
     tied = size == threshold
     seats = k - int(xp.sum(xp.astype(above, xp.int64)))
     return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
+
+
+def largest_places(size: Vector, k: int) -> Vector:
+    """The places of k largest entries of a NumPy vector, in no order.
+
+    Of some rows of entries below each other first the k columns with the largest: one of the k largest lies in each of the others' way
+    only if its column does. That takes a third of the time of looking at all of them where k is small and n in the thousands.
+    """
+    wide = size.size // ROWS
+    if wide < FOLDED * k:
+        return np.asarray(size.argpartition(size.size - k)[size.size - k :])
+    folded = ROWS * wide
+    columns = size[:folded].reshape(ROWS, wide).max(axis=0).argpartition(wide - k)[wide - k :]
+    places = np.concatenate([(columns + wide * np.arange(ROWS)[:, None]).ravel(), np.arange(folded, size.size)])
+    return np.asarray(places[size[places].argpartition(places.size - k)[places.size - k :]])
 
 
 def _top_k_here(size: Vector, k: int) -> Vector:

@@ -1,4 +1,4 @@
-"""What a search tries where a descent has ended: ways by other cardinalities, other starts, and kicks, on any neighbourhood.
+"""What a search tries where a descent has ended: walks or ways by other cardinalities, other starts, and kicks, on any neighbourhood.
 
 A way down lets the variables that cost least leave, one by one, and looks after each whether another than the last to leave gains most
 now. If so it fills up from there; if not the way back is the way it came. A way up is the same with more variables than k. A kick lets some
@@ -39,10 +39,10 @@ def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator, oth
 
 
 def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
-    """Leave the search at a better and better place: by way of other k while that helps, by other starts, by kicks."""
+    """Leave the search at a better and better place: by a walk, or of other k while that helps, by other starts, by kicks."""
     if search.clear:
         return
-    yield from _beyond(search, rng, search.problem.pieces.settings.patience[0])
+    yield from _beyond(search, rng)
     yield from _by_other_starts(search, rng, others)
     yield from _by_pairs(search)
     yield from _by_kicks(search, rng)
@@ -78,24 +78,25 @@ def _by_pairs(search: LocalSearch) -> Iterator[str]:
 
 
 def _by_kicks(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
-    """Kicks of the best place, each followed by ways by other k, until they lead to known supports or the work is done."""
-    best, value, returns, settings = search.hood.mark(), search.hood.value, 0, search.problem.pieces.settings
-    while returns < settings.returns and not search.spent:
+    """Kicks of the best place, each followed by a walk or ways by other k, until they lead to known supports or the work is done."""
+    best, value, returns = search.hood.mark(), search.hood.value, 0
+    while returns < search.problem.pieces.settings.returns and not search.spent:
         returns += 1
         search.hood.back_to(best)
         if not _kicked(search, rng):
             continue
         returns = 0
-        _exhaust(_beyond(search, rng, settings.patience[1]))
+        _exhaust(_beyond(search, rng))
         if search.hood.value < value - search.tiny:
             best, value = search.hood.mark(), search.hood.value
             yield "kick"
     search.hood.back_to(best)
 
 
-def _beyond(search: LocalSearch, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Out of a local optimum: by a walk of so many times k steps in vain where the best swap is known, else by way of other k."""
-    return tabu_walk(search, rng, patience) if search.hood.walks else _by_other_k(search)
+def _beyond(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
+    """Out of a local optimum: by a walk where the best swap is known and k is not small, else by way of other k."""
+    walks = search.hood.walks and search.k >= search.problem.pieces.settings.walks
+    return tabu_walk(search, rng) if walks else _by_other_k(search)
 
 
 def _exhaust(steps: Iterator[str]) -> None:

@@ -29,7 +29,7 @@ class SearchSettings:
 
     enumerated: int = 2_000  # supports that are all tried, and so proved, where the best value on one is a direct solve (tests/fuzz)
     enumerated_dear: int = 60  # the same where it takes a first-order method
-    changes: int = 1_400  # of a support in one search on a factorisation that is updated, most of them (table5.py)
+    changes: int = 1_300  # of a support in one search on a factorisation that is updated, most of them (table5.py)
     changes_solved: int = 400  # the same where every change is a quadratic program: about the time of the search before this one
     changes_smooth: int = 300  # the same where it is Newton's method
     changes_wide: int = 100  # the same where it is Newton's method on all classes at once (common_features.py)
@@ -40,9 +40,10 @@ class SearchSettings:
     returns: int = 8  # kicks in a row that led to known supports, after which the best is believed (table5.py)
     clear: float = 10.0  # where each variable of the support is worth so much more than any other, it is not in doubt (best_subset.py)
     entering: int = 64  # variables looked at for a swap on an updated factorisation; the proof looks at all (table5.py)
-    walked: int = 16  # the same for a step of a walk (table5.py)
+    walks: int = 16  # variables from which a walk leads further than ways by other k (table5.py; of fewer it leads less far: knob.py)
+    walked: int = 16  # variables looked at for a step of a walk (table5.py)
     tabu: tuple[float, float] = (0.2, 0.1)  # of k: steps of a walk that one who left stays out, and one who entered stays (table5.py)
-    patience: tuple[float, float] = (0.5, 4.0)  # of k: steps of a walk that lead to nothing better, after which it ends
+    patience: float = 4.0  # of k: steps of a walk that lead to nothing better, after which it ends (table5.py)
     compared: int = 8  # highest-ranked moves of a component that are made, for the best of them
     paired: tuple[int, int] = (4, 6)  # leaving and entering variables that are paired where only gradients rank them
     paired_blocks: tuple[int, int] = (4, 12)  # the same where variables bring others, and blocks leave for one of them (rules.py)

@@ -1,8 +1,8 @@
 """Tabu search: the best swap that is not barred, whether it gains or not, again and again.
 
 A descent ends where no swap gains. The walk goes on by the swap that costs least; who left may not come back for some steps, and who
-entered may not leave for some, so that it does not go back the way it came. It stays among supports that share most of their variables
-with the best, of which a kick throws a part away: that takes several times the changes for the same answers (benchmarks/effort.py).
+entered may not leave for some, so that it does not go back the way it came, unless that leads to a better place than any before. It stays
+among supports that share most of their variables with the best, of which a kick throws a part away, and ends where another walk has been.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Barred:
 
     def __init__(self, n: int, k: int, shares: tuple[float, float], rng: np.random.Generator) -> None:
         self._out, self._in = (np.zeros(n, dtype=np.intp) for _ in range(2))  # the step up to which one stays out, stays in
-        self.lengths, self.rng, self.step = [share * k for share in shares], rng, 0
+        self.lengths, self.rng, self.step = k * np.array(shares), rng, 0
 
     @property
     def out(self) -> Vector:
@@ -36,20 +36,21 @@ class Barred:
     def after(self, move: Move) -> None:
         """Bar those who moved, for times that differ, so that the walk does not go in circles."""
         self.step += 1
-        for barred, who, length in zip((self._out, self._in), (move.leaving, move.entering), self.lengths, strict=True):
-            for i in who:
-                barred[i] = self.step + 1 + round(length * (0.5 + self.rng.random()))
+        left, entered = (0.5 + self.rng.random(2)) * self.lengths
+        self._out[list(move.leaving)] = self.step + 1 + round(left)
+        self._in[list(move.entering)] = self.step + 1 + round(entered)
 
 
-def tabu_walk(search: LocalSearch, rng: np.random.Generator, patience: float) -> Iterator[str]:
+def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Better and better places, until many steps in a row led to none or the work is done; the search ends at the best."""
     hood, settings = search.hood, search.problem.pieces.settings
     best, value, vain = hood.mark(), hood.value, 0
+    hood.get_ready(search.most - search.changes)
     barred = Barred(search.problem.n, search.k, settings.tabu, rng)
-    while vain < patience * search.k and not search.spent:
+    while vain < settings.patience * search.k and not search.spent:
         vain += 1
         try:
-            swap = hood.swap(barred.out, barred.kept)
+            swap = hood.swap(barred.out, barred.kept, hood.value - value + search.tiny)  # the bars fall for a new best
             if hood.value < value - search.tiny and (swap is None or swap.gain <= search.tiny):
                 search.descend()  # by those that are barred too
                 best, value, vain = hood.mark(), hood.value, 0
@@ -60,6 +61,8 @@ def tabu_walk(search: LocalSearch, rng: np.random.Generator, patience: float) ->
                 barred.after(swap.move)
                 if search.size < search.k:  # signs made others leave
                     search.fill(search.k, barred.out)
+                if search.visited("walk"):
+                    break
         except DependentError:
             search.penalty += search.k
             break

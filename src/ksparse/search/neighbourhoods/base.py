@@ -96,8 +96,14 @@ class Neighbourhood(Protocol):
     def pairs(self, least: float) -> Iterator[Move]:
         """Swaps of two for two, where a set is such that those of one for one lead nowhere; by falling rank above `least`."""
 
-    def swap(self, shut: Vector, kept: Vector) -> Swap | None:
-        """The best swap, whether it gains or not, those of the mask `shut` staying out and those of `kept` in; None where there is none."""
+    def get_ready(self, changes: int) -> None:
+        """For a walk of so many changes: what it is going to ask for, where that costs less at once."""
+
+    def swap(self, shut: Vector, kept: Vector, aspired: float = np.inf) -> Swap | None:
+        """The best swap, whether it gains or not; None where there is none.
+
+        Those of the mask `shut` stay out and those of `kept` in, unless a swap gains more than `aspired` by it.
+        """
 
     def apply(self, move: Move) -> Undo | None:
         """Make a move; what takes it back, whatever entered since, or None, and nothing changed, where C has no point there."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.largest import largest_places
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.far import both, forms, rest
 from ksparse.linalg.model import QuadraticModel
@@ -240,7 +241,7 @@ class Basis:
             likely[self.model.known] = 0.0
             likely[i] = np.inf
             count = min(max(self.model.ahead, min(self.wanted, self.room)), self.n)
-            self.model.fetch(np.argpartition(-likely, count - 1)[:count])
+            self.model.fetch(largest_places(likely, count))
         return self.model.row(i)
 
     def drop(self, j: int, level: float | None = None) -> None:

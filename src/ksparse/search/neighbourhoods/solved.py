@@ -111,7 +111,10 @@ class Solved:
     def pairs(self, least: float) -> Iterator[Move]:
         yield from ()
 
-    def swap(self, shut: Vector, kept: Vector) -> Swap | None:
+    def get_ready(self, changes: int) -> None:
+        pass
+
+    def swap(self, shut: Vector, kept: Vector, aspired: float = np.inf) -> Swap | None:
         return None
 
     def worth(self) -> tuple[float, float]:

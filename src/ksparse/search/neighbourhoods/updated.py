@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.largest import largest_places
 from ksparse.linalg.active_set import PULL
 from ksparse.search.candidate import Candidate
 from ksparse.search.gains import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
@@ -43,9 +44,9 @@ class Updated:
         self.bounded = self.working.bounded
         ways = ((np.greater, self.high <= 0), (np.less, self.low >= 0))  # who may not go up, and who may not go down
         self.closed = [(beyond, closed) for beyond, closed in ways if closed.any()]
-        self.walks = self.rules is None
         self.endless, self.pull = pieces.loss.least == -np.inf, float(np.abs(pieces.model.r).max(initial=0.0))
         self.trust = Trust.GUESS if self.bounded or pieces.linear.h.size else Trust.EXACT  # signs alone are seen to by who enters
+        self.walks = self.trust is Trust.EXACT and self.rules is None
 
     @property
     def changes(self) -> int:
@@ -172,7 +173,7 @@ class Updated:
             count = min(self.entering, int(np.count_nonzero(alone > least)))
             if not count or not self.support.size:
                 return
-            entering = np.argpartition(-alone, count - 1)[:count]
+            entering = largest_places(alone, count)
             variables, gains = self._swap_gains(entering)
             if not gains.size:  # all of the support is forced in, and held at 0
                 return
@@ -197,15 +198,21 @@ class Updated:
         leaving = ~self.forced[self.basis.held]
         yield from pair_moves(self.basis, self.working, np.flatnonzero(outside), leaving, self.entering, least)
 
-    def swap(self, shut: Vector, kept: Vector) -> Swap | None:
+    def get_ready(self, changes: int) -> None:
+        """All columns of H: a walk asks for about one in two changes, some at a time, and a matrix times itself costs a third of that."""
+        model = self.basis.model
+        if model.n <= 2 * changes and model.n**2 * 8 <= model.memory:
+            model.fetch(np.arange(model.n))
+
+    def swap(self, shut: Vector, kept: Vector, aspired: float = np.inf) -> Swap | None:
         alone = self._add_gains(within=False)
-        alone[shut] = 0.0
+        alone[shut & (alone <= aspired)] = 0.0  # no swap gains more than its entering variable would alone
         count = min(self.walked, int(np.count_nonzero(alone)))
         if not count:
             return None
-        entering = alone.argpartition(alone.size - count)[-count:]
+        entering = largest_places(alone, count)
         variables, gains = self._swap_gains(entering)
-        gains[kept[variables]] = -np.inf
+        gains[(kept[variables][:, None] | shut[entering]) & (gains <= aspired)] = -np.inf
         if not gains.size or not (gain := float(gains.max())) > -np.inf:
             return None
         j, i = divmod(int(gains.argmax()), count)
