@@ -58,8 +58,9 @@ test-lowest: $(VENV)-lowest/ready # the slice with the lowest versions that pypr
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-lowest/bin/python -m pytest -n auto -m slice -W default tests --ignore tests/docs --ignore tests/benchmarks
 
 N ?= 1000
-fuzz: $(VENV)/ready-dev # N random problems, each judged by code that shares nothing with the library: make fuzz N=10000
+fuzz: $(VENV)/ready-dev # N random problems, each judged by code that shares nothing with the library: make fuzz N=10000; then bounds of other small programs
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(N) $(FUZZ)
+	KSPARSE_EXAMPLES=fuzz $(PYTEST) tests/certify/test_bounds.py
 
 format: $(VENV)/ready-dev
 	$(BIN)/ruff format .

@@ -13,7 +13,8 @@ from hypothesis import settings
 from scipy.sparse.linalg import aslinearoperator
 
 settings.register_profile("ksparse", deadline=None, max_examples=30, derandomize=True)
-settings.load_profile("ksparse")
+settings.register_profile("fuzz", deadline=None, max_examples=200)  # `make fuzz`: other examples every time
+settings.load_profile(os.environ.get("KSPARSE_EXAMPLES", "ksparse"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses

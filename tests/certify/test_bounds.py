@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz.qp import solve_qp
 from tests.fuzz.region import Region
@@ -97,7 +97,6 @@ def above(optimum, bound, scale):
     return bound > optimum + 1e-9 * (abs(optimum) + scale)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 @pytest.mark.slow
 def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
@@ -129,7 +128,6 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
                 assert not above(optimum_here, dual.at(w, price, row_price, state[None], own).value[0], 1.0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 @pytest.mark.slow
 def test_no_bound_of_exactly_k_is_above_the_best_of_exactly_k(seed):
@@ -185,7 +183,6 @@ def test_parts_by_the_number_of_nonzeros_are_the_whole(seed):
     assert {part.program.k for part in parts if part.program.exactly} == {*range(1 + min(part.program.k for part in parts), problem.k + 1)}
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 @pytest.mark.slow
 def test_bounds_of_the_relaxation_and_what_it_decides(seed):
@@ -211,7 +208,6 @@ def _other(state, i, decided):
     return other
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 @pytest.mark.slow
 def test_tree_and_enumeration_agree(seed):
@@ -233,7 +229,7 @@ def test_tree_and_enumeration_agree(seed):
 @pytest.mark.slow
 def test_nearly_all_of_them_are_proved():
     proved = tried = 0
-    for seed in range(40):
+    for seed in range(25):
         small = Small(seed)
         if np.isfinite(small.best()):
             options = {
