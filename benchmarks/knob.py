@@ -1,6 +1,6 @@
-"""What `effort` buys: ours by default, with 16 and with 128 searches, on Table 5's seeds 3…29 and on gene-like classes.
+"""What `effort` buys: ours by default, with 16 and with 100 searches, on Table 5's seeds 3…29 and on gene-like classes.
 
-Claims, on the average by kind: by default within 2 % (classes 5 %) of 128 searches, with 16 within 0.7 % (1 %).
+Claims, on the average by kind: by default within 2 % (classes 5 %) of 100 searches, with 16 within 0.7 % (1 %).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from suite.problem import KINDS, Problem
 
 OURS = "ksparse"
 PROOF, GAP = f"{OURS}, proof", f"{OURS}, gap"
-EFFORTS = (16, 128)
+EFFORTS = (16, 100)
 
 
 def pieces(problem: Problem) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ def _gaps(quick: bool) -> Builders:
 
 
 ABESSES = ("abess", "abess, wide search")
-KNOB = ("ksparse", "ksparse, effort 16", "ksparse, effort 128")
+KNOB = ("ksparse", "ksparse, effort 16", "ksparse, effort 100")
 TIMED = ("ksparse", *(f"{name}, {seconds:g} s" for seconds in BUDGETS for name in ("ksparse", *ABESSES, "skscope Scope")))
 GROUPS = {
     group.name: group
