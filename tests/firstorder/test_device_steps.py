@@ -216,6 +216,28 @@ def test_overflow_is_seen(how, request):
     assert found.F == pytest.approx(slow.F)
 
 
+@pytest.mark.parametrize("method", [ks.PDCA(ks.FixedStep()), ks.APDCA()], ids=["pdca, fixed", "apdca"])
+def test_the_point_of_an_unbounded_run_is_the_one_whose_F_is_given(method, recording):
+    """The loop keeps the one before the last there: no step that has begun may write over it."""
+    one = ks.Quadratic(torch.tensor(np.diag([1.0, 2.0, -1.0, 3.0])), torch.ones(4, dtype=torch.float64))
+    found, problem = run(one, ks.TopK2(1e-3, 2), method, steps=500)
+    assert found.status is ks.Status.UNBOUNDED
+    assert Again.replays > 0
+    assert float(problem.F(problem.point(found.x))) == pytest.approx(float(found.F), rel=1e-12)
+
+
+@pytest.mark.parametrize("number", [np.float32, np.int64, np.float64, int], ids=str)
+def test_parameters_may_be_numbers_of_numpy(number):
+    given = loss()
+    for method in (ks.PDCA(ks.FixedStep(number(20_000))), ks.PDCA(ks.Backtracking(eta=number(2)))):
+        assert ks.minimize(given, 4, method=method).support.size == 4
+
+
+def test_a_weight_beyond_single_precision_is_numerical_trouble():
+    found = ks.minimize_penalized(loss("float32"), ks.TopK2(3e38, 3))
+    assert found.status is ks.Status.NUMERICAL_TROUBLE
+
+
 def test_a_loss_of_the_users_that_reads_is_not_recorded(recording):
     one = loss()
     found = ks.minimize_penalized(

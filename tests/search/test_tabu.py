@@ -139,3 +139,56 @@ def test_a_walk_fetches_all_columns_at_once_where_it_is_long_enough():
     assert hood.basis.model.known.sum() == known < 14
     hood.get_ready(7)
     assert hood.basis.model.known.all()
+
+
+@pytest.mark.parametrize("patience", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("changes", [60, 150, 1_000])
+def test_a_walk_never_leaves_the_best_place_it_stood_at(patience, changes):
+    """Whatever ends it: patience, the work done, a place where another walk has been."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((60, 120)) + rng.standard_normal((60, 1))
+        b = A[:, :25] @ rng.standard_normal(25) + 6.0 * rng.standard_normal(60)
+        problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 120, 18, settings=ks.SearchSettings(patience=patience))
+        search = LocalSearch(problem, Updated(problem, 23), changes)
+        seen = [descended(search, problem.evaluate(np.arange(18))).value]
+        visited = search.visited
+
+        def spy(way, visited=visited, search=search, seen=seen):
+            seen.append(search.hood.value)
+            return visited(way)
+
+        search.visited = spy
+        for _ in range(3):
+            before = search.hood.value
+            named = list(tabu_walk(search, rng))
+            assert search.hood.value <= min(seen) + 1e-9
+            assert bool(named) == (search.hood.value < before - 1e-9)
+            solved = problem.evaluate(np.sort(search.hood.support))
+            assert solved.value == pytest.approx(search.hood.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("ratio", [1e4, 1e8, 1e20])
+def test_a_swap_of_columns_in_other_units_leaves_the_factorisation_exact(ratio):
+    rng = np.random.default_rng(0)
+    units = np.where(np.arange(14) % 2, 1.0, ratio)
+    problem = problem_of(ks.LeastSquares(rng.standard_normal((30, 14)) * units, rng.standard_normal(30)), ks.WholeSpace(), 14, 5)
+    hood = standing_at(problem, [1, 3, 5, 7, 9])  # small ones, for which large ones enter
+    for leaving, entering in ((3, 2), (7, 0), (2, 3)):
+        hood.basis.swap(hood.working.place(leaving), entering)
+        p, S = hood.basis.size, hood.basis.element.copy()
+        kept, scale = hood.basis.inverse[:p, :p].copy(), units[S][:, None] * units[S]
+        s, h = hood.basis.s.copy(), hood.basis.h.copy()
+        assert hood.basis.refresh()
+        np.testing.assert_allclose(kept * scale, hood.basis.inverse[:p, :p] * scale, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(s / units, hood.basis.s / units, atol=1e-10)
+        np.testing.assert_allclose(h / units**2, hood.basis.h / units**2, atol=1e-9)
+
+
+@pytest.mark.parametrize("power", [-280, -262, 254, 300])
+def test_units_do_not_matter_though_squares_of_H_are_beyond_the_range_of_numbers(power):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        A = rng.standard_normal((40, 40)) + 0.5 * rng.standard_normal((40, 1))
+        b = A[:, :9] @ rng.standard_normal(9) + rng.standard_normal(40)
+        assert ks.minimize(ks.LeastSquares(A * 2.0**power, b), 18).fun == ks.minimize(ks.LeastSquares(A, b), 18).fun

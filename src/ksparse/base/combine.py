@@ -17,7 +17,9 @@ def along(x: Array, a: float, d: Array) -> Array:
     import torch
 
     there = _there(a)
-    return torch.add(x, d, alpha=there) if isinstance(there, float | int) else torch.addcmul(x, d, there)
+    if compat.is_torch_array(there):
+        return torch.addcmul(x, d, there)
+    return torch.add(x, d, alpha=there) if abs(there) <= torch.finfo(x.dtype).max else x + there * d  # which is infinite, no error
 
 
 def against(x: Array, d: Array, l: float) -> Array:  # noqa: E741
@@ -27,11 +29,11 @@ def against(x: Array, d: Array, l: float) -> Array:  # noqa: E741
     import torch
 
     there = _there(l)
-    return x - d / there if isinstance(there, float | int) else torch.addcdiv(x, d, there, value=-1)
+    return torch.addcdiv(x, d, there, value=-1) if compat.is_torch_array(there) else x - d / there
 
 
 def _there(a: Any) -> Any:
-    """A number as an array meets it."""
-    if not isinstance(a, Number):
-        return a
-    return a.there if a.value is None else a.value
+    """A number as an array meets it: one on its device, or a Python float."""
+    if isinstance(a, Number):
+        a = a.there if a.value is None else a.value
+    return a if compat.is_torch_array(a) else float(a)

@@ -34,7 +34,7 @@ def top_k(size: Array, k: int) -> Array:
 
 
 def largest_places(size: Vector, k: int) -> Vector:
-    """The places of k largest entries of a NumPy vector, in no order.
+    """The places of k largest entries of a NumPy vector without NaN, in no order.
 
     Of some rows of entries below each other first the k columns with the largest: one of the k largest lies in each of the others' way
     only if its column does. That takes a third of the time of looking at all of them where k is small and n in the thousands.

@@ -8,6 +8,7 @@ What repeats itself is recorded (`recorded`), and costs one call from then on.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -89,7 +90,7 @@ class ByGuesses:
         if self._recording is None or not self._recording.fits(s):
             return self._guessed(s)
         F = float(self._problem.F(s.x))
-        seen: Seen | None = self._recording.replay(s, lambda seen: seen.F < F)  # the loop may keep the point of lower F
+        seen: Seen | None = self._recording.replay(s, lambda seen: self._lasts(seen, F))
         self._right, self._wrong = self._right + (seen is not None), self._wrong + (seen is None)
         if self._right + self._wrong >= TRIED and self._wrong > self._right:  # a wrong guess costs a step
             self._recording, self._right = None, 0
@@ -97,6 +98,10 @@ class ByGuesses:
 
     def keep(self, point: Point) -> Point:
         return point if self._recording is None else self._recording.keep(point)
+
+    def _lasts(self, seen: Seen, F: float) -> bool:
+        """Whether the loop is sure to go on, and by the new point: else it may keep the one before, which the next step writes over."""
+        return self._problem.loss.least > -math.inf and seen.F < F and math.isfinite(seen.size)
 
     def _guessed(self, s: State, careful: bool = False) -> Seen:
         """The step by habit, and where that was wrong again, with care."""

@@ -39,7 +39,7 @@ def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator, oth
 
 
 def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
-    """Leave the search at a better and better place: by a walk, or of other k while that helps, by other starts, by kicks."""
+    """Leave the search at a better and better place: by a walk, or by way of other k while that helps, by other starts, by kicks."""
     if search.clear:
         return
     yield from _beyond(search, rng)

@@ -42,18 +42,18 @@ class Barred:
 
 
 def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
-    """Better and better places, until many steps in a row led to none or the work is done; the search ends at the best."""
+    """Better and better places, until many steps in a row led to none or the work is done; the search ends at the best of them."""
     hood, settings = search.hood, search.problem.pieces.settings
-    best, value, vain = hood.mark(), hood.value, 0
+    best, value, vain, better = hood.mark(), hood.value, 0, False
     hood.get_ready(search.most - search.changes)
     barred = Barred(search.problem.n, search.k, settings.tabu, rng)
     while vain < settings.patience * search.k and not search.spent:
         vain += 1
         try:
             swap = hood.swap(barred.out, barred.kept, hood.value - value + search.tiny)  # the bars fall for a new best
-            if hood.value < value - search.tiny and (swap is None or swap.gain <= search.tiny):
-                search.descend()  # by those that are barred too
-                best, value, vain = hood.mark(), hood.value, 0
+            if better and (swap is None or swap.gain <= search.tiny):
+                search.attempt(search.descend, value)  # by those that the walk does not look at
+                best, value, better = hood.mark(), hood.value, False
                 yield "walk"
             elif swap is None or hood.apply(swap.move) is None:
                 break
@@ -61,9 +61,15 @@ def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
                 barred.after(swap.move)
                 if search.size < search.k:  # signs made others leave
                     search.fill(search.k, barred.out)
-                if search.visited("walk"):
+                known = search.visited("walk")
+                if hood.value < value - search.tiny:
+                    best, value, vain, better = hood.mark(), hood.value, 0, True
+                elif known:
                     break
         except DependentError:
             search.penalty += search.k
             break
     hood.back_to(best)
+    if better:  # and no time to look around
+        search.attempt(search.descend, value)
+        yield "walk"

@@ -51,7 +51,7 @@ class Neighbourhood(Protocol):
 
     trust: Trust
     monotone: bool  # whether a variable that its rank lets enter never makes φ worse, and stays
-    walks: bool  # whether it knows the best swap, and what that gains, also where none does
+    walks: bool  # whether it knows what a swap gains also where none does, so that a walk can go by it
     compared: int  # how many of the highest-ranked moves are made, for the best of them: 1 where ranks are gains
 
     @property
@@ -100,7 +100,7 @@ class Neighbourhood(Protocol):
         """For a walk of so many changes: what it is going to ask for, where that costs less at once."""
 
     def swap(self, shut: Vector, kept: Vector, aspired: float = np.inf) -> Swap | None:
-        """The best swap, whether it gains or not; None where there is none.
+        """The best swap, whether it gains or not, by those that promise most alone; None where none promises anything.
 
         Those of the mask `shut` stay out and those of `kept` in, unless a swap gains more than `aspired` by it.
         """

@@ -10,6 +10,7 @@ which reads B once. Rounding adds up slowly; every so many changes the factorisa
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -201,9 +202,9 @@ class Basis:
         p, t = self.e + self.size, left / sigma
         c = rest(row, w, self.B[:p])
         self.s -= t * c
+        c /= math.sqrt(abs(sigma))  # first: squares of H may be beyond the range of numbers
         c *= c
-        c /= sigma
-        self.h -= c
+        self.h -= math.copysign(1.0, sigma) * c
         self._update(w, 1.0 / sigma)
         self.inverse[p, :p] = self.inverse[:p, p] = w / -sigma
         self.inverse[p, p] = 1.0 / sigma
@@ -260,9 +261,9 @@ class Basis:
         self._forget(int(self._element[j]), level)
         z = v @ B
         self.s += t * z
+        z /= math.sqrt(abs(float(v[q])))
         z *= z
-        z /= v[q]
-        self.h += z
+        self.h += math.copysign(1.0, float(v[q])) * z
         self._update(v, -1.0 / float(v[q]))
         self._u[:p] -= t * v
         if q != last:
@@ -321,16 +322,21 @@ class Basis:
         w = K @ b
         w -= (z_i / kappa) * v  # K⁻¹b of the others
         w[q] = 0.0
-        h, s = float(self.h[i]) + z_i * z_i / kappa, float(self.s[i]) + back * z_i
+        h, s = float(self.h[i]) + z_i / kappa * z_i, float(self.s[i]) + back * z_i
+        if not (kappa > 0.0 and h > 0.0):
+            raise DependentError
         t = s / h
         products = both(row, v, w, B)
         self.s += np.array((back, -t)) @ products
+        products /= np.array([[math.sqrt(kappa)], [math.sqrt(h)]])
         products *= products
-        self.h += np.array((1.0 / kappa, -1.0 / h)) @ products
+        self.h += products[0]
+        self.h -= products[1]
         self._u[:p] -= back * v + t * w
         self._u[q] = t
-        w[q] = -1.0  # now its own row and column come out too
         self._update(v, -1.0 / kappa)
+        K[q, :] = K[:, q] = 0.0  # what cancels there but for rounding, in the units of the one that left
+        w[q] = -1.0  # so that its own row and column come out too
         self._update(w, 1.0 / h)
         B[q] = row
         self.key ^= int(self._keys[self._element[j]] ^ self._keys[i])
