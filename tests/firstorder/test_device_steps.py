@@ -230,7 +230,7 @@ def test_the_point_of_an_unbounded_run_is_the_one_whose_F_is_given(method, recor
 def test_parameters_may_be_numbers_of_numpy(number):
     given = loss()
     for method in (ks.PDCA(ks.FixedStep(number(20_000))), ks.PDCA(ks.Backtracking(eta=number(2)))):
-        assert ks.minimize(given, 4, method=method).support.size == 4
+        assert ks.minimize(given, 4, method=method, rho=1.0, max_iter=20).support.size == 4
 
 
 def test_a_weight_beyond_single_precision_is_numerical_trouble():
