@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto # parallel as it is: one BLAS thread each
 
-.PHONY: demo docs browse dist test test-lowest environment slice lint types types-oldest format fuzz bench clean
+.PHONY: demo docs browse dist test test-lowest slice lint types types-oldest format fuzz bench clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -33,11 +33,8 @@ test: lint
 types: $(VENV)/ready-dev
 	$(BIN)/mypy
 
-environment: $(VENV)/ready-dev
-
-SLICE ?= slice
-slice: $(VENV)/ready-dev # the first case of every test that is not slow, in a minute or so; SLICE=thin: every third of them
-	$(PYTEST) -m $(SLICE)
+slice: types # the first case of every test that is not slow, in a minute or so
+	$(PYTEST) -m slice
 
 # mypy reads stubs and runs nothing: so those of the oldest NumPy will do for a Python that this NumPy never knew
 $(VENV)-oldest/ready: $(VENV)/ready-dev

@@ -21,7 +21,7 @@ settings.load_profile(os.environ.get("KSPARSE_EXAMPLES", "ksparse"))
 def pytest_collection_modifyitems(items):
     """`-m slice`: of every test the first case that is not slow. A Python or a library too new shows there, in a tenth of the time.
 
-    `-m thin`: every third of those. Of commands, which are processes of their own, and of the benchmarks' harness one file will do.
+    Of commands, which are processes of their own, and of the benchmarks' harness one file will do.
     """
     taken = set()
     for item in items:
@@ -30,8 +30,6 @@ def pytest_collection_modifyitems(items):
         if test not in taken and item.get_closest_marker("slow") is None and not aside:
             taken.add(test)
             item.add_marker("slice")
-            if len(taken) % 3 == 0:
-                item.add_marker("thin")
 
 
 class OnlyMatmul:

@@ -125,20 +125,18 @@ def interruptible():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
-def test_reproduce_goes_on_after_being_stopped(how, tmp_path):
+def test_reproduce_goes_on_after_being_interrupted(tmp_path):
     command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "table2", "--quick", "--out", "r"]
     running = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     rows = tmp_path / "r" / "rows"
     end = time.monotonic() + 120
     while time.monotonic() < end and len(list(rows.glob("*.json"))) < 2:
         time.sleep(0.005)
-    running.send_signal(how)
+    running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=120)
-    assert running.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL)
-    if how == signal.SIGINT:
-        assert "the same command goes on from there" in said
-        assert len(pd.read_csv(tmp_path / "r" / "table2.csv")) >= 2
+    assert running.returncode == 130
+    assert "the same command goes on from there" in said
+    assert len(pd.read_csv(tmp_path / "r" / "table2.csv")) >= 2
     before = {path.name: (path.stat().st_mtime_ns, path.read_text()) for path in rows.glob("*.json")}
     assert 2 <= len(before) < 154
     for _, text in before.values():
