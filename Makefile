@@ -33,7 +33,7 @@ test: lint
 types: $(VENV)/ready-dev
 	$(BIN)/mypy
 
-slice: types # the first case of every test that is not slow, in a minute or so
+slice: $(VENV)/ready-dev # the first case of every test that is not slow, in a minute or so
 	$(PYTEST) -m slice
 
 # mypy reads stubs and runs nothing: so those of the oldest NumPy will do for a Python that this NumPy never knew
