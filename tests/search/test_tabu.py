@@ -135,9 +135,9 @@ def test_a_walk_fetches_all_columns_at_once_where_it_is_long_enough():
     problem = a_problem(0, ks.WholeSpace())
     hood = standing_at(problem, [0, 1, 2, 3, 4])
     known = hood.basis.model.known.sum()
-    hood.get_ready(6)
+    hood.get_ready(4)
     assert hood.basis.model.known.sum() == known < 14
-    hood.get_ready(7)
+    hood.get_ready(5)
     assert hood.basis.model.known.all()
 
 

@@ -95,14 +95,14 @@ def rest(row: Any, w: Vector, B: Any) -> Vector:
     return to_numpy(_there(row, B) - B.given(w) @ B.there)
 
 
-def both(row: Any, v: Vector, w: Vector, B: Any) -> Vector:
-    """vᵀB and row − wᵀB, B read once."""
+def both(row: Any, unit: float, V: Vector, B: Any) -> Vector:
+    """VB for two rows V, with unit·row added to the second."""
     if not isinstance(B, Far):
-        products: Vector = np.array((v, w)) @ B
-        np.subtract(row, products[1], out=products[1])
+        products: Vector = V @ B
+        products[1] += unit * row
         return products
-    found = B.given(np.array((v, -w))) @ B.there
-    found[1, :] += _there(row, B)
+    found = B.given(V) @ B.there
+    found[1, :] += unit * _there(row, B)
     return to_numpy(found)
 
 

@@ -159,19 +159,26 @@ class QuadraticModel:
         if 2 * missing.size > self.n and self.n * self.n * 8 <= self.memory:
             self._forget()
             missing = np.arange(self.n)  # all of them: a matrix times itself costs half of what two cost
-        needed = self._used + missing.size
+        together = getattr(self.H, "together", missing.size)
+        if missing.size == self.n <= together:
+            rows = self.H.rows(missing)
+            self._rows = rows if isinstance(rows, Far) else np.ascontiguousarray(rows, dtype=float)  # as they come, not one more copy
+        else:
+            self._grow(self._used + missing.size)
+            for begin in range(0, missing.size, together):
+                part = missing[begin : begin + together]
+                self._rows[self._used + begin : self._used + begin + part.size] = self.H.rows(part)
+        self._place[missing] = self._used + np.arange(missing.size)
+        self._used += missing.size
+
+    def _grow(self, needed: int) -> None:
+        """Room for so many rows."""
         if needed > self._rows.shape[0]:
             most = self.memory // (8 * self.n)
             at_once = 8 * self.n >= LONG and isinstance(self._rows, np.ndarray)  # a device takes what is asked for
             grown = self.table(max(needed, most if at_once else min(2 * self._rows.shape[0], most)))
             grown[: self._used] = self._rows[: self._used]
             self._rows = grown
-        together = getattr(self.H, "together", missing.size)
-        for begin in range(0, missing.size, together):
-            part = missing[begin : begin + together]
-            self._rows[self._used + begin : self._used + begin + part.size] = self.H.rows(part)
-        self._place[missing] = np.arange(self._used, needed)
-        self._used = needed
 
     def _forget(self) -> None:
         """Begin anew, in a store of its own: others may still read rows of the old one."""

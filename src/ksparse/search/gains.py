@@ -28,12 +28,10 @@ FLAT = 1e-12  # h + v², of at most 1 in variables of unit curvature, below whic
 
 def add_gains(s: Vector, h: Vector, least: Vector | float) -> Vector:
     """By how much each variable would lower q; `least` is the h that is rounding: 0 there."""
-    gains = s * s
-    with np.errstate(over="ignore"):
-        gains /= np.maximum(h, least)
+    gains: Vector = s * s
+    gains /= np.where(h > least, h, np.inf)
     gains *= 0.5
-    gains[h <= least] = 0.0
-    return np.asarray(gains)
+    return gains
 
 
 def bounded_gains(pull: Vector, curvature: Vector, least: Vector, low: Vector, high: Vector) -> Vector:
@@ -52,11 +50,11 @@ def drop_losses(x: Vector, kappa: Vector, needed: Vector | None) -> Vector:
 
 
 def swap_gains(
-    x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, least: Vector | float, needed: Vector | None
+    x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector | None, least: float = 0.0
 ) -> tuple[Vector, Vector]:
     """By how much each swap of a variable of the support (row) for another (column) would lower q, and s + vy of each.
 
-    Rows of `needed` variables (None: there are none) are −∞. W is scaled in place.
+    Rows of `needed` variables (None: there are none) are −∞; h + v² below `least` counts as that. W is scaled in place.
     """
     root = np.sqrt(kappa if needed is None else np.where(needed, 1.0, kappa))
     y = x / root
@@ -66,7 +64,7 @@ def swap_gains(
     gains: Vector = pull * pull
     W *= W
     W += h
-    gains /= np.maximum(W, least, out=W)
+    gains /= np.maximum(W, least, out=W) if least else W
     gains -= (y * y)[:, None]
     gains *= 0.5
     if needed is not None and needed.any():
@@ -124,7 +122,7 @@ class Factor:
         alone, flat = np.flatnonzero(needed), W * W + np.outer(self.kappa, h) <= FLAT
         succeeded = W[alone]
         with np.errstate(over="ignore"):
-            gains, pull = swap_gains(self.x, self.kappa, W.copy(), s, h, 1e-300, needed)
+            gains, pull = swap_gains(self.x, self.kappa, W.copy(), s, h, needed, 1e-300)
         if alone.size:
             safe = np.where(succeeded == 0, 1.0, succeeded)
             x = self.x[alone][:, None]

@@ -21,7 +21,7 @@ class Barred:
 
     def __init__(self, n: int, k: int, shares: tuple[float, float], rng: np.random.Generator) -> None:
         self._out, self._in = (np.zeros(n, dtype=np.intp) for _ in range(2))  # the step up to which one stays out, stays in
-        self.lengths, self.rng, self.step = k * np.array(shares), rng, 0
+        self.lengths, self.rng, self.step = (k * shares[0], k * shares[1]), rng, 0
 
     @property
     def out(self) -> Vector:
@@ -36,9 +36,9 @@ class Barred:
     def after(self, move: Move) -> None:
         """Bar those who moved, for times that differ, so that the walk does not go in circles."""
         self.step += 1
-        left, entered = (0.5 + self.rng.random(2)) * self.lengths
-        self._out[list(move.leaving)] = self.step + 1 + round(left)
-        self._in[list(move.entering)] = self.step + 1 + round(entered)
+        for until, moved, length in zip((self._out, self._in), (move.leaving, move.entering), self.lengths, strict=True):
+            for i in moved:
+                until[i] = self.step + 1 + round((0.5 + self.rng.random()) * length)
 
 
 def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:

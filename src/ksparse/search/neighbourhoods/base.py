@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,8 +20,7 @@ class Trust(Enum):
     GUESS = "a guess"
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """Variables that leave a support and variables that enter it."""
 
     leaving: tuple[int, ...]
@@ -35,8 +33,7 @@ class Move:
         return len(self.leaving) + len(self.entering)
 
 
-@dataclass(frozen=True)
-class Swap:
+class Swap(NamedTuple):
     """A move, and what it gains."""
 
     move: Move

@@ -25,7 +25,7 @@ from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
 
-REFRESH = 128  # changes between factorisations from scratch
+REFRESH = 256  # changes between factorisations from scratch
 DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the support
 SINGULAR = 1e8  # the largest entry of K⁻¹ that updates are trusted with
 NONE = np.zeros(0, dtype=np.intp)
@@ -51,6 +51,8 @@ class Basis:
     """A support with the constraints that are active on it, K⁻¹, u, and s and h of every variable."""
 
     def __init__(self, model: QuadraticModel, linear: Linear, room: int) -> None:
+        from scipy.linalg.blas import dger  # here: scipy.linalg takes half as long to import as all of ours
+
         self.model, self.n, self.r, self.diagonal = model, model.n, model.r, model.diagonal
         E, self.f, _ = unit_rows(linear.E, linear.f)
         self.G, self.right, _ = unit_rows(linear.G, linear.h)
@@ -58,13 +60,14 @@ class Basis:
         self.B = model.table(self.e + slots)  # [E; H_i· and G_g·], where the rows of H lie
         self.B[: self.e] = E
         self.inverse = np.zeros((self.e + slots, self.e + slots))
-        self._w = np.zeros(self.e + slots)
+        self._pair = np.zeros((2, self.e + slots))
         self._element = np.empty(slots, dtype=np.intp)  # i ≥ 0: the variable i; < 0: the row ~g of G
         self._u = np.empty(self.e + slots)
         self.held, self.level = NONE, np.zeros(0)  # variables of the support at a bound, and where
         self.size, self.room, self.active = 0, room, 0  # elements; variables that a support may have; rows of G among the elements
         self.wanted = 0  # variables that are about to enter: so many columns of H will be asked for
         self.dependent = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
+        self._add_outer = dger
         self._keys = np.random.default_rng(0).integers(2**63, size=self.n)
         self.key = 0  # the keys of the support's variables by exclusive or: its name, whatever the order
 
@@ -228,12 +231,14 @@ class Basis:
         return 0.0
 
     def _update(self, w: Vector, a: float) -> None:
-        """Add a·wwᵀ to K⁻¹ in place; BLAS wants the whole array, whose unused part it leaves alone."""
-        from scipy.linalg.blas import dger  # here: scipy.linalg takes half as long to import as all of ours
+        """Add a·wwᵀ to K⁻¹ in place."""
+        self._pair[0, : w.size] = w
+        self._pair[0, w.size :] = 0.0
+        self._outer(a, self._pair[0])
 
-        self._w[: w.size] = w
-        self._w[w.size :] = 0.0
-        dger(a, self._w, self._w, a=self.inverse.T, overwrite_a=True)
+    def _outer(self, a: float, w: Vector) -> None:
+        """The same with zeros at the end of w: BLAS wants the whole array, whose unused part it leaves alone."""
+        self._add_outer(a, w, w, a=self.inverse.T, overwrite_a=True)
 
     def _row(self, i: int) -> Any:
         """H_i·; where it is not known yet, those that are likely to be asked for next come with it."""
@@ -314,35 +319,40 @@ class Basis:
     def swap(self, j: int, i: int) -> None:
         """Let the free variable at place j leave and i enter in its place: a drop and an add, the products of both at once."""
         p, q = self.e + self.size, self.e + j
-        B, K = self.B[:p], self.inverse[:p, :p]
-        row, b = self._row(i), B[:, i]
-        v = K[:, q].copy()
-        kappa, u = float(v[q]), float(self._u[q])
-        back, z_i = u / kappa, float(v @ b)
-        w = K @ b
-        w -= (z_i / kappa) * v  # K⁻¹b of the others
-        w[q] = 0.0
-        h, s = float(self.h[i]) + z_i / kappa * z_i, float(self.s[i]) + back * z_i
-        if not (kappa > 0.0 and h > 0.0):
+        B, K, V = self.B[:p], self.inverse[:p, :p], self._pair[:, :p]
+        self._pair[:, p:] = 0.0
+        row, b, (v, w) = self._row(i), B[:, i], V
+        v[:] = K[:, q]
+        kappa = v.item(q)
+        if not kappa > 0.0:
             raise DependentError
-        t = s / h
-        products = both(row, v, w, B)
-        self.s += np.array((back, -t)) @ products
-        products /= np.array([[math.sqrt(kappa)], [math.sqrt(h)]])
+        v /= math.sqrt(kappa)  # first: squares of H may be beyond the range of numbers
+        back, z = self._u.item(q) / math.sqrt(kappa), float(v @ b)
+        h, s = self.h.item(i) + z * z, self.s.item(i) + back * z
+        if not h > 0.0:
+            raise DependentError
+        unit = math.sqrt(h)
+        np.matmul(K, b, out=w)
+        w -= z * v  # K⁻¹b of the others
+        w[q] = 0.0
+        w /= -unit
+        steps, products = np.array((back, -s / unit)), both(row, 1.0 / unit, V, B)
+        self.s += steps @ products
         products *= products
         self.h += products[0]
         self.h -= products[1]
-        self._u[:p] -= back * v + t * w
-        self._u[q] = t
-        self._update(v, -1.0 / kappa)
-        K[q, :] = K[:, q] = 0.0  # what cancels there but for rounding, in the units of the one that left
-        w[q] = -1.0  # so that its own row and column come out too
-        self._update(w, 1.0 / h)
+        self._u[:p] -= steps @ V
+        self._u[q] = s / h
+        self._outer(-1.0, self._pair[0])
+        self._outer(1.0, self._pair[1])
+        w /= unit
+        w[q] = 1.0 / h
+        K[q, :] = K[:, q] = w  # what cancels there would do so but for rounding, in the units of the one that left
         B[q] = row
-        self.key ^= int(self._keys[self._element[j]] ^ self._keys[i])
+        self.key ^= self._keys.item(self._element.item(j)) ^ self._keys.item(i)
         self._element[j] = i
         self.h[i] = self.s[i] = 0.0
-        self.value += 0.5 * (u * back - s * t)
+        self.value += 0.5 * (back * back - s / h * s)
         self.changes += 2
 
     def snapshot(self) -> Snapshot:

@@ -34,7 +34,7 @@ class Updated:
         assert pieces.linear is not None
         self.basis, self.constant = Basis(pieces.model, pieces.linear, room), pieces.model.constant
         self.entering, self.walked, self.rules = pieces.settings.entering, pieces.settings.walked, pieces.rules
-        self.shut = np.flatnonzero(~pieces.allowed)
+        self.shut, self.promise = np.flatnonzero(~pieces.allowed), np.inf
         self.low, self.high = pieces.linear.above(pieces.floor)
         self.floored = pieces.floored
         self.forced = np.zeros(pieces.n, dtype=bool)
@@ -201,35 +201,49 @@ class Updated:
     def get_ready(self, changes: int) -> None:
         """All columns of H: a walk asks for about one in two changes, some at a time, and a matrix times itself costs a third of that."""
         model = self.basis.model
-        if model.n <= 2 * changes and model.n**2 * 8 <= model.memory:
+        if model.n <= 3 * changes and model.n**2 * 8 <= model.memory:
             model.fetch(np.arange(model.n))
 
     def swap(self, shut: Vector, kept: Vector, aspired: float = np.inf) -> Swap | None:
-        alone = self._add_gains(within=False)
-        alone[shut & (alone <= aspired)] = 0.0  # no swap gains more than its entering variable would alone
-        count = min(self.walked, int(np.count_nonzero(alone)))
-        if not count:
-            return None
-        entering = largest_places(alone, count)
+        alone, out = self._add_gains(within=False), np.flatnonzero(shut)
+        alone[out[alone[out] <= aspired]] = 0.0  # no swap gains more than its entering variable would alone
+        entering = self._promising(alone)
         variables, gains = self._swap_gains(entering)
-        gains[(kept[variables][:, None] | shut[entering]) & (gains <= aspired)] = -np.inf
-        if not gains.size or not (gain := float(gains.max())) > -np.inf:
+        if not gains.size:
             return None
-        j, i = divmod(int(gains.argmax()), count)
-        return Swap(Move((int(variables[j]),), (int(entering[i]),)), gain)
+        best = int(gains.argmax())
+        if not gains.item(best) > aspired:  # then none of those that are barred is
+            gains[kept[variables]] = -np.inf
+            gains[:, shut[entering]] = -np.inf
+            best = int(gains.argmax())
+        gain, (j, i) = gains.item(best), divmod(best, entering.size)
+        return Swap(Move((variables.item(j),), (entering.item(i),)), gain) if gain > -np.inf else None
+
+    def _promising(self, alone: Vector) -> Vector:
+        """About as many variables as a step looks at, those that promise most: as much as it took last time, unless that are few or many."""
+        entering = np.flatnonzero(alone >= self.promise)
+        if not self.walked <= 2 * entering.size <= 4 * self.walked:
+            count = min(self.walked, int(np.count_nonzero(alone)))
+            entering = largest_places(alone, count) if count else entering[:0]
+            self.promise = float(alone[entering].min(initial=np.inf))
+        return entering
 
     def _swap_gains(self, entering: Vector) -> tuple[Vector, Vector]:
-        """The variables of the support (rows), and what it gains to swap them for others (columns), those within their own bounds."""
+        """The variables of the support (rows), and what it gains to swap them for others (columns), those within their own bounds.
+
+        None of the others may lie in the span of the support.
+        """
         basis, free = self.basis, self.basis.free
-        p, low, high = basis.e + basis.size, self.low[entering], self.high[entering]
+        p = basis.e + basis.size
         W = basis.inverse[basis.free_rows, :p] @ basis.B[:p, entering]
-        s, h, least = basis.s[entering], basis.h[entering], basis.dependent[entering]
+        s, h = basis.s[entering], basis.h[entering]
         variables, needed = basis.element[free], self._needed(free)
         if not self.bounded:
-            gains, pull = swap_gains(basis.x[free], basis.kappa[free], W, s, h, least, needed)
+            gains, pull = swap_gains(basis.x[free], basis.kappa[free], W, s, h, needed)
             for beyond, closed in self.closed:
                 np.putmask(gains, closed[entering] & beyond(pull, 0.0), -np.inf)
             return variables, gains
+        low, high, least = self.low[entering], self.high[entering], basis.dependent[entering]
         pull, curvature, losses = swap_terms(basis.x[free], basis.kappa[free], W, s, h, needed)
         gains = bounded_gains(pull, curvature, least, low, high) - losses[:, None]
         if basis.held.size:
@@ -248,11 +262,9 @@ class Updated:
         """Under signs at most: a swap is taken back by a swap, and what an add or a drop brings is known before."""
         after = None
         try:
-            if move.leaving and move.entering:
-                self._make(move)
-                after = self.basis.snapshot() if self.working.broken else None  # signs make others leave: back to before that
-            else:
-                self._make(move)
+            self._make(move)
+            if move.leaving and move.entering and self.working.broken:
+                after = self.basis.snapshot()  # signs make others leave: back to before that
             self.working.obey()
         except BlockedError as error:
             raise DependentError from error
