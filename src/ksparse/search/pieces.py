@@ -207,12 +207,17 @@ class Pieces:
         return not self._two_sided_floors
 
     @cached_property
-    def simple(self) -> bool:
-        """Whether C asks for no more than signs and one equation."""
+    def signs_and_equations(self) -> bool:
+        """Whether C asks for no more than signs and equations."""
         linear = self.linear
-        if linear is None or self.floored or linear.h.size or linear.f.size > 1:
+        if linear is None or self.floored or linear.h.size:
             return False
         return bool(np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isin(linear.upper, (np.inf, 0.0)).all())
+
+    @cached_property
+    def simple(self) -> bool:
+        """Whether C asks for no more than signs and one equation."""
+        return self.signs_and_equations and self.linear is not None and self.linear.f.size <= 1
 
     @property
     def expired(self) -> bool:

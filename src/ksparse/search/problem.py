@@ -116,6 +116,13 @@ class SupportProblem:
         """Whether a factorisation can be kept up to date, and held."""
         return self.pieces.polyhedral and self.rows_in_memory >= self.most
 
+    @property
+    def walks(self) -> bool:
+        """Whether a search walks out of local optima: what a swap gains is known exactly, and k is not small."""
+        pieces = self.pieces
+        exact = self.updatable and pieces.signs_and_equations and pieces.rules is None
+        return exact and self.k >= pieces.settings.walks
+
     def forced_first(self, support: Vector) -> Vector:
         """A support with the variables that are always in it at its head: what is cut off at its end is not among them."""
         forced = self.pieces.forced

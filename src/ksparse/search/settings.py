@@ -30,6 +30,8 @@ class SearchSettings:
     enumerated: int = 2_000  # supports that are all tried, and so proved, where the best value on one is a direct solve (tests/fuzz)
     enumerated_dear: int = 60  # the same where it takes a first-order method
     changes: int = 1_300  # of a support in one search on a factorisation that is updated, most of them (table5.py)
+    changes_few: int = 700  # the same where k is small and all is seen sooner; growing with the square of k
+    changes_each: int = 40  # the same for each variable of the support
     changes_solved: int = 400  # the same where every change is a quadratic program: about the time of the search before this one
     changes_smooth: int = 300  # the same where it is Newton's method
     changes_wide: int = 100  # the same where it is Newton's method on all classes at once (common_features.py)
@@ -42,6 +44,7 @@ class SearchSettings:
     entering: int = 64  # variables looked at for a swap on an updated factorisation; the proof looks at all (table5.py)
     walks: int = 16  # variables from which a walk leads further than ways by other k (table5.py; of fewer it leads less far: knob.py)
     walked: int = 16  # variables looked at for a step of a walk (table5.py)
+    walked_more: float = 1.25  # times as many changes where walks make them: a step costs less than another swap (table5.py)
     tabu: tuple[float, float] = (0.2, 0.1)  # of k: steps of a walk that one who left stays out, and one who entered stays (table5.py)
     patience: float = 3.0  # of k: steps of a walk that lead to nothing better, after which it ends (table5.py)
     compared: int = 8  # highest-ranked moves of a component that are made, for the best of them

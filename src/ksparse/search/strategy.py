@@ -54,8 +54,9 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
         return Strategy(name, None, 0, by_columns=True, first_order=first)
     if pieces.spectral:
         return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False)
-    if problem.updatable:  # where k is small all is seen sooner
-        changes = min(settings.changes, 700 + k**2 // 8, 40 * max(5, k))
+    if problem.updatable:
+        changes = min(settings.changes, settings.changes_few + k**2 // 8)
+        changes = min(int(settings.walked_more * changes) if problem.walks else changes, settings.changes_each * max(5, k))
         return Strategy("exact gains on an updated factorisation", "updated", changes, first_order=False)
     return without_updates(problem)
 

@@ -48,7 +48,7 @@ class Neighbourhood(Protocol):
 
     trust: Trust
     monotone: bool  # whether a variable that its rank lets enter never makes φ worse, and stays
-    walks: bool  # whether it knows what a swap gains also where none does, so that a walk can go by it
+    walks: bool  # whether a walk leads out of its local optima: it knows what a swap gains also where none does
     compared: int  # how many of the highest-ranked moves are made, for the best of them: 1 where ranks are gains
 
     @property

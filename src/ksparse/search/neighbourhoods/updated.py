@@ -46,7 +46,7 @@ class Updated:
         self.closed = [(beyond, closed) for beyond, closed in ways if closed.any()]
         self.endless, self.pull = pieces.loss.least == -np.inf, float(np.abs(pieces.model.r).max(initial=0.0))
         self.trust = Trust.GUESS if self.bounded or pieces.linear.h.size else Trust.EXACT  # signs alone are seen to by who enters
-        self.walks = self.trust is Trust.EXACT and self.rules is None
+        self.walks = problem.walks
 
     @property
     def changes(self) -> int:
@@ -220,7 +220,7 @@ class Updated:
         return Swap(Move((variables.item(j),), (entering.item(i),)), gain) if gain > -np.inf else None
 
     def _promising(self, alone: Vector) -> Vector:
-        """About as many variables as a step looks at, those that promise most: as much as it took last time, unless that are few or many."""
+        """About as many variables as a step looks at, those that promise most: as much as it took last time, if that fits."""
         entering = np.flatnonzero(alone >= self.promise)
         if not self.walked <= 2 * entering.size <= 4 * self.walked:
             count = min(self.walked, int(np.count_nonzero(alone)))
