@@ -44,3 +44,29 @@ def test_rows_that_others_hold_stay_as_they_are():
     held = model.row(7)
     model.fetch(np.arange(9))
     np.testing.assert_array_equal(held, H0[7])
+
+
+def test_all_rows_at_once_are_nobody_elses():
+    """An H of the user's may hand out a table of its own, or use it again; ours makes its rows anew, and no copy is made of those."""
+    M = np.diag([1.0, 2.0, 3.0])
+
+    class Own:
+        table = np.empty((3, 3))
+
+        def diagonal(self):
+            return np.diag(M)
+
+        def times(self, X):
+            return X @ M
+
+        def rows(self, support):
+            return np.take(M, support, axis=0, out=self.table[: support.size])
+
+    H = Own()
+    model = ks.QuadraticModel(H, np.ones(3), sign=1)
+    model.fetch(np.arange(3))
+    ks.QuadraticModel(H, np.zeros(3), sign=1).fetch(np.array([2]))
+    np.testing.assert_array_equal(model.block(np.arange(3)), M)
+    ours = ks.QuadraticModel.of_matrix(M)
+    ours.fetch(np.arange(3))
+    assert not np.shares_memory(ours.row(0), M)

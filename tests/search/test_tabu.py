@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 import ksparse as ks
+from ksparse.base.deadline import OutOfTimeError
 from ksparse.datasets import table5
+from ksparse.search import again
+from ksparse.search.candidate import Found
 from ksparse.search.local import LocalSearch, descended
 from ksparse.search.neighbourhoods import Updated
 from ksparse.search.neighbourhoods.base import DependentError, Move
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
+from ksparse.search.strategy import choose_strategy
 from ksparse.search.tabu import Barred, tabu_walk
 
 NONE = np.zeros(0, dtype=np.intp)
@@ -192,3 +196,48 @@ def test_units_do_not_matter_though_squares_of_H_are_beyond_the_range_of_numbers
         A = rng.standard_normal((40, 40)) + 0.5 * rng.standard_normal((40, 1))
         b = A[:, :9] @ rng.standard_normal(9) + rng.standard_normal(40)
         assert ks.minimize(ks.LeastSquares(A * 2.0**power, b), 18).fun == ks.minimize(ks.LeastSquares(A, b), 18).fun
+
+
+@pytest.mark.parametrize("powers", [(300, 330), (-330, -330), (255, 255), (-330, 330)])
+def test_units_do_not_matter_though_squares_of_the_slopes_are_beyond_the_range_of_numbers(powers):
+    """With duplicates of columns, which have a slope of rounding and nothing to hold them."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        A, b = rng.standard_normal((60, 80)), rng.standard_normal(60)
+        A[:, 70:] = A[:, :10]
+        same = ks.minimize(ks.LeastSquares(A, b), 20)
+        other = ks.minimize(ks.LeastSquares(A * 2.0 ** powers[0], b * 2.0 ** powers[1]), 20)
+        assert other.fun * 2.0 ** (-2 * powers[1]) == pytest.approx(same.fun, rel=1e-9)
+
+
+def test_whoever_interrupts_a_walk_has_heard_of_every_local_optimum_it_found():
+    instance = table5(1, seed=4)
+    problem = problem_of(ks.LeastSquares(instance.A, instance.b), ks.WholeSpace(), 640, 20)
+    search = LocalSearch(problem, Updated(problem, 25), 800)
+    descended(search, problem.evaluate(np.arange(20)))
+    ends, attempt = [], search.attempt
+
+    def spy(way, best):
+        found = attempt(way, best)
+        ends.append(search.hood.value)
+        return found
+
+    search.attempt = spy
+    told = [search.hood.value for _ in tabu_walk(search, np.random.default_rng(0))]
+    assert len(told) > 3
+    assert told == ends
+
+
+def test_a_search_whose_time_is_up_keeps_what_it_has_found(monkeypatch):
+    problem = a_problem(1, ks.WholeSpace())
+    begin = problem.evaluate(np.arange(5))
+    better = min((problem.evaluate(np.arange(i, i + 5)) for i in range(9)), key=lambda one: one.value)
+    assert better.value < begin.value
+
+    def explored(*given):
+        yield "walk", Found(better, 3)
+        raise OutOfTimeError
+
+    monkeypatch.setattr(again, "explored", explored)
+    found = again.searches(problem, choose_strategy(problem), begin, [np.random.SeedSequence(0)], [[]], 1)
+    assert found[0].best is better

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Gram:
     weight: Vector | None = None
     ridge: Vector | None = None  # ρ
     a: float = 1.0
+    fresh: ClassVar[bool] = True  # rows are made anew whenever they are asked for
 
     @cached_property
     def design(self) -> Design:

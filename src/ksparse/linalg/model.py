@@ -162,7 +162,10 @@ class QuadraticModel:
         together = getattr(self.H, "together", missing.size)
         if missing.size == self.n <= together:
             rows = self.H.rows(missing)
-            self._rows = rows if isinstance(rows, Far) else np.ascontiguousarray(rows, dtype=float)  # as they come, not one more copy
+            if not isinstance(rows, Far):
+                whose = np.asarray if getattr(self.H, "fresh", False) else np.array  # no copy more of what is large, and nobody else's
+                rows = whose(rows, dtype=float, order="C")
+            self._rows = rows
         else:
             self._grow(self._used + missing.size)
             for begin in range(0, missing.size, together):

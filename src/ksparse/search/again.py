@@ -70,7 +70,7 @@ def _again(problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: n
         candidate = feasible_candidate(problem, Start("kicked", kicked(problem, begin.support, rng)))
         return None if candidate is None else local_search(problem, strategy, candidate)
     best, swaps = begin, 0
-    with one_thread(), suppress(DependentError):
+    with one_thread(), suppress(DependentError, OutOfTimeError):  # what was found before is kept
         for _, found in explored(problem, strategy, begin, rng, others):
             best, swaps = found.best, swaps + found.swaps
     return Found(best, swaps)

@@ -28,8 +28,8 @@ FLAT = 1e-12  # h + v², of at most 1 in variables of unit curvature, below whic
 
 def add_gains(s: Vector, h: Vector, least: Vector | float) -> Vector:
     """By how much each variable would lower q; `least` is the h that is rounding: 0 there."""
-    gains: Vector = s * s
-    gains /= np.where(h > least, h, np.inf)
+    gains: Vector = s / np.sqrt(np.where(h > least, h, np.inf))  # first: squares may be beyond the range of numbers
+    gains *= gains
     gains *= 0.5
     return gains
 
@@ -44,9 +44,11 @@ def bounded_gains(pull: Vector, curvature: Vector, least: Vector, low: Vector, h
 
 def drop_losses(x: Vector, kappa: Vector, needed: Vector | None) -> Vector:
     """By how much q would rise without each variable; ∞ where it is needed (None: nowhere)."""
-    if needed is None:
-        return np.asarray(x * x / (2.0 * kappa))
-    return np.asarray(np.where(needed, np.inf, x**2 / (2.0 * np.where(needed, 1.0, kappa))))
+    losses: Vector = x / np.sqrt(2.0 * (kappa if needed is None else np.where(needed, 1.0, kappa)))
+    losses *= losses
+    if needed is not None:
+        losses[needed] = np.inf
+    return losses
 
 
 def swap_gains(
@@ -61,10 +63,10 @@ def swap_gains(
     W /= root[:, None]
     pull: Vector = W * y[:, None]
     pull += s
-    gains: Vector = pull * pull
     W *= W
     W += h
-    gains /= np.maximum(W, least, out=W) if least else W
+    gains: Vector = pull / np.sqrt(np.maximum(W, least, out=W) if least else W)
+    gains *= gains
     gains -= (y * y)[:, None]
     gains *= 0.5
     if needed is not None and needed.any():

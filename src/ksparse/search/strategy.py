@@ -55,9 +55,9 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
     if pieces.spectral:
         return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False)
     if problem.updatable:
-        changes = min(settings.changes, settings.changes_few + k**2 // 8)
-        changes = min(int(settings.walked_more * changes) if problem.walks else changes, settings.changes_each * max(5, k))
-        return Strategy("exact gains on an updated factorisation", "updated", changes, first_order=False)
+        longer = settings.walked_more if problem.walks else 1.0
+        changes = min(longer * min(settings.changes, settings.changes_few + k**2 // 8), settings.changes_each * max(5, k))
+        return Strategy("exact gains on an updated factorisation", "updated", int(changes), first_order=False)
     return without_updates(problem)
 
 

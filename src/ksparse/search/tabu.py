@@ -44,7 +44,7 @@ class Barred:
 def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Better and better places, until many steps in a row led to none or the work is done; the search ends at the best of them."""
     hood, settings = search.hood, search.problem.pieces.settings
-    best, value, vain, better, told, tell = hood.mark(), hood.value, 0, False, True, 0
+    best, value, vain, better = hood.mark(), hood.value, 0, False
     hood.get_ready(search.most - search.changes)
     barred = Barred(search.problem.n, search.k, settings.tabu, rng)
     while vain < settings.patience * search.k and not search.spent:
@@ -53,10 +53,8 @@ def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
             swap = hood.swap(barred.out, barred.kept, hood.value - value + search.tiny)  # the bars fall for a new best
             if better and (swap is None or swap.gain <= search.tiny):
                 search.attempt(search.descend, value)  # by those that the walk does not look at
-                best, value, better, told = hood.mark(), hood.value, False, barred.step >= tell
-                if told:
-                    tell = barred.step + search.k  # who hears of it solves the support once more: not at every few steps
-                    yield "walk"
+                best, value, better = hood.mark(), hood.value, False
+                yield "walk"
             elif swap is None or hood.apply(swap.move) is None:
                 break
             else:
@@ -74,5 +72,4 @@ def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     hood.back_to(best)
     if better:  # and no time to look around
         search.attempt(search.descend, value)
-    if better or not told:
         yield "walk"
