@@ -46,7 +46,7 @@ class SearchSettings:
     walked: int = 16  # variables looked at for a step of a walk (table5.py)
     walked_more: float = 1.25  # times as many changes where walks make them: a step costs less than another swap (table5.py)
     tabu: tuple[float, float] = (0.2, 0.1)  # of k: steps of a walk that one who left stays out, and one who entered stays (table5.py)
-    patience: float = 3.0  # of k: steps of a walk that lead to nothing better, after which it ends (table5.py)
+    patience: float = 4.0  # of k: steps of a walk that lead to nothing better, after which it ends (table5.py)
     compared: int = 8  # highest-ranked moves of a component that are made, for the best of them
     paired: tuple[int, int] = (4, 6)  # leaving and entering variables that are paired where only gradients rank them
     paired_blocks: tuple[int, int] = (4, 12)  # the same where variables bring others, and blocks leave for one of them (rules.py)
