@@ -60,7 +60,7 @@ class Basis:
         self.B = model.table(self.e + slots)  # [E; H_i· and G_g·], where the rows of H lie
         self.B[: self.e] = E
         self.inverse = np.zeros((self.e + slots, self.e + slots))
-        self._pair = np.zeros((2, self.e + slots))
+        self._pair = np.zeros((2, self.e + slots))  # room for what is added to K⁻¹ by outer products
         self._element = np.empty(slots, dtype=np.intp)  # i ≥ 0: the variable i; < 0: the row ~g of G
         self._u = np.empty(self.e + slots)
         self.held, self.level = NONE, np.zeros(0)  # variables of the support at a bound, and where

@@ -199,7 +199,7 @@ class Updated:
         yield from pair_moves(self.basis, self.working, np.flatnonzero(outside), leaving, self.entering, least)
 
     def get_ready(self, changes: int) -> None:
-        """All columns of H: a walk asks for about one in two changes, some at a time, and a matrix times itself costs a third of that."""
+        """All columns of H: a walk asks for many, with others that are likely; each costs a third of that in a matrix times itself."""
         model = self.basis.model
         if model.n <= 3 * changes and model.n**2 * 8 <= model.memory:
             model.fetch(np.arange(model.n))
