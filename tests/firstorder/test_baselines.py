@@ -210,3 +210,29 @@ def test_what_the_baselines_cannot_do_is_said(rng, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_clarabel)
     with pytest.raises(ImportError, match=r"l1dca needs the solver Clarabel: pip install 'ksparse\[baselines\]'"):
         ks.minimize(ks.LeastSquares(A, b), 3, method="l1dca", rho=1.0)
+
+
+@pytest.mark.parametrize("method", ["l1dca", "mipdca"])
+def test_rows_that_are_too_far_away_to_matter_do_no_harm(method, rng, capfd):
+    """Clarabel leaves such rows out and takes no new cost then; PIQP complains of them on the terminal."""
+    n, size = 7, 1e100
+    Z = rng.standard_normal((14, n))
+    C = ks.Polyhedron(rng.standard_normal((1, n)), np.array([size]), lower=np.full(n, -size), upper=size)
+    found = ks.minimize(ks.Quadratic(Z.T @ Z / size), n, C, method=method, rho=[0.01, 1.0], max_iter=300)
+    assert C.contains(found.x)
+    tiny = ks.LeastSquares(rng.standard_normal((5, 6)) / size, rng.standard_normal(5) / size)
+    assert ks.minimize(tiny, 3, ks.Nonnegative([0, 1]), method=method, rho=[0.01, 1.0], max_iter=300).fun <= tiny.value(np.zeros(6))
+    assert capfd.readouterr().out == ""
+
+
+def test_the_dual_form_leaves_out_and_takes_back_rows(rng):
+    A, b = rng.standard_normal((7, 15)), rng.standard_normal(7)
+    loss = ks.LeastSquares(A, b)
+    lasso = DualLasso.for_pieces(loss, ks.WholeSpace(), 15)
+    far = np.where(np.arange(15) % 3 == 0, 1e40, 0.1)
+    for w in (np.full(15, 0.1), far, np.full(15, 1e40), far, np.full(15, 0.1)):
+        fresh = DualLasso.for_pieces(loss, ks.WholeSpace(), 15)
+        x = lasso.solve(np.zeros(15), w)
+        np.testing.assert_allclose(x, fresh.solve(np.zeros(15), w), atol=1e-5)
+        assert not x[w > 1].any()
+        assert x.any() == (w < 1).any()

@@ -116,7 +116,7 @@ class Subproblem:
     def solve(self, q_x: Vector, q_e: Vector) -> tuple[Vector, Vector]:
         """x and e of the optimum, for the linear cost q_xᵀx + q_eᵀe beside γ."""
         q = np.concatenate([self.unit * (q_x + self.linear), self.unit_e * q_e, np.zeros(self.rest)])
-        if self._solver is None:
+        if self._solver is None or not self._solver.is_data_update_allowed():  # it leaves out rows that are too far away
             self._solver = self._build(q)
         else:
             self._solver.update(q=q / self._price)

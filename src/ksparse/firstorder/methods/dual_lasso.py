@@ -13,6 +13,7 @@ import piqp
 
 from ksparse.base.arrays import Vector, to_float64
 from ksparse.linalg.matrix import Squares, dense
+from ksparse.linalg.qp import FAR
 from ksparse.losses import Loss
 from ksparse.sets import ConvexSet
 
@@ -29,6 +30,7 @@ class DualLasso:
         self.A, self.b, self.unit, self.price = A / alpha, b / beta, beta / alpha, alpha * beta
         self.signed = signed  # where x ≥ 0
         self._solver: piqp.DenseSolver | None = None
+        self._near: Vector = np.zeros(0, dtype=bool)  # the rows that it knows
 
     @classmethod
     def for_pieces(cls, loss: Loss, C: ConvexSet, n: int) -> DualLasso | None:
@@ -45,14 +47,18 @@ class DualLasso:
         """x of the optimum, or None where the solver's answer cannot be trusted."""
         q, w = q / self.price, w / self.price
         low, high = -w - q, np.where(self.signed, np.inf, w - q)
-        if self._solver is None:
-            self._solver = piqp.DenseSolver()
-            self._solver.setup(np.eye(len(self.b)), self.b, None, None, np.ascontiguousarray(self.A.T), low, high)
-        else:
-            self._solver.update(h_l=low, h_u=high)
+        near = (low > -FAR) | (high < FAR)  # of the others, where x is 0, PIQP would complain
+        if self._solver is None or not np.array_equal(near, self._near):
+            self._solver, self._near = piqp.DenseSolver(), near
+            rows = (np.ascontiguousarray(self.A.T[near]), low[near], high[near]) if near.any() else (None, None, None)
+            self._solver.setup(np.eye(len(self.b)), self.b, None, None, *rows)
+        elif near.any():
+            self._solver.update(h_l=low[near], h_u=high[near])
         self._solver.solve()
-        found = self._solver.result
-        x, r = np.array(found.z_l) - np.array(found.z_u), np.array(found.x)
+        found, x = self._solver.result, np.zeros(near.size)
+        r = np.array(found.x)
+        if near.any():
+            x[near] = np.array(found.z_l) - np.array(found.z_u)
         x = np.where(self.signed, np.maximum(x, 0.0), x)
         primal = 0.5 * float(np.sum((self.A @ x - self.b) ** 2)) + float(q @ x) + float(w @ np.abs(x))
         dual = -0.5 * float(r @ r) - float(self.b @ r)
