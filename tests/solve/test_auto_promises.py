@@ -81,6 +81,26 @@ def test_limits_and_stops_return_the_best_so_far(regression):
     assert stopped.fun == pytest.approx(min(calls))
 
 
+def test_no_time_at_all_leaves_0_where_no_variable_may_enter():
+    class OnlyMatmul:
+        def __init__(self, A):
+            self.A, self.shape = A, A.shape
+
+        @property
+        def T(self):
+            return OnlyMatmul(self.A.T)
+
+        def __matmul__(self, v):
+            return self.A @ v
+
+    loss = ks.Logistic(OnlyMatmul(np.full((2, 1), 0.1)), [-1.0, 1.0])
+    settings = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+    late = ks.minimize(loss, 1, ks.NonnegativeBall(0.7), forced_out=[0], max_time=0.0, settings=settings)
+    assert late.status is Status.TIME_LIMIT
+    assert not late.x.any()
+    assert late.fun == pytest.approx(2 * np.log(2))
+
+
 def test_verbose_lists_the_starts(regression, capsys, monkeypatch):
     import logging
 

@@ -253,7 +253,7 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
         return problem.evaluate(pieces.forced)
     chosen = feasible_support(problem, start)
     chosen = chosen if chosen is None or pieces.rules is None else problem.obedient(chosen)
-    supports = [] if chosen is None or not chosen.size else [np.sort(chosen)]  # what 0 is worth has been seen
+    supports = [] if chosen is None else [np.sort(chosen)]
     if pieces.floored:  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
         supports += [support for key in problem.memory.doubtful if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k]
         supports += few_above_floor(problem)
@@ -263,6 +263,8 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     if pieces.rules is not None:
         supports = [support for support in [*supports, *few_above_floor(problem)] if problem.allows(support)]
     for support in supports:
+        if not support.size and (at_zero := problem.evaluate(support)) is not None:
+            return at_zero
         x = _point_on(problem, support, start)
         if x is not None:
             full[support] = x
@@ -272,6 +274,8 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
 
 def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector | None:
     pieces = problem.pieces
+    if not support.size:
+        return None
     linear = pieces.linear.on(support) if pieces.floored and pieces.linear is not None else None
     if linear is not None:
         return feasible_above_floor(linear, pieces.floor[support])
