@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -50,7 +52,9 @@ def _secular(values, pull, radius, vectors):
             mu = 0.5 * (low + high)
             if mu in (low, high):
                 break
-            low, high = (mu, high) if np.linalg.norm(at(mu)) > radius else (low, mu)
+            shifted = values + mu  # above 0: mu lies between floor and high
+            w = pull / shifted if shifted.min() > 0 else at(mu)
+            low, high = (mu, high) if math.sqrt(w @ w) > radius else (low, mu)
         w = at(high)
     x = vectors @ w
     return x * min(1.0, radius / max(float(np.linalg.norm(x)), 1e-300))
