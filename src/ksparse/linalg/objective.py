@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -32,6 +33,11 @@ class Objective:
     def of_squares(cls, R: Vector, q: Vector, rest: float) -> Self:
         """½‖Rx − q‖² + ½·rest², less what x does not change."""
         return cls(R.T @ R, -(R.T @ q), R, q, rest)
+
+    @cached_property
+    def independence(self) -> float:
+        """How far H is from dependent variables, see `least_sine`."""
+        return least_sine(self.H)
 
     def gradient(self, x: Vector) -> Vector:
         """Hx + c."""
@@ -81,15 +87,10 @@ class Objective:
 
 def regular_minimum(objective: Objective) -> Vector | None:
     """−H⁻¹c where H is positive definite beyond doubt; None where it may not be, or a root is to be used."""
-    if objective.R is not None:
+    if objective.R is not None or not objective.independence > REGULAR:
         return None
-    unit = unit_scales(np.diag(objective.H))
+    unit = unit_scales(objective.H.diagonal())
     H, d = objective.H / unit / unit[:, None], -objective.c / unit
-    try:
-        if not np.linalg.cholesky(H).diagonal().min() > REGULAR:
-            return None
-    except np.linalg.LinAlgError:
-        return None
     x = np.linalg.solve(H, d)
     return np.asarray((x + np.linalg.solve(H, d - H @ x)) / unit)
 
@@ -133,9 +134,14 @@ def convex(H: Vector) -> bool:
 
 
 def well_conditioned(H: Vector) -> bool:
-    """Whether no variable is nearly a combination of those before it, in variables of unit curvature."""
-    unit = unit_scales(np.diag(H))
+    """Whether no variable is nearly a combination of those before it."""
+    return least_sine(H) > DEPENDENT
+
+
+def least_sine(H: Vector) -> float:
+    """The sine of a variable's angle to those before it, the least, in variables of unit curvature; 0 where H is not positive definite."""
+    unit = unit_scales(H.diagonal())
     try:
-        return bool(np.linalg.cholesky(H / unit / unit[:, None]).diagonal().min() > DEPENDENT)
+        return float(np.linalg.cholesky(H / unit / unit[:, None]).diagonal().min(initial=1.0))
     except np.linalg.LinAlgError:
-        return False
+        return 0.0

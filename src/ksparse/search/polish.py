@@ -15,7 +15,7 @@ from ksparse.firstorder.drive import Run, Stopping, drive
 from ksparse.firstorder.methods import APDCA, PDCA, Method, PDCAe
 from ksparse.firstorder.problem import Point, Problem, Products
 from ksparse.firstorder.steps import FixedStep
-from ksparse.linalg.objective import Objective, well_conditioned
+from ksparse.linalg.objective import DEPENDENT, Objective
 from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
 from ksparse.result import Status
@@ -70,6 +70,12 @@ def polish_problem(
     work: Work = THOROUGH,
 ) -> PolishedPoint:
     """min φ over C for a small problem in NumPy float64."""
+    x = best_point(problem, start, deadline, work)
+    return PolishedPoint(x.x, problem.F(x), problem.residual(x, curvature_bound(problem, x)), problem.products)
+
+
+def best_point(problem: Problem, start: Vector, deadline: float, work: Work) -> Point:
+    """The same, not measured: for a value to compare the residual is no matter."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
     target, settled = max(work.residual, promised(problem.loss)), False
     try:
@@ -82,8 +88,7 @@ def polish_problem(
             raise
     if not problem.C.contains(x.x):  # badly scaled programs are solved to their own terms, which may be large beside x
         x = problem.point(problem.C.project(x.x))
-    l = curvature_bound(problem, x)  # noqa: E741
-    return PolishedPoint(x.x, problem.F(x), problem.residual(x, l), problem.products)
+    return x
 
 
 def promised(loss: Loss) -> float:
@@ -166,13 +171,13 @@ def _model(loss: Loss, x: Point) -> Objective | None:
         return None
     if not np.isfinite(H).all():
         return None
-    root = None if well_conditioned(H) else loss.root_at(x.x, x.image)
-    if root is not None:
-        return Objective.of_squares(*root)
-    # ∇φ − Hx is c but for rounding, which along a flat direction is all there is: a quadratic has c itself at 0
-    zero = np.zeros_like(x.x)
-    c = loss.gradient_at(zero, loss.image(zero)) if loss.is_quadratic else x.gradient - H @ x.x
-    return Objective(H, c)
+    c = x.gradient - H @ x.x
+    if loss.is_quadratic:  # that is c but for rounding, which along a flat direction is all there is: at 0 it is c itself
+        zero = np.zeros_like(x.x)
+        c = loss.gradient_at(zero, loss.image(zero))
+    model = Objective(H, c)
+    root = None if model.independence > DEPENDENT else loss.root_at(x.x, x.image)
+    return model if root is None else Objective.of_squares(*root)
 
 
 def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:

@@ -11,7 +11,7 @@ from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.objective import Objective
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
-from ksparse.search.polish import PolishedPoint, Work, polish
+from ksparse.search.polish import Work, best_point, restricted_problem
 from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 
 SAME = 1e-9  # of a point's size: two that are so near lead to the same place
@@ -40,13 +40,10 @@ class Polished:
             if best is not None:
                 value = self._value(pieces.model, objective, support, best)
                 return Candidate.of(support, Solution.unpriced(best, pieces.rows), value, 0.0, pieces.forced)
-        found = min((self._polished(support, x) for x in begins), key=lambda point: point.value)
-        return Candidate.of(support, Solution.unpriced(found.z, pieces.rows), found.value, 0.0, pieces.forced)
-
-    def _polished(self, support: Vector, begin: Vector) -> PolishedPoint:
-        pieces, settings = self.pieces, self.pieces.settings
+        problem, settings = restricted_problem(pieces.loss, pieces.C, support), pieces.settings
         work = Work(settings.value_newton, settings.value_steps, settings.value_residual, by_value=True)
-        return polish(pieces.loss, pieces.C, support, begin, pieces.deadline, work)
+        found = min((best_point(problem, x, pieces.deadline, work) for x in begins), key=problem.F)
+        return Candidate.of(support, Solution.unpriced(found.x, pieces.rows), problem.F(found), 0.0, pieces.forced)
 
     def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
         """The best point of a quadratic for which C has no direct solve, on the model alone; None where that takes a polish."""
