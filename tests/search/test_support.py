@@ -95,9 +95,10 @@ def test_model_of_a_centred_table(kind, rng):
     np.testing.assert_allclose(model.diagonal, -2.0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["LeastSquares", "Logistic", "Poisson weighted"])
+@pytest.mark.parametrize("name", ["LeastSquares", "Logistic", "Poisson weighted", "ridge"])
 def test_second_order_model_agrees_to_second_order(name, rng):
-    loss = catalogue.LOSSES[name](np.random.default_rng(0), lambda A: A)
+    ridged = ks.Logistic(rng.standard_normal((12, 5)), np.arange(12) % 2, sample_weight=rng.random(12), ridge=rng.random(5))
+    loss = ridged if name == "ridge" else catalogue.LOSSES[name](np.random.default_rng(0), lambda A: A)
     x = rng.standard_normal(loss.n)
     model = loss.model_at(x)
     H = model.rows(np.arange(loss.n))

@@ -54,8 +54,8 @@ class Gram:
 
     @property
     def ahead(self) -> int:
-        """Columns that a pass should bring: data beside the processor is read again for nothing, other data for as much as several cost."""
-        return 4 if self.weight is not None and self.A.shape[0] * self.A.shape[1] < CACHED else 16
+        """Columns that a pass should bring: data beside the processor give one at its price, of other data several cost as much."""
+        return 1 if self.weight is not None and self.A.shape[0] * self.A.shape[1] < CACHED else 16
 
     @property
     def together(self) -> int:

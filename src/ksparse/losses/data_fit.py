@@ -134,9 +134,10 @@ class DataFit(Loss):
         if self.opaque:
             return None
         image = self.A @ x
-        bend = self._weighted(self.bend(image))
-        Hx = np.asarray(self.A.T @ (bend * image)) + (0.0 if self.ridge is None else self.ridge * x)
-        return QuadraticModel.at(Gram(self.A, bend, self.ridge), x, Hx, self.value_at(x, image), self.gradient_at(x, image))
+        bend, slope = self._weighted(self.bend(image)), self._weighted(self.slope(image))
+        pull = bend * image - slope  # r = Hx − ∇φ is its product with A, one for both; of the ridge nothing is left there
+        constant = sum_of(self._weighted(self.h(image))) - sum_of((slope - 0.5 * bend * image) * image)
+        return QuadraticModel(Gram(self.A, bend, self.ridge), np.asarray(self.A.T @ pull), constant)
 
     def composite(self) -> Composite | None:
         def value(image: Vector) -> float:

@@ -13,6 +13,7 @@ from ksparse.base.checks import check_array
 from ksparse.base.threads import all_threads, in_threads
 from ksparse.linalg.designs.base import CONSTANT, Design, Work
 
+BESIDE = 2**18  # numbers that stay beside the processor
 MANY = 2**27  # multiplications from which a product gains by several threads: they then wait in a loop, for some time
 
 
@@ -63,8 +64,7 @@ class Dense(Design):
         A = to_numpy(self.array)
 
         def part(rows: slice) -> Vector:
-            block = A[rows]
-            return np.asarray(np.einsum("ij,ij->j", block, block) if w is None else np.einsum("ij,ij,i->j", block, block, w[rows]))
+            return np.asarray(np.einsum("ij,ij->j", A[rows], A[rows])) if w is None else _weighted_squares(A[rows], w[rows])
 
         return np.asarray(sum(in_threads(part, A.shape[0])) if A.nbytes >= 2**24 else part(slice(None)))
 
@@ -120,6 +120,16 @@ class Dense(Design):
 
     def __getitem__(self, chosen: Any) -> Any:
         return self.array[chosen]
+
+
+def _weighted_squares(A: Vector, w: Vector) -> Vector:
+    """Σᵢ wᵢaᵢⱼ²: where rows lie one after the other, of some at a time, whose squares stay beside the processor."""
+    if A.dtype != np.float64 or not A.flags.c_contiguous:
+        return np.asarray(np.einsum("ij,ij,i->j", A, A, w))
+    total, step = np.zeros(A.shape[1]), max(1, BESIDE // max(1, A.shape[1]))
+    for begin in range(0, A.shape[0], step):
+        total += w[begin : begin + step] @ np.square(A[begin : begin + step])
+    return total
 
 
 def root_mean_square(Z: Vector, share: Vector) -> Vector:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Basis:
         self.wanted = 0  # variables that are about to enter: so many columns of H will be asked for
         self.dependent = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
         self._add_outer = dger
-        self._keys = np.random.default_rng(0).integers(2**63, size=self.n)
+        self._keys = _names(self.n)
         self.key = 0  # the keys of the support's variables by exclusive or: its name, whatever the order
 
     @property
@@ -242,11 +243,10 @@ class Basis:
 
     def _row(self, i: int) -> Any:
         """H_i·; where it is not known yet, those that are likely to be asked for next come with it."""
-        if not self.model.knows(i):
+        if not self.model.knows(i) and (count := min(max(self.model.ahead, min(self.wanted, self.room)), self.n)) > 1:
             likely = add_gains(self.s, self.h, self.dependent)
             likely[self.model.known] = 0.0
             likely[i] = np.inf
-            count = min(max(self.model.ahead, min(self.wanted, self.room)), self.n)
             self.model.fetch(largest_places(likely, count))
         return self.model.row(i)
 
@@ -378,3 +378,9 @@ class Basis:
             self._fill_rows(places)
         self.key = saved.key
         self.s, self.h = saved.s.copy(), saved.h.copy()
+
+
+@lru_cache(maxsize=1)
+def _names(n: int) -> Vector:
+    """A random number for each variable, always the same."""
+    return np.random.default_rng(0).integers(2**63, size=n)
