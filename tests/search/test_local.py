@@ -15,7 +15,7 @@ from ksparse.search.neighbourhoods.base import DependentError, Move
 from ksparse.search.perturb import explore
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
-from ksparse.search.strategy import choose_strategy, without_updates
+from ksparse.search.strategy import choose_strategy, modelled, without_updates
 
 NONE = np.zeros(0, dtype=np.intp)
 SETS = {
@@ -310,3 +310,29 @@ def test_large_smooth_losses_are_searched_by_models_with_answers_as_good(kind, C
     assert C.contains(fast.x)
     assert fast.fun <= plain.fun + 0.03 * abs(plain.fun)
     assert fast.fun == pytest.approx(loss.value(fast.x))
+
+
+def test_no_support_is_modelled_twice(monkeypatch, rng):
+    """Where kicks lead to a support at whose best point a model was searched already, its end is known."""
+    taken = []
+    model_at = ks.Logistic.model_at
+    monkeypatch.setattr(ks.Logistic, "model_at", lambda loss, x: taken.append(tuple(np.flatnonzero(x))) or model_at(loss, x))
+    A = rng.standard_normal((80, 60))
+    y = A[:, :3].sum(axis=1) + rng.logistic(size=80) > 0
+    found = ks.minimize(ks.Logistic(A, y, ridge=0.1), 4, settings=ks.SearchSettings(large=0))
+    assert any(row["start"] == "models" for row in found.outcomes)
+    full = [support for support in taken if len(support) == 4]
+    assert len(full) > 10
+    assert len(full) <= len(set(full)) + 1  # the last at the end, for the look at all exchanges
+
+
+@pytest.mark.parametrize("C", [ks.WholeSpace(), ks.Nonnegative(), ks.Box(-0.5, 0.8), ks.Simplex()], ids=lambda C: type(C).__name__)
+def test_a_model_is_lowest_on_its_support_where_it_was_taken(C, rng):
+    """So a search on it can stand there without a solve."""
+    A = rng.standard_normal((80, 12))
+    problem = problem_of(ks.Logistic(A, np.arange(80) % 2, ridge=0.1), C, 12, 4)
+    best = problem.evaluate(np.array([1, 4, 5, 9]))
+    twin = modelled(problem, best.full(12))
+    at = twin.evaluate(best.support)
+    np.testing.assert_allclose(at.full(12), best.full(12), atol=1e-6)
+    assert at.value == pytest.approx(best.value, rel=1e-9)

@@ -21,41 +21,53 @@ from ksparse.search.strategy import choose_strategy, modelled
 
 
 def explore_by_models(problem: SupportProblem, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
-    """Better and better answers: descents on models, a wider search on the last one, and descents again from kicked supports."""
+    """Better and better answers: descents on models, from the start and from kicked supports.
+
+    Where a model is dear beside moves on it, a wider search on the first one stands for most of the kicks.
+    """
+    settings, loss = problem.pieces.settings, problem.pieces.loss
+    small = not loss.dear and (loss.entries or 0) < settings.cached
     best = _descended(problem, start)
     yield "models", Found(best)
-    twin = modelled(problem, best.full(problem.n))
-    at = None if twin is None else twin.evaluate(best.support)
-    if twin is None or at is None or problem.expired:
-        return
-    with suppress(DependentError):  # the model's variables, not the loss's: what was found on it counts
-        for name, found in explore(choose_strategy(twin).search(twin), at, rng):
-            tried = problem.evaluate(found.best.support, best)
-            if tried is not None and tried.value < best.value:
-                best = tried
-                yield f"{name}, on a model", Found(best, found.swaps)
-    settings = problem.pieces.settings
-    small = not problem.pieces.loss.dear and (problem.pieces.loss.entries or 0) < settings.cached
+    if not small:
+        for name, found in _explored_on_model(problem, best, rng):
+            best = found.best
+            yield name, found
     for _ in range(settings.kicked_models if small else settings.restarts):
-        begin = problem.evaluate(kicked(problem, best.support, rng), best)
+        begin = problem.evaluate(kicked(problem, best.support, rng, settings.replaced_models), best)
         tried = begin if begin is None or problem.expired else _descended(problem, begin)
         if tried is not None and tried.value < best.value:
             best = tried
             yield "restart by models", Found(best)
 
 
+def _explored_on_model(problem: SupportProblem, best: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
+    """What a whole search on the model at the best point meets, where that is better indeed."""
+    twin = modelled(problem, best.full(problem.n))
+    if twin is None or problem.expired:
+        return
+    with suppress(DependentError):  # the model's variables, not the loss's: what was found on it counts
+        for name, found in explore(choose_strategy(twin).search(twin), best, rng):
+            tried = problem.evaluate(found.best.support, best)
+            if tried is not None and tried.value < best.value:
+                best = tried
+                yield f"{name}, on a model", Found(best, found.swaps)
+
+
 def _descended(problem: SupportProblem, best: Candidate) -> Candidate:
-    """Descents on models, each taken at the answer of the last, until one brings nothing."""
+    """Descents on models, each taken at the answer of the last, until one brings nothing, or another has been there before.
+
+    On its own support a model has its least value where it was taken: there a search can stand without a solve.
+    """
+    known = problem.memory.modelled
     for _ in range(problem.pieces.settings.models):
-        twin = modelled(problem, best.full(problem.n))
+        key = best.support.tobytes()
+        twin = None if key in known else modelled(problem, best.full(problem.n))
+        known.add(key)
         if twin is None or problem.expired:
             break
-        at = twin.evaluate(best.support)
-        if at is None:  # of a perfect fit no curvature is left
+        better = descended(choose_strategy(twin).search(twin), best, problem)
+        if better.value >= best.value - problem.pieces.tolerance(best.value):
             break
-        on_model = descended(choose_strategy(twin).search(twin), at)
-        tried = problem.evaluate(on_model.support, best)
-        if tried is None or tried.value >= best.value - problem.pieces.tolerance(best.value):
-            break
-        best = tried
+        best = better
     return best

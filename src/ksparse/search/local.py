@@ -244,17 +244,21 @@ def _after(support: Vector, move: Move) -> Vector:
     return np.append(support[~np.isin(support, move.leaving)], move.entering).astype(np.intp)
 
 
-def descended(search: LocalSearch, start: Candidate) -> Candidate:
-    """A candidate improved by moves; itself where its neighbourhood cannot stand on it. The search is left where it ended."""
+def descended(search: LocalSearch, start: Candidate, judge: SupportProblem | None = None) -> Candidate:
+    """A candidate improved by moves; itself where its neighbourhood cannot stand on it. The search is left where it ended.
+
+    What it is worth the `judge` says where the search is on a model of its φ.
+    """
     try:
         search.hood.stand_at(start)
         search.descend()
     except DependentError:
         return start
-    return solved(search, start)
+    return solved(search, start, judge)
 
 
-def solved(search: LocalSearch, best: Candidate) -> Candidate:
+def solved(search: LocalSearch, best: Candidate, judge: SupportProblem | None = None) -> Candidate:
     """The support that the search stands on, solved exactly, if it is better."""
-    found = search.problem.evaluate(search.hood.support.copy(), best)
-    return best if found is None or found.value >= best.value or not search.problem.allows(found.support) else found
+    problem = judge or search.problem
+    found = problem.evaluate(search.hood.support.copy(), best)
+    return best if found is None or found.value >= best.value or not problem.allows(found.support) else found

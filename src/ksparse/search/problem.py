@@ -32,10 +32,11 @@ class Memory:
 
     seen: dict[bytes, Candidate | None] = field(default_factory=dict)
     doubtful: set[bytes] = field(default_factory=set)  # those without a candidate that may have one all the same
+    modelled: set[bytes] = field(default_factory=set)  # those at whose best points second-order models were searched
 
     def copy(self) -> Memory:
         """The same, to go on by itself."""
-        return Memory(dict(self.seen), set(self.doubtful))
+        return Memory(dict(self.seen), set(self.doubtful), set(self.modelled))
 
 
 @dataclass(frozen=True, eq=False)

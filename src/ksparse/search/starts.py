@@ -263,8 +263,8 @@ def typical_curvature(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: 
     return min(max(unit, 1e-290), 1e290)
 
 
-def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Vector:
-    """A support to restart from: some variables, at least two where there are as many, replaced by random others, which fill it up to k.
+def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator, part: tuple[float, float] | None = None) -> Vector:
+    """A support to restart from: a part, at least two where there are as many, replaced by random others, which fill it up to k.
 
     For a component that is a fresh batch of power iterations, which repair a support faster than swaps do.
     """
@@ -273,7 +273,7 @@ def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator) -
         return random_components(problem, pieces.settings.powers, rng)[0]
     movable = np.setdiff1d(support, pieces.forced)
     outside = _without(pieces.allowed, support)
-    count = min(max(2, int(np.ceil(rng.uniform(0.1, 0.5) * movable.size))), movable.size, outside.size)
+    count = min(max(2, int(np.ceil(rng.uniform(*(part or pieces.settings.replaced)) * movable.size))), movable.size, outside.size)
     leaving = rng.choice(movable, count, replace=False)
     room = min(count + max(0, problem.k - support.size), outside.size)
     entering = rng.choice(outside, room, replace=False)
