@@ -121,8 +121,7 @@ class SupportProblem:
     def walks(self) -> bool:
         """Whether a search walks out of local optima: what a swap gains is known exactly, and k is not small."""
         pieces = self.pieces
-        exact = self.updatable and pieces.signs_and_equations and pieces.rules is None
-        return exact and self.k >= pieces.settings.walks
+        return self.k >= pieces.settings.walks and self.updatable and pieces.signs_and_equations and pieces.rules is None
 
     def forced_first(self, support: Vector) -> Vector:
         """A support with the variables that are always in it at its head: what is cut off at its end is not among them."""

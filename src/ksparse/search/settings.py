@@ -62,7 +62,7 @@ class SearchSettings:
     path_rounds: int = 3  # down and up a path at most
     restarts: int = 4  # from kicked supports, where no kicks belong to the search itself
     replaced: tuple[float, float] = (0.1, 0.5)  # of the support is replaced at random in one of them
-    kicked_models: int = 10  # kicked supports from which models are taken anew, where the data are small (knob.py)
+    kicked_models: int = 8  # kicked supports from which models are taken anew, where the data are small (knob.py)
     replaced_models: tuple[float, float] = (0.5, 1.0)  # of the support is replaced in one of them (knob.py)
     cached: int = 2**20  # entries of data that are small
     models: int = 25  # second-order models that are taken anew, one after the other
