@@ -30,7 +30,8 @@ class SearchSettings:
     enumerated: int = 2_000  # supports that are all tried, and so proved, where the best value on one is a direct solve (tests/fuzz)
     enumerated_dear: int = 60  # the same where it takes a first-order method
     changes: int = 1_300  # of a support in one search on a factorisation that is updated, where k is large (table5.py)
-    changes_few: int = 700  # the same where k is small and all is seen sooner; growing with the square of k
+    changes_few: int = 700  # the same where k is small and all is seen sooner,
+    changes_squared: float = 0.125  # and as many more for the square of k
     changes_each: int = 40  # the same for each variable of the support
     changes_solved: int = 400  # the same where every change is a quadratic program: about the time of the search before this one
     changes_smooth: int = 300  # the same where it is Newton's method

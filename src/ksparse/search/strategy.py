@@ -56,7 +56,8 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
         return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False)
     if problem.updatable:
         longer = settings.walked_more if problem.walks else 1.0
-        changes = min(longer * min(settings.changes, settings.changes_few + k**2 // 8), settings.changes_each * max(5, k))
+        growing = settings.changes_few + settings.changes_squared * k**2
+        changes = min(longer * min(settings.changes, growing), settings.changes_each * max(5, k))
         return Strategy("exact gains on an updated factorisation", "updated", int(changes), first_order=False)
     return without_updates(problem)
 
