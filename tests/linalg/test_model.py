@@ -70,3 +70,12 @@ def test_all_rows_at_once_are_nobody_elses():
     ours = ks.QuadraticModel.of_matrix(M)
     ours.fetch(np.arange(3))
     assert not np.shares_memory(ours.row(0), M)
+
+
+def test_columns_come_one_at_a_time_where_few_are_asked_for(rng):
+    """Of the curvature at one point, of data that are in memory and small; else a pass brings several."""
+    A, b, w = rng.standard_normal((30, 12)), rng.standard_normal(30), rng.random(30)
+    y, x = np.arange(30) % 2, np.zeros(12)
+    assert ks.Logistic(A, y).model_at(x).ahead == 1
+    assert ks.Logistic(ks.blocks(A, height=8), y).model_at(x).ahead == 16
+    assert ks.LeastSquares(A, b, sample_weight=w).quadratic().ahead == ks.LeastSquares(A, b).quadratic().ahead == 16

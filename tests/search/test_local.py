@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import ksparse as ks
 from ksparse.datasets import table5
+from ksparse.search import by_models
 from ksparse.search.candidate import Candidate
 from ksparse.search.gains import factor
 from ksparse.search.local import descended
@@ -15,6 +16,7 @@ from ksparse.search.neighbourhoods.base import DependentError, Move
 from ksparse.search.perturb import explore
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
+from ksparse.search.starts import kicked
 from ksparse.search.strategy import choose_strategy, modelled, without_updates
 
 NONE = np.zeros(0, dtype=np.intp)
@@ -336,3 +338,25 @@ def test_a_model_is_lowest_on_its_support_where_it_was_taken(C, rng):
     at = twin.evaluate(best.support)
     np.testing.assert_allclose(at.full(12), best.full(12), atol=1e-6)
     assert at.value == pytest.approx(best.value, rel=1e-9)
+
+
+def test_where_a_model_leads_depends_on_k(rng):
+    """Each k of a path begins at the same support, and shares what was seen with the others."""
+    A = rng.standard_normal((150, 60))
+    problem = problem_of(ks.Logistic(A, A[:, :8].sum(axis=1) + rng.logistic(size=150) > 0, ridge=0.1), ks.WholeSpace(), 60, 8)
+    for k in (8, 4, 2):
+        assert by_models._descended(problem.with_k(k), problem.evaluate(NONE)).support.size == k
+
+
+def test_a_kick_that_leaves_no_point_is_halved(rng):
+    """An equation on three of the variables: a support that is kicked as a whole rarely has one of them."""
+    E = np.zeros((1, 60))
+    E[0, [3, 30, 50]] = 1.0
+    loss, C = ks.Logistic(rng.standard_normal((80, 60)), np.arange(80) % 2, ridge=0.1), ks.Polyhedron(E=E, f=np.ones(1))
+    problem = problem_of(loss, C, 60, 8)
+    best = problem.evaluate(np.array([0, 3, 10, 11, 12, 20, 30, 40]))
+    plain = [problem.evaluate(kicked(problem, best.support, rng, (0.5, 1.0)), best) for _ in range(20)]
+    halved = [by_models._kicked(problem, best, rng) for _ in range(20)]
+    assert sum(found is not None for found in plain) < 15
+    assert sum(found is not None for found in halved) >= 18
+    assert all(found is None or C.contains(found.full(60)) for found in halved)

@@ -40,6 +40,7 @@ class Gram:
     weight: Vector | None = None
     ridge: Vector | None = None  # ρ
     a: float = 1.0
+    fleeting: bool = False  # the curvature at one point: soon it is another, and few columns are asked for
     fresh: ClassVar[bool] = True  # rows are made anew whenever they are asked for
 
     @cached_property
@@ -55,7 +56,8 @@ class Gram:
     @property
     def ahead(self) -> int:
         """Columns that a pass should bring: data beside the processor give one at its price, of other data several cost as much."""
-        return 1 if self.weight is not None and self.A.shape[0] * self.A.shape[1] < CACHED else 16
+        beside = self.design.shown and self.A.shape[0] * self.A.shape[1] < CACHED
+        return 1 if self.fleeting and beside else 16
 
     @property
     def together(self) -> int:

@@ -137,7 +137,7 @@ class DataFit(Loss):
         bend, slope = self._weighted(self.bend(image)), self._weighted(self.slope(image))
         pull = bend * image - slope  # r = Hx − ∇φ is its product with A, one for both; of the ridge nothing is left there
         constant = sum_of(self._weighted(self.h(image))) - sum_of((slope - 0.5 * bend * image) * image)
-        return QuadraticModel(Gram(self.A, bend, self.ridge), np.asarray(self.A.T @ pull), constant)
+        return QuadraticModel(Gram(self.A, bend, self.ridge, fleeting=True), np.asarray(self.A.T @ pull), constant)
 
     def composite(self) -> Composite | None:
         def value(image: Vector) -> float:

@@ -23,22 +23,32 @@ from ksparse.search.strategy import choose_strategy, modelled
 def explore_by_models(problem: SupportProblem, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
     """Better and better answers: descents on models, from the start and from kicked supports.
 
-    Where a model is dear beside moves on it, a wider search on the first one stands for most of the kicks.
+    Where a model is dear beside moves on it, or C leaves few kicks a point, a wider search on the first one comes between.
     """
     settings, loss = problem.pieces.settings, problem.pieces.loss
     small = not loss.dear and (loss.entries or 0) < settings.cached
     best = _descended(problem, start)
     yield "models", Found(best)
-    if not small:
+    if not (small and problem.pieces.simple):
         for name, found in _explored_on_model(problem, best, rng):
             best = found.best
             yield name, found
     for _ in range(settings.kicked_models if small else settings.restarts):
-        begin = problem.evaluate(kicked(problem, best.support, rng, settings.replaced_models), best)
+        begin = _kicked(problem, best, rng)
         tried = begin if begin is None or problem.expired else _descended(problem, begin)
         if tried is not None and tried.value < best.value:
             best = tried
             yield "restart by models", Found(best)
+
+
+def _kicked(problem: SupportProblem, best: Candidate, rng: np.random.Generator) -> Candidate | None:
+    """The best point on a kicked support; where C has none there, on one that is kicked half as far."""
+    least, most = problem.pieces.settings.replaced_models
+    while True:
+        found = problem.evaluate(kicked(problem, best.support, rng, (least, most)), best)
+        if found is not None or most * best.support.size <= 2 or problem.expired:
+            return found
+        least, most = least / 2, most / 2
 
 
 def _explored_on_model(problem: SupportProblem, best: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
@@ -61,7 +71,7 @@ def _descended(problem: SupportProblem, best: Candidate) -> Candidate:
     """
     known = problem.memory.modelled
     for _ in range(problem.pieces.settings.models):
-        key = best.support.tobytes()
+        key = problem.asked, best.support.tobytes()
         twin = None if key in known else modelled(problem, best.full(problem.n))
         known.add(key)
         if twin is None or problem.expired:

@@ -48,34 +48,22 @@ class PolishedPoint:
     products: Products  # what it cost
 
 
-def polish(
-    loss: Loss,
-    C: ConvexSet,
-    support: Vector,
-    start: Vector,
-    deadline: float = math.inf,
-    work: Work = THOROUGH,
-) -> PolishedPoint:
+def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf) -> PolishedPoint:
     """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
 
-    `UnboundedError` where φ falls without end there. `work` says how far to go.
+    `UnboundedError` where φ falls without end there.
     """
-    return polish_problem(restricted_problem(loss, C, support), start, deadline, work)
+    return polish_problem(restricted_problem(loss, C, support), start, deadline)
 
 
-def polish_problem(
-    problem: Problem,
-    start: Vector,
-    deadline: float = math.inf,
-    work: Work = THOROUGH,
-) -> PolishedPoint:
+def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf) -> PolishedPoint:
     """min φ over C for a small problem in NumPy float64."""
-    x = best_point(problem, start, deadline, work)
+    x = best_point(problem, start, deadline, THOROUGH)
     return PolishedPoint(x.x, problem.F(x), problem.residual(x, curvature_bound(problem, x)), problem.products)
 
 
 def best_point(problem: Problem, start: Vector, deadline: float, work: Work) -> Point:
-    """The same, not measured: for a value to compare the residual is no matter."""
+    """The best point on C that so much work finds, its residual not measured."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
     target, settled = max(work.residual, promised(problem.loss)), False
     try:

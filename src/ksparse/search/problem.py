@@ -32,7 +32,7 @@ class Memory:
 
     seen: dict[bytes, Candidate | None] = field(default_factory=dict)
     doubtful: set[bytes] = field(default_factory=set)  # those without a candidate that may have one all the same
-    modelled: set[bytes] = field(default_factory=set)  # those at whose best points second-order models were searched
+    modelled: set[tuple[int, bytes]] = field(default_factory=set)  # at whose best points second-order models were searched, with which k
 
     def copy(self) -> Memory:
         """The same, to go on by itself."""

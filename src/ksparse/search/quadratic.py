@@ -22,9 +22,11 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
 
     Of two equally good points (an eigenvector and its negative) the one on the side of `near`. `UnboundedError` where there is no minimum.
     """
-    if C.whole_space and (x := regular_minimum(objective)) is not None:
+    linear = None if C.whole_space else C.as_linear(objective.c.size)
+    unheld = C.whole_space or (linear is not None and linear.equations_only and not linear.f.size)
+    if unheld and (x := regular_minimum(objective)) is not None:
         return x
-    linear = C.as_linear(objective.c.size)
+    linear = linear or C.as_linear(objective.c.size)
     if linear is None:
         found = C.minimize_quadratic(objective.H, objective.c, near)
         return by_cuts(objective, C, near) if found is None else found.x
