@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 
 import catalogue
 import ksparse as ks
@@ -82,18 +83,8 @@ def test_limits_and_stops_return_the_best_so_far(regression):
 
 
 def test_no_time_at_all_leaves_0_where_no_variable_may_enter():
-    class OnlyMatmul:
-        def __init__(self, A):
-            self.A, self.shape = A, A.shape
-
-        @property
-        def T(self):
-            return OnlyMatmul(self.A.T)
-
-        def __matmul__(self, v):
-            return self.A @ v
-
-    loss = ks.Logistic(OnlyMatmul(np.full((2, 1), 0.1)), [-1.0, 1.0])
+    operator = scipy.sparse.linalg.aslinearoperator(np.full((2, 1), 0.1))
+    loss = ks.Logistic(operator, [-1.0, 1.0])
     settings = ks.SearchSettings(enumerated=0, enumerated_dear=0)
     late = ks.minimize(loss, 1, ks.NonnegativeBall(0.7), forced_out=[0], max_time=0.0, settings=settings)
     assert late.status is Status.TIME_LIMIT

@@ -39,6 +39,11 @@ class Objective:
         """How far H is from dependent variables, see `least_sine`."""
         return least_sine(self.H)
 
+    @property
+    def well_conditioned(self) -> bool:
+        """Whether no variable is nearly a combination of those before it."""
+        return self.independence > DEPENDENT
+
     def gradient(self, x: Vector) -> Vector:
         """Hx + c."""
         if self.R is None or self.q is None:
@@ -131,11 +136,6 @@ def convex(H: Vector) -> bool:
     """Whether H is positive semidefinite, up to rounding."""
     values = np.linalg.eigvalsh(H / (float(np.abs(H).max(initial=0.0)) or 1.0))  # squares may overflow
     return bool(values[0] >= -1e-10 * float(np.abs(values).max()))
-
-
-def well_conditioned(H: Vector) -> bool:
-    """Whether no variable is nearly a combination of those before it."""
-    return least_sine(H) > DEPENDENT
 
 
 def least_sine(H: Vector) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import well_conditioned
+from ksparse.linalg.objective import Objective
 from ksparse.linalg.presolve import implied_upper
 from ksparse.linalg.scaling import unit_rows, unit_scales
 
@@ -21,7 +21,7 @@ def falling_direction(H: Vector, r: Vector, linear: Linear) -> Vector | None:
         return None
     unit = unit_scales(np.diag(H))
     H = H / unit / unit[:, None]
-    if well_conditioned(H):
+    if Objective(H, r).well_conditioned:
         return None
     from scipy.optimize import linprog  # here: scipy.optimize takes as long to import as all of ours
 

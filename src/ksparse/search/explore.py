@@ -263,9 +263,7 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     if pieces.rules is not None:
         supports = [support for support in [*supports, *few_above_floor(problem)] if problem.allows(support)]
     for support in supports:
-        if not support.size and (at_zero := problem.evaluate(support)) is not None:
-            return at_zero
-        x = _point_on(problem, support, start)
+        x = _point_on(problem, support, start) if support.size or pieces.C.contains(full) else None
         if x is not None:
             full[support] = x
             return Candidate.unpriced(support, x, pieces.loss.value(full), pieces.rows)
@@ -275,7 +273,7 @@ def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
 def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector | None:
     pieces = problem.pieces
     if not support.size:
-        return None
+        return np.zeros(0)
     linear = pieces.linear.on(support) if pieces.floored and pieces.linear is not None else None
     if linear is not None:
         return feasible_above_floor(linear, pieces.floor[support])

@@ -15,7 +15,7 @@ from ksparse.firstorder.drive import Run, Stopping, drive
 from ksparse.firstorder.methods import APDCA, PDCA, Method, PDCAe
 from ksparse.firstorder.problem import Point, Problem, Products
 from ksparse.firstorder.steps import FixedStep
-from ksparse.linalg.objective import DEPENDENT, Objective
+from ksparse.linalg.objective import Objective
 from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
 from ksparse.result import Status
@@ -164,7 +164,7 @@ def _model(loss: Loss, x: Point) -> Objective | None:
         zero = np.zeros_like(x.x)
         c = loss.gradient_at(zero, loss.image(zero))
     model = Objective(H, c)
-    root = None if model.independence > DEPENDENT else loss.root_at(x.x, x.image)
+    root = None if model.well_conditioned else loss.root_at(x.x, x.image)
     return model if root is None else Objective.of_squares(*root)
 
 

@@ -13,7 +13,7 @@ from ksparse.linalg.bound import rounding_of, shortfall
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.floors import above_floor
 from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.objective import Objective, well_conditioned
+from ksparse.linalg.objective import Objective
 from ksparse.linalg.qp import solve_qp
 from ksparse.search.candidate import Candidate
 from ksparse.search.evaluators.polished import Polished
@@ -54,7 +54,7 @@ class Exact:
         if known[0] == key:
             return known[1]
         objective = Objective(self.model.block(support), -self.model.r[support])
-        if self.pieces.loss.squares() is not None and not well_conditioned(objective.H):
+        if self.pieces.loss.squares() is not None and not objective.well_conditioned:
             root = self.pieces.loss.restrict(support).root()
             objective = objective if root is None else Objective.of_squares(*root)
         self._latest = key, objective  # who asked for the value asks for the bound next

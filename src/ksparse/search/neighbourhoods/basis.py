@@ -383,4 +383,6 @@ class Basis:
 @lru_cache(maxsize=1)
 def _names(n: int) -> Vector:
     """A random number for each variable, always the same."""
-    return np.random.default_rng(0).integers(2**63, size=n)
+    names = np.random.default_rng(0).integers(2**63, size=n)
+    names.setflags(write=False)  # they are everybody's
+    return names
