@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import array_api_strict
@@ -17,14 +18,28 @@ settings.register_profile("fuzz", deadline=None, max_examples=200)  # `make fuzz
 settings.load_profile(os.environ.get("KSPARSE_EXAMPLES", "ksparse"))
 
 
+OPTIONAL = {"torch": "torch", "cuda": "torch", "jax": "jax"}  # word in the name of a case: the library that the case needs
+
+
+def cases(names):
+    """Return `names` as parameters; a name that contains a word of OPTIONAL is marked as needing that library."""
+    return [
+        pytest.param(name, marks=[pytest.mark.needs(library) for word, library in OPTIONAL.items() if word in str(name)], id=str(name))
+        for name in names
+    ]
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """`-m slice`: of every test the first case that is not slow. A Python or a library too new shows there, in a tenth of the time.
+    """Skip tests whose optional libraries are missing, and mark the first case of every quick test as `slice`.
 
-    Of commands, which are processes of their own, and of the benchmarks' harness one file will do.
+    Of the commands, which run in processes of their own, and of the benchmarks' harness, the slice takes one file each.
     """
     taken = set()
     for item in items:
+        missing = [name for marker in item.iter_markers("needs") for name in marker.args if find_spec(name) is None]
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"{' and '.join(missing)} not installed"))
         test = item.nodeid.partition("[")[0]
         aside = item.path.parent.name in ("cli", "benchmarks") and item.path.name not in ("test_cli_tables.py", "test_benchmark_tables.py")
         if test not in taken and item.get_closest_marker("slow") is None and not aside:
@@ -64,7 +79,8 @@ def rng():
 
 
 def _torch_kind(dtype, device="cpu"):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    import torch
+
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU")
     return lambda v: torch.tensor(np.asarray(v), dtype=getattr(torch, dtype), device=device)
@@ -81,7 +97,7 @@ NAMESPACES = {
 }
 
 
-@pytest.fixture(params=NAMESPACES)
+@pytest.fixture(params=cases(NAMESPACES))
 def asarray(request):
     """Turns a NumPy array into one of the namespace and dtype under test."""
     return NAMESPACES[request.param]()

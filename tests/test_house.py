@@ -1,6 +1,7 @@
 """The house keeps its order: imports go one way, and nobody asks a piece for its class."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def test_nobody_asks_a_piece_for_its_class(path):
     known = {name for name, room in pieces().items() if not where.startswith(room)}
     asked = known.intersection(classes_asked_for(ast.parse(path.read_text(encoding="utf-8"))))
     assert not asked, f"{where} asks for the class {', '.join(sorted(asked))}: ask the piece what it can do"
+
+
+def test_tests_that_need_an_optional_library_are_marked():
+    """CI runs `-m needs` where the libraries are installed: a test that only skips itself would never run."""
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        if re.search(r"importorskip\(.(torch|jax)", text):
+            assert "pytestmark = pytest.mark.needs(" in text, f"{path.name}: mark tests with pytest.mark.needs"
 
 
 STEERING = [*(f"search/{name}.py" for name in ("by_models", "explore", "local", "perturb", "starts", "strategy")), "solve/walk.py",

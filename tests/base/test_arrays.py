@@ -47,9 +47,11 @@ def test_norm_neither_overflows_nor_vanishes(scale):
     assert norm(np.array([3.0, -4.0]) * scale) == pytest.approx(5.0 * scale)
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize(("n", "k"), [(5_000, 20), (5_120, 1), (9_999, 200), (700, 600)])
 def test_the_largest_by_parts_are_the_largest(n, k, rng):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    import torch
+
     from ksparse.base.largest import _largest_there
 
     size = np.round(np.abs(rng.standard_normal(n)), 1)  # with ties

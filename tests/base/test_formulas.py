@@ -42,30 +42,38 @@ def test_sources_are_met_once():
     assert formulas.sources([c, a, 2.0], lambda one: isinstance(one, Unknown)) == [a, b]
 
 
-@pytest.mark.parametrize(
-    ("act", "values", "expected"),
-    [
-        (operator.truediv, (1.0, 0.0), math.inf),
-        (operator.truediv, (0.0, 0.0), math.nan),
-        (operator.pow, (1e300, 2.0), math.inf),
-        (formulas.root, (-1.0,), math.nan),
-        (formulas.larger, (math.nan, 1.0), math.nan),
-        (formulas.larger, (1.0, math.nan), math.nan),
-        (formulas.smaller, (math.nan, 1.0), math.nan),
-        (formulas.smaller, (1.0, math.nan), math.nan),
-        (formulas.smaller, (1.0, -2.0), -2.0),
-    ],
-)
+HAND_CALCULATED = [
+    (operator.truediv, (1.0, 0.0), math.inf),
+    (operator.truediv, (0.0, 0.0), math.nan),
+    (operator.pow, (1e300, 2.0), math.inf),
+    (formulas.root, (-1.0,), math.nan),
+    (formulas.larger, (math.nan, 1.0), math.nan),
+    (formulas.larger, (1.0, math.nan), math.nan),
+    (formulas.smaller, (math.nan, 1.0), math.nan),
+    (formulas.smaller, (1.0, math.nan), math.nan),
+    (formulas.smaller, (1.0, -2.0), -2.0),
+]
+
+
+@pytest.mark.parametrize(("act", "values", "expected"), HAND_CALCULATED)
 def test_worked_out_as_by_a_device(act, values, expected):
     np.testing.assert_equal(worked_out(act, *values), expected)
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize(("act", "values", "expected"), HAND_CALCULATED)
+def test_a_device_works_it_out_so(act, values, expected):
+    import torch
+
     there = act(*(torch.tensor(value, dtype=torch.float64) for value in values))
     np.testing.assert_equal(float(there), expected)
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_norms_at_once(dtype, rng):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    import torch
+
     vectors = [torch.tensor(1e25 * rng.standard_normal(n), dtype=getattr(torch, dtype)) for n in (3, 50, 7, 1)]
     norms = [Norm(order, x) for x in vectors for order in (1.0, 2.0, math.inf)]
     found = taken(norms)

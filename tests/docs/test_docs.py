@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ksparse as ks
+from conftest import cases
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,14 +28,31 @@ def blocks_of(page):
     return re.findall(r"^```(.*?)\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
+def needs_jax(block):
+    return "jax" in block
+
+
+WITH_JAX = [page for page in PAGES if any(language == "python" and needs_jax(block) for language, block in blocks_of(page))]
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_every_block_of_a_page_runs_as_printed(page, monkeypatch):
+def test_every_block_of_a_page_runs_as_printed(page):
     """Definitions as they are, sessions as printed, all in one namespace."""
+    run_blocks(page, lambda block: not needs_jax(block))
+
+
+@pytest.mark.needs("jax")
+@pytest.mark.parametrize("page", WITH_JAX)
+def test_every_block_of_a_page_with_jax_runs_as_printed(page):
+    run_blocks(page, lambda block: True)
+
+
+def run_blocks(page, chosen):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
     space = {"__name__": "page"}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
     for place, (language, block) in enumerate(blocks_of(page)):
-        if language != "python" or any(name in block and find_spec(name) is None for name in ("skfolio", "dask", "jax")):
+        if language != "python" or not chosen(block) or any(name in block and find_spec(name) is None for name in ("skfolio", "dask")):
             continue
         if block.startswith(">>>"):
             runner.run(parser.get_doctest(block, space, f"block {place}", page, 0), clear_globs=False)
@@ -90,14 +108,14 @@ def test_links_between_documents_lead_somewhere():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", cases(path.stem for path in sorted((ROOT / "examples").glob("*.py"))))
 def test_examples_run_and_draw(script, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
     import matplotlib.pyplot as plt
 
-    for name in ("skfolio", "jax"):
-        if name in script.read_text(encoding="utf-8"):
-            pytest.importorskip(name, reason=f"{name} is not installed")
+    script = ROOT / "examples" / f"{script}.py"
+    if "skfolio" in script.read_text(encoding="utf-8"):
+        pytest.importorskip("skfolio", reason="skfolio is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plt, "show", lambda: None)
     runpy.run_path(str(script), run_name="__main__")

@@ -1,12 +1,14 @@
 """The linear estimators on data that are read by blocks: the answers of data in memory, no copy of the data."""
 
 import tracemalloc
+from importlib import import_module
 
 import numpy as np
 import pytest
 from sklearn.model_selection import ShuffleSplit
 
 import ksparse as ks
+from conftest import cases
 from ksparse.linalg import designs
 from ksparse.linalg.designs import blocks
 
@@ -24,7 +26,7 @@ def chunked(X):
     return pytest.importorskip("dask.array", reason="dask is not installed").from_array(X, chunks=(64, X.shape[1]))
 
 
-@pytest.fixture(params=["single", "memmap", "dask", "source", "torch"])
+@pytest.fixture(params=cases(["single", "memmap", "dask", "source", "torch"]))
 def stored(request, table, tmp_path, monkeypatch):
     monkeypatch.setattr(designs, "LARGE", 1000)
     X = table[0]
@@ -33,7 +35,7 @@ def stored(request, table, tmp_path, monkeypatch):
         "single": lambda: X,
         "memmap": lambda: np.load(tmp_path / "X.npy", mmap_mode="r"),
         "dask": lambda: chunked(X),
-        "torch": lambda: pytest.importorskip("torch", reason="PyTorch is not installed").tensor(X),
+        "torch": lambda: import_module("torch").tensor(X),
         "source": lambda: ks.blocks(tmp_path / "X.npy", 70),
     }
     return kinds[request.param]()

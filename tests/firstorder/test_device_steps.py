@@ -9,10 +9,12 @@ from ksparse.base import scalars
 from ksparse.firstorder import ahead, drive
 from ksparse.firstorder.problem import Problem
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from ksparse.firstorder.cuda import Watch  # noqa: E402
+
+pytestmark = pytest.mark.needs("torch")
 
 METHODS = {
     "pdca, fixed": ks.PDCA(ks.FixedStep()), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(ks.FixedStep()), "apdca": ks.APDCA(),

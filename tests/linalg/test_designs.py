@@ -8,6 +8,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import ksparse as ks
+from conftest import cases
 from ksparse.linalg import designs
 from ksparse.linalg.designs import Blocks, DaskRows, Dense, Device, Operator, Sparse, check_data, design_of, in_double
 from ksparse.linalg.designs.sparse import CentredSparse
@@ -56,7 +57,9 @@ def dask_of_torch(A, tmp_path):
 
 
 def torch(A, tmp_path):
-    return Device(pytest.importorskip("torch", reason="torch is not installed").tensor(A))
+    import torch
+
+    return Device(torch.tensor(A))
 
 
 def folder(A, tmp_path):
@@ -99,7 +102,7 @@ def data(request, rng):
     return A, (A @ x + 0.1 * rng.standard_normal(M)).astype(request.param)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", cases(KINDS))
 def test_products_are_those_of_numpy_in_double_precision(kind, data, tmp_path, rng):
     given, design = data[0], KINDS[kind](data[0], tmp_path).as_float64()
     A = (given + 1.0).astype(float) - 1.0 if kind == "centred" else given.astype(float)  # which rounds
@@ -121,7 +124,7 @@ def test_products_are_those_of_numpy_in_double_precision(kind, data, tmp_path, r
     assert design.largest() >= np.abs(A).max() or kind in ("operator", "known")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("operator", "known", "centred", "torch")])
+@pytest.mark.parametrize("kind", cases(kind for kind in KINDS if kind not in ("operator", "known", "centred", "torch")))
 def test_columns_centred_and_scaled(kind, data, tmp_path, rng):
     A, design = data[0].astype(float), KINDS[kind](data[0], tmp_path).as_float64()
     share = rng.random(M)
@@ -145,7 +148,7 @@ def test_a_constant_column_is_no_column(rng):
         assert design.moments(np.full(50, 0.02), centre=True)[1][1] == 0.0
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("operator", "known", "centred")])
+@pytest.mark.parametrize("kind", cases(kind for kind in KINDS if kind not in ("operator", "known", "centred")))
 def test_one_pass_each(kind, data, tmp_path):
     design = KINDS[kind](data[0], tmp_path).as_float64()
     for work in (lambda: design @ np.ones(N), lambda: design.T @ np.ones(M), lambda: design.gram(np.array([1, 2]), np.ones(M))):
@@ -155,7 +158,7 @@ def test_one_pass_each(kind, data, tmp_path):
 
 
 @pytest.mark.parametrize("loss", ["squares", "logistic"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", cases(KINDS))
 def test_the_answers_are_those_of_numpy(kind, loss, data, tmp_path):
     A, b = data
     design = KINDS[kind](A, tmp_path)
@@ -298,9 +301,9 @@ def test_data_less_a_few_directions_are_those_of_numpy(rng):
             np.testing.assert_allclose(found, twin, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.needs("torch")
 def test_blocks_on_a_device_are_multiplied_there(rng, tmp_path, monkeypatch):
     """What comes to the host of dask's blocks of tensors is sums, rows' answers and columns, never a block."""
-    pytest.importorskip("torch", reason="torch is not installed")
     from ksparse.linalg.designs import beside
 
     sizes, to_numpy = [], beside.to_numpy

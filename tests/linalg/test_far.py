@@ -10,6 +10,7 @@ from ksparse.linalg.designs.shifted import Shifted
 from ksparse.linalg.far import Far, both, forms, rest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytestmark = pytest.mark.needs("torch")
 
 SETS = [ks.WholeSpace(), ks.Nonnegative(), ks.Box(-0.5, 0.8), ks.Simplex(3.0), ks.BudgetBox(2.0, 0.0, 0.7), ks.L2Ball(1.5),
         ks.Polyhedron(np.vstack([np.ones(60), np.arange(60) % 3 == 0]), [2.0, 0.5])]  # fmt: skip

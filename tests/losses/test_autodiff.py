@@ -1,19 +1,21 @@
 """Functions of PyTorch and JAX: as good as the loss they spell out, at a price that is counted."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 import ksparse as ks
+from conftest import cases
 from ksparse.losses.engines import Jax
 
 LIBRARIES = ("torch", "jax")
 M, N, K = 30, 12, 3
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(params=cases(LIBRARIES))
 def library(request):
-    module = pytest.importorskip("torch" if request.param == "torch" else "jax.numpy", reason=f"{request.param} is not installed")
-    return request.param, module
+    return request.param, import_module("torch" if request.param == "torch" else "jax.numpy")
 
 
 @pytest.fixture
@@ -89,8 +91,10 @@ def test_values_are_in_double_precision(library, data):
     assert loss.value(x) == pytest.approx(ks.LeastSquares(A, b).value(x), rel=1e-14)
 
 
+@pytest.mark.needs("jax")
 def test_a_gradient_with_many_operations_is_differenced(data, monkeypatch, rng):
-    jnp = pytest.importorskip("jax.numpy", reason="jax is not installed")
+    import jax.numpy as jnp
+
     A, b = data
     loss = ks.autodiff(own(("jax", jnp), A, b), n=N, backend="jax")
     monkeypatch.setattr("ksparse.losses.engines.HEAVY", 0)
@@ -98,6 +102,7 @@ def test_a_gradient_with_many_operations_is_differenced(data, monkeypatch, rng):
     assert np.allclose(H, A.T @ A, rtol=1e-7, atol=1e-6)
 
 
+@pytest.mark.needs("jax")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -107,7 +112,8 @@ def test_a_gradient_with_many_operations_is_differenced(data, monkeypatch, rng):
     ],
 )
 def test_however_it_is_compiled_the_numbers_are_the_same(data, monkeypatch, name, value):
-    jnp = pytest.importorskip("jax.numpy", reason="jax is not installed")
+    import jax.numpy as jnp
+
     A, b = data
     y = np.where(b > 0, 1.0, -1.0)
     monkeypatch.setattr(f"ksparse.losses.programs.{name}", value)
@@ -118,8 +124,10 @@ def test_however_it_is_compiled_the_numbers_are_the_same(data, monkeypatch, name
     assert np.allclose(loss.hessian_on(x, np.arange(N)), house.model_at(x).block(np.arange(N)), rtol=1e-11)
 
 
+@pytest.mark.needs("jax")
 def test_a_vector_in_single_precision_gets_a_program_of_its_own(data):
-    jnp = pytest.importorskip("jax.numpy", reason="jax is not installed")
+    import jax.numpy as jnp
+
     A, b = data
     engine, x = Jax(own(("jax", jnp), A.astype(np.float32), b.astype(np.float32))), np.linspace(-1, 1, N)
     coarse, fine = engine.both(x.astype(np.float32))[1], engine.both(x)[1]

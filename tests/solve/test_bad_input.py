@@ -174,8 +174,10 @@ def test_a_symmetric_operator_needs_no_adjoint():
     assert ks.minimize(loss, 1).support == [2]
 
 
+@pytest.mark.needs("torch")
 def test_torch_half_precision_is_refused_by_name():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    import torch
+
     with pytest.raises(TypeError, match=r"A must be float32 or float64 .*float16"):
         ks.LeastSquares(torch.ones((3, 2), dtype=torch.float16), torch.ones(3))
 

@@ -80,8 +80,8 @@ def test_losses(name, trip):
     assert trip(loss.restrict(support)).value(x[support]) == loss.restrict(support).value(x[support])
 
 
+@pytest.mark.needs("torch")
 def test_a_loss_by_automatic_differentiation(trip):
-    pytest.importorskip("torch", reason="PyTorch is not installed")
     loss = ks.autodiff(square, n=4)
     same(solved(trip(loss)), solved(loss))
 

@@ -197,9 +197,11 @@ def test_evaluations_are_counted(rng):
     assert abs(result.njev - counts["gradient"]) <= 2
 
 
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize("method", ["apdca", "auto"])
 def test_functions_written_for_float32_torch_see_float32_torch(method, rng):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    import torch
+
     A, b = (torch.tensor(v, dtype=torch.float32) for v in (rng.standard_normal((20, 6)), rng.standard_normal(20)))
     result = ks.minimize(ks.autodiff(lambda x: 0.5 * torch.sum((A @ x - b) ** 2)), 2, x0=torch.zeros(6), rho=1.0, method=method)
     assert result.x.dtype == torch.float32

@@ -77,11 +77,18 @@ def test_any_kind_of_data(data, kind):
     assert np.allclose(batch.fun, expected.fun, rtol=1e-9)
 
 
-def test_single_precision_and_other_arrays(data):
+def test_single_precision(data):
     A, B = data
     expected = ks.minimize_many(A, B, K).fun
     assert np.allclose(ks.minimize_many(A.astype(np.float32), B.astype(np.float32), K).fun, expected, rtol=1e-4)
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+@pytest.mark.needs("torch")
+def test_tensors_of_pytorch(data):
+    import torch
+
+    A, B = data
+    expected = ks.minimize_many(A, B, K).fun
     assert np.allclose(ks.minimize_many(torch.tensor(A), torch.tensor(B), K).fun, expected, rtol=1e-9)
 
 
