@@ -15,6 +15,7 @@ from ksparse.base.threads import all_threads, available_threads, in_threads, one
 from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
 from ksparse.linalg import one_pass
+from ksparse.linalg.designs import Dense
 from ksparse.solve.request import support_problem
 
 # --- one pass over A ------------------------------------------------------------------------------------------------------
@@ -176,20 +177,42 @@ def test_threads_are_limited_within_and_restored_after():
     assert blas_counts() == before
 
 
-def test_small_data_are_searched_on_one_thread_and_large_ones_are_not(rng, monkeypatch):
-    loss, seen = ks.LeastSquares(rng.standard_normal((40, 60)), rng.standard_normal(40)), []
+def test_blas_has_one_thread_within_a_solve_and_the_users_own_functions_keep_theirs(rng, monkeypatch):
+    A, b, seen = rng.standard_normal((40, 60)), rng.standard_normal(40), []
     monkeypatch.setattr(
         sys.modules["ksparse.solve.minimize"], "support_problem", lambda *given: seen.append(blas_counts()) or support_problem(*given)
     )
+    own = ks.Custom(lambda x: 0.5 * np.sum((A @ x - b) ** 2), lambda x: A.T @ (A @ x - b), n=60)
     with threadpool_limits(2, user_api="blas"):
         before = blas_counts()
-        small = ks.minimize(loss, 5)
-        monkeypatch.setattr("ksparse.solve.request.SMALL", 0)
-        large = ks.minimize(loss, 5)
-        assert blas_counts() == before
+        for loss in (ks.LeastSquares(A, b), own):
+            ks.minimize(loss, 5)
+            assert blas_counts() == before
     assert set(seen[0]) == {1}
     assert seen[1] == before
-    np.testing.assert_array_equal(small.support, large.support)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(50, 7), (7, 50)])
+def test_large_products_are_split_over_threads_and_stay_the_same(shape, order, rng, monkeypatch):
+    A = np.asarray(rng.standard_normal(shape), order=order)
+    x, r, S = rng.standard_normal(shape[1]), rng.standard_normal(shape[0]), np.array([3, 0, 5])
+    monkeypatch.setattr("ksparse.base.threads.available_threads", lambda: 3)
+    monkeypatch.setattr("ksparse.linalg.designs.array.LARGE_ARRAY", 1)
+    monkeypatch.setattr("ksparse.linalg.designs.array.LARGE_PRODUCT", 1)
+    design = Dense(A)
+    np.testing.assert_allclose(design @ x, A @ x, rtol=1e-12)
+    np.testing.assert_allclose(design @ np.outer(x, [1, 2]), A @ np.outer(x, [1, 2]), rtol=1e-12)
+    np.testing.assert_allclose(design.T @ r, A.T @ r, rtol=1e-12)
+    np.testing.assert_allclose(design.gram(S, None), A[:, S].T @ A, rtol=1e-12)
+    np.testing.assert_allclose(design.gram(S, r * r), A[:, S].T @ ((r * r)[:, None] * A), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(design.gram(np.arange(shape[1]), None), A.T @ A, rtol=1e-12, atol=1e-14)
+
+
+def test_split_work_inside_split_work_runs_on_its_own_thread(monkeypatch):
+    monkeypatch.setattr("ksparse.base.threads.available_threads", lambda: 2)
+    found = in_threads(lambda rows: sum(in_threads(lambda part: part.stop - part.start, rows.stop - rows.start)), 6)
+    assert sum(found) == 6
 
 
 def test_work_is_shared_out_whole(monkeypatch):

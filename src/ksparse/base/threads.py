@@ -1,7 +1,7 @@
-"""How many threads the linear algebra uses: one for many small products, all for a few large ones.
+"""Threads: BLAS runs on one thread during a solve, and large products are split over our own threads.
 
-Small products gain nothing from a second thread, and lose ten times their own time where another process holds its core: between products
-the library's threads wait in a loop that keeps a core busy. Our own threads would find it so, and are used only while those rest.
+After each product the threads of BLAS wait in a busy loop. Many small or medium products then cost several times their CPU time, and more
+wall time than one thread where another process holds the second core. Our own threads sleep between products.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _controller() -> Any:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """One BLAS thread within, where this is the main thread."""
-    if threading.current_thread() is not threading.main_thread():
+    if _limits or threading.current_thread() is not threading.main_thread():
         yield
         return
     with _controller().limit(limits=1, user_api="blas") as limit:
@@ -67,12 +67,14 @@ def available_threads() -> int:
 
 
 def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
-    """`work` on parts of the rows, one part per thread that the linear algebra would have: for loops that are not its own."""
-    parts = max(1, min(available_threads(), rows))
+    """Return `work(part)` for equal parts of `rows` rows, one part for each thread that BLAS may use outside of a solve."""
+    nested = threading.current_thread().name.startswith("ksparse-rows")  # a thread of the pool must not wait for the pool
+    parts = 1 if nested else max(1, min(available_threads(), rows))
     edges = np.linspace(0, rows, parts + 1).astype(int)
     slices = [slice(begin, end) for begin, end in pairwise(edges)]
-    others = [_pool(parts - 1, "rows").submit(work, part) for part in slices[1:]]
-    return [work(slices[0]), *(other.result() for other in others)]
+    with one_thread():
+        others = [_pool(parts - 1, "rows").submit(work, part) for part in slices[1:]]
+        return [work(slices[0]), *(other.result() for other in others)]
 
 
 def side_by_side(work: Callable[[Any], Any], parts: Sequence[Any], n_jobs: int | None) -> list[Any]:

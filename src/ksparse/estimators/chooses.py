@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer
+from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError
 from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task
@@ -96,6 +97,7 @@ class ChoosesK(SparseLinear):
         problem = self._problem(X, y, weight, loss)
         return [problem.minimize(int(k), method=self.method, **options) for k in ks]
 
+    @one_thread()
     def _choose(
         self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker
     ) -> tuple[list[LinearFit], list[Coefficients]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,6 @@ from ksparse.base.callback import Tell, as_scipy_callback
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.progress import bar
-from ksparse.base.threads import one_thread
 from ksparse.errors import NotFiniteError, UndecidedError
 from ksparse.firstorder.ahead import Seen, look_ahead, settled
 from ksparse.firstorder.methods.base import Method, State
@@ -115,9 +113,8 @@ def drive(
     """Run a method from x0, which is first moved into the domain of g1; a point is there already, and keeps what it knows of φ."""
     method.require(problem)
     loop = _Loop(method, problem, stopping, as_scipy_callback(callback))
-    threads = one_thread() if problem.loss.own_threads else nullcontext()
     quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-    with Report(verbose) as report, quiet, threads, bar(method.name, stopping.max_iter) as steps:
+    with Report(verbose) as report, quiet, bar(method.name, stopping.max_iter) as steps:
         status: Status | None = None
         try:
             loop.begin(x0)

@@ -73,7 +73,6 @@ class Loss(ABC):
     curvature_gradients: int = 0  # gradients that one curvature costs
     certain: bool = True  # whether what `convex` says is sure
     dear: bool = False  # whether a value costs so much beside arithmetic on a model that models choose what is solved
-    own_threads: bool = False  # whether products run in threads of ours, which want the library's at rest
     tested: ClassVar[bool] = False  # whether the catalogue of the tests holds it; else it is tried out at the door
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
 

@@ -248,11 +248,6 @@ class LeastSquares(DataFit):
         return one_pass.applies(self.A)
 
     @property
-    def own_threads(self) -> bool:  # type: ignore[override]
-        """The one pass runs in threads of ours."""
-        return self.one_pass
-
-    @property
     def adjoint_cost(self) -> int:  # type: ignore[override]
         """No product with the data for a gradient that came with the image."""
         return 0 if self.one_pass else 1

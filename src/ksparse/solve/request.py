@@ -27,13 +27,12 @@ from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.solve.rules import make_rules, require_obedient
 
-SMALL = 2**22  # entries of the data below which all is done on one thread
 ASKED = 2**28  # bytes from which it is asked whether they are there
 
 
 def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
-    """One thread within, where no product with the data is worth a second; its waiting in a loop would slow the first down."""
-    return nullcontext() if loss.entries is None or loss.entries >= SMALL else one_thread()
+    """Return a context with one BLAS thread, or with the user's number where φ consists of the user's own functions or operators."""
+    return nullcontext() if loss.entries is None or loss.opaque else one_thread()
 
 
 @dataclass(frozen=True)

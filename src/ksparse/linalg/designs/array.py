@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import array_api_compat as compat
@@ -14,7 +13,8 @@ from ksparse.base.threads import all_threads, in_threads
 from ksparse.linalg.designs.base import CONSTANT, Design, Work
 
 BESIDE = 2**18  # numbers that stay beside the processor
-MANY = 2**27  # multiplications from which a product gains by several threads: they then wait in a loop, for some time
+LARGE_PRODUCT = 2**27  # multiplications from which a product of two matrices is split over threads
+LARGE_ARRAY = 2**24  # bytes from which a product with a vector is split over threads
 
 
 class Dense(Design):
@@ -50,13 +50,22 @@ class Dense(Design):
         self.count()
         return [work(to_numpy(self.array), slice(0, self.shape[0]))]
 
+    @property
+    def _split(self) -> bool:
+        """Whether a product with a vector is worth several threads."""
+        return isinstance(self.array, np.ndarray) and self.array.nbytes >= LARGE_ARRAY
+
     def __matmul__(self, x: Any) -> Any:
         self.count()
-        return self.array @ x
+        if not self._split:
+            return self.array @ x
+        return np.concatenate(in_threads(lambda rows: self.array[rows] @ x, self.shape[0]))
 
     def pull(self, r: Any) -> Any:
         self.count()
-        return self.array.T @ r
+        if not self._split:
+            return self.array.T @ r
+        return sum(in_threads(lambda rows: self.array[rows].T @ r[rows], self.shape[0]))
 
     def squares(self, w: Vector | None) -> Vector:
         """The rows shared out to threads where there are many."""
@@ -66,14 +75,20 @@ class Dense(Design):
         def part(rows: slice) -> Vector:
             return np.asarray(np.einsum("ij,ij->j", A[rows], A[rows])) if w is None else _weighted_squares(A[rows], w[rows])
 
-        return np.asarray(sum(in_threads(part, A.shape[0])) if A.nbytes >= 2**24 else part(slice(None)))
+        return np.asarray(sum(in_threads(part, A.shape[0])) if A.nbytes >= LARGE_ARRAY else part(slice(None)))
 
     def gram(self, support: Vector, w: Vector | None) -> Vector:
         self.count()
         A, cut = to_numpy(self.array), to_numpy(self.columns(support))
         weighted = cut if w is None else w[:, None] * cut
-        with all_threads() if weighted.size * A.shape[1] >= MANY else nullcontext():
+        if weighted.size * A.shape[1] < LARGE_PRODUCT:
             return np.asarray(weighted.T @ A)
+        if weighted is A and A.shape[0] >= A.shape[1]:
+            return np.asarray(sum(in_threads(lambda rows: _gram(A[rows]), A.shape[0])))
+        if weighted is A:  # the sum of several Gram matrices would take more memory than A
+            with all_threads():
+                return _gram(A)
+        return np.concatenate(in_threads(lambda part: weighted.T @ A[:, part], A.shape[1]), axis=1)
 
     def columns(self, support: Vector) -> Array:
         """In their own namespace and precision; the array itself where that is all of them: times itself it costs half."""
@@ -120,6 +135,11 @@ class Dense(Design):
 
     def __getitem__(self, chosen: Any) -> Any:
         return self.array[chosen]
+
+
+def _gram(A: Vector) -> Vector:
+    """Return AᵀA; BLAS computes one half where both factors are the same array."""
+    return np.asarray(A.T @ A)
 
 
 def _weighted_squares(A: Vector, w: Vector) -> Vector:

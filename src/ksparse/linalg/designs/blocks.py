@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.progress import NOWHERE, Bar, bar
-from ksparse.base.threads import in_threads, one_thread
+from ksparse.base.threads import in_threads
 from ksparse.linalg.designs.base import BLOCK, Design, Work
 
 FEWEST = 4  # rows, however long: each time a vector of their length is added up
@@ -49,8 +49,7 @@ class Blocks(Design):
         if not self._in_memory:
             with bar(f"pass {self.passes} over the data", 1.0) as read:
                 return [collect(self._doubled(self._ahead(slices), read))]
-        with one_thread():  # ours are enough
-            return in_threads(lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices))
+        return in_threads(lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices))
 
     def _doubled(self, blocks: Iterable[tuple[Any, slice]], read: Bar = NOWHERE) -> Iterator[tuple[Any, slice]]:
         """Some rows of each block at a time in double precision, all in the same place."""
