@@ -112,7 +112,33 @@ def choose(chooser: Chooser, losses=LOSSES, sets=SETS, *, small: bool = False) -
     case = replace(case, layout=_layout(chooser, case), regime=chooser.pick(REGIMES) if chance(chooser, 70) else "plain")
     if chance(chooser, 15) and not case.single and case.layout != "int" and not loss.startswith("Custom") and C not in OWN:
         case = replace(case, scale=chooser.pick(SCALES[1:]), natural=not chance(chooser, 25))
-    return _how(chooser, replace(case, search=chance(chooser, 40)))
+    case = _how(chooser, replace(case, search=chance(chooser, 40)))
+    return _special(chooser, case) if chance(chooser, 20) and len(losses) == len(LOSSES) and len(sets) == len(SETS) else case
+
+
+def _special(chooser, case):
+    """Return a case of a kind that the other choices never make; all of them are small enough for the twin."""
+    kind = chooser.pick(("groups", "saturated", "near_optimal", "minimize_many", "floor at a value", "interrupt"))
+    n = chooser.integer(2, 6)
+    case = replace(
+        case, n=n, m=chooser.integer(1, 2 * n + 3), k=chooser.integer(1, n), layout="C", scale=(1.0, 1.0), natural=True, call="minimize",
+        method="auto", penalty="", options=(), loss=chooser.pick(QUADRATIC[:4]), set=chooser.pick(POLYHEDRA),
+    )  # fmt: skip
+    if kind == "groups":
+        return replace(case, options=tuple(sorted({"groups", *(name for name in ("forced_in", "forced_out") if chance(chooser, 60))})))
+    if kind == "saturated":
+        return replace(case, loss=chooser.pick(("Quantile", "Quantile saturated", "Huber saturated")), regime=chooser.pick(REGIMES[:5]))
+    if kind == "near_optimal":
+        options = tuple(name for name in ("forced_in", "forced_out", "interrupt") if chance(chooser, (60, 30, 15)[len(name) % 3]))
+        return replace(case, call="near_optimal", options=options, regime=chooser.pick(REGIMES))
+    if kind == "minimize_many":
+        loss = chooser.pick(QUADRATIC[:3])
+        return replace(case, call="minimize_many", loss=loss, set=chooser.pick(("WholeSpace", "Nonnegative", "Nonnegative some", "Box")))
+    if kind == "floor at a value":
+        return replace(
+            case, set=chooser.pick(("Box", "Box vectors", "BudgetBox", "Nonnegative", "WholeSpace")), options=("floor at a value",)
+        )
+    return replace(case, options=("interrupt",), loss=chooser.pick(LOSSES), set=chooser.pick(SETS))
 
 
 def _size(chooser, loss, C, small):

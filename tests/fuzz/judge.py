@@ -37,7 +37,7 @@ def judge_point(problem, result, k):
     if not np.isfinite(x).all() or (result.success and not np.isfinite(result.fun)) or np.isnan(result.fun):
         return [Verdict("nan", f"x = {x}, fun = {result.fun}, status {result.status.name}")]
     found = []
-    if k is not None and np.count_nonzero(x) > k:
+    if k is not None and _members(problem, x) > k:
         found.append(Verdict("over_k", f"{np.count_nonzero(x)} nonzeros, k = {k}"))
     excess = problem.region.excess(x)
     limits = result.status.name in ("ITERATION_LIMIT", "TIME_LIMIT", "CALLBACK_STOP", "INTERRUPTED")
@@ -47,6 +47,12 @@ def judge_point(problem, result, k):
     if result.success:
         found += _judge_options(problem, x)
     return found
+
+
+def _members(problem, x):
+    """How many variables or groups a point uses."""
+    chosen = np.flatnonzero(x)
+    return len({problem.groups[j] for j in chosen}) if problem.groups else len(chosen)
 
 
 def _judge_fields(problem, result, x):
@@ -75,8 +81,10 @@ def _judge_fields(problem, result, x):
 
 def _judge_options(problem, x):
     """Variables forced in or out, and the least size of a nonzero."""
-    found, inside = [], set(problem.forced_in) | set(np.flatnonzero(x).tolist())
-    if len(inside) > problem.case.k and not problem.penalty:
+    seated = np.array(x, dtype=bool)
+    seated[list(problem.forced_in)] = True
+    found = []
+    if _members(problem, seated) > problem.case.k and not problem.penalty:
         found.append(Verdict("disobeyed", f"no seat left for forced_in = {problem.forced_in}"))
     if any(x[j] != 0 for j in problem.forced_out):
         found.append(Verdict("disobeyed", f"forced_out = {problem.forced_out} has a nonzero"))
@@ -132,6 +140,49 @@ def judge_claims(problem, result, k):
     return _judge_swap(problem, result, twin, x) if status in ("OPTIMAL", "SWAP_OPTIMAL") or result.proved else []
 
 
+def judge_near_optimal(problem, found):
+    """Every listed support is that of its point, which is feasible, good enough, and obeys; a complete list misses none."""
+    verdicts, points = [], [np.asarray(row, dtype=float) for row in found.x]
+    listed = {tuple(sorted(np.asarray(support).tolist())) for support in found.supports}
+    if len(listed) != len(found.supports):
+        verdicts.append(Verdict("wrong_field", f"a support is listed twice: {found.supports}"))
+    for support, x, value in zip(found.supports, points, found.values, strict=True):
+        if not np.array_equal(np.sort(np.asarray(support)), np.flatnonzero(x)):
+            verdicts.append(Verdict("wrong_field", f"support {support}, nonzeros at {np.flatnonzero(x)}"))
+        if np.count_nonzero(x) > problem.case.k:
+            verdicts.append(Verdict("over_k", f"{np.count_nonzero(x)} nonzeros, k = {problem.case.k}"))
+        if problem.region.excess(x) > FEASIBLE[problem.phi.precision]:
+            verdicts.append(Verdict("infeasible_success", f"outside C by {problem.region.excess(x):.3g}"))
+        if abs(value - float(problem.phi.value(x))) > 1e-6 * abs(value) + 10 * problem.phi.rounding(x):
+            verdicts.append(Verdict("wrong_fun", f"value {value!r}, but φ(x) = {float(problem.phi.value(x))!r}"))
+        verdicts += _judge_options(problem, x)
+    frequency = np.array([sum(j in support for support in listed) for j in range(problem.phi.n)]) / max(1, len(listed))
+    if len(listed) and np.abs(np.asarray(found.frequencies, dtype=float) - frequency).max(initial=0.0) > 1e-9:
+        verdicts.append(Verdict("wrong_field", f"frequencies {found.frequencies}, counted {frequency}"))
+    return verdicts + _judge_complete(problem, found, listed)
+
+
+def _judge_complete(problem, found, listed):
+    """Supports that a complete list misses, where every support has one best point only."""
+    if not found.complete or problem.early or problem.case.regime not in ("plain", "columns scaled") or not problem.phi.convex:
+        return []
+    best, answers = problem.twin().best()
+    if best is None or best.x is None or problem.case.m < problem.case.n:
+        return []
+    top = float(problem.phi.value(best.x))
+    limit = top + 0.29 * abs(top)
+    missed = []
+    for answer in answers:
+        if answer.x is None or float(problem.phi.value(answer.x)) > limit:
+            continue
+        size = np.abs(answer.x)
+        if (size[size > 0] < 1e-6 * size.max(initial=0.0)).any():  # perhaps a zero that the twin only nears
+            continue
+        if tuple(np.flatnonzero(answer.x).tolist()) not in listed:
+            missed.append(answer.x.tolist())
+    return [Verdict("false_bound", f"called complete, but misses x = {missed[0]}")] if missed else []
+
+
 def _judge_bound(problem, result, twin):
     """A lower bound that a feasible point is below."""
     if not np.isfinite(result.lower_bound):
@@ -154,6 +205,8 @@ def _sure(problem):
 def _judge_swap(problem, result, twin, x):
     """No add, drop or swap may be better, nor the support itself solved again."""
     support = np.flatnonzero(x)
+    if problem.groups:  # nothing of the kind is promised
+        return []
     if (problem.phi.n - len(support)) * max(1, len(support)) > NEIGHBOURS or (problem.region.ball < np.inf and len(support) > 7):
         return []
     until = time.process_time() + PATIENCE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .layouts import as_given, matrix_lines, vector_lines
+from .layouts import as_given, literal, matrix_lines, vector_lines
 from .phi import Fit, Form, Smooth, wide
 from .regimes import form, table, target
 
@@ -14,7 +14,7 @@ def build_loss(case, rng):
     if case.loss.startswith("Custom"):
         return _custom(case, rng)
     kind = case.loss.split()[0]
-    if kind in ("LeastSquares", "Logistic", "Huber", "Poisson"):
+    if kind in ("LeastSquares", "Logistic", "Huber", "Poisson", "Quantile"):
         return _fit(case, rng, kind)
     if kind in ("MeanVariance.from_returns", "PrincipalComponent.from_data", "PrincipalComponent.from_factor"):
         return _from_table(case, rng, kind)
@@ -28,11 +28,19 @@ def precision(case):
 def _fit(case, rng, kind):
     A = table(case, rng)
     b = _labels(case, rng, kind, A)
+    if "saturated" in case.loss:  # residuals far beyond the kink, where the curvature of a term vanishes
+        A, b = A * 10.0 ** rng.uniform(0, 2.5), b * 10.0 ** rng.uniform(0, 2.5)
     lines = matrix_lines("A", A, case.layout) + vector_lines("b", b, case.layout)
+    if case.call == "minimize_many":
+        lines.append(f"B = np.column_stack([b, {literal(rng.standard_normal(case.m))}, b[::-1] - 1.0])")
     weight, ridge, delta, more = np.ones(case.m), np.zeros(case.n), 1.0, []
     if kind == "Huber":
         delta = float(rng.choice([0.1, 0.7, 3.0]) * case.scale[1])
         more.append(f"delta={delta!r}")
+    tau = 0.5
+    if kind == "Quantile":
+        tau, delta = float(rng.choice([0.1, 0.5, 0.9])), float(rng.choice([0.01, 0.3, 1.0]))
+        more += [f"tau={tau!r}", f"width={delta!r}"]
     if "weighted" in case.loss:
         weight = as_given(rng.uniform(0, 3, case.m) * (rng.uniform(size=case.m) < 0.8), case.layout)
         weight[0] = 1.0
@@ -50,12 +58,12 @@ def _fit(case, rng, kind):
     lines.append(f"loss = ks.{kind}(A, b{''.join(', ' + text for text in more)})")
     signed = np.where(b <= 0, -1.0, 1.0) if kind == "Logistic" else b
     name = {"LeastSquares": "squares"}.get(kind, kind.lower())
-    return lines, Fit(name, A, signed, weight, ridge, delta, precision=precision(case))
+    return lines, Fit(name, A, signed, weight, ridge, delta, precision=precision(case), tau=tau)
 
 
 def _labels(case, rng, kind, A):
     """b, or labels, or counts."""
-    if kind in ("LeastSquares", "Huber"):
+    if kind in ("LeastSquares", "Huber", "Quantile"):
         return target(case, rng, A)
     t = (A / case.scale[0]) @ rng.standard_normal(case.n)
     t = t / max(1.0, float(np.abs(t).max()))

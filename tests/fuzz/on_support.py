@@ -116,7 +116,7 @@ def _descend(phi, cut, support, z):
     perfect = 1e-13 * value if getattr(phi, "kind", "") == "logistic" else -np.inf  # of classes that can be told apart there is no minimum
     settled, steps = (1e-13, STEPS) if phi.convex else (1e-10, STEPS // 10)  # one of several minima: near it a step is short, and dear
     for _ in range(steps):
-        kinds = (False, True) if getattr(phi, "kind", "") in ("huber", "logistic") else (False,)
+        kinds = (False, True) if getattr(phi, "kind", "") in ("huber", "logistic", "quantile") else (False,)
         tried = [_model_step(phi, cut, support, z, value, damping, majorant) for majorant in kinds]
         at, lower, damping = min(tried, key=lambda step: step[1])
         if at is None or value - lower <= settled * np.abs(value) or lower <= perfect:

@@ -17,7 +17,7 @@ def wide(x):
 
 @dataclass(frozen=True)
 class Fit:
-    """Σ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σ ρⱼxⱼ², h of least squares, logistic, Huber or Poisson."""
+    """Σ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σ ρⱼxⱼ², h of least squares, logistic, Huber, Poisson or the quantile smoothed over the width delta."""
 
     kind: str
     A: np.ndarray
@@ -27,6 +27,7 @@ class Fit:
     delta: float = 1.0
     convex: bool = True
     precision: str = "float64"
+    tau: float = 0.5
 
     @property
     def n(self):
@@ -43,6 +44,9 @@ class Fit:
             return np.logaddexp(np.zeros_like(t), -b * t)
         if self.kind == "poisson":
             return self._exp(t) * (1.0 + np.maximum(t - self._cap, 0.0)) - b * t
+        if self.kind == "quantile":
+            r, width = b - t, wide(self.delta)
+            return self.tau * r + width * np.logaddexp(np.zeros_like(t), -r / width)
         size, delta = np.abs(t - b), wide(self.delta)
         return np.where(size <= delta, 0.5 * size**2, delta * size - 0.5 * delta**2)
 
@@ -82,6 +86,8 @@ class Fit:
             return -b / (1.0 + np.exp(np.minimum(b * t, 11000.0)))
         if self.kind == "poisson":
             return self._exp(t) - b
+        if self.kind == "quantile":
+            return 0.5 * (1.0 + np.tanh(0.5 * (t - b) / self.delta)) - self.tau
         return np.clip(t - b, -self.delta, self.delta)
 
     def _bend(self, t, b):
@@ -92,6 +98,8 @@ class Fit:
             return e / (1.0 + e) ** 2
         if self.kind == "poisson":
             return self._exp(t)
+        if self.kind == "quantile":
+            return 0.25 / self.delta * (1.0 - np.tanh(0.5 * (t - b) / self.delta) ** 2)
         return np.where(np.abs(t - b) <= self.delta, 1.0, 0.0)
 
     def gradient(self, x):
@@ -104,7 +112,13 @@ class Fit:
         t, b = wide(self.A) @ wide(x), wide(self.b)
         bend = self._bend(t, b)
         if majorant:
-            bend = self.delta / np.maximum(np.abs(t - b), self.delta) if self.kind == "huber" else np.full_like(t, 0.25)
+            if self.kind == "huber":
+                bend = self.delta / np.maximum(np.abs(t - b), self.delta)
+            elif self.kind == "quantile":  # Jaakkola and Jordan's bound
+                z = np.maximum(np.abs(t - b) / self.delta, 1e-6)
+                bend = np.tanh(z / 2.0) / (2.0 * z) / self.delta
+            else:
+                bend = np.full_like(t, 0.25)
         rows = np.sqrt(wide(self.weight) * bend)[:, None] * wide(self.A)[:, support]
         return np.asarray(np.vstack([rows, np.diag(np.sqrt(wide(self.ridge)))[:, support]]), dtype=float)
 

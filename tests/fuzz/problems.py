@@ -15,7 +15,7 @@ from .sets import _unit, build_set
 from .twin import Twin
 
 GAPPED, GAPS = 3, (1e-9, 0.05)  # one problem in so many is to be proved, to within one of these
-EARLY = ("max_iter", "max_time", "callback")  # options that end a run before it is done
+EARLY = ("max_iter", "max_time", "callback", "interrupt")  # options that end a run before it is done
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Problem:
     forced_in: tuple[int, ...] = ()
     forced_out: tuple[int, ...] = ()
     floor: float = 0.0
+    groups: tuple[int, ...] = ()
     x0: np.ndarray | None = None
     ks: tuple[int, ...] = ()
 
@@ -52,9 +53,11 @@ class Problem:
         return self.floor > 0 and (rounded or not (self.case.loss in QUADRATIC and self.case.set in POLYHEDRA))
 
     def twin(self, k=None):
-        return Twin(self.phi, self.region, k or self.case.k, self.forced_in, self.forced_out, self.floor)
+        return Twin(self.phi, self.region, k or self.case.k, self.forced_in, self.forced_out, self.floor, self.groups)
 
 
+WITHIN = 0.3  # of near_optimal
+KEYWORDS = {"interrupt": "callback", "floor at a value": "min_nonzero"}  # of the options that are not named as the argument is
 NO_ENUMERATION = "ks.SearchSettings(enumerated=0, enumerated_dear=0)"
 
 
@@ -67,8 +70,8 @@ def build(case: Case) -> Problem:
     arguments = []
     searching = f", settings={NO_ENUMERATION}" if case.search else ""  # no trying of all supports: the search's own claims are tested
     for name in case.options:
-        text, facts = _option(name, case)
-        arguments.append(f"{name}={text}")
+        text, facts = _floor_at_a_value(case, phi, region) if name == "floor at a value" else _option(name, case)
+        arguments.append(f"{KEYWORDS.get(name, name)}={text}")
         extra |= facts
     if case.method != "auto":
         arguments.append(f"method={case.method!r}")
@@ -77,6 +80,12 @@ def build(case: Case) -> Problem:
     if case.call == "minimize_penalized":
         text, penalty = build_penalty(case, rng)
         call = f"result = ks.minimize_penalized(loss, {text}, C=C, method={case.method!r}, max_iter=300)"
+    elif case.call == "near_optimal":
+        given = "".join(", " + text for text in arguments)
+        call = f"result = ks.near_optimal(loss, {case.k}, C, within={WITHIN}, max_time=20.0{given})"
+    elif case.call == "minimize_many":
+        more = ", sample_weight=w" * ("weighted" in case.loss) + _ridge_argument(loss_lines)
+        call = f"result = ks.minimize_many(A, B, {case.k}, C{more})"
     elif case.call == "k_path":
         extra["ks"] = tuple(sorted({*rng.integers(1, case.k + 1, 3).tolist(), case.k}))
         call = f"result = ks.k_path(loss, {list(extra['ks'])}, C{searching})"
@@ -87,7 +96,33 @@ def build(case: Case) -> Problem:
         call = f"result = ks.minimize(loss, {case.k}, C{given})"
     if "callback" in case.options:
         lines += ["def stop(x):", "    raise StopIteration"]
+    if "interrupt" in case.options:
+        when = int(np.random.default_rng([case.seed, 7]).integers(1, 6))
+        lines += [
+            f"calls, WHEN = iter(range(1, 10**6)), {when}",
+            "def interrupt(x):",
+            "    if next(calls) == WHEN: raise KeyboardInterrupt",
+        ]
     return Problem(case, "\n".join(lines), call, phi, region, penalty, **extra)
+
+
+def _ridge_argument(loss_lines):
+    """The ridge as the loss was given it."""
+    _, found, rest = loss_lines[-1].rstrip(")").partition("ridge=")
+    return f", ridge={rest}" if found else ""
+
+
+def _floor_at_a_value(case, phi, region):
+    """A minimum size that a bound or an optimal entry has exactly, that is the next number above or below it, or out of reach."""
+    rng = np.random.default_rng([case.seed, 8])
+    sides = np.abs(np.concatenate([region.lower, region.upper]))
+    values = set(sides[np.isfinite(sides) & (sides > 0)].tolist())
+    best, _ = Twin(phi, region, case.k).best()
+    if best is not None and best.x is not None:
+        values |= set(np.abs(best.x[best.x != 0]).tolist())
+    value = float(rng.choice(sorted(values))) if values else 1.0
+    floor = float(rng.choice([value, np.nextafter(value, 0.0), np.nextafter(value, np.inf), 1.3 * value]))
+    return repr(floor), {"floor": floor}
 
 
 def _option(name, case):
@@ -106,7 +141,10 @@ def _option(name, case):
     if name == "min_nonzero":
         floor = float(rng.choice([1e-3, 0.1, 0.4]) * _unit(case))
         return repr(floor), {"floor": floor}
+    if name == "groups":
+        labels = rng.permutation([*range(k), *rng.integers(0, k + 1, n - k)]).tolist()  # at least k groups
+        return str(labels), {"groups": tuple(labels)}
     if name == "max_time":
         return str(rng.choice(["0.0", "0.001"])), {}
     return {"random_state": str(int(rng.integers(1000))), "n_restarts": str(int(rng.choice([0, 1, 3]))), "max_iter": "1",
-            "callback": "stop"}[name], {}  # fmt: skip
+            "callback": "stop", "interrupt": "interrupt"}[name], {}  # fmt: skip

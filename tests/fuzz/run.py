@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
 
 from .case import Case
-from .judge import SLOW, Verdict, judge_claims, judge_infeasible, judge_point
+from .judge import SLOW, Verdict, judge_claims, judge_infeasible, judge_near_optimal, judge_point
 from .problems import Problem, build
 
 TWICE = 20  # one case in so many is run twice
@@ -45,7 +45,7 @@ def run_problem(problem: Problem) -> Outcome:
             clocks = _clocks()
             exec(compile(problem.call, "<call>", "exec"), names)
             error = None
-        except Exception as raised:
+        except (Exception, KeyboardInterrupt) as raised:
             error = raised
             trace = traceback.format_exc(limit=-3)
     seconds = min(now - then for now, then in zip(_clocks(), clocks, strict=True))
@@ -54,17 +54,35 @@ def run_problem(problem: Problem) -> Outcome:
     found += [Verdict("slow", f"{seconds:.1f} s")] * (seconds > SLOW * solves)
     if error is not None:
         return Outcome(problem.case, (*found, *_judge_error(problem, error, trace)), seconds, type(error).__name__)
+    if problem.case.call == "near_optimal" and names["result"].complete and _interrupted(names):
+        found.append(Verdict("wrong_field", "interrupted, and yet called complete"))
     found += [Verdict("mutated", name) for name, value in before.items() if value is not None and frozen(names[name]) != value]
     result = names["result"]
-    results = [(r, r.k) for r in result.results] if problem.case.call == "k_path" else [(result, result.k)]
+    if problem.case.call == "near_optimal":
+        with np.errstate(all="ignore"):
+            found += judge_near_optimal(problem, result)
+        return Outcome(problem.case, tuple(found), seconds, "near_optimal")
+    if problem.case.call == "minimize_many":
+        B = names["B"]
+        problems = [replace(problem, phi=replace(problem.phi, b=B[:, i])) for i in range(B.shape[1])]
+        results = [(one, result[i], problem.case.k) for i, one in enumerate(problems)]
+    elif problem.case.call == "k_path":
+        results = [(problem, r, r.k) for r in result.results]
+    else:
+        results = [(problem, result, result.k)]
     with np.errstate(all="ignore"):
-        for one, k in results:
-            found += _judge_result(problem, one, k)
+        for one, answer, k in results:
+            found += _judge_result(one, answer, k)
     if problem.case.call == "k_path" and (np.diff(result.objective) > 0).any():
         found.append(Verdict("wrong_field", f"the objective rises with k: {result.objective}"))
-    if problem.case.seed % TWICE == 0 and "max_time" not in problem.case.options and problem.case.call != "k_path":
+    if problem.case.seed % TWICE == 0 and not problem.early and problem.case.call in ("minimize", "minimize_penalized"):
         found += _again(problem, names, result)
-    return Outcome(problem.case, tuple(found), seconds, results[-1][0].status.name)
+    return Outcome(problem.case, tuple(found), seconds, results[-1][1].status.name)
+
+
+def _interrupted(names):
+    """Whether the callback of a case has raised KeyboardInterrupt."""
+    return "calls" in names and next(names["calls"]) > names["WHEN"]
 
 
 def _clocks():

@@ -25,6 +25,7 @@ class Twin:
     forced_in: tuple[int, ...] = ()
     forced_out: tuple[int, ...] = ()
     floor: float = 0.0
+    groups: tuple[int, ...] = ()  # a label for each variable: k counts labels, which enter whole
     seen: dict = field(default_factory=dict)
 
     @property
@@ -37,6 +38,8 @@ class Twin:
 
     def supports(self):
         """Those of full size: a smaller one is part of one of them (unless a floor keeps members off 0)."""
+        if self.groups:
+            return self._grouped_supports()
         must = self.must
         if len(must) > self.k or not set(must) <= set(self.may):
             return []
@@ -44,6 +47,17 @@ class Twin:
         room = min(self.k - len(must), len(others))
         sizes = range(room + 1) if self.floor else [room]
         return [tuple(sorted((*must, *more))) for size in sizes for more in itertools.combinations(others, size)]
+
+    def _grouped_supports(self):
+        """Unions of whole groups; a group with a member that is out cannot enter."""
+        label = np.array(self.groups)
+        out = {self.groups[j] for j in self.forced_out}
+        must = {self.groups[j] for j in self.must}
+        if len(must) > self.k or must & out:
+            return []
+        others = sorted(set(self.groups) - out - must)
+        sets = itertools.combinations(others, min(self.k - len(must), len(others)))
+        return [tuple(np.flatnonzero(np.isin(label, [*must, *more])).tolist()) for more in sets]
 
     def best(self):
         """The best answer of all, and whether each support came to a clear end."""
