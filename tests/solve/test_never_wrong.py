@@ -416,3 +416,12 @@ def test_a_loss_that_ends_at_the_bounds(rng):
     loss = ks.Custom(lambda x: float((x**1.5 - 2 * x).sum()), lambda x: 1.5 * x**0.5 - 2, n=4)
     with np.errstate(invalid="ignore"):
         assert ks.minimize(loss, 2, ks.Nonnegative()).fun == pytest.approx(2 * ((16 / 9) ** 1.5 - 32 / 9), rel=1e-6)
+
+
+def test_single_precision_at_0_is_summed_in_double(rng):
+    for _ in range(20):
+        A, b = np.ones((7, 1), dtype=np.float32), -rng.uniform(1.0, 9.0, 7).astype(np.float32)
+        result = ks.minimize(ks.LeastSquares(A, b), 1, ks.Nonnegative(), gap=1e-6)
+        assert not result.x.any()
+        assert result.fun == pytest.approx(0.5 * float(np.sum(b.astype(float) ** 2)), rel=1e-14)
+        assert result.lower_bound <= result.fun
