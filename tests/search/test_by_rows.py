@@ -308,3 +308,14 @@ def test_of_the_support_itself_only_rounding_is_left():
     y = np.argmax(X[:, :3] + 0.5 * rng.standard_normal((m, 3)), 1)
     loss = ks.Multinomial(np.hstack([X, np.ones((m, 1))]), y, ridge=np.append(np.full(n, 1e-2), 0.0))
     assert np.isfinite(ks.k_path(loss, [2, 4], forced_in=[n]).objective).all()
+
+
+@pytest.mark.parametrize("C", [None, ks.Nonnegative(), ks.Box(-1e12, np.inf), ks.Hyperplane(np.r_[1.0, np.zeros(8)])])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_all_classes_share_stays_small(seed, C):
+    """A constant added to a row of X changes nothing: along it rounding must not drive X, and with it the value, away."""
+    rng = np.random.default_rng(seed)
+    A, y = 1e-3 * rng.standard_normal((12, 3)), np.append([0, 1, 2], rng.integers(0, 3, 9))
+    free, found = ks.minimize(ks.Multinomial(A, y), 3), ks.minimize(ks.Multinomial(A, y), 3, C, gap=1e-3)
+    assert np.abs(found.x).max() <= 20 * np.abs(free.x).max()
+    assert found.fun == pytest.approx(free.fun, rel=1e-9)

@@ -4,35 +4,66 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.base.arrays import Vector, norm
 from ksparse.errors import UnboundedError
 from ksparse.linalg.active_set import Active
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, convex, least_squares, null_space, regular_minimum
 from ksparse.linalg.qp import solve_qp
+from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.linalg.spectral import Ended, falls_for_ever, minimize_by_projection
 from ksparse.search.cuts import by_cuts
 from ksparse.sets import ConvexSet
 
+FLAT = 1e-14  # of the largest curvature, in variables of unit curvature, for each of them: less is none
+MET = 1e-13  # of an equation's terms: broken by no more, it is met
+PULL = 1e-9  # of the gradient's terms: less along a direction of no curvature is rounding
 ROUGH = 10  # steps from each of several starts, before the best of them goes on alone
 
 
 def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
     """argmin ½xᵀHx + cᵀx over C; None where H is not positive semidefinite and must be, or C only projects and holds x back.
 
-    Of two equally good points (an eigenvector and its negative) the one on the side of `near`. `UnboundedError` where there is no minimum.
+    Of two equally good points (an eigenvector and its negative) the one on the side of `near`; where no constraint is active and H has
+    no curvature along some direction, the one nearest to `near`. `UnboundedError` where there is no minimum.
     """
     linear = None if C.whole_space else C.as_linear(objective.c.size)
     unheld = C.whole_space or (linear is not None and linear.equations_only and not linear.f.size)
     if unheld and (x := regular_minimum(objective)) is not None:
         return x
     linear = linear or C.as_linear(objective.c.size)
+    if linear is not None and (x := _nearest_minimum(objective, linear, near)) is not None:
+        return x
     if linear is None:
         found = C.minimize_quadratic(objective.H, objective.c, near)
         return by_cuts(objective, C, near) if found is None else found.x
     if objective.R is not None or convex(objective.H):
         return solve_qp(objective, linear, _active_at(near, linear), near).x
     return _on_equations(objective.H, objective.c, linear) if linear.equations_only else None
+
+
+def _nearest_minimum(objective: Objective, linear: Linear, near: Vector) -> Vector | None:
+    """The minimum nearest to `near` of a quadratic with directions of no curvature, where no bound and no inequality is active.
+
+    None where there is no such direction, no minimum, or an active constraint. The solution of a linear system with a singular H goes
+    along such directions as far as rounding drives it.
+    """
+    if objective.R is not None or objective.well_conditioned:
+        return None
+    H, x, along = objective.H, near, np.eye(near.size)
+    if linear.f.size:
+        E, f, _ = unit_rows(linear.E, linear.f)
+        x, along = near + least_squares(E, f - E @ near), null_space(E)
+    along = along / unit_scales(np.einsum("ij,ij->j", along, H @ along))
+    if not along.shape[1]:
+        return None
+    bends, vectors = np.linalg.eigh(along.T @ H @ along)
+    flat = np.abs(bends) <= FLAT * bends.size * max(float(bends[-1]), 0.0)
+    pull, terms = vectors.T @ (along.T @ objective.gradient(x)), np.abs(along.T) @ (np.abs(H) @ np.abs(x) + np.abs(objective.c))
+    if not flat.any() or (bends[~flat] < 0).any() or np.abs(pull[flat]).max() > PULL * norm(terms):
+        return None
+    x = x - along @ (vectors[:, ~flat] @ (pull[~flat] / bends[~flat]))
+    return x if (x >= linear.lower).all() and (x <= linear.upper).all() and linear.broken(x) <= MET else None
 
 
 def _active_at(x: Vector, linear: Linear) -> Active | None:
