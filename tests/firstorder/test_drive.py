@@ -11,6 +11,7 @@ import ksparse as ks
 from ksparse import Status
 from ksparse.firstorder.drive import Stopping, drive
 from ksparse.firstorder.problem import Problem
+from ksparse.penalties import NoPenalty
 
 
 @pytest.fixture
@@ -176,3 +177,11 @@ def test_nan_from_the_users_function_is_numerical_trouble_or_an_error_never_an_a
     bad = ks.Custom(lambda x: 0.0, lambda x: np.full(2, np.nan), n=2)
     with pytest.raises(ValueError, match=r"gradient\(x\) returned NaN"):
         ks.minimize_penalized(bad, ks.L1(1.0), x0=np.ones(2))
+
+
+@pytest.mark.parametrize("method", [ks.PDCA(), ks.APDCA()])
+def test_a_line_search_from_a_slope_without_curvature_finds_the_bend(method):
+    """The slope at 0 is 50, the curvature there 0 and at the optimum 25,000."""
+    problem = Problem(ks.Quantile([[100.0]], [4.0]), NoPenalty())
+    run = drive(method, problem, np.zeros(1), Stopping(tol=1e-12))
+    assert problem.F(problem.point(run.x)) == pytest.approx(0.1 * np.log(2))

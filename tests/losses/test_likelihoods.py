@@ -139,3 +139,30 @@ def test_losses_with_parameters_go_into_the_regressor(data, rng):
     y = rng.gamma(2.0, np.exp(score) / 2.0)
     model = ks.SparseRegressor(2, loss=partial(ks.Tweedie, power=1.5)).fit(A, y)
     assert np.count_nonzero(model.coef_) <= 2
+
+
+def least_on_a_line(loss):
+    """The least value of a convex loss of one variable, by bisection on the sign of its slope."""
+    low, high = -1e12, 1e12
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if loss.gradient(np.array([middle]))[0] > 0 else (middle, high)
+    return min(loss.value(np.array([x])) for x in (low, high))
+
+
+@pytest.mark.parametrize(("A", "b", "tau", "x"), [([[100.0]], [4.0], 0.5, 0.04), ([[1.0]], [2.0], 0.9, 2.2197)])
+def test_a_saturated_quantile_moves(A, b, tau, x):
+    found = ks.minimize(ks.Quantile(A, b, tau=tau), 1)
+    assert found.success
+    assert found.x[0] == pytest.approx(x, rel=1e-4)
+
+
+@pytest.mark.parametrize("start", [0.0, 1e3])
+@pytest.mark.parametrize("seed", [3, 13, 15, 17])
+def test_an_optimum_is_found_from_where_a_loss_has_no_curvature(seed, start):
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((3, 1)) * 10.0 ** rng.integers(-1, 3), rng.standard_normal(3) * 10.0 ** rng.integers(1, 6)
+    loss = ks.Quantile(A, b, tau=rng.uniform(0.05, 0.95), width=10.0 ** rng.integers(-3, 1))
+    found = ks.minimize(loss, 1, x0=np.array([start]))
+    assert found.success
+    assert found.fun == pytest.approx(least_on_a_line(loss), rel=1e-6)

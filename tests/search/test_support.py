@@ -222,3 +222,31 @@ def test_a_model_of_unknown_making_is_taken_to_have_rounding(rng):
     assert unknown.noise.entries > 0
     assert unknown.noise.pull > 0
     assert ks.QuadraticModel.of_matrix(Z.T @ Z).noise.entries == 0  # which is the data themselves
+
+
+def residual_of_0(loss, k=1, C=None, forced_out=NONE, floor=0.0):
+    """The residual that is reported where 0 is the answer."""
+    C = ks.WholeSpace() if C is None else C
+    problem = SupportProblem(Pieces.of(loss, C, loss.n, forced_in=NONE, forced_out=np.asarray(forced_out, dtype=int), floor=floor), k)
+    return problem.polish(problem.evaluate(NONE)).residual
+
+
+def test_zero_is_stationary_only_where_no_variable_that_may_be_there_pulls():
+    loss, upward = ks.LeastSquares(np.eye(3), [3.0, -2.0, -1.0]), ks.LeastSquares(np.eye(3), [-3.0, -2.0, -1.0])
+    assert residual_of_0(loss) > 0.1
+    assert residual_of_0(ks.Quantile([[100.0, 1.0]], [4.0])) > 0.1
+    assert residual_of_0(loss, C=ks.Nonnegative()) > 0.1
+    assert residual_of_0(upward, C=ks.Nonnegative()) == 0
+    assert residual_of_0(upward, C=ks.NonnegativeBall(1.0)) == 0
+    assert residual_of_0(loss, forced_out=[0]) > 0.1
+    assert residual_of_0(loss, forced_out=[0, 1, 2]) == 0
+    assert residual_of_0(loss, floor=5.0) == 0  # no point with nonzeros is near
+    assert residual_of_0(loss, C=ks.Hyperplane(np.ones(3), 0.0)) == 0  # one variable alone cannot leave 0
+    assert residual_of_0(loss, k=2, C=ks.Hyperplane(np.ones(3), 0.0)) > 0.1
+
+
+@pytest.mark.parametrize("settings", [None, ks.SearchSettings(enumerated=0)])
+def test_a_slope_that_is_rounding_is_no_evidence_against_an_optimum(settings):
+    found = ks.minimize(ks.LeastSquares([[0.1], [0.3]], [0.3, -0.1]), 1, settings=settings)  # b is orthogonal to the column
+    assert found.success
+    assert found.status in (ks.Status.OPTIMAL, ks.Status.SWAP_OPTIMAL)

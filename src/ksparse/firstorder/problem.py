@@ -230,8 +230,10 @@ class Problem:
         if l is None:
             l = self.at_least(abs(self.curvature(point, self.point(pull / size))), point)  # noqa: E741
         z = self.prox_g1(point.x - pull / l, l)
-        # where the gradient's terms cancel, what is left of them is rounding; but where φ may fall for ever a large x is a sign of that
-        lost = epsilon(point.x) ** 0.5 * l * norm(point.x) if self.loss.least > -math.inf else 0.0
+        # where the gradient's terms cancel, what is left of them is rounding: beside a slope of l‖x‖, and beside one by which φ could fall
+        # to 0; but where φ may fall for ever a large x is a sign of that
+        terms = max(float(l * norm(point.x)), math.sqrt(2.0 * l) * math.sqrt(abs(point.phi)))
+        lost = epsilon(point.x) ** 0.5 * terms if self.loss.least > -math.inf else 0.0
         return self.relative(l * norm(z - point.x), gradient, lost)
 
     def with_penalty(self, penalty: Penalty) -> Problem:

@@ -14,7 +14,8 @@ from ksparse.base.scalars import larger, smaller
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Point, Problem
 
-SPAN = 1e30  # a line search may raise l by so much before it gives up
+SPAN = 1e60  # a line search may raise l by so much before it gives up: from the least l to the greatest
+VANISHED = 1e-15  # of the curvature that turns the slope within the size of x: less is rounding, as where a loss is saturated
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class Backtracking:
     shrink : float, default=16.0
         l falls by no more than this at once: each doubling back costs a product with the data.
     l_min : float, default=1e-30
-        Least l, in units of the curvature along the first direction.
+        Least l, in units of the curvature along the first direction (where that vanishes, of the slope over the size of x).
     l_max : float, default=1e30
         Greatest l, in the same units.
 
@@ -167,7 +168,8 @@ class Backtracking:
         if size == 0 or not math.isfinite(size):
             return Memory(None, 1.0)
         curvature = float(abs(problem.curvature(x, problem.point(pull / size))))
-        problem.unit = curvature if curvature > 0 else size / max(float(norm(x.x)), 1.0)
+        turning = size / max(float(norm(x.x)), 1.0)
+        problem.unit = curvature if curvature > VANISHED * turning else turning
         problem.yardstick = self._clip(problem, curvature)
         return Memory(None, problem.yardstick)
 

@@ -23,6 +23,9 @@ from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 from ksparse.sets import ConvexSet
 
 KKT = 1e-8  # the relative residual that is promised
+DAMPING = 16.0  # by which curvature that is added to a model rises and falls
+DAMPINGS = 20  # of them tried for one step
+NOISE = 1e-13  # of F: by less it may fall by rounding alone
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,25 @@ def promised(loss: Loss) -> float:
     return max(KKT, 1e2 * loss.rounding)
 
 
+def residual_at_zero(loss: Loss, C: ConvexSet, support: Vector, negligible: float) -> float:
+    """The residual at x = 0 over a support that has room for other points; 0 where no step there lowers φ by more than is negligible.
+
+    At 0 the slope is its own yardstick, so that one of nothing but rounding would look as steep as any.
+    """
+    try:
+        problem = restricted_problem(loss, C, support)
+    except InfeasibleError:
+        return 0.0
+    x = problem.point(problem.zeros())
+    l = curvature_bound(problem, x)
+    residual = problem.residual(x, l)
+    for _ in range(DAMPINGS if residual > 0 else 0):
+        if problem.F(problem.point(problem.C.project(x.x - x.gradient / l))) < problem.F(x) - negligible:
+            return residual
+        l /= DAMPING
+    return 0.0
+
+
 def restricted_problem(loss: Loss, C: ConvexSet, support: Vector) -> Problem:
     """min φ over C on the support, in NumPy float64."""
     return Problem(loss.restrict(support).as_float64(), NoPenalty(), C.restrict(support), support.size)
@@ -110,6 +132,8 @@ def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> tuple[Po
     """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic.
 
     Where F falls slowly by a model that is a majorant, as Huber's is, the second derivative takes its place while long steps are good.
+    Where the curvature vanishes, as far out on a linear branch, the model has no minimum or one that is much too far away: then a step
+    with damping is made (Levenberg and Marquardt).
     The second that comes back: whether F would fall no more.
     """
     loss, fell = problem.loss, math.inf
@@ -120,35 +144,72 @@ def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> tuple[Po
         g, model = x.gradient, _model(loss, x)
         if model is None:
             return x, False
+        better, t = None, 1.0
         try:
             w = minimize_quadratic(model, problem.C, x.x)
+            if w is None or not np.isfinite(w).all():
+                return x, False
         except InfeasibleError:
             return x, False
         except UnboundedError:  # of the model; of φ itself, if that is quadratic
             if problem.loss.is_quadratic:
                 raise
-            return x, False
-        if w is None or not np.isfinite(w).all():
-            return x, False
-        d = problem.point(w) - x
-        slope = float(g @ d.x)
-        t, better = 1.0, None
-        while t > 1e-10:
-            trial = problem.point(w) if t == 1.0 else x + t * d
-            if problem.F(trial) <= problem.F(x) + 1e-4 * t * slope + 4e-16 * abs(problem.F(x)):
-                better = trial
-                break
-            t /= 2.0
+            w, done = None, False
+        if w is not None:
+            d = problem.point(w) - x
+            slope = float(g @ d.x)
+            while t > 1e-10:
+                trial = problem.point(w) if t == 1.0 else x + t * d
+                if problem.F(trial) <= problem.F(x) + 1e-4 * t * slope + 4e-16 * abs(problem.F(x)):
+                    better = trial
+                    break
+                t /= 2.0
+            done = abs(slope) <= settled * max(abs(problem.F(x)), 1e-300) or float(np.abs(t * d.x).max()) <= 1e-15 * float(
+                np.abs(w).max(initial=1e-300)
+            )
+        if better is None:
+            better, done = _damped(problem, model, x), False
         if better is None:
             return x, False
-        done = abs(slope) <= settled * max(abs(problem.F(x)), 1e-300) or float(np.abs(t * d.x).max()) <= 1e-15 * float(
-            np.abs(w).max(initial=1e-300)
-        )
         fell, before, x = problem.F(x) - problem.F(better), fell, better
         if done and loss is problem.loss:
             return x, True
         loss = loss.sharpened() if fell > 0.25 * before and t > 0.1 and not done else problem.loss
     return x, False
+
+
+def _damped(problem: Problem, model: Objective, x: Point) -> Point | None:
+    """The best of the steps by the model with more and less curvature added; None where none lowers F by more than rounding.
+
+    The curvature is added around x, in proportion to the squares of the columns' lengths.
+    """
+    if problem.loss.convex is False or problem.loss.least == -math.inf:  # F may fall for ever
+        return None
+    unit, best = _stiffness(problem.loss, problem.n), x
+    L = _lipschitz(problem)
+    added = L if 0.0 < L < math.inf else norm(x.gradient) / max(norm(x.x), 1.0)
+    for _ in range(DAMPINGS):
+        try:
+            w = minimize_quadratic(Objective(model.H + np.diag(added * unit), model.c - added * unit * x.x), problem.C, x.x)
+        except (InfeasibleError, UnboundedError):
+            break
+        if w is None or not np.isfinite(w).all():
+            break
+        trial = problem.point(w)
+        if problem.F(trial) < problem.F(best) - NOISE * abs(problem.F(x)):
+            best, added = trial, added / DAMPING
+        elif best is not x:
+            break
+        else:  # too short to be seen, or too long
+            added = added / DAMPING if problem.F(trial) <= problem.F(x) else added * DAMPING
+    return None if best is x else best
+
+
+def _stiffness(loss: Loss, n: int) -> Vector:
+    """The squares of the columns' lengths, the largest being 1: what a curvature of each term is to each variable."""
+    lengths = np.broadcast_to(np.asarray(loss.lengths(), dtype=np.float64), n)
+    largest = float(lengths.max(initial=0.0))
+    return np.square(np.maximum(lengths / largest, 1e-8)) if largest > 0 else np.ones(n)
 
 
 def _model(loss: Loss, x: Point) -> Objective | None:

@@ -19,7 +19,7 @@ from ksparse.search.evaluators.polished import Polished
 from ksparse.search.evaluators.rowwise import Rowwise
 from ksparse.search.evaluators.spectral import Spectral
 from ksparse.search.pieces import Pieces
-from ksparse.search.polish import PolishedPoint, curvature_bound, polish_problem, restricted_problem
+from ksparse.search.polish import PolishedPoint, curvature_bound, polish_problem, residual_at_zero, restricted_problem
 from ksparse.sets import Polyhedron
 
 VECTORS = 32  # of n numbers that a search holds, about, on a factorisation (scale.py)
@@ -204,7 +204,7 @@ class SupportProblem:
     def polish(self, candidate: Candidate) -> PolishedPoint:
         """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
         if not candidate.support.size:
-            return PolishedPoint(candidate.x.ravel(), candidate.value, 0.0, Products())
+            return PolishedPoint(candidate.x.ravel(), candidate.value, self._residual_at_zero(candidate.value), Products())
         pieces = self.pieces
         problem = restricted_problem(pieces.loss, pieces.C, self.variables(candidate.support))
         if pieces.wide is not None:
@@ -220,6 +220,23 @@ class SupportProblem:
             floored = Polyhedron(whole.G, whole.h, whole.E, whole.f, low, high)
             problem = Problem(problem.loss, problem.penalty, floored, problem.n)
         return polish_problem(problem, candidate.x, pieces.deadline)
+
+    def _residual_at_zero(self, value: float) -> float:
+        """The residual at x = 0, over the variables that may be there and pull most, as many as a point may use."""
+        pieces = self.pieces
+        if pieces.floored:  # no other point is near 0
+            return 0.0
+        step = -pieces.loss.gradient(np.zeros(self.n * pieces.width))
+        if pieces.linear is None:
+            step = pieces.C.project(step)
+        elif pieces.wide is None:
+            step = np.where(step > 0, pieces.linear.upper > 0, pieces.linear.lower < 0) * step
+        size = np.where(pieces.allowed, self.sizes(np.abs(step)), 0.0)
+        ranked = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
+        support = np.sort(ranked[: self.k] if pieces.rules is None else pieces.rules.kept(ranked, self.asked))
+        if not support.size or not self.allows(support):
+            return 0.0
+        return residual_at_zero(pieces.loss, pieces.C, self.variables(support), pieces.claimable(value))
 
     def with_k(self, k: int) -> SupportProblem:
         """The same with another cardinality, and the same memory: the best point on a support does not depend on k."""

@@ -10,10 +10,11 @@ import numpy as np
 from ksparse.base.arrays import Array, Vector, embed, namespace, take, to_float64
 from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss
-from ksparse.search.polish import PolishedPoint, polish, restricted_problem
+from ksparse.search.polish import PolishedPoint, polish, residual_at_zero, restricted_problem
 from ksparse.sets import ConvexSet
 
 DUST = 1e-5  # relative to the largest entry
+NEGLIGIBLE = 1e-8  # of φ(0): what a step from 0 must lower φ by to show that 0 is not stationary
 
 
 def cut_to_sparse(C: ConvexSet, x: Array, k: int) -> Array:
@@ -65,5 +66,7 @@ def _rounded(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float) -> Rou
     largest, zero = float(np.abs(to_float64(x)).max(initial=0.0)), 0.0 * x
     if largest > DUST * np.abs(found.polished.z).max(initial=0.0) or not C.contains(zero):
         return found
-    at_zero = PolishedPoint(np.zeros(0), loss.value(zero), 0.0, found.polished.products)
+    value = loss.value(zero)
+    residual = residual_at_zero(loss, C, found.support, NEGLIGIBLE * abs(value))
+    at_zero = PolishedPoint(np.zeros(0), value, residual, found.polished.products)
     return Rounded(np.zeros(0, dtype=np.intp), at_zero, itself=False, solved=False)
