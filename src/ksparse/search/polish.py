@@ -97,12 +97,12 @@ def residual_at_zero(loss: Loss, C: ConvexSet, support: Vector, negligible: floa
     except InfeasibleError:
         return 0.0
     x = problem.point(problem.zeros())
-    l = curvature_bound(problem, x)
-    residual = problem.residual(x, l)
+    curvature = curvature_bound(problem, x)
+    residual = problem.residual(x, curvature)
     for _ in range(DAMPINGS if residual > 0 else 0):
-        if problem.F(problem.point(problem.C.project(x.x - x.gradient / l))) < problem.F(x) - negligible:
+        if problem.F(problem.point(problem.C.project(x.x - x.gradient / curvature))) < problem.F(x) - negligible:
             return residual
-        l /= DAMPING
+        curvature /= DAMPING
     return 0.0
 
 
