@@ -275,3 +275,19 @@ def test_a_variable_without_a_ridge_that_need_not_be_there():
     A[:, -1], ridge = 1.0, np.append(np.full(7, 1.0), 0.0)
     y = (rng.random(40) < 1 / (1 + np.exp(-2 * (A[:, 0] - A[:, 1] + 0.5)))).astype(float)
     assert ks.minimize(ks.Logistic(A, y, ridge=ridge), 3, gap=1e-3, settings=SEARCHED).status is ks.Status.OPTIMAL
+
+
+def test_a_variable_that_an_equation_fixes_does_not_hold_up_a_proof(rng):
+    """It is in every support, and large beside the others in a row: the relaxation would go on in ever smaller steps."""
+    C = ks.Polyhedron([[1.8, 0.14]], [2.3], [[1.0, 0.0]], [1.2], 0.0, 5.6)
+    found = ks.minimize(ks.LeastSquares([[0.0, -1.24]], [-1.65], ridge=0.015), 2, C, gap=1e-6, settings=SEARCHED, max_time=20.0)
+    assert found.status is ks.Status.OPTIMAL
+    assert found.nodes == 1
+    assert found.fun == pytest.approx(0.10235)
+    A, b = rng.standard_normal((12, 8)), rng.standard_normal(12)
+    G, E = np.r_[40.0, 0.1 * rng.standard_normal(7)], np.eye(8)[:1]
+    C, loss = ks.Polyhedron([G], [48.0], E, [1.2], -3.0, 3.0), ks.LeastSquares(A, b, ridge=0.01)
+    tree, tried = (ks.minimize(loss, 4, C, gap=1e-6, settings=settings) for settings in (SEARCHED, None))
+    assert tree.status is ks.Status.OPTIMAL
+    assert tree.lower_bound <= tried.fun * (1 + 1e-12)
+    assert tree.fun == pytest.approx(tried.fun)

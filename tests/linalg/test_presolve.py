@@ -7,7 +7,7 @@ import pytest
 
 import ksparse as ks
 from ksparse.linalg.constraints import Linear
-from ksparse.linalg.presolve import presolved, usable
+from ksparse.linalg.presolve import fixed_by_equations, presolved, usable
 from ksparse.linalg.qp import feasible_point
 
 
@@ -61,3 +61,13 @@ def test_what_no_sparse_point_can_use_is_seen():
     np.testing.assert_array_equal(usable(linear, linear.lower, linear.upper, everyone, 3), [True, True, True, True, True, True])
     floor = np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0])  # above its own bound
     assert not usable(linear, floor, linear.upper, everyone, 3)[0]
+
+
+def test_equations_of_one_variable_after_the_other_fix_their_variables():
+    E, f = np.array([[2.0, 0.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]), np.array([3.0, 1.0, 1.0])
+    value, off = fixed_by_equations(Linear.of(4, E=E, f=f))
+    np.testing.assert_array_equal(value, [1.5, 0.5, np.nan, np.nan])
+    assert 0 < off[0] < 1e-14
+    assert 0 < off[1] < 1e-14
+    value, _ = fixed_by_equations(Linear.of(4, [-1.0, -1.0, 0.25, -1.0], [1.0, 1.0, 0.25, 1.0], E=E[2:], f=f[2:]))  # bounds fix one
+    np.testing.assert_array_equal(value, [np.nan, np.nan, 0.25, 0.75])

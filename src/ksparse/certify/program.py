@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.linalg.bound import Noise, rounding_of
+from ksparse.linalg.bound import EPS, Noise, rounding_of
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.limits import Limits
 from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.perspective import Sizes
-from ksparse.linalg.presolve import implied_upper
+from ksparse.linalg.presolve import fixed_by_equations, implied_upper
 from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.linalg.states import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
@@ -21,6 +21,7 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.rules import Rules
 
 WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
+HELD = 1e-12  # of a variable's size: with no more room it has one value
 WIDER_SQUARE = 1.0 + 1e-12  # the same for the square of a radius, which is multiplied out
 
 
@@ -65,7 +66,10 @@ class Program:
         per = np.sqrt(scale) / unit  # a variable over its own unit
         implied = implied_upper(linear.without(~pieces.allowed))  # as presolve left it out
         most = np.minimum(linear.upper, implied + np.where(np.isinf(implied), 0.0, (WIDER - 1.0) * np.abs(implied)))
-        lower, upper = linear.lower[names] / per, most[names] / per
+        value, off = fixed_by_equations(linear.without(~pieces.allowed))
+        least = np.fmax(linear.lower, value - off - 2.0 * EPS * np.abs(value))
+        most = np.fmin(most, value + off + 2.0 * EPS * np.abs(value))
+        lower, upper = least[names] / per, most[names] / per
         G, h, _ = unit_rows(linear.G[:, names] * per, linear.h)
         E, f, _ = unit_rows(linear.E[:, names] * per, linear.f)
         forced = np.isin(names, pieces.forced)
@@ -99,6 +103,14 @@ class Program:
     def floored(self) -> bool:
         """Whether a variable in the support may be held away from 0."""
         return bool(self.sizes.near.any())
+
+    @cached_property
+    def held(self) -> Vector:
+        """The value of each variable in every support that can have no other; NaN for the others."""
+        sizes = self.sizes
+        above = (sizes.up - sizes.near <= HELD * sizes.up) & (sizes.down <= 0)
+        below = (sizes.down - sizes.near <= HELD * sizes.down) & (sizes.up <= 0)
+        return np.where((self.state == IN) & (sizes.near > 0) & (above | below), np.where(above, sizes.near, -sizes.near), np.nan)
 
     def on(self, kept: Vector) -> Program:
         """The same where only some variables may be nonzero."""

@@ -28,7 +28,9 @@ class Relaxation:
 
     def __init__(self, program: Program, dual: DualBound) -> None:
         self.program, self.dual = program, dual
-        self.method = Perspective(program.H, program.r, dual.d, program.linear, program.sizes, program.k, limits=program.limits)
+        self.method = Perspective(
+            program.H, program.r, dual.d, program.linear, program.sizes, program.k, limits=program.limits, held=program.held
+        )
         self.method.long = program.n >= COMPILED
 
     def root(self) -> Nodes:

@@ -25,6 +25,7 @@ from ksparse.linalg.inverse import positive_inverse
 from ksparse.linalg.limits import Limits
 from ksparse.linalg.nearest import nearest
 from ksparse.linalg.nearest_limited import nearest_limited
+from ksparse.linalg.scaling import unit_rows
 from ksparse.linalg.shares import CLOSE, FLATTEST, INNER, NEWTON, SETTLED, GroupShares, SingleShares, filling, filling_limits
 from ksparse.linalg.states import FREE, IN, OUT
 
@@ -98,8 +99,10 @@ class Perspective:
     long = False  # whether so many steps are to come that they are worth a compiler's second
 
     def __init__(
-        self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int, over: float = OVER, limits: Limits | None = None
-    ) -> None:
+        self, H: Vector, r: Vector, d: Vector, linear: Linear, sizes: Sizes, k: int, over: float = OVER, limits: Limits | None = None,
+        held: Vector | None = None,
+    ) -> None:  # fmt: skip
+        linear, self._by_G, self._by_E = substituted(linear, held)
         self.d, self.linear, self.sizes, self.k, self.over, self.limits = d, linear, sizes, k, over, limits
         self.weight = weight = float(np.median(np.diag(H))) or 1.0  # of the distance between x and y
         n, E, G = r.size, linear.E, linear.G
@@ -130,7 +133,7 @@ class Perspective:
         if nodes.s.size:
             v += (nodes.s - nodes.p) @ G
         nodes.x = v @ self._P + self._x0
-        nodes.price = self._price0 - v @ self._L
+        nodes.price = (self._price0 - v @ self._L) / self._by_E
         over = self.over * nodes.x + (1.0 - self.over) * nodes.y + nodes.u
         quick = (self.long or self.limits is not None or len(nodes) >= MANY) and compiler_is_there()  # under limits arrays are slow
         nodes.y, nodes.z, nodes.sigma = (self._nearest_compiled if quick else self._nearest)(over, nodes, weight)
@@ -142,7 +145,7 @@ class Perspective:
 
     def row_price(self, nodes: Nodes) -> Vector:
         """Multipliers of Gx ≤ h, never below 0."""
-        return np.asarray(self.weight * nodes.p)
+        return np.asarray(self.weight * nodes.p / self._by_G)
 
     def _nearest(self, v: Vector, nodes: Nodes, weight: float) -> tuple[Vector, Vector, Vector]:
         """The y-step: y, z of least Σ ½dy²/z + ½weight(y − v)² under Σz ≤ k, and the σ that belongs to them."""
@@ -203,6 +206,19 @@ class Perspective:
             self.k, weight, FLATTEST, SETTLED, NEWTON, y, z,
         )  # fmt: skip
         return y, z, sigma
+
+
+def substituted(linear: Linear, held: Vector | None) -> tuple[Linear, Vector, Vector]:
+    """The rows without the variables that are held at a value (NaN: not held), of unit size again, and what they were divided by.
+
+    A row in which a held variable is large would hold the others by entries that are small.
+    """
+    known = np.zeros(linear.lower.size, dtype=bool) if held is None else np.isfinite(held)
+    if held is None or not known.any():
+        return linear, np.ones(linear.h.size), np.ones(linear.f.size)
+    G, h, by_G = unit_rows(np.where(known, 0.0, linear.G), linear.h - linear.G[:, known] @ held[known])
+    E, f, by_E = unit_rows(np.where(known, 0.0, linear.E), linear.f - linear.E[:, known] @ held[known])
+    return replace(linear, G=G, h=h, E=E, f=f), by_G, by_E
 
 
 def diagonal_part(H: Vector) -> float | None:

@@ -15,6 +15,7 @@ from ksparse.base.arrays import Vector
 from ksparse.linalg.constraints import Linear, contributions
 
 MARGIN = 1e-9  # of a row's terms
+EPS = float(np.finfo(np.float64).eps)
 
 
 def presolved(linear: Linear) -> Linear:
@@ -38,6 +39,25 @@ def implied_upper(linear: Linear) -> Vector:
             left = right - (terms.sum() - terms)
             implied[seen] = np.minimum(implied[seen], left[seen] / row[seen])
     return implied
+
+
+def fixed_by_equations(linear: Linear) -> tuple[Vector, Vector]:
+    """The values of variables that equations fix one after the other, and how wrong rounding may have made them; NaN and 0 for others."""
+    value = np.where(linear.lower == linear.upper, linear.lower, np.nan)
+    off = np.zeros(value.size)
+    for _ in range(linear.f.size):
+        known = np.isfinite(value)
+        last = (linear.E[:, ~known] != 0).sum(axis=1) == 1  # one variable is left
+        if not last.any():
+            break
+        for row, right in zip(linear.E[last], linear.f[last], strict=True):
+            i = np.flatnonzero((row != 0) & ~known)[0]
+            terms, blur = np.abs(row[known] * value[known]).sum() + abs(right), float(np.abs(row[known]) @ off[known])
+            with np.errstate(over="ignore"):
+                found, wrong = (right - row[known] @ value[known]) / row[i], (EPS * (8.0 + known.sum()) * terms + blur) / abs(row[i])
+            if np.isfinite(found) and np.isfinite(wrong):
+                value[i], off[i] = found, wrong
+    return value, off
 
 
 def usable(linear: Linear, low: Vector, high: Vector, allowed: Vector, k: int) -> Vector:

@@ -14,7 +14,7 @@ from ksparse.base.deadline import GRACE
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.presolve import most_nonzeros, presolved, usable
+from ksparse.linalg.presolve import fixed_by_equations, most_nonzeros, presolved, usable
 from ksparse.linalg.wide import Wide
 from ksparse.losses import Loss
 from ksparse.search.rules import Rules
@@ -60,7 +60,7 @@ class Pieces:
     ) -> Pieces:
         """The pieces of a request for supports of up to `most` variables; what its constraints say twice is left out."""
         whole, loss = C.as_linear(n), loss.as_float64()
-        needed = np.zeros(0, dtype=np.intp) if whole is None else np.flatnonzero((whole.lower > 0) | (whole.upper < 0))
+        needed = np.zeros(0, dtype=np.intp) if whole is None else _never_at_0(whole)
         allowed = np.ones(n, dtype=bool)
         allowed[forced_out] = False
         C = C.without(np.asarray(forced_out, dtype=np.intp))
@@ -255,6 +255,12 @@ class Pieces:
     def _constant(self) -> float:
         of = self.model if self.wide is None else self.wide
         return 0.0 if of is None else abs(of.constant)
+
+
+def _never_at_0(linear: Linear) -> Vector:
+    """Variables that bounds, or equations of one variable after the other, keep from 0."""
+    value, off = fixed_by_equations(linear)
+    return np.flatnonzero((linear.lower > 0) | (linear.upper < 0) | (np.abs(value) > off))
 
 
 def _no_model() -> None:

@@ -201,10 +201,11 @@ def support_problem(
     if rules is not None:
         require_obedient(pieces, outside, k)
     elif pieces.forced.size > k:
-        raise InfeasibleError(f"{pieces.forced.size} variables are forced in, more than k = {k}")
+        by = "" if pieces.forced.size == inside.size else ": forced_in and those that bounds and equations keep from 0"
+        raise InfeasibleError(f"{pieces.forced.size} variables are forced in, more than k = {k}{by}")
     clash = np.intersect1d(pieces.forced, outside)
     if clash.size:
-        raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds exclude 0")
+        raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds or equations exclude 0")
     problem = SupportProblem(pieces, k)
     require_memory(problem)
     return problem
