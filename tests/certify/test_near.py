@@ -99,3 +99,20 @@ def test_bad_arguments(rng):
         ks.near_optimal(loss, 2, within=1.0)
     with pytest.raises(ValueError, match="at_most must be"):
         ks.near_optimal(loss, 2, at_most=0)
+
+
+@pytest.mark.parametrize(("raised", "word"), [(StopIteration, "callback"), (KeyboardInterrupt, "interrupted")])
+def test_a_search_that_was_stopped_is_not_followed_by_a_tree(raised, word):
+    calls = []
+
+    def stop(x):
+        calls.append(x)
+        raise raised
+
+    A, b = np.random.default_rng(0).standard_normal((40, 12)), np.random.default_rng(1).standard_normal(40)
+    found = ks.near_optimal(ks.LeastSquares(A, b), 3, within=0.3, settings=SEARCHED, callback=stop)
+    assert len(calls) == 1
+    assert not found.complete
+    assert word in found.message
+    assert found.nodes == 0
+    assert len(found) >= 1

@@ -13,6 +13,7 @@ from conftest import data_file
 from ksparse.estimators import (
     SparsePortfolio,
 )
+from ksparse.search.explore import Exploration
 
 
 @pytest.fixture
@@ -229,6 +230,49 @@ def test_a_frontier_is_every_target_solved_alone(returns):
 def test_frontiers_that_cannot_be(returns, options, points, words):
     with pytest.raises(ValueError, match=words):
         SparsePortfolio(4, **options).frontier(returns, points)
+
+
+def interrupt_call(monkeypatch, number):
+    """Let the search of the numbered call be interrupted before it finds anything; return the list of those begun."""
+    begun, search = [], Exploration._search
+
+    def searched(self):
+        begun.append(self)
+        if len(begun) == number:
+            raise KeyboardInterrupt
+        search(self)
+
+    monkeypatch.setattr(Exploration, "_search", searched)
+    return begun
+
+
+def test_a_frontier_that_is_interrupted_ends_with_the_last_portfolio_that_was_found(returns, monkeypatch):
+    targets = SparsePortfolio(3).frontier(returns, 5).targets
+    monkeypatch.setattr("ksparse.search.explore.try_all", lambda *_: False)
+    begun = interrupt_call(monkeypatch, 2)
+    points = SparsePortfolio(3).frontier(returns, targets)
+    assert len(begun) == 2
+    assert points.statuses[:4] == ["INTERRUPTED"] * 4
+    assert points.statuses[4] != "INTERRUPTED"
+    assert (points.weights[:4] == points.weights[3]).all()
+    assert (points.mean_returns >= targets - 1e-12).all()
+
+
+def test_an_interrupt_where_a_frontier_needs_its_ends_is_not_lost(returns, monkeypatch):
+    monkeypatch.setattr("ksparse.search.explore.try_all", lambda *_: False)
+    begun = interrupt_call(monkeypatch, 1)
+    with pytest.raises(KeyboardInterrupt):
+        SparsePortfolio(3).frontier(returns, 5)
+    assert len(begun) == 1
+
+
+@pytest.mark.filterwarnings("ignore:SparsePortfolio. interrupted")
+def test_a_walk_through_time_ends_with_an_interrupt(returns, monkeypatch):
+    monkeypatch.setattr("ksparse.search.explore.try_all", lambda *_: False)
+    begun = interrupt_call(monkeypatch, 2)
+    with pytest.raises(KeyboardInterrupt):
+        SparsePortfolio(3).walk_forward(returns, window=len(returns) - 10, step=2)
+    assert len(begun) == 2
 
 
 def test_a_frontier_with_a_turnover_rises_to_the_largest_mean_within_it(returns):

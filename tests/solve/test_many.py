@@ -205,3 +205,31 @@ def test_many_columns_in_threads_are_those_of_one_thread(rng):
     assert one.success.all()
     few = ks.minimize_many(A, B[:, :5], 3, ks.Nonnegative())  # by whole arrays, and with fewer supports of others to start from
     assert np.allclose(few.fun, one.fun[:5], rtol=1e-6)
+
+
+def test_columns_that_are_solved_one_by_one_end_with_an_interrupt(data, monkeypatch):
+    from ksparse.search.explore import Exploration
+
+    A, B = data
+    begun, search = [], Exploration._search
+
+    def interrupted_at_the_second(self):
+        begun.append(self)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        search(self)
+
+    monkeypatch.setattr(Exploration, "_search", interrupted_at_the_second)
+    batch = ks.minimize_many(A, B, K, ks.Box(-0.5, 0.5), settings=ks.SearchSettings(enumerated=0))
+    assert len(begun) == 2
+    assert batch[0].status.good
+    assert all(result.status is ks.Status.INTERRUPTED and not result.success for result in list(batch)[1:])
+
+
+def test_an_interrupt_before_any_column_is_solved_is_not_lost(data, monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ksparse.solve.many.minimize", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ks.minimize_many(*data, K, ks.Box(-0.5, 0.5))

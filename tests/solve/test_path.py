@@ -5,6 +5,7 @@ import pytest
 
 import ksparse as ks
 from conftest import data_file
+from ksparse.certify.prove import Certificate
 from ksparse.datasets import pit_props, table5
 
 
@@ -117,6 +118,20 @@ def test_limits_and_interrupts_still_give_every_k(rng, monkeypatch):
         assert np.count_nonzero(result.x) <= result.k
         assert not result.success
     assert (np.diff(path.objective) <= 0).all()
+
+
+def test_an_interrupt_in_one_proof_of_a_path_ends_the_others(rng, monkeypatch):
+    A, b = regression(rng, 60, 20)
+    asked = []
+
+    def interrupted(problem, *args):
+        asked.append(problem.k)
+        return Certificate(status=ks.Status.INTERRUPTED)
+
+    monkeypatch.setattr("ksparse.solve.walk.certified", interrupted)
+    path = ks.k_path(ks.LeastSquares(A, b), [2, 3, 4], gap=1e-3, settings=ks.SearchSettings(enumerated=0))
+    assert asked == [2]
+    assert all(result.status is ks.Status.INTERRUPTED for result in path.results)
 
 
 @pytest.mark.parametrize(

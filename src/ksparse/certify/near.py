@@ -27,10 +27,17 @@ class Near:
     nodes: int
 
 
-def near_supports(problem: SupportProblem, incumbent: Incumbent, within: float, at_most: int, tell: Callable[[Progress], None]) -> Near:
-    """Every support whose best value is within a share of the best of all; with what the search has seen where there is no bound."""
+def near_supports(
+    problem: SupportProblem, incumbent: Incumbent, within: float, at_most: int, tell: Callable[[Progress], None], searched: Status
+) -> Near:
+    """Find every support whose best value is within a share of the best of all.
+
+    Where the search was stopped (`searched`), or where there is no lower bound, these are the supports that the search has seen.
+    """
     assert incumbent.best is not None
     found = _Found(problem, incumbent, within)
+    if searched.early:
+        return Near(found.all()[:at_most], False, "the time was up" if searched is Status.TIME_LIMIT else searched.message, 0)
     family = family_of(problem, incumbent.best, found.edge + ROUNDING * abs(found.edge))
     if isinstance(family, str):
         return Near(found.all()[:at_most], False, f"the list may not be complete{family}", 0)

@@ -25,6 +25,7 @@ from ksparse.models.folds import paths_together, walks_together
 from ksparse.models.linear import LinearFit, LinearProblem
 from ksparse.models.losses import LossMaker
 from ksparse.sets import require_sparse_member
+from ksparse.solve.judge import uninterrupted
 from ksparse.solve.rules import make_rules
 
 
@@ -93,9 +94,15 @@ class ChoosesK(SparseLinear):
     def _path(self, X: Any, y: Vector, weight: Any, loss: str | LossMaker, ks: Vector) -> list[LinearFit]:
         options = {key: value for key, value in self._options().items() if key != "n_jobs"} | self._rules(X.shape[1])
         if self.method == "auto":
-            return self._problem(X, y, weight, loss).path(ks, **options)
-        problem = self._problem(X, y, weight, loss)
-        return [problem.minimize(int(k), method=self.method, **options) for k in ks]
+            fits = self._problem(X, y, weight, loss).path(ks, **options)
+            for fit in fits:
+                uninterrupted(fit.result)
+            return fits
+        problem, fits = self._problem(X, y, weight, loss), []
+        for k in ks:
+            fits.append(problem.minimize(int(k), method=self.method, **options))
+            uninterrupted(fits[-1].result)
+        return fits
 
     @one_thread()
     def _choose(

@@ -15,6 +15,7 @@ from ksparse.base.checks import check_integer, check_number
 from ksparse.errors import InfeasibleError
 from ksparse.estimators.portfolio_problem import check_vector_of
 from ksparse.result import Status
+from ksparse.solve.judge import uninterrupted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,6 +108,7 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
             walker.fit(X[rows], None if y is None else y[rows])
         except InfeasibleError as error:
             raise InfeasibleError(f"no portfolio at row {start}: {error}") from error
+        uninterrupted(walker.result_)
         seconds.append(time.perf_counter() - began)
         weights.append(walker.weights_)
         statuses.append(walker.result_.status)

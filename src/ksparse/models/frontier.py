@@ -13,7 +13,8 @@ from ksparse.base.progress import over
 from ksparse.errors import InfeasibleError
 from ksparse.models.portfolio import WARM, Portfolio
 from ksparse.models.rules import Rows
-from ksparse.result import Result
+from ksparse.result import Result, Status
+from ksparse.solve.judge import uninterrupted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +104,9 @@ def frontier(V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names
     found: list[Result] = []  # downwards
     downwards = list(zip(targets[::-1], aims[::-1], strict=True))
     for i, (target, aim) in enumerate(over(downwards, "frontier")):
+        if found and found[-1].status is Status.INTERRUPTED:  # this portfolio reaches the lower targets too
+            found.append(found[-1])
+            continue
         near = {"x0": found[-1].x} if found else {}
         try:
             found.append(solve(aim, k, **near, **({"settings": WARM} if i % EVERY else {})))
@@ -117,5 +121,6 @@ def frontier(V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names
 def _between(V: Vector, r: Vector, least: Portfolio, k: int, points: int, solve: Callable[..., Result]) -> Vector:
     """Mean returns from that of the least variance to the largest that k assets reach."""
     size = max(float(np.abs(r).max()), 1e-300) / max(float(np.diag(V).max()), 1e-300)
-    low, high = solve(least, k), solve(replace(least, r=r, alpha=GREEDY * size), k)
+    low = uninterrupted(solve(least, k))
+    high = uninterrupted(solve(replace(least, r=r, alpha=GREEDY * size), k))
     return np.linspace(float(r @ np.asarray(low.x)), float(r @ np.asarray(high.x)), points)

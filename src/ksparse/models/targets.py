@@ -15,6 +15,7 @@ from ksparse.models.linear import LinearProblem
 from ksparse.models.scaling import shares
 from ksparse.result import Result, Status
 from ksparse.solve.batch import Batch
+from ksparse.solve.judge import uninterrupted
 from ksparse.solve.many import minimize_many
 
 
@@ -60,5 +61,8 @@ def fit_together(first: LinearProblem, Y: Vector, sample_weight: Any, k: int, **
 
 def fit_singly(problem_of: Callable[[Vector], LinearProblem], Y: Vector, k: int, **options: Any) -> ManyFits:
     """One target after the other; the options are those of `minimize`."""
-    fits = [problem_of(y).minimize(k, **options) for y in over(Y.T, "targets")]
+    fits = []
+    for y in over(Y.T, "targets"):
+        fits.append(problem_of(y).minimize(k, **options))
+        uninterrupted(fits[-1].result)
     return ManyFits(np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits]), [fit.result for fit in fits])

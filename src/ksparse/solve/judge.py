@@ -223,6 +223,13 @@ def interrupted(found: Result) -> Result:
     return replace(found, status=status, message=status.message, success=False)
 
 
+def uninterrupted(found: Result) -> Result:
+    """Return the answer; raise the interrupt again where the answer is one of several that are needed together."""
+    if found.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
+
+
 def _result(
     x: Array, fun: float, C: ConvexSet, k: int | None, residual: float, status: Status, accepted: float,
     *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, note: str = "",

@@ -255,10 +255,12 @@ class _Task:
             left = self.deadline - time.perf_counter()
             if progress.stopped is not None or (left <= 0 and i > 0):
                 return
-            results[i] = minimize(
+            results[i] = found = minimize(
                 self.loss(i), self.k, self.C, effort=self.effort, random_state=self.seed, settings=self.settings,
                 max_time=None if math.isinf(left) else max(left, 0.0),
             )  # fmt: skip
+            if found.status is Status.INTERRUPTED:  # the other columns are not begun
+                progress.stopped = Status.INTERRUPTED
             progress.advance(1)
 
         try:
@@ -267,7 +269,9 @@ class _Task:
         except KeyboardInterrupt:
             progress.stopped = Status.INTERRUPTED
         stopped = progress.stopped or Status.TIME_LIMIT
-        first = next(result for result in results if result is not None)
+        first = next((result for result in results if result is not None), None)
+        if first is None:  # there is no point to return
+            raise KeyboardInterrupt
         found = [self._unreached(i, first, stopped) if result is None else result for i, result in enumerate(results)]
         X = scipy.sparse.csc_array(np.column_stack([to_float64(result.x) for result in found]))
         columns = {name: np.array([getattr(result, name) for result in found]) for name in ("fun", "success", "residual")}

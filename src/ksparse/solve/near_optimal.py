@@ -200,6 +200,8 @@ def near_optimal(
         report = Report(verbose, callback)
         search = exploration(request, problem, Plan(effort=1, seed=random_state), lambda incumbent: report.tell(incumbent, problem.n))
         with report:
+            if request.interrupted:
+                raise KeyboardInterrupt
             report.banner(request, problem)
             status = search.run()
             with bar("supports nearly as good") as one:
@@ -208,7 +210,7 @@ def near_optimal(
                     one.at(tree.nodes, f"{tree.nodes} nodes, {tree.open} open")
                     report.show(tree, search.incumbent, request)
 
-                found = near_supports(problem, search.incumbent, within, at_most, tell)
+                found = near_supports(problem, search.incumbent, within, at_most, tell, status)
         points = np.array([one.full(problem.n) for one in found.candidates])
         values = np.array([value_of(problem.pieces.loss, x) for x in points])
         order = np.argsort(values, kind="stable")

@@ -117,6 +117,8 @@ class Walk:
             began, status = time.perf_counter(), conclude(problem, incumbent, self.status[k])
             self.certificates[k] = certified(problem, incumbent, status, self.wanted, lambda _: None)
             self.spent[k] += time.perf_counter() - began
+            if self.certificates[k].status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
 
     def _take(self, k: int, name: str, found: Found) -> None:
         """Note where a search for one k ended, and tell the callback."""
