@@ -1,5 +1,6 @@
 """Portfolio rules against enumeration with a general-purpose solver, and judged from the raw data."""
 
+import time
 from itertools import combinations, product
 
 import numpy as np
@@ -108,6 +109,65 @@ def test_a_lifted_answer_is_proved():
     assert np.abs(free.x - held).sum() > 0.8 >= np.abs(found.x - held).sum() - 1e-12
     kept = solve_portfolio(portfolio(V, r, risk_aversion=20.0, long_only=True, held=held, max_turnover=0.0), 5)
     np.testing.assert_array_equal(kept.x, held)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_long_and_short_positions_above_a_floor_are_proved_beside_every_support(seed):
+    n, floor = 6, 0.12  # with so small a budget a long part may pay for a short part of the same asset
+    V, r = market(seed, n)
+    wanted = portfolio(V, r, objective="minimize_risk", budget=0.2, max_weight=0.8)
+    found = solve_portfolio(wanted, n, min_weight=floor, gap=1e-3)
+    rules = {"lower": np.full(n, -0.8), "upper": np.full(n, 0.8), "total": 0.2, "G": np.zeros((0, n)), "h": np.zeros(0)}
+    rules |= {"held": np.zeros(n), "cost": np.zeros(n), "turnover": None, "short": None, "floor": floor}
+    best = min(
+        best_on(S, signs, V, np.zeros(n), 1.0, **rules)
+        for size in range(1, n + 1)
+        for S in combinations(range(n), size)
+        for signs in product(*[(1, -1)] * size)
+    )
+    assert found.status is ks.Status.OPTIMAL
+    assert found.lower_bound <= best * (1 + 1e-9)
+    assert best * (1 - 1e-6) <= found.fun <= best * (1 + 1e-3)
+    assert found.fun <= found.lower_bound + 1e-3 * abs(found.fun)
+    assert (np.abs(found.x[found.x != 0]) >= floor - 1e-12).all()
+
+
+def test_all_solves_of_a_lifted_problem_share_one_time_limit(monkeypatch):
+    V, r = market(1, 6)
+    ends, limit, began = [], 60.0, time.perf_counter()
+
+    def told(*args, **options):
+        ends.append((time.perf_counter() + options["max_time"], options["gap"]))
+        return ks.minimize(*args, **options)
+
+    monkeypatch.setattr("ksparse.models.solve_portfolio.minimize", told)
+    found = solve_portfolio(
+        portfolio(V, r, objective="minimize_risk", budget=0.2, max_weight=0.8), 6, min_weight=0.12, gap=1e-3, max_time=limit
+    )
+    assert found.status is ks.Status.OPTIMAL
+    assert len(ends) > 1
+    assert max(end for end, _ in ends) <= began + limit + 1.0
+    assert ends[0][0] <= began + 0.5 * limit + 1.0  # time is left for what must follow
+    assert [gap for _, gap in ends] == [None, *[1e-3] * (len(ends) - 1)]
+
+
+@pytest.mark.parametrize(("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)])
+def test_a_lifted_search_that_is_stopped_ends_with_weights_above_the_floor(raised, status):
+    V, r = market(1, 8)
+    calls = []
+
+    def stop(x):
+        if (x[:8] * x[8:]).any():  # long and short parts
+            calls.append(x)
+            raise raised
+
+    wanted = portfolio(V, r, objective="minimize_risk", budget=0.2, max_weight=0.8)
+    found = solve_portfolio(wanted, 8, min_weight=0.12, gap=1e-3, callback=stop)
+    assert len(calls) == 1
+    assert found.status is status
+    assert not found.success
+    assert (np.abs(found.x[found.x != 0]) >= 0.12 - 1e-12).all()
+    assert found.x.sum() == pytest.approx(0.2, abs=1e-9)
 
 
 def test_what_is_held_is_traded_from_whatever_its_sign():

@@ -163,6 +163,13 @@ class Lifted:
             return None
         return counts.for_core(np.concatenate([counts.group, counts.group[self.short], np.full(self.kinked.size, -1)]))
 
+    @property
+    def one_side(self) -> Any:
+        """Limits by which at most one of p and q is there for every asset."""
+        sides = np.where(np.isin(np.arange(self.n), self.short), np.arange(self.n), -1)
+        labels = np.concatenate([sides, self.short, np.full(self.kinked.size, -1)])
+        return labels.tolist(), {int(i): (0, 1) for i in self.short}
+
     def shut(self) -> Vector:
         """What is never in the support."""
         named = np.asarray(self.wanted.forced_out, dtype=np.intp)
@@ -179,8 +186,8 @@ class Lifted:
         x, held = self.to_weights @ z, self.wanted.before
         return np.where(np.abs(x - held) <= 1e-14 * np.abs(held), held, x)
 
-    def doubled(self, z: Vector) -> Vector:
-        """The places of z where an asset is long and short at once: the smaller of the two parts."""
+    def small(self, z: Vector, least: float) -> Vector:
+        """The places of z where what is left of a long and a short part is below the floor: the smaller of the two parts."""
         long, short = z[self.short], z[self.n : self.n + self.short.size]
-        both = np.flatnonzero((long != 0) & (short != 0))
+        both = np.flatnonzero((long != 0) & (short != 0) & (long != short) & (np.abs(long - short) < least))
         return np.where(long[both] < short[both], self.short[both], self.n + both)

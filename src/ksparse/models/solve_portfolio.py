@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,10 +14,11 @@ from ksparse.base.checks import check_number
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.models.lifting import Lifted
 from ksparse.models.near_index import NearIndex
-from ksparse.models.portfolio import Portfolio
+from ksparse.models.portfolio import WARM, Portfolio
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet
-from ksparse.solve.judge import moved, restated
+from ksparse.solve.by_search import one_search
+from ksparse.solve.judge import gap_between, moved, restated
 from ksparse.solve.minimize import minimize
 
 FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
@@ -61,30 +63,56 @@ def require_counts(wanted: Portfolio, k: int, floor: float) -> None:
 
 
 def _solve_lifted(wanted: Portfolio, k: int, floor: float, options: dict[str, Any]) -> Result:
-    """The same in the variables of the lifting; who would be long and short at once, which no portfolio is, loses the smaller part."""
-    lifted = Lifted(wanted)
-    start = options.pop("x0", None)
+    """Solve the same problem in the variables of the lifting, where an asset may have a long and a short part at once.
+
+    What is left of both may be below the floor. So the search comes first where there is a floor, with half of the time. If its best point
+    has such an asset, the problem is solved with at most one part of each asset; if not, its best point is proved as it is. The problem
+    with both parts holds all portfolios, so its lower bound is one of the other too.
+    """
+    lifted, began = Lifted(wanted), time.perf_counter()
+    limit, start, gap = options.pop("max_time", None), options.pop("x0", None), options.pop("gap", None)
     if start is None and wanted.held is not None and np.count_nonzero(wanted.held) <= k:
         start = wanted.held
-    loss, C, shut = lifted.loss, lifted.C, lifted.shut()
+    loss, C, shut, limits = lifted.loss, lifted.C, lifted.shut(), lifted.group_limits
+    z = None if start is None else lifted.lift(np.asarray(start, dtype=float))
+    bound, nodes, stopped, one_side = -np.inf, 0, None, False
+    first = floor > 0 and lifted.short.size > 0  # whether this solve is the search alone
     while True:
+        left = None if limit is None else max(0.0, began + (0.5 if first else 1.0) * limit - time.perf_counter())
         found = minimize(
             loss, k + lifted.kinked.size, C, min_nonzero=lifted.floor(floor), forced_in=lifted.forced(), forced_out=shut,
-            group_limits=lifted.group_limits, x0=None if start is None else lifted.lift(np.asarray(start, dtype=float)), **options,
+            group_limits=limits, x0=z, max_time=left, gap=None if first else gap,
+            **(options if gap is None else one_search(options)),
         )  # fmt: skip
-        z = np.asarray(found.x, dtype=float)
-        doubled = lifted.doubled(z)
-        if not doubled.size:
+        z, nodes = np.asarray(found.x, dtype=float), nodes + found.nodes
+        whole = shut.size == lifted.shut().size
+        bound = max(bound, found.lower_bound) if whole else bound
+        if found.status in (Status.INTERRUPTED, Status.CALLBACK_STOP):  # no more than a point that obeys is looked for
+            stopped, limit = stopped or found.status, 0.0
+            options.pop("callback", None)
+        small = lifted.small(z, floor)
+        if small.size and lifted.group_limits is None and not one_side:
+            z[small], limits, one_side = 0.0, lifted.one_side, True
+        elif small.size and not one_side:  # a variable has one label, that of its group: the smaller parts are left out
+            z[small], shut = 0.0, np.union1d(shut, small)
+        elif first and stopped is None and (found.status is Status.TIME_LIMIT or (gap is not None and found.status.good)):
+            options = {"settings": WARM} | options
+        else:
             break
-        shut = np.union1d(shut, doubled)
-    if lifted.kinked.size:
-        exact = lifted.settled(z, C, floor)
-        z = exact if exact is not None and C.contains(exact) else z
+        first = False
     x = lifted.weights(z)
-    whole = replace(moved(found, lifted.constant), x=x, support=np.flatnonzero(x), k=k, maxcv=wanted.violation(x))
-    claimed = CLAIMED * abs(wanted.value(x))
-    if shut.size == lifted.shut().size and wanted.value(x) <= whole.fun + claimed:
-        return replace(whole, fun=wanted.value(x))
-    # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
-    status = Status.STATIONARY if found.status.good else found.status
-    return replace(whole, lower_bound=-np.inf, gap=np.inf, status=status, message=status.message, proved=False)
+    if lifted.kinked.size:
+        exact = lifted.settled(lifted.lift(x), C, floor)
+        x = lifted.weights(exact) if exact is not None and C.contains(exact) else x
+    fun, answer = wanted.value(x), moved(found, lifted.constant)
+    bound = min(bound + lifted.constant, fun)
+    apart, status = gap_between(fun, bound), stopped or found.status
+    if status.good and gap is not None and apart <= gap:
+        status = Status.OPTIMAL
+    elif status.good and not (whole and fun <= answer.fun + CLAIMED * abs(fun)):
+        status = Status.STATIONARY  # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
+    return replace(
+        answer, x=x, fun=fun, support=np.flatnonzero(x), k=k, maxcv=wanted.violation(x), lower_bound=bound, gap=apart, nodes=nodes,
+        elapsed=time.perf_counter() - began, status=status, message=found.message if status is found.status else status.message,
+        success=found.success and status.good, proved=found.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL),
+    )  # fmt: skip
