@@ -59,6 +59,7 @@ class LogCosh(ks.DataFit):
     """Σ log cosh((Ax)ᵢ − bᵢ): squares for small residuals, absolute values for large ones."""
 
     steepest = 1.0  # sup h″
+    least = 0.0  # no term is negative
 
     def h(self, image: np.ndarray) -> np.ndarray:
         """log cosh r, without overflow."""

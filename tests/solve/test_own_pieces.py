@@ -492,3 +492,85 @@ def test_a_component_beside_a_constant_is_proved_as_without(rng):
     plain, shifted = (ks.minimize(loss, 3, ks.L2Ball()) for loss in (ks.PrincipalComponent(V), Shifted(V)))
     assert shifted.fun == pytest.approx(plain.fun + 3.0)
     assert shifted.status is plain.status is ks.Status.OPTIMAL
+
+
+class LogCoshFrom(ks.DataFit):
+    """Σ (log cosh rᵢ + level): negative below 0 for a level below 0."""
+
+    level = 0.0
+
+    def h(self, image):
+        return np.logaddexp(image - self.b, self.b - image) - np.log(2) + self.level
+
+    def slope(self, image):
+        return np.tanh(image - self.b)
+
+    def bend(self, image):
+        return 1 - np.tanh(image - self.b) ** 2
+
+
+def intercept_without_ridge():
+    """A, b, and a ridge on every variable but the last, an intercept."""
+    rng = np.random.default_rng(0)
+    A = np.column_stack([rng.standard_normal((60, 8)), np.ones(60)])
+    return A, A[:, :2] @ [1.0, -2.0] + 1.5 + 0.1 * rng.standard_normal(60), np.append(np.full(8, 0.1), 0.0)
+
+
+def prove(loss):
+    return ks.minimize(loss, 3, forced_in=[8], gap=0.01, settings=ks.SearchSettings(enumerated=0))
+
+
+def test_no_proof_rests_on_a_bound_that_a_loss_of_the_users_does_not_claim():
+    class Lower(LogCoshFrom):
+        level = -50.0
+
+    result = prove(Lower(*intercept_without_ridge()[:2], ridge=intercept_without_ridge()[2]))
+    assert result.fun < -2900
+    assert result.lower_bound == -np.inf
+    assert "no lower bound" in result.message
+
+
+def test_a_lower_bound_that_a_loss_of_the_users_claims_gives_a_proof():
+    class Claimed(LogCoshFrom):
+        least = 0.0
+
+    A, b, ridge = intercept_without_ridge()
+    result = prove(Claimed(A, b, ridge=ridge))
+    assert result.status is ks.Status.OPTIMAL
+    assert 0.99 * result.fun <= result.lower_bound <= result.fun
+
+
+@pytest.mark.parametrize("level", [-50.0, -1.5], ids=["at the first point", "at the solution"])
+def test_a_value_below_the_claimed_lower_bound_is_an_error(level):
+    class Claimed(LogCoshFrom):
+        least = 0.0
+
+    Claimed.level = level
+    A, b, ridge = intercept_without_ridge()
+    with pytest.raises(ValueError, match=r"least must be a lower bound on φ, but Claimed\.least is 0 and φ is -"):
+        prove(Claimed(A, b, ridge=ridge))
+
+
+def test_a_subclass_of_a_built_in_loss_is_checked_like_any_other():
+    class Shifted(ks.Logistic):
+        def h(self, image):
+            return super().h(image) - 5.0
+
+    class Wrong(ks.Logistic):
+        def slope(self, image):
+            return 2.0 * super().slope(image)
+
+    A, y = np.random.default_rng(0).standard_normal((60, 8)), np.arange(60) % 2
+    with pytest.raises(ValueError, match=r"Shifted\.least is 0"):
+        ks.minimize(Shifted(A, y), 2)
+    with pytest.raises(ValueError, match="gradient must be that of value"):
+        ks.minimize(Wrong(A, y), 2)
+
+
+def test_squares_with_a_negative_weight_are_refused():
+    class Negative(ks.LeastSquares):
+        def squares(self):
+            return ks.Squares(self.A, self.b, -np.ones(len(self.b)))
+
+    with pytest.raises(ValueError, match=r"squares\(\) needs a weight >= 0, got -1"):
+        ks.minimize(Negative(np.eye(3), np.ones(3)), 1)

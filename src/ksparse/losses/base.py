@@ -25,6 +25,8 @@ from ksparse.linalg.model import QuadraticModel
 from ksparse.linalg.wide import Wide
 from ksparse.losses.trial import try_out
 
+BELOW = 1e-9  # relative: how far rounding may carry a value below `least`
+
 
 class Loss(ABC):
     """φ, smooth: the base of every loss.
@@ -75,6 +77,12 @@ class Loss(ABC):
     dear: bool = False  # whether a value costs so much beside arithmetic on a model that models choose what is solved
     tested: ClassVar[bool] = False  # whether the catalogue of the tests holds it; else it is tried out at the door
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Check a subclass at every call unless it sets `tested` itself: what was tested of its parent may not hold for it."""
+        super().__init_subclass__(**options)
+        if "tested" not in vars(cls):
+            cls.tested = False
 
     @abstractmethod
     def image(self, x: Array) -> Array:
@@ -142,8 +150,18 @@ class Loss(ABC):
 
     @cached_property
     def least(self) -> float:
-        """What φ is known not to fall below, on any set: 0 for squares."""
+        """A lower bound on φ over all x that proofs may use: 0 for a sum of squares, −∞ where none is known."""
         return -math.inf if self.squares() is None else 0.0
+
+    def check_least(self, x: Array, value: float) -> None:
+        """Raise ValueError if φ(x) = `value` lies below `least` by more than rounding: proofs would rest on a false bound."""
+        least = self.least
+        if self.tested or not value < least:
+            return
+        size = abs(least) + abs(value) + abs(self.value(0.0 * x))  # terms that cancel leave rounding of their own size
+        if value < least - BELOW * size - 64.0 * self.rounding * (self.entries or 1):
+            name = type(self).__name__
+            raise ValueError(f"least must be a lower bound on φ, but {name}.least is {least:g} and φ is {value:.6g} at a point of C")
 
     @cached_property
     def entries(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
@@ -25,7 +26,8 @@ FLAT = 1e-10  # of the largest h″: where one is less, its parabola's lowest po
 class DataFit(Loss):
     """``φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ²``, h convex with ``0 ≤ h″ ≤ steepest``, ρ ≥ 0 the ridge.
 
-    The base of a loss of your own by its terms: write `h`, `slope` (h′) and `bend` (h″), and the bound `steepest`.
+    The base of a loss of your own by its terms: write `h`, `slope` (h′) and `bend` (h″), and the bound `steepest`. If h is never negative,
+    set ``least = 0.0`` too: proofs with a variable that has no ridge, such as an intercept, need a lower bound on φ.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ class DataFit(Loss):
 
     convex = True
     has_hessian = has_columns = True
-    least = 0.0  # each h is above 0, but for counts
+    least: float = -math.inf  # of h nothing is known; a subclass whose h is never negative sets 0
     steepest: ClassVar[float] = 1.0  # sup h″
     target: ClassVar[str] = "b"  # what the constructor calls its data
     _data = ("kind", "A", "b", "weight", "ridge")
@@ -241,6 +243,7 @@ class LeastSquares(DataFit):
     """
 
     is_quadratic = tested = True
+    least = 0.0
 
     @property
     def one_pass(self) -> bool:

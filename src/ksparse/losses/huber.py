@@ -45,6 +45,7 @@ class Huber(DataFit):
     """
 
     tested = True
+    least = 0.0  # no term is negative
 
     def __init__(self, A: Matrix, b: Any, delta: float, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, b, sample_weight, ridge)

@@ -40,6 +40,7 @@ class Logistic(DataFit):
     """
 
     tested = True
+    least = 0.0  # no term is negative
     steepest = 0.25
     target = "y"
 

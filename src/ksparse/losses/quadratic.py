@@ -157,6 +157,8 @@ class Quadratic(QuadraticForm):
     array([0., 2., 0.])
     """
 
+    tested = True
+
     def __init__(self, Q: Matrix, c: Any = None) -> None:
         Q = check_symmetric(check_matrix(Q, "Q"), "Q")
         c = None if c is None else check_vector(c, "c", Q.shape[0], kind=kind_of(Q))
@@ -189,6 +191,8 @@ class MeanVariance(QuadraticForm):
     >>> ks.minimize(ks.MeanVariance(V, r, 1.0), 2, ks.Simplex()).support
     array([0, 2])
     """
+
+    tested = True
 
     def __init__(self, V: Matrix, r: Any, alpha: float) -> None:
         V = check_symmetric(check_matrix(V, "V"), "V")
@@ -229,6 +233,7 @@ class PrincipalComponent(QuadraticForm):
     ['topdiam', 'length']
     """
 
+    tested = True
     sign = -1
 
     def __init__(self, V: Matrix) -> None:

@@ -50,6 +50,7 @@ class Quantile(DataFit):
     """
 
     tested = True
+    least = 0.0  # no term is negative
 
     def __init__(
         self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0, *, tau: float = 0.5, width: float | None = None

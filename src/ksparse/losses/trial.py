@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, dot, epsilon, like, norm, norm_inf, to_float64, zeros_like
+from ksparse.base.arrays import Array, Vector, dot, epsilon, like, namespace, norm, norm_inf, to_float64, zeros_like
 
 if TYPE_CHECKING:
     from ksparse.losses.base import Loss
@@ -25,6 +25,7 @@ def try_out(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
     value, gradient = _value_and_gradient(loss, x)
     if not math.isfinite(value):
         raise ValueError(f"value(x) must be a finite number, got {value} at a point of C")
+    loss.check_least(x, value)
     _try_gradient(loss, x, value, gradient, project)
     _try_quadratic(loss, x, value)
 
@@ -70,6 +71,8 @@ def _try_quadratic(loss: Loss, x: Array, value: float) -> None:
         for part, given, length in (("b", squares.b, m), ("weight", squares.weight, m), ("ridge", squares.ridge, n)):
             if given is not None and tuple(np.shape(given)) != (length,):
                 raise ValueError(f"{name}.squares() needs a {part} of shape ({length},) beside A of shape {(m, n)}, got {np.shape(given)}")
+            if given is not None and part != "b" and float(namespace(given).min(given)) < 0:
+                raise ValueError(f"{name}.squares() needs a {part} >= 0, got {float(namespace(given).min(given)):g}")
     model = loss.as_float64().quadratic()
     if model is None:
         return

@@ -134,6 +134,8 @@ class Gamma(Tweedie):
     array([4, 7])
     """
 
+    tested = True
+
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, y, sample_weight, ridge)
         lowest = float(namespace(self.b).min(self.b))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from ksparse.base import page
 from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, norm_inf, replaced
@@ -50,6 +50,12 @@ class ConvexSet(ABC):
     has_shrink: ClassVar[bool] = False  # whether the prox of t‖·‖₁ + I_C is closed-form
     tested: ClassVar[bool] = False  # whether the catalogue of the tests holds it; else it is tried out at the door
     _data: ClassVar[tuple[str, ...]] = ()  # attributes that hold arrays
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Check a subclass at every call unless it sets `tested` itself: what was tested of its parent may not hold for it."""
+        super().__init_subclass__(**options)
+        if "tested" not in vars(cls):
+            cls.tested = False
 
     @abstractmethod
     def project(self, u: Array) -> Array:

@@ -134,12 +134,15 @@ def _in_double(problem: Problem, x: Array) -> float:
 
 
 def value_of(loss: Loss, x: Array) -> float:
-    """φ(x) from the raw data; of data in single precision summed in double, on x's support (of 0 on one variable, at 0)."""
+    """Return φ(x) from the raw data; single-precision data are summed in double on x's support, or on one variable where x = 0."""
     if epsilon(x) < 1e-10:
-        return loss.value(x)
-    support = indices_of(x != 0)
-    support = support if support.size else np.zeros(1, dtype=np.intp)
-    return loss.restrict(support).as_float64().value(to_float64(take(x, support)))
+        value = loss.value(x)
+    else:
+        support = indices_of(x != 0)
+        support = support if support.size else np.zeros(1, dtype=np.intp)
+        value = loss.restrict(support).as_float64().value(to_float64(take(x, support)))
+    loss.check_least(x, value)
+    return value
 
 
 def _owed(pieces: Pieces, value: float, x: Array) -> float:
