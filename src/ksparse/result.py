@@ -115,9 +115,9 @@ class Result:
     nit : int
         Iterations.
     nfev : int
-        Evaluations of φ.
+        Evaluations of φ in the whole call (in `k_path`: so far); values of a quadratic model of φ are not counted.
     njev : int
-        Evaluations of its gradient.
+        Evaluations of its gradient, likewise.
     maxcv : float
         How far x is outside C.
     support : ndarray

@@ -4,6 +4,8 @@ import signal
 import threading
 import time
 import warnings
+from collections import Counter
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -238,6 +240,43 @@ def test_calls_of_a_users_functions_are_counted(method, rng):
         calls[:] = [0, 0]
         result = ks.minimize(loss, 2, method=method)
         assert [result.nfev, result.njev] == calls
+
+
+class CountedLogistic(ks.Logistic):
+    """A logistic loss that notes each evaluation of φ and ∇φ; a second-order model is one of both."""
+
+    calls: ClassVar = Counter()
+    tested = True  # without the evaluations of a check
+
+    def value_at(self, x, image):
+        self.calls["values"] += 1
+        return super().value_at(x, image)
+
+    def gradient_at(self, x, image):
+        self.calls["gradients"] += 1
+        return super().gradient_at(x, image)
+
+    def model_at(self, x):
+        self.calls["models"] += 1
+        return super().model_at(x)
+
+
+@pytest.mark.parametrize("options", [{}, {"effort": 3, "n_jobs": 2}, {"method": "apdca", "rho": [1.0, 10.0]}], ids=str)
+def test_every_evaluation_of_a_built_in_loss_is_counted(options, rng):
+    A = rng.standard_normal((60, 20))
+    loss = CountedLogistic(A, (A[:, 0] - A[:, 1] + 0.5 * rng.standard_normal(60) > 0).astype(float), ridge=0.1)
+    for _ in range(2):
+        loss.calls.clear()
+        result = ks.minimize(loss, 3, **options)
+        assert result.nfev == loss.calls["values"] + loss.calls["models"] > 100
+        assert result.njev == loss.calls["gradients"] + loss.calls["models"] > 50
+
+
+def test_evaluations_of_a_loss_of_rows_and_of_a_path_are_counted(rng):
+    A = rng.standard_normal((60, 20))
+    assert ks.minimize(ks.Multinomial(A, np.arange(60) % 3, ridge=0.1), 3).nfev > 20
+    results = ks.k_path(ks.Logistic(A, np.arange(60) % 2, ridge=0.1), [1, 2, 3]).results
+    assert 100 < results[0].nfev <= results[1].nfev <= results[2].nfev
 
 
 def test_a_loss_of_nan_is_refused():

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.evaluations import count
 from ksparse.certify.dual_bound import DualBound, Linearised
 from ksparse.certify.program import Program
 from ksparse.certify.quadratic import QuadraticFamily
@@ -49,8 +50,9 @@ class SmoothBound(DualBound):
 
     def linearised(self, w: Vector, state: Vector) -> Linearised:
         """g and its slope at the images of each w."""
-        per, scale, count = self.program.per, self.program.scale, len(w)
-        value, gradient, blur, off = np.zeros(count), np.zeros(w.shape), np.zeros(count), np.zeros(w.shape)
+        per, scale, nodes = self.program.per, self.program.scale, len(w)
+        value, gradient, blur, off = np.zeros(nodes), np.zeros(w.shape), np.zeros(nodes), np.zeros(w.shape)
+        count(nodes, nodes)
         for i, row in enumerate(w):
             u = np.asarray(self._A @ (row * per))
             if self._along is not None and state[i, self._unheld] != OUT:  # else it costs nothing anyway

@@ -13,6 +13,7 @@ import array_api_compat as compat
 
 from ksparse.base.arrays import Array, epsilon, namespace, norm
 from ksparse.base.combine import along
+from ksparse.base.evaluations import count
 from ksparse.base.scalars import larger
 from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
@@ -65,6 +66,7 @@ class Point:
         """φ(x)."""
         if self._phi is None:
             self.problem.products.values += 1
+            count(values=1)
             self._phi = self.problem.loss.value_at(self.x, self.image)
         return self._phi
 
@@ -73,6 +75,7 @@ class Point:
         """∇φ(x): one adjoint product at most, once."""
         if self._gradient is None:
             self.problem.products.gradients += 1
+            count(gradients=1)
             self.problem.products.adjoint += self.problem.loss.adjoint_cost
             self._gradient = self.problem.loss.gradient_at(self.x, self.image)
         return self._gradient
@@ -179,6 +182,7 @@ class Problem:
     def curvature(self, point: Point, d: Point) -> float:
         """dᵀ∇²f(x)d: one forward product, for d's image (two gradients, where φ shows none of its curvature)."""
         self.products.gradients += self.loss.curvature_gradients
+        count(gradients=self.loss.curvature_gradients)
         return self.loss.curvature_at(point.x, point.image, d.x, d.image) + (self.penalty.smooth_curvature or 0.0) * norm(d.x) ** 2
 
     def lipschitz(self) -> float:

@@ -18,6 +18,7 @@ import numpy as np
 from ksparse.base import page
 from ksparse.base.arrays import Array, Vector, replaced
 from ksparse.base.checks import check_vector
+from ksparse.base.evaluations import count
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.designs import design_of, in_double
 from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, triangle
@@ -223,11 +224,13 @@ class Loss(ABC):
     def value(self, x: Array) -> float:
         """φ(x) at any vector of length n."""
         x = check_vector(x, "x", self.n, kind=self.kind)
+        count(values=1)
         return self.value_at(x, self.image(x))
 
     def gradient(self, x: Array) -> Array:
         """∇φ(x) at any vector of length n."""
         x = check_vector(x, "x", self.n, kind=self.kind)
+        count(gradients=1)
         return self.gradient_at(x, self.image(x))
 
     @property

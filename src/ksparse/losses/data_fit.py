@@ -12,6 +12,7 @@ import numpy as np
 
 from ksparse.base.arrays import Array, Matrix, Vector, is_array, namespace, replaced, sqnorm, sum_of, take
 from ksparse.base.checks import check_ridge, check_row_weights, check_squares, check_vector
+from ksparse.base.evaluations import count
 from ksparse.linalg import one_pass
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram
@@ -267,6 +268,7 @@ class LeastSquares(DataFit):
 
     def value(self, x: Array) -> float:
         x = check_vector(x, "x", self.n, kind=self.kind)
+        count(values=1)
         return self.value_at(x, self.A @ x)  # of a pass for both products one half would be for nothing
 
     def h(self, image: Array) -> Array:

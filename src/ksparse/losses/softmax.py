@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from ksparse.base.arrays import Array, Vector, namespace
+from ksparse.base.evaluations import count
 from ksparse.linalg.designs import Design
 from ksparse.linalg.matrix import dense
 from ksparse.linalg.wide import Rows, inverse
@@ -96,6 +97,7 @@ class SoftmaxWide:
         return np.asarray((self.Q.T @ half).reshape(s * r, u * r))
 
     def _value(self, Z: Vector, V: Vector, ridge: Vector) -> float:
+        count(values=1)
         top = Z.max(axis=1)
         fit = np.log(np.exp(Z - top[:, None]).sum(axis=1)) + top - np.einsum("ic,ic->i", self.Y, Z)
         return float(self.w @ fit) + 0.5 * float(ridge @ np.einsum("jc,jc->j", V, V))
@@ -107,6 +109,7 @@ class SoftmaxWide:
         Z = A @ V @ self.Q.T
         value = self._value(Z, V, ridge)
         for _ in range(STEPS):
+            count(gradients=1)
             P = softmax(Z)
             slope = A.T @ (self.w[:, None] * (P - self.Y)) @ self.Q + ridge[:, None] * V
             H = self._reduced(self.block(A, A, P)) + np.diag(np.repeat(ridge, r))
@@ -159,6 +162,7 @@ class SoftmaxGains:
     def _g(self) -> Vector:
         """How each feature pulls."""
         wide = self.wide
+        count(gradients=1)
         return np.asarray(wide.design.pull(wide.w[:, None] * (wide.Y - self._P)) @ wide.Q)
 
     @cached_property

@@ -11,6 +11,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector
 from ksparse.base.deadline import GRACE
+from ksparse.base.evaluations import count
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.model import QuadraticModel
@@ -236,6 +237,8 @@ class Pieces:
         if self.model is not None:
             return self.model if self.convex else None
         model = self.loss.model_at(x) if self.convex and not self.hidden else None
+        if model is not None:
+            count(values=1, gradients=1)  # the model holds both
         return model if model is not None and model.finite else None
 
     @cached_property

@@ -15,7 +15,7 @@ from ksparse.certify.prove import Certificate
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError
 from ksparse.firstorder.drive import Run
 from ksparse.firstorder.methods import Method
-from ksparse.firstorder.problem import Problem, Products
+from ksparse.firstorder.problem import Problem
 from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
 from ksparse.search.incumbent import Incumbent
@@ -23,7 +23,7 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.polish import restricted_problem
 from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
-from ksparse.solve.request import Request
+from ksparse.solve.request import Request, evaluations_of
 from ksparse.solve.rounding import Rounded, cut_to_sparse
 
 NOTHING = Certificate()  # proved
@@ -40,12 +40,12 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, 
     status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
     return _result(
         run.x, judge.F(point) if epsilon(run.x) < 1e-10 else _in_double(problem, run.x), problem.C, None, residual, status, ACCEPTED,
-        nit=run.nit, evaluations=_evaluations(problem.loss, before, problem.products),
+        nit=run.nit, evaluations=_evaluations(problem.loss, before),
         elapsed=elapsed, method=method.name, rho=None, trace=run.trace,
     )  # fmt: skip
 
 
-def judge_sparse(request: Request, rho: float | None, run: Run, name: str, rounded: Callable[[], Rounded], products: Products) -> Result:
+def judge_sparse(request: Request, rho: float | None, run: Run, name: str, rounded: Callable[[], Rounded]) -> Result:
     """The result of a run on the k-sparse problem: its x made k-sparse by `rounded`, and judged."""
     C, k = request.C, request.k
     x, status, residual, itself, accepted = run.x, run.status, math.inf, False, ACCEPTED
@@ -55,7 +55,6 @@ def judge_sparse(request: Request, rho: float | None, run: Run, name: str, round
         found = rounded()
         x = like(embed(found.polished.z, found.support, int(x.shape[0])), request.loss.kind)
         residual, itself = found.polished.residual, found.itself
-        products = _sum(products, found.polished.products)
         accepted = STATIONARY if found.solved and epsilon(x) < 1e-10 else ACCEPTED
     except UnboundedError:  # nothing to re-solve: φ has no minimum on the support
         status, x = Status.UNBOUNDED, cut_to_sparse(C, x, k)
@@ -65,7 +64,7 @@ def judge_sparse(request: Request, rho: float | None, run: Run, name: str, round
         status = Status.STATIONARY
     return _result(
         x, value_of(request.loss, x), C, k, residual, status, accepted,
-        nit=run.nit, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
+        nit=run.nit, evaluations=_evaluations(request.loss, request.before), elapsed=request.elapsed,
         method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself, "F": run.F}], passes=request.passes,
     )  # fmt: skip
 
@@ -79,10 +78,10 @@ def judge_search(
     if status is Status.SWAP_OPTIMAL and not incumbent.proved:
         status = Status.STATIONARY  # of another support, before a better one took its place
     assert best is not None
-    z, residual, products = best.x, math.inf, Products(forward=incumbent.products)
+    z, residual = best.x, math.inf
     try:
         polished = problem.polish(best)
-        z, residual, products = polished.z, polished.residual, _sum(products, polished.products)
+        z, residual = polished.z, polished.residual
     except (UnboundedError, InfeasibleError, NotFiniteError, KeyboardInterrupt) as error:
         if status is not Status.UNBOUNDED:
             status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
@@ -104,7 +103,7 @@ def judge_search(
     return _result(
         x, fun, request.C, problem.asked, residual, status, accepted,
         allowed=_allowed(problem, x),
-        nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before, products), elapsed=request.elapsed,
+        nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
         lower_bound=certificate.lower_bound, gap=gap_between(fun, certificate.lower_bound), nodes=certificate.nodes, note=certificate.note,
@@ -265,14 +264,10 @@ def _result(
     )
 
 
-def _evaluations(loss: Loss, before: tuple[int, int], products: Products) -> tuple[int, int]:
-    """Evaluations of φ and ∇φ: the loss's own count, where it keeps one."""
-    after = loss.evaluations
-    return (products.values, products.gradients) if after is None else (after[0] - before[0], after[1] - before[1])
-
-
-def _sum(a: Products, b: Products) -> Products:
-    return Products(a.forward + b.forward, a.adjoint + b.adjoint, a.values + b.values, a.gradients + b.gradients)
+def _evaluations(loss: Loss, before: tuple[int, int]) -> tuple[int, int]:
+    """Evaluations of φ and ∇φ since `before`."""
+    after = evaluations_of(loss)
+    return after[0] - before[0], after[1] - before[1]
 
 
 def _search_trace(incumbent: Incumbent) -> Trace:

@@ -12,6 +12,7 @@ import numpy as np
 from ksparse.base.arrays import Array, namespace
 from ksparse.base.checks import check_piece
 from ksparse.base.deadline import until
+from ksparse.base.evaluations import counting
 from ksparse.base.progress import show_progress
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.continuation import continued
@@ -124,7 +125,8 @@ def minimize_penalized(
     before = loss.evaluations or (0, 0)
     try_out(loss, problem.C, problem.n, start)
     deadline = np.inf if max_time is None else started + max_time
-    with show_progress(progress), until(deadline), fitting_threads(loss), np.errstate(over="ignore", invalid="ignore"):  # as in `minimize`
+    quiet = np.errstate(over="ignore", invalid="ignore")  # as in `minimize`
+    with show_progress(progress), until(deadline), fitting_threads(loss), counting(), quiet:
         begin = _first_point(problem) if start is None else start
         if continuation:
             run = continued(chosen, problem, begin, stopping, callback, verbose)
@@ -276,7 +278,8 @@ def minimize(
     by_entries = gap is not None or bool(np.any(min_nonzero))
     request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules, by_entries=by_entries)
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
-    with show_progress(progress), until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
+    quiet = np.errstate(over="ignore", invalid="ignore")
+    with show_progress(progress), until(request.deadline), fitting_threads(request.loss), counting(), quiet:
         if isinstance(method, str) and method == "auto":
             resolve_rule(step)  # not used, but not wrong either
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)

@@ -12,6 +12,7 @@ from ksparse.base import page
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import until
+from ksparse.base.evaluations import counting
 from ksparse.base.progress import bar, show_progress
 from ksparse.certify.near import near_supports
 from ksparse.certify.prove import Progress
@@ -195,7 +196,8 @@ def near_optimal(
     request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose, "k", groups, group_limits, requires)
     if request.loss.per_feature > 1:
         raise MissingPieceError(f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path")
-    with show_progress(progress), until(request.deadline), fitting_threads(request.loss), np.errstate(over="ignore", invalid="ignore"):
+    quiet = np.errstate(over="ignore", invalid="ignore")
+    with show_progress(progress), until(request.deadline), fitting_threads(request.loss), counting(), quiet:
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         report = Report(verbose, callback)
         search = exploration(request, problem, Plan(effort=1, seed=random_state), lambda incumbent: report.tell(incumbent, problem.n))

@@ -12,6 +12,7 @@ from ksparse.base import page
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer
 from ksparse.base.deadline import until
+from ksparse.base.evaluations import counting
 from ksparse.base.progress import show_progress
 from ksparse.base.report import Lines, logger
 from ksparse.firstorder.drive import Stopping
@@ -241,7 +242,7 @@ def k_path(
     plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
     walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))
     quiet = np.errstate(over="ignore", invalid="ignore")
-    with show_progress(progress), Lines(verbose), until(top.deadline), fitting_threads(top.loss), quiet:
+    with show_progress(progress), Lines(verbose), until(top.deadline), fitting_threads(top.loss), counting(), quiet:
         walk.go()
         results = walk.judged()
         if verbose:

@@ -17,7 +17,7 @@ from ksparse.firstorder.steps import Backtracking, FixedStep, StepRule, check_ru
 from ksparse.penalties import Penalty
 from ksparse.result import Result
 from ksparse.solve.judge import best_of, judge_sparse
-from ksparse.solve.request import Request
+from ksparse.solve.request import Request, evaluations_of
 from ksparse.solve.rounding import round_to_sparse, take_as_sparse
 
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
@@ -42,7 +42,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
     results: list[Result] = []
     begin = request.x0
     for weight in over(weights, "weights"):
-        request = replace(request, before=request.loss.evaluations or (0, 0)) if results else request
+        request = replace(request, before=evaluations_of(request.loss)) if results else request
         penalty = method.penalty(request.k, weight or 1.0, request.C)
         check_piece(penalty, Penalty, f"{method.name}.penalty(k, rho, C)", "penalty")
         problem = Problem(request.loss, penalty, request.C, request.n)
@@ -54,7 +54,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
         except KeyboardInterrupt:  # before there was a point
             run = not_begun(problem, begin)
         rounded = partial(rounding, request.loss, request.C, run.x, request.k, request.deadline)
-        results.append(judge_sparse(request, weight, run, method.name, rounded, problem.products))
+        results.append(judge_sparse(request, weight, run, method.name, rounded))
         if results[-1].status.early:
             break
         begin = run.x if continuation else request.x0

@@ -13,6 +13,7 @@ import numpy as np
 from ksparse.base.arrays import Array, Vector, to_float64
 from ksparse.base.checks import check_indices, check_integer, check_number, check_piece, check_vector
 from ksparse.base.deadline import OutOfTimeError, until
+from ksparse.base.evaluations import counted
 from ksparse.base.memory import GIB, available_memory
 from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, MissingPieceError
@@ -35,6 +36,11 @@ def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
     return nullcontext() if loss.entries is None or loss.opaque else one_thread()
 
 
+def evaluations_of(loss: Loss) -> tuple[int, int]:
+    """Evaluations of φ and ∇φ so far: those that the loss counts itself, else those of the current call."""
+    return counted() if loss.evaluations is None else loss.evaluations
+
+
 @dataclass(frozen=True)
 class Request:
     """min φ(x) s.t. ‖x‖₀ ≤ k, x ∈ C, checked, and the manners of the run."""
@@ -49,7 +55,7 @@ class Request:
     verbose: int = 0
     started: float = field(default_factory=time.perf_counter)
     interrupted: bool = False  # whether that happened before anything was done
-    before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ that the loss had counted itself
+    before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ before the call, where the loss counts them itself
     passes_before: int = 0  # over its data
     rules: Rules | None = None  # what supports must obey
     by_rows: bool = False  # whether supports are those of features with several entries of x each
