@@ -233,3 +233,24 @@ def test_an_interrupt_before_any_column_is_solved_is_not_lost(data, monkeypatch)
     monkeypatch.setattr("ksparse.solve.many.minimize", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ks.minimize_many(*data, K, ks.Box(-0.5, 0.5))
+
+
+def test_the_time_of_one_answer_does_not_depend_on_when_it_is_asked_for(rng, monkeypatch):
+    batch = ks.minimize_many(rng.standard_normal((20, 8)), rng.standard_normal((20, 3)), 2)
+    monkeypatch.setattr("time.perf_counter", lambda: 1e9)
+    assert batch[0].elapsed == batch.elapsed < 1e6
+
+
+def test_success_of_a_batch_asks_for_signs_and_k(rng, monkeypatch):
+    from ksparse.search.batch.data import BatchData
+
+    refined = BatchData.refined
+
+    def negated(data, B, best):
+        x, residual = refined(data, B, best)
+        return np.where(np.arange(len(x))[:, None] == 1, -x, x), residual
+
+    A = rng.random((20, 8))
+    monkeypatch.setattr(BatchData, "refined", negated)
+    batch = ks.minimize_many(A, A[:, :3] + 0.01, 2, ks.Nonnegative())
+    assert batch.success.tolist() == [True, False, True] == [result.success for result in batch]

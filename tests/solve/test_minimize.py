@@ -197,3 +197,13 @@ def test_status_members_carry_their_sentence():
     assert all(status.message for status in Status)
     assert Status.UNBOUNDED.message == "the objective is unbounded below on the set"
     assert [int(status) for status in Status] == list(range(len(Status)))
+
+
+def test_outcomes_say_whether_the_methods_own_point_was_k_sparse(rng):
+    loss = ks.LeastSquares(rng.standard_normal((60, 20)), rng.standard_normal(60))
+    weak, strong = ks.minimize(loss, 3, method="apdca", rho=[1e-8, 1e8]).outcomes
+    assert (weak["k_sparse"], strong["k_sparse"]) == (False, True)
+    assert np.count_nonzero(np.abs(ks.minimize_penalized(loss, ks.TopK2(1e-8, 3)).x) > 1e-5) == 20
+    result = ks.minimize(loss, 3, method="apdca", rho=[1e-8, 1e8])  # both are rounded: the better value counts
+    assert result.fun == min(weak["fun"], strong["fun"])
+    assert [row["k_sparse"] for row in ks.minimize(loss, 3, method="iht").outcomes] == [True]

@@ -20,6 +20,7 @@ from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
 from ksparse.sets import ConvexSet
 from ksparse.solve.minimize import minimize
+from ksparse.solve.penalty_grid import resolve_method
 
 LIMIT = 300.0  # seconds per method and instance
 ROUNDED = "no weight gave at most k nonzeros by itself: the k largest kept and re-solved"
@@ -137,7 +138,9 @@ def _note(result: Result, limit: float) -> str:
         return f"limit of {limit:g} s reached{done}: the best so far"
     if not result.status.good:
         return result.message
-    chosen = [entry for entry in result.outcomes if entry.get("rho") == result.rho and "k_sparse" in entry]
+    if result.method == "auto" or not resolve_method(result.method, "backtracking").exact:  # the others are always rounded
+        return ""
+    chosen = [entry for entry in result.outcomes if entry.get("rho") == result.rho]
     return "" if all(entry["k_sparse"] for entry in chosen) else ROUNDED
 
 

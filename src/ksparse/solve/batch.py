@@ -25,7 +25,7 @@ def status_of(number: int) -> Status:
 class Batch:
     """One answer per right-hand side: what `minimize_many` returns.
 
-    `batch[i]` is that of column i as a `Result`, judged like any other when it is asked for.
+    `batch[i]` is that of column i as a `Result`, judged like any other when it is asked for; its `elapsed` is that of the whole batch.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Batch:
     k : int
         Nonzeros at most.
     elapsed : float
-        Seconds for all.
+        Seconds for all columns together.
 
     Examples
     --------

@@ -48,13 +48,13 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, 
 def judge_sparse(request: Request, rho: float | None, run: Run, name: str, rounded: Callable[[], Rounded]) -> Result:
     """The result of a run on the k-sparse problem: its x made k-sparse by `rounded`, and judged."""
     C, k = request.C, request.k
-    x, status, residual, itself, accepted = run.x, run.status, math.inf, False, ACCEPTED
+    x, status, residual, k_sparse, accepted = run.x, run.status, math.inf, False, ACCEPTED
     try:
         if status is Status.UNBOUNDED:
             raise UnboundedError(status.message)
         found = rounded()
         x = like(embed(found.polished.z, found.support, int(x.shape[0])), request.loss.kind)
-        residual, itself = found.polished.residual, found.itself
+        residual, k_sparse = found.polished.residual, found.k_sparse
         accepted = STATIONARY if found.solved and epsilon(x) < 1e-10 else ACCEPTED
     except UnboundedError:  # nothing to re-solve: φ has no minimum on the support
         status, x = Status.UNBOUNDED, cut_to_sparse(C, x, k)
@@ -65,7 +65,7 @@ def judge_sparse(request: Request, rho: float | None, run: Run, name: str, round
     return _result(
         x, value_of(request.loss, x), C, k, residual, status, accepted,
         nit=run.nit, evaluations=_evaluations(request.loss, request.before), elapsed=request.elapsed,
-        method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": itself, "F": run.F}], passes=request.passes,
+        method=name, rho=rho, trace=run.trace, outcomes=[{"k_sparse": k_sparse, "F": run.F}], passes=request.passes,
     )  # fmt: skip
 
 
@@ -169,10 +169,11 @@ def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, ela
     )  # fmt: skip
 
 
-def best_of(results: list[Result], elapsed: float) -> Result:
-    """The best answer of several weights, with a row for each; a limit or a stop of the last one is that of all.
+def best_of(results: list[Result], elapsed: float, exact: bool) -> Result:
+    """Return the best result of several weights, with a row for each; a limit or a stop of the last one is that of all.
 
-    Successes come first, and among them those whose method ended k-sparse by itself, as the paper chooses the weight.
+    Successes come first. If the method's penalty is `exact`, those whose own point was k-sparse come before the rounded ones, as the paper
+    chooses the weight.
     """
     ends = [0.0, *(r.elapsed for r in results)]  # each knows the seconds since the call
     outcomes = [
@@ -189,7 +190,7 @@ def best_of(results: list[Result], elapsed: float) -> Result:
         }
         for r, begin, end in zip(results, ends, ends[1:], strict=False)
     ]
-    best, last = min(results, key=lambda r: (not r.success, not r.outcomes[0]["k_sparse"], r.fun)), results[-1].status
+    best, last = min(results, key=lambda r: (not r.success, exact and not r.outcomes[0]["k_sparse"], r.fun)), results[-1].status
     fields: dict[str, Any] = {**best.__dict__, "elapsed": elapsed, "outcomes": outcomes}
     fields |= {name: sum(getattr(r, name) for r in results) for name in ("nfev", "njev")}
     if last.early:

@@ -225,14 +225,21 @@ class _Task:
         usual = np.where(residual <= STATIONARY, int(Status.STATIONARY), int(Status.SETTLED))
         usual[~np.isfinite(fun)] = int(Status.NUMERICAL_TROUBLE)
         status = usual if stopped is None else np.full(count, int(stopped))
-        good = (residual <= STATIONARY) & np.isfinite(fun) & (stopped is None)
+        good = (residual <= STATIONARY) & np.isfinite(fun) & (stopped is None) & self._feasible(X)
+        elapsed = time.perf_counter() - self.started
 
         def judge(i: int) -> Result:
-            return judge_given(
-                self.loss(i), self.C, self.k, X[:, [i]].toarray().ravel(), status_of(status[i]), time.perf_counter() - self.started
-            )
+            return judge_given(self.loss(i), self.C, self.k, X[:, [i]].toarray().ravel(), status_of(status[i]), elapsed)
 
-        return Batch(X, fun, good, status, residual, self.k, time.perf_counter() - self.started, judge)
+        return Batch(X, fun, good, status, residual, self.k, elapsed, judge)
+
+    def _feasible(self, X: Any) -> Vector:
+        """Whether each column has at most k nonzeros, all of a sign that C allows."""
+        signs = _signs(self.C, X.shape[0])
+        assert signs is not None
+        wrong = (X.data < signs[0][X.indices]) | (X.data > signs[1][X.indices])
+        broken = np.bincount(np.repeat(np.arange(X.shape[1]), np.diff(X.indptr)), wrong, X.shape[1])
+        return np.asarray((np.diff(X.indptr) <= self.k) & (broken == 0))
 
     def _values(self, X: Any) -> Vector:
         """φ of each column, by blocks."""

@@ -58,7 +58,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
         if results[-1].status.early:
             break
         begin = run.x if continuation else request.x0
-    return best_of(results, request.elapsed)
+    return best_of(results, request.elapsed, method.exact)
 
 
 def resolve_rule(step: str | StepRule) -> StepRule:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Rounded:
 
     support: Vector
     polished: PolishedPoint
-    itself: bool = True  # whether the method's own answer counts as k-sparse, in the choice of the weight
+    k_sparse: bool  # whether the method's own point had at most k nonzeros, but for dust
     solved: bool = True  # whether φ was minimised anew on the support
 
 
@@ -39,7 +39,13 @@ def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float 
     The support is the k largest entries, except where C has no point on them: bounds that exclude 0 and budgets come first.
     """
     support = C.sparse_support(namespace(x).abs(x), k)
-    return Rounded(support, polish(loss, C, support, to_float64(take(x, support)), deadline))
+    return Rounded(support, polish(loss, C, support, to_float64(take(x, support)), deadline), _without_dust(x).size <= k)
+
+
+def _without_dust(x: Array) -> Vector:
+    """The indices of entries that are not negligible next to the largest."""
+    size = np.abs(to_float64(x))
+    return np.flatnonzero(size > DUST * size.max(initial=0.0))
 
 
 def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float = math.inf) -> Rounded:
@@ -47,8 +53,7 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
 
     The methods with an exact penalty end at k-sparse points, but an interior-point solver leaves 1e-7 where 0 is meant.
     """
-    size = np.abs(to_float64(x))
-    support = np.flatnonzero(size > DUST * size.max(initial=0.0))
+    support = _without_dust(x)
     if support.size and support.size <= k:
         try:
             problem = restricted_problem(loss, C, support)
@@ -56,17 +61,17 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
             return _rounded(loss, C, x, k, deadline)
         point = problem.point(problem.C.project(to_float64(x)[support]))
         found = PolishedPoint(point.x, problem.F(point), problem.residual(point), problem.products)
-        return Rounded(support, found, itself=True, solved=False)
+        return Rounded(support, found, k_sparse=True, solved=False)
     return _rounded(loss, C, x, k, deadline)
 
 
 def _rounded(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float) -> Rounded:
     """x rounded; or 0, where C has it and all of x is dust beside what the re-solve finds: a support of noise is no answer."""
-    found = replace(round_to_sparse(loss, C, x, k, deadline), itself=False)
+    found = round_to_sparse(loss, C, x, k, deadline)
     largest, zero = float(np.abs(to_float64(x)).max(initial=0.0)), 0.0 * x
     if largest > DUST * np.abs(found.polished.z).max(initial=0.0) or not C.contains(zero):
         return found
     value = loss.value(zero)
     residual = residual_at_zero(loss, C, found.support, NEGLIGIBLE * abs(value))
     at_zero = PolishedPoint(np.zeros(0), value, residual, found.polished.products)
-    return Rounded(np.zeros(0, dtype=np.intp), at_zero, itself=False, solved=False)
+    return Rounded(np.zeros(0, dtype=np.intp), at_zero, found.k_sparse, solved=False)
