@@ -58,3 +58,11 @@ def test_what_cannot_be_is_said(data):
         ks.SparseRegressorCV([1, 2], loss="huber").fit(X, Y)  # which finds k features for all targets
     with pytest.warns(ConvergenceWarning, match="time limit"):
         ks.SparseRegressor(3, max_time=0.0).fit(X, Y)
+
+
+def test_effort_of_targets_solved_together_is_checked_like_any_other(rng):
+    X, Y = rng.standard_normal((30, 8)), rng.standard_normal((30, 3))
+    with pytest.raises(ValueError, match="effort and n_restarts must not be given together"):
+        ks.SparseRegressor(3, effort=2, n_restarts=8).fit(X, Y)
+    with pytest.raises(ValueError, match="effort must be an integer >= 1"):
+        ks.SparseRegressor(3, effort=0).fit(X, Y)

@@ -157,3 +157,12 @@ def test_separated_classes_have_finite_coefficients():
     model = SparseClassifier(1).fit(X, y == 0)
     assert model.score(X, y == 0) == 1.0
     assert np.abs(model.coef_).max() < 1e3
+
+
+@pytest.mark.parametrize("estimator", [ks.SparseRegressor, ks.SparseClassifier])
+@pytest.mark.parametrize("option", ["effort", "n_restarts"])
+def test_options_of_the_search_are_refused_with_the_papers_methods(estimator, option, rng):
+    X, y = rng.standard_normal((30, 5)), np.arange(30) % 2
+    with pytest.raises(ValueError, match=f"{option} needs method='auto'"):
+        estimator(method="iht", fit_intercept=False, **{option: 2}).fit(X, y)
+    estimator(method="iht", fit_intercept=False).fit(X, y)

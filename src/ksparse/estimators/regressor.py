@@ -12,6 +12,7 @@ from ksparse.estimators.base import SparseLinear, as_precise, warn
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.models.losses import LOG_LINK, LossMaker, check_loss
 from ksparse.models.targets import ManyFits, fit_singly, fit_together, shareable
+from ksparse.solve.by_search import check_effort
 
 LOSSES = ("squared", "huber", "quantile", "poisson", "negative_binomial", "gamma", "tweedie")
 COUNTS = ("poisson", "negative_binomial")
@@ -209,7 +210,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         k = self._at_most(self.k, self._members(X.shape[1]))
         if self.method == "auto" and not rules and self.gap is None and shareable(first):
             options = {name: getattr(self, name) for name in ("n_jobs", "random_state", "max_time", "verbose")}
-            found = fit_together(first, Y, sample_weight, k, effort=self.effort or 1, callback=task.share, **options)
+            effort = check_effort(self.effort, self.n_restarts) or 1
+            found = fit_together(first, Y, sample_weight, k, effort=effort, callback=task.share, **options)
         else:
             options = {"method": self.method, "callback": task.callback, **self._options(), **rules}
             found = fit_singly(lambda y: self._problem(X, y, sample_weight, self.loss), Y, k, **options)

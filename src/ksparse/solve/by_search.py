@@ -38,15 +38,15 @@ def make_plan(
 ) -> Plan:
     """The plan that the arguments describe."""
     return Plan(
-        effort=_effort(effort, n_restarts),
+        effort=check_effort(effort, n_restarts),
         n_jobs=check_n_jobs(n_jobs),
         seed=_seed(random_state),
         weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
     )
 
 
-def _effort(effort: int | None, n_restarts: int | None) -> int | None:
-    """Whole searches; so many restarts of old are one."""
+def check_effort(effort: int | None, n_restarts: int | None) -> int | None:
+    """Return the number of independent searches, from either argument; None where neither is given."""
     restarts = None if n_restarts is None else check_integer(n_restarts, "n_restarts", 0)
     if effort is not None:
         if restarts is not None:
