@@ -81,6 +81,22 @@ def test_regress_with_other_losses(loss, tmp_path):
     assert answer["classes"] == (["benign", "malignant"] if loss == "logistic" else None)
 
 
+def test_regress_does_not_offer_classes_that_share_features(patients):
+    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--loss", "multinomial", cwd=patients, expect=2)
+    assert "invalid choice: 'multinomial'" in done.stderr
+
+
+def test_regress_proves_other_losses_with_a_ridge(tmp_path):
+    X, y, names = datasets.breast_cancer()
+    pd.DataFrame(X[:, 2:12], columns=names[2:12]).assign(target=y).to_csv(tmp_path / "t.csv", index=False)
+    command = ("regress", "t.csv", "--target", "target", "-k", 3, "--loss", "logistic", "--gap", "10%", "--json")
+    answers = [json.loads(ksparse(*command, "--ridge", ridge, cwd=tmp_path).stdout) for ridge in ("0", "0.1")]
+    assert answers[0]["objective"] < answers[1]["objective"]
+    assert 0.9 * answers[1]["objective"] <= answers[1]["lower_bound"] <= answers[1]["objective"]
+    for wrong in ("-1", "inf", "x"):
+        assert "--ridge: must be" in ksparse(*command, "--ridge", wrong, cwd=tmp_path, expect=2).stderr
+
+
 def test_quiet_prints_nothing_and_still_writes(patients):
     done = ksparse(
         "regress",

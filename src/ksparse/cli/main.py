@@ -66,8 +66,8 @@ def build_parser() -> argparse.ArgumentParser:
                 "--report", type=Path, metavar="PAGE.html", help="write one page with the answer, its proof and what lies around it"
             )
             command.add_argument("--effort", type=_searches, metavar="N", help=told)
-            told = "prove how good the answer is, until it is within this share of the optimum: 1%% or 0.01"
-            command.add_argument("--gap", type=_share, metavar="SHARE", help=told)
+            told = "run branch and bound until the optimality gap, relative to the solution's objective, is at most GAP: 1%% or 0.01"
+            command.add_argument("--gap", type=_share, metavar="GAP", help=told)
             command.add_argument("--limit", type=_seconds, metavar="SECONDS", help="stop after this time with the best answer so far")
             command.add_argument("--seed", type=int, default=0, help="of the random restarts (default: 0)")
         command.add_argument("--json", action="store_true", help="print one JSON object instead of a table")

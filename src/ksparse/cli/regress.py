@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", type=int, required=True, help="how many features at most")
     parser.add_argument(
         "--loss",
-        choices=list(LOSSES),
+        choices=[name for name in LOSSES if name != "multinomial"],  # its classes share features: SparseClassifier
         default="squared",
         help="logistic: two classes; poisson, negative_binomial: counts; gamma, tweedie: amounts; quantile: the median (default: squared)",
     )
@@ -61,8 +61,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--forced-in", default="", metavar="COL,COL", help="features that keep a seat")
     add_rules(parser)
     parser.add_argument("--drop", default="", metavar="COL,COL", help="columns to leave out")
+    told = "add ½·RIDGE·‖z‖² per row, z the coefficients of the standardised columns (default: 0); --gap needs it with most losses"
+    parser.add_argument("--ridge", type=_nonnegative, default=0.0, metavar="RIDGE", help=told)
     parser.add_argument("--no-intercept", action="store_true", help="a model through the origin")
     parser.add_argument("--out", type=Path, metavar="FILE.csv", help="write the coefficients here")
+
+
+def _nonnegative(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number >= 0, got {text!r}") from None
+    if not 0 <= value < np.inf:
+        raise argparse.ArgumentTypeError(f"must be >= 0 and finite, got {text}")
+    return value
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -80,8 +92,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     forced = [data.names.index(name) for name in choose(data.features, options.forced_in, "--forced-in")]
     X = data.numbers()
     problem = linear_problem(
-        X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, forced_in=forced, forced_out=data.out
-    )
+        X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, alpha=options.ridge, forced_in=forced,
+        forced_out=data.out,
+    )  # fmt: skip
     fit = problem.minimize(k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap, **rules)
     if fit.result.status is Status.UNBOUNDED:
         raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help=f"{', '.join(EXPERIMENTS)} or all (default: all)",
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes: minutes instead of an hour")
+    parser.add_argument("--quick", action="store_true", help="small problem sizes only: about 3 minutes instead of about 8")
     parser.add_argument(
         "--out",
         type=Path,
