@@ -38,7 +38,7 @@ class Status(IntEnum):
         return member
 
     OPTIMAL = 0, "proved optimal"
-    STATIONARY = 1, "stationary to the tolerance"
+    STATIONARY = 1, "stationary point (relative residual at most 1e-6); not proved optimal"
     SWAP_OPTIMAL = 2, "swap-optimal: no exchange of one variable for another improves it"
     ITERATION_LIMIT = 3, "iteration limit reached; the best point so far is returned"
     TIME_LIMIT = 4, "time limit reached; the best point so far is returned"
@@ -46,12 +46,17 @@ class Status(IntEnum):
     INTERRUPTED = 6, "interrupted; the best point so far is returned"
     UNBOUNDED = 7, "the objective is unbounded below on the set"
     NUMERICAL_TROUBLE = 8, "numerical trouble: the arithmetic gave no finite value; the best point so far is returned"
-    SETTLED = 9, "the objective no longer changes by more than the tolerance; see residual for how stationary the point is"
+    SETTLED = 9, "stopped with a stationarity residual above 1e-6; see residual"
 
     @property
     def good(self) -> bool:
         """Whether the run ended by reaching what it was after."""
         return self in (Status.OPTIMAL, Status.STATIONARY, Status.SWAP_OPTIMAL, Status.SETTLED)
+
+    @property
+    def without_proof(self) -> Status:
+        """The status that is left where a proof does not apply: STATIONARY for a proved one, else the status itself."""
+        return Status.STATIONARY if self in (Status.OPTIMAL, Status.SWAP_OPTIMAL) else self
 
     @property
     def early(self) -> bool:

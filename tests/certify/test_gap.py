@@ -52,6 +52,7 @@ def test_limits_leave_a_bound(risk):
     best = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-6)
     few = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-6, max_nodes=1)
     assert few.status is ks.Status.ITERATION_LIMIT
+    assert few.message.startswith("node limit (max_nodes) reached")
     assert 0 < few.lower_bound <= best.fun
     assert few.gap > 1e-6
     late = ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-6, max_time=0.2)

@@ -85,8 +85,13 @@ def test_what_is_not_complete_says_so(rng):
     wide = ks.near_optimal(ks.LeastSquares(A[:8], b[:8]), 3, within=0.1)
     assert not wide.complete
     assert len(wide) >= 1
+    assert wide.message.startswith("the list may be incomplete: no lower bound is available (some direction of φ has no curvature")
+    assert "more rows than columns" in wide.message
     smooth = ks.near_optimal(ks.Logistic(A, b > 0), 3, within=0.1)
-    assert "ridge" in smooth.message or "no lower bound" in smooth.message
+    needed = "this loss needs a ridge term on every variable but one, or bounds on the variables"
+    assert smooth.message == f"the list may be incomplete: no lower bound is available ({needed})"
+    component = ks.near_optimal(ks.Quadratic(-(A.T @ A)), 3, ks.Box(-1, 1), settings=ks.SearchSettings(enumerated=0))
+    assert component.message == "the list may be incomplete: no lower bound is available (φ is not convex)"
     late = ks.near_optimal(ks.LeastSquares(A, b), 6, within=0.5, max_time=0.05, at_most=10**6)
     assert not late.complete
 
@@ -116,3 +121,14 @@ def test_a_search_that_was_stopped_is_not_followed_by_a_tree(raised, word):
     assert word in found.message
     assert found.nodes == 0
     assert len(found) >= 1
+
+
+@pytest.mark.parametrize(("error", "note"), [(StopIteration, "stopped by the callback"), (KeyboardInterrupt, "interrupted")])
+def test_a_list_that_was_cut_short_speaks_of_no_point(error, note, rng):
+    def stop(intermediate_result):
+        if hasattr(intermediate_result, "nodes"):
+            raise error
+
+    loss = ks.LeastSquares(rng.standard_normal((60, 15)), rng.standard_normal(60))
+    found = ks.near_optimal(loss, 4, within=0.5, callback=stop, settings=ks.SearchSettings(enumerated=0))
+    assert found.message == f"the list may be incomplete: {note}"

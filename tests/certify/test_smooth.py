@@ -116,3 +116,12 @@ def test_a_classifier_with_its_intercept_is_proved(rng):
     found = ks.SparseClassifier(2, alpha=0.05, gap=1e-3).fit(X, y).result_
     assert found.status is ks.Status.OPTIMAL
     assert 0 < found.lower_bound <= found.fun
+
+
+def test_a_loss_without_a_ridge_is_told_what_would_give_a_bound(rng):
+    A, y = rng.standard_normal((60, 9)), np.arange(60) % 2
+    options = {"gap": 0.1, "settings": ks.SearchSettings(enumerated=0)}
+    message = ks.minimize(ks.Logistic(A, y), 3, **options).message
+    assert message.endswith("; no lower bound: this loss needs a ridge term on every variable but one, or bounds on the variables")
+    for loss, C in ((ks.Logistic(A, y, ridge=np.append(np.full(8, 0.1), 0.0)), None), (ks.Logistic(A, y), ks.Box(-1, 1))):
+        assert ks.minimize(loss, 3, C, **options).status is ks.Status.OPTIMAL

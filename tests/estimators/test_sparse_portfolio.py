@@ -46,7 +46,7 @@ def test_group_caps_hold(returns):
     assert both[:6].sum() == pytest.approx(0.5, abs=1e-9)
     with pytest.raises(ValueError, match="group_caps names 'cold', which is not among the groups"):
         SparsePortfolio(groups=groups, group_caps={"cold": 0.5}).fit(table)
-    with pytest.raises(ValueError, match="groups and group_caps need each other"):
+    with pytest.raises(ValueError, match="groups has no effect without group_caps"):
         SparsePortfolio(groups=labels).fit(returns)
 
 

@@ -93,8 +93,8 @@ def test_numbers_by_name():
     ("options", "words"),
     [
         ({"max_turnover": 0.1}, "max_turnover needs previous_weights"),
-        ({"group_floors": 0.1}, "groups and group_floors need each other"),
-        ({"groups": ["a"] * 5}, "groups and group_caps need each other"),
+        ({"group_floors": 0.1}, "group_floors requires groups"),
+        ({"groups": ["a"] * 5}, "groups has no effect without group_caps, group_floors, group_cardinalities or linear_constraints"),
         ({"groups": ["a"] * 5, "group_floors": {"b": 0.1}}, "group_floors names 'b'"),
         ({"forced_in": ["IBM"]}, "forced_in names 'IBM'"),
         ({"forced_out": [True, False]}, "forced_out as a mask must have one entry per asset, 5"),

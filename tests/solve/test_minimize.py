@@ -207,3 +207,14 @@ def test_outcomes_say_whether_the_methods_own_point_was_k_sparse(rng):
     result = ks.minimize(loss, 3, method="apdca", rho=[1e-8, 1e8])  # both are rounded: the better value counts
     assert result.fun == min(weak["fun"], strong["fun"])
     assert [row["k_sparse"] for row in ks.minimize(loss, 3, method="iht").outcomes] == [True]
+
+
+def test_sentences_of_stationary_and_settled_are_true_whatever_stopped_the_run(rng):
+    loss = ks.Logistic(rng.standard_normal((60, 20)), np.arange(60) % 2)
+    runs = [ks.minimize_penalized(loss, ks.L1(0.5), tol=0, tol_residual=tol) for tol in (1e-1, 1e-4, 1e-8)]
+    runs += [ks.minimize(loss, 3, method="l1pdca", rho=rho, tol=tol) for rho in (1e-3, 10.0) for tol in (1e-2, 1e-12)]
+    assert {run.status for run in runs} == {Status.SETTLED, Status.STATIONARY}
+    for run in runs:
+        assert run.message == run.status.message
+        assert ("residual above 1e-6" in run.message) == (run.residual > 1e-6)
+        assert ("residual at most 1e-6" in run.message) == (run.residual <= 1e-6)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.certify.prove import Progress, TreeSearch, family_of, progress_of
+from ksparse.certify.prove import Progress, TreeSearch, family_of, progress_of, why_hopeless
 from ksparse.certify.tree import Tree
-from ksparse.result import Status
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
@@ -40,7 +39,7 @@ def near_supports(
         return Near(found.all()[:at_most], False, "the time was up" if searched is Status.TIME_LIMIT else searched.message, 0)
     family = family_of(problem, incumbent.best, found.edge + ROUNDING * abs(found.edge))
     if isinstance(family, str):
-        return Near(found.all()[:at_most], False, f"the list may not be complete{family}", 0)
+        return Near(found.all()[:at_most], False, _unavailable(family.removeprefix("; no lower bound: ")), 0)
     scale = family.scale
     search = TreeSearch(problem, incumbent, family)
     tree = Tree(family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True)
@@ -53,16 +52,20 @@ def near_supports(
                 note = f"there are more than at_most = {at_most}"
                 break
     except StopIteration:
-        note = Status.CALLBACK_STOP.message
+        note = "stopped by the callback"
     except KeyboardInterrupt:
-        note = Status.INTERRUPTED.message
+        note = "interrupted"
     except np.linalg.LinAlgError:
-        note = "the values are too small or too large for a bound"
+        note = _unavailable("the values are too small or too large for it")
     if not note and ((tree.open and not tree.done) or not tree.nodes):
-        note = "no lower bound" if tree.hopeless else "the time was up"
+        note = _unavailable(why_hopeless(problem)) if tree.hopeless else "time limit reached"
     if not note and problem.memory.doubtful:
         note = "on some supports arithmetic could not find the best point"
     return Near(found.all()[:at_most], not note, note, tree.nodes)
+
+
+def _unavailable(why: str) -> str:
+    return f"no lower bound is available ({why})"
 
 
 class _Found:

@@ -27,6 +27,7 @@ from ksparse.search.starts import Start, feasible_candidate
 from ksparse.search.strategy import choose_strategy
 
 SMALLEST = 1e-200  # a value that squares may be taken of
+NODE_LIMIT = "node limit (max_nodes) reached; the best point so far is returned"
 CLOSER = 1.0 - 1e-6  # of the gap: what is proved is so after rounding
 
 
@@ -47,6 +48,7 @@ class Certificate:
     nodes: int = 0
     status: Status | None = None  # OPTIMAL, or what stopped it; None where there is no bound to be had
     note: str = ""  # what is to be added to a message: how close, or why there is none and what would give one
+    message: str = ""  # instead of the status's own sentence
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,13 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     bound = _bound(trees) * scale
     if status is Status.OPTIMAL and not _done(trees):
         if any(tree.hopeless for tree in trees):
-            return Certificate(nodes=_nodes(trees), note=_FLAT)
+            return Certificate(nodes=_nodes(trees), note=f"; no lower bound: {why_hopeless(problem)}")
         if not problem.expired:  # nothing is left to branch on, and on some support the value is not proved so closely
             note = "; its lower bound comes no closer, since the best values on single supports are proved to no more than that"
             return Certificate(_rounded_down(bound), _nodes(trees), None, note)
         status = Status.TIME_LIMIT
     note = f", to within {100 * wanted.gap:g} %" if status is Status.OPTIMAL else ""
-    return Certificate(_rounded_down(bound), _nodes(trees), status, note)
+    return Certificate(_rounded_down(bound), _nodes(trees), status, note, NODE_LIMIT if status is Status.ITERATION_LIMIT else "")
 
 
 def _rounded_down(bound: float) -> float:
@@ -119,10 +121,13 @@ def _done(trees: Sequence[Tree]) -> bool:
     return all(tree.done for tree in trees)
 
 
-_FLAT = (
-    "; no lower bound: some direction of φ has no curvature and C does not bound it; a ridge term, bounds on the variables, or more rows"
-    " than columns would give one"
-)
+def why_hopeless(problem: SupportProblem) -> str:
+    """Say why a tree has no lower bound, and what would give one."""
+    if problem.pieces.model is None:
+        return "this loss needs a ridge term on every variable but one, or bounds on the variables"
+    rows = ", or more rows than columns" if problem.pieces.loss.squares() is not None else ""
+    remedy = f"a ridge term, bounds on the variables{rows}" if rows else "a ridge term or bounds on the variables"
+    return f"some direction of φ has no curvature and C does not bound it; {remedy} would give one"
 
 
 def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = None) -> list[Family] | str:

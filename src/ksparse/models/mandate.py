@@ -30,7 +30,7 @@ def mandate(
     """Keyword arguments of `portfolio` from bounds and costs by name, groups with their limits, sentences and names."""
     n, members = universe.n, universe.groups(groups)
     if members and all(limit is None for limit in (group_caps, group_floors, group_cardinalities, linear_constraints)):
-        raise ValueError("groups and group_caps need each other; groups serve group_floors, group_cardinalities and linear_constraints too")
+        raise ValueError("groups has no effect without group_caps, group_floors, group_cardinalities or linear_constraints")
     limits = group_limits(n, members, group_caps, "group_caps", 1.0) + group_limits(n, members, group_floors, "group_floors", -1.0)
     costs = universe.numbers(turnover_cost, "turnover_cost", 0.0)
     if not (np.isfinite(costs).all() and costs.min(initial=0.0) >= 0):

@@ -208,7 +208,7 @@ class NearIndex:
         held = np.flatnonzero(x)
         others = np.setdiff1d(np.arange(x.size), np.union1d(held, self.wanted.forced_in))
         among = self.solve(replace(self.weighed(best.theta), forced_out=tuple(others), counts=None), self.k, x0=x)  # how stationary x is
-        status, proved = Status.STATIONARY if among.status.good else among.status, False
+        status, proved = among.status.without_proof, False
         if last.status.early:
             status = last.status
         elif last.status is Status.SWAP_OPTIMAL and sought.finds_none_above(best) and np.array_equal(last.support, held):

@@ -125,7 +125,7 @@ def group_limits(n: int, members: Mapping[Any, Vector], given: Any, argument: st
     if given is None:
         return []
     if not members:
-        raise ValueError(f"groups and {argument} need each other")
+        raise ValueError(f"{argument} requires groups")
     if isinstance(given, numbers.Real):
         given = dict.fromkeys(members, given)
     if not isinstance(given, Mapping):

@@ -110,7 +110,7 @@ def _solve_lifted(wanted: Portfolio, k: int, floor: float, options: dict[str, An
     if status.good and gap is not None and apart <= gap:
         status = Status.OPTIMAL
     elif status.good and not (whole and fun <= answer.fun + CLAIMED * abs(fun)):
-        status = Status.STATIONARY  # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
+        status = status.without_proof  # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
     return replace(
         answer, x=x, fun=fun, support=np.flatnonzero(x), k=k, maxcv=wanted.violation(x), lower_bound=bound, gap=apart, nodes=nodes,
         elapsed=time.perf_counter() - began, status=status, message=found.message if status is found.status else status.message,

@@ -107,7 +107,7 @@ def judge_search(
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
         lower_bound=certificate.lower_bound, gap=gap_between(fun, certificate.lower_bound), nodes=certificate.nodes, note=certificate.note,
-        passes=request.passes,
+        message=certificate.message if status is certificate.status else "", passes=request.passes,
     )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def uninterrupted(found: Result) -> Result:
 def _result(
     x: Array, fun: float, C: ConvexSet, k: int | None, residual: float, status: Status, accepted: float,
     *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, note: str = "",
-    allowed: bool | None = None, **more: Any,
+    message: str = "", allowed: bool | None = None, **more: Any,
 ) -> Result:  # fmt: skip
     support = indices_of(x != 0)
     within = (k is None or support.size <= k) if allowed is None else allowed  # rules count for themselves
@@ -249,7 +249,7 @@ def _result(
         fun=fun,
         success=bool(status.good and feasible and sound),
         status=status,
-        message=status.message + note,
+        message=(message or status.message) + note,
         nit=nit,
         nfev=evaluations[0],
         njev=evaluations[1],

@@ -216,7 +216,7 @@ def near_optimal(
         points = np.array([one.full(problem.n) for one in found.candidates])
         values = np.array([value_of(problem.pieces.loss, x) for x in points])
         order = np.argsort(values, kind="stable")
-        message = "complete" if found.complete else f"perhaps not all: {found.note}"
+        message = "complete" if found.complete else f"the list may be incomplete: {found.note}"
         return NearOptimal(
             judge_search(request, problem, search.incumbent, status), [found.candidates[i].support for i in order], values[order],
             points[order], within, found.complete, message, found.nodes, request.elapsed,

@@ -124,7 +124,7 @@ def check_request(
     if loss.per_feature > 1 and loss.opaque:
         raise MissingPieceError(f"{type(loss).__name__} needs data that show their columns, or fewer of them")
     if loss.per_feature > 1 and not by_rows:
-        _refuse_rules(loss, C, groups=groups, group_limits=group_limits, requires=requires)
+        _refuse_rules(loss, groups=groups, group_limits=group_limits, requires=requires)
         groups = np.repeat(np.arange(n // loss.per_feature), loss.per_feature)
     rules = make_rules(groups, group_limits, requires, n=n // loss.per_feature if by_rows else n)
     k = check_integer(k, name, 1, n // loss.per_feature if rules is None else rules.members)
@@ -139,12 +139,10 @@ def check_request(
     return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes, rules, by_rows)
 
 
-def _refuse_rules(loss: Loss, C: ConvexSet, **given: Any) -> None:
+def _refuse_rules(loss: Loss, **given: Any) -> None:
     for name, value in given.items():
         if value is not None:
-            raise MissingPieceError(
-                f"{name} is known for {type(loss).__name__} over all of space, without gap and min_nonzero; here C = {C}"
-            )
+            raise MissingPieceError(f"{name} with {type(loss).__name__} cannot be combined with a constraint set, gap or min_nonzero")
 
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
