@@ -144,7 +144,8 @@ class Result:
     proved : bool
         Whether it is proved that no add, drop or swap improves x.
     outcomes : list of dict
-        One row per weight or start tried.
+        One row per penalty weight. For method="auto" one for each stage of the search that ended with a solution (a start, its
+        perturbations, the check of all swaps, ...): one start gives several rows.
     lower_bound : float
         What no k-sparse point of C falls below, where that is proved; else −∞.
     gap : float
@@ -186,7 +187,7 @@ class Result:
     trace: Trace
     swaps: int = 0  # exchanges of variables made by "auto"
     proved: bool = False  # whether it is proved that no add, drop or swap improves x
-    outcomes: list[dict[str, Any]] = field(default_factory=list)  # one row per weight or start tried
+    outcomes: list[dict[str, Any]] = field(default_factory=list)  # one row per penalty weight, or stage of a search
     lower_bound: float = -math.inf  # what no k-sparse point of C falls below, where that is proved
     gap: float = math.inf  # (fun − lower_bound)/|fun|
     nodes: int = 0  # of the tree that proved it

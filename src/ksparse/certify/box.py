@@ -1,9 +1,9 @@
 """The sizes that variables may have where φ is at most some value.
 
 With x̂ the minimum under Ex = f over the variables that are not out, φ(x) = φ(x̂) + ½(x − x̂)ᵀH(x − x̂) there, so that |xᵢ − x̂ᵢ| is at most
-√(2(value − φ(x̂))Pᵢᵢ), P the inverse of H on the solutions of Ex = 0. A gradient ρ that is left at x̂ adds its length √(ρᵀPρ) to the first
-root. The more variables are out, the higher φ(x̂) and the smaller P: on nearly dependent columns a few of them change everything, so that
-the nodes of a tree have boxes of their own.
+√(2(value − φ(x̂)))·√Pᵢᵢ, P the inverse of H on the solutions of Ex = 0. If a gradient ρ remains at the computed x̂, the first factor becomes
+ℓ + √(ℓ² + 2(value − φ(x̂))) with ℓ = √(ρᵀH⁻¹ρ), and rounding is added. The more variables are out, the higher φ(x̂) and the smaller P: on
+nearly dependent columns a few of them change everything, so that the nodes of a tree have boxes of their own.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def family_of(
         return f"; no lower bound: more than {settings.largest} variables"
     if pieces.spectral:
         return ComponentFamily(problem, best.value, settings)
-    if not pieces.convex:
+    if not pieces.treated_as_convex:
         return "; no lower bound: φ is not convex"
     if pieces.linear is None and (pieces.radius is None or model is None):
         return f"; no lower bound: C = {pieces.C} is not made of linear constraints"

@@ -1,4 +1,4 @@
-"""scikit-learn's callback protocol (1.9 and newer): each start of a search is a subtask. Without it, nothing."""
+"""scikit-learn's callback protocol (1.9 and newer): each stage of a search is a subtask. Without it, nothing."""
 
 from __future__ import annotations
 

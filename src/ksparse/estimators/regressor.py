@@ -215,8 +215,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         else:
             options = {"method": self.method, "callback": task.callback, **self._options(), **rules}
             found = fit_singly(lambda y: self._problem(X, y, sample_weight, self.loss), Y, k, **options)
-        if found.worst is not None:
-            warn(f"{type(self).__name__}: {found.worst.message}", ConvergenceWarning)
+        if found.failure is not None:
+            warn(f"{type(self).__name__}: {found.failure.message}", ConvergenceWarning)
         return found
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:

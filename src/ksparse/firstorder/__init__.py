@@ -1,1 +1,1 @@
-"""The paper's first-order methods: F and its points, step rules, the only loop, the methods themselves."""
+"""The paper's first-order methods: F and its points, step rules, the loop that runs a method, the methods themselves."""

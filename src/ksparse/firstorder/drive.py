@@ -1,4 +1,4 @@
-"""The only loop: it runs a method, decides when to stop, keeps the best point, the trace, the clock and the callback."""
+"""The loop of the paper's methods: it runs a method, decides when to stop, keeps the best point, the trace, the clock and the callback."""
 
 from __future__ import annotations
 

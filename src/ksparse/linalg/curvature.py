@@ -55,7 +55,7 @@ class Gram:
 
     @property
     def ahead(self) -> int:
-        """Columns that a pass should bring: data beside the processor give one at its price, of other data several cost as much."""
+        """Columns to fetch in one pass: one where the model is used once and the data are small enough for the cache, else several."""
         beside = self.design.shown and self.A.shape[0] * self.A.shape[1] < CACHED
         return 1 if self.fleeting and beside else 16
 

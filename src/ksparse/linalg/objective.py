@@ -17,7 +17,7 @@ DEPENDENT = 1e-4  # the sine of a column's angle to those before it, below which
 
 @dataclass(frozen=True)
 class Objective:
-    """½xᵀHx + cᵀx, H positive semidefinite.
+    """½xᵀHx + cᵀx, H symmetric. It need not be positive semidefinite: `Polished` and `faces` minimise indefinite ones over bounded sets.
 
     Where φ is a sum of squares ½‖Rx − q‖² its root R comes along: H = RᵀR has the square of R's condition, and near-dependent columns lose
     twice as many digits by it.
@@ -64,8 +64,8 @@ class Objective:
         R = None if self.R is None else self.R / unit
         return Objective(self.H / unit / unit[:, None], self.c / unit, R, self.q)
 
-    def times(self, factor: float) -> Objective:
-        """`factor` > 0 times as much, in variables that are `factor`⁻¹ times as large: H stays, c shrinks."""
+    def rescaled(self, factor: float) -> Objective:
+        """Return factor²·φ(y/factor) as a function of y = factor·x, for factor > 0: H stays, c is multiplied by the factor."""
         return Objective(self.H, self.c * factor, self.R, None if self.q is None else self.q * factor)
 
     def on(self, free: Vector, fixed: Vector) -> Objective:

@@ -53,7 +53,7 @@ def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None, 
         met = near is not None and linear.broken(near) <= MET
         return np.asarray((near if met and near is not None else feasible_point(linear)) * unit / scale)
 
-    found = _solve_scaled(objective.times(1 / scale), scaled, guess, some_point)
+    found = _solve_scaled(objective.rescaled(1 / scale), scaled, guess, some_point)
     x = np.clip(found.x * scale / unit, linear.lower, linear.upper)
     return Solution(
         x, scale * unit * found.bound_price, scale * found.row_price / by_G, scale * found.equation_price / by_E, found.active

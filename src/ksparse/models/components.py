@@ -95,7 +95,7 @@ def sparse_components(
 def _in_units(Z: Matrix) -> tuple[Matrix, float]:
     """Z of a size near 1, and what it was divided by: a power of 2, which rounds nothing."""
     design = design_of(Z)
-    largest = design.largest()
+    largest = design.magnitude()
     if 0.0 < largest < SMALLEST:
         raise ValueError(f"X must vary by at least {SMALLEST:g}, it varies by {largest:g}: use other units, or scale=True")
     unit = 1.0 if largest == 0.0 else 2.0 ** np.floor(np.log2(largest))

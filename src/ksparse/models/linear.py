@@ -195,7 +195,7 @@ def _units(A: Any, target: Vector, weight: Vector | None, loss: str | LossMaker,
     if rest is None:
         columns = root_mean_square(target.reshape(len(target), -1), shares(len(target), weight))
         return float(columns[0] if columns.size == 1 else np.sqrt(np.mean(columns**2))) or 1.0, 1.0
-    return 1.0, power_of_two(max(design_of(A).largest(), float(np.abs(target).max())))
+    return 1.0, power_of_two(max(design_of(A).magnitude(), float(np.abs(target).max())))
 
 
 def _targets(Y: Any, m: int) -> Vector:

@@ -132,7 +132,7 @@ class NearIndex:
             sought = Sought(self, theta, solve(self.weighed(theta), best.x, **warm))
             found = np.asarray(sought.found.x, dtype=float)
             seen = seen | (found != 0)
-            if sought.found.status.early or sought.finds_none_above(best):
+            if sought.found.status.early or sought.finds_none_below(best):
                 break
             better = self.settled(found)
             if better is not None and better.value < best.value - SAME * abs(best.value):
@@ -140,7 +140,7 @@ class NearIndex:
             low, high = (theta, high) if self.index.error(found) > self.index.limit else (low, theta)
             if high - low <= CLOSE:
                 break
-        if not (sought.found.status.early or sought.finds_none_above(best)):
+        if not (sought.found.status.early or sought.finds_none_below(best)):
             best = self._exchanged(best, seen, sought.theta, np.inf if limit is None else began + limit)
         if gap is not None and not sought.found.status.early:
             asked = (
@@ -211,7 +211,7 @@ class NearIndex:
         status, proved = among.status.without_proof, False
         if last.status.early:
             status = last.status
-        elif last.status is Status.SWAP_OPTIMAL and sought.finds_none_above(best) and np.array_equal(last.support, held):
+        elif last.status is Status.SWAP_OPTIMAL and sought.finds_none_below(best) and np.array_equal(last.support, held):
             status, proved = last.status, last.proved
         elif last.status is Status.OPTIMAL and gap is None:  # every support was tried
             bound = max(bound, self.bound(last.fun, sought.theta))
@@ -234,8 +234,8 @@ class Sought:
     theta: float
     found: Result
 
-    def finds_none_above(self, best: Settled) -> bool:
-        """Whether it finds nothing better at θ than weights that are on the limit, θ being theirs."""
+    def finds_none_below(self, best: Settled) -> bool:
+        """Whether the search found no smaller value at θ than that of weights on the limit whose θ this is."""
         if self.theta != best.theta:
             return False
         here = self.near.weighed(self.theta).value(best.x)

@@ -28,8 +28,8 @@ class ManyFits:
     results: Batch | list[Result]  # in scaled variables
 
     @property
-    def worst(self) -> Status | None:
-        """The status of a target that a limit cut short, where there is one."""
+    def failure(self) -> Status | None:
+        """A status that is not good, where a target has one; of several the one with the smallest number."""
         numbers = self.results.status if isinstance(self.results, Batch) else [result.status for result in self.results]
         return next((status for status in Status if not status.good and status in numbers), None)
 

@@ -23,7 +23,8 @@ from ksparse.search.strategy import choose_strategy, modelled
 def explore_by_models(problem: SupportProblem, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
     """Better and better answers: descents on models, from the start and from kicked supports.
 
-    Where a model is dear beside moves on it, or C leaves few kicks a point, a wider search on the first one comes between.
+    Where a model is dear beside moves on it, or C leaves few kicks a point, a wider search comes between, on the model at the point where
+    the descents ended.
     """
     settings, loss = problem.pieces.settings, problem.pieces.loss
     small = not loss.dear and (loss.entries or 0) < settings.cached

@@ -132,7 +132,7 @@ class Exploration:
         self.incumbent.take(name, found, time.perf_counter() - self.started)
         best = self.incumbent.best
         assert best is not None
-        self.bar.at(self.incumbent.searches, f"start {self.incumbent.searches}, best {best.value:.6g}")
+        self.bar.at(self.incumbent.searches, f"stage {self.incumbent.searches}, best {best.value:.6g}")
         self.tell(self.incumbent)
 
     def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:
@@ -199,20 +199,20 @@ class Exploration:
         """
         problem, together, deadline = self.problem, self.problem.pieces.settings.together, self.problem.pieces.deadline
         count = strategy.units + self.plan.effort - 1 if self.plan.effort is not None else strategy.units
-        endless = self.plan.effort is None and deadline < np.inf
+        open_ended = self.plan.effort is None and deadline < np.inf  # until a round brings nothing, or time is up
         last = self.started + problem.pieces.settings.enough * (deadline - self.started)
-        hurried = problem.until(last) if endless else problem
+        limited = problem.until(last) if open_ended else problem
         elite = Elite(problem.pieces.settings.elite)
         elite.take(begin.value, begin.support)
         done = 0
-        while done < count or endless:
-            if problem.expired or (endless and done >= count and time.perf_counter() >= last):
+        while done < count or open_ended:
+            if problem.expired or (open_ended and done >= count and time.perf_counter() >= last):
                 return
             best = self.incumbent.best
             round_ = seeds.spawn(together if done >= count else min(together, count - done))
             done += len(round_)
             others = [list(elite.children(problem.k, together, np.random.default_rng(seed.spawn(1)[0]))) for seed in round_]
-            for found in searches(problem if done <= count else hurried, strategy, begin, round_, others, self.plan.n_jobs):
+            for found in searches(problem if done <= count else limited, strategy, begin, round_, others, self.plan.n_jobs):
                 if found is not None:
                     elite.take(found.best.value, found.best.support)
                     self._take("search again", found)

@@ -1,4 +1,4 @@
-"""What dropping, adding and swapping variables does to the best value on a support: all of it from one factorisation.
+"""What dropping, adding and swapping variables does to the best value on a support: all of it from one inverse.
 
 For ½xᵀHx − rᵀx under Ex = f on the support S write K = [H_SS E_Sᵀ; E_S 0], d = [r_S; f], u = K⁻¹d, so the best value is
 q(S) = −½dᵀu. For j in S let κ_j = (K⁻¹)_jj, for any i let b_i = [H_Si; E_i], w_i = K⁻¹b_i, h_i = H_ii − b_iᵀw_i, s_i = r_i − b_iᵀu. Then

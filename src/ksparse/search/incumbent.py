@@ -1,4 +1,4 @@
-"""A search over supports while it lasts: the best so far, and a row for each start."""
+"""A search over supports while it lasts: the best candidate so far, and a record of each stage."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from ksparse.search.candidate import Candidate, Found
 
 @dataclass
 class Incumbent:
-    """The best so far and how it came about."""
+    """The best candidate so far, and records of the stages that led to it."""
 
     best: Candidate | None = None
     proved: bool = False
     swaps: int = 0
-    searches: int = 0
+    searches: int = 0  # records so far; a start may leave several
     iterations: int = 0
     products: int = 0
     bound: float = -math.inf  # what no support's value falls below, where all were tried
-    rows: list[dict[str, Any]] = field(default_factory=list)  # one per start
+    rows: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # one for each stage that ended with a candidate: a start, perturbations, a proof
 
     def take(self, name: str, found: Found, elapsed: float) -> None:
         """Note where a search ended, and keep it if it is better."""

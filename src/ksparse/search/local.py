@@ -1,4 +1,4 @@
-"""Local search over supports: the only descent there is, on any neighbourhood.
+"""Local search over supports, on any neighbourhood; the batch search has descents of its own.
 
 It fills the support with what gains most, then takes the first improving move until none is left. Where it has been at a support before, on
 the same way, it knows the end and stops. Nothing is proved here: that is left to `proof`; what is tried where a descent has ended is in

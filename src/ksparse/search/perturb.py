@@ -78,7 +78,7 @@ def _by_pairs(search: LocalSearch) -> Iterator[str]:
 
 
 def _by_kicks(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
-    """Kicks of the best place, each followed by a walk or ways by other k, until they lead to known supports or the work is done."""
+    """Kicks of the best place, each followed by a walk or ways by other k, until several in a row lead nowhere or the work is done."""
     best, value, returns = search.hood.mark(), search.hood.value, 0
     while returns < search.problem.pieces.settings.returns and not search.spent:
         returns += 1

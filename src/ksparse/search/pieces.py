@@ -152,8 +152,12 @@ class Pieces:
         return 0 if self.linear is None else int(self.linear.h.size)
 
     @cached_property
-    def convex(self) -> bool:
-        """Whether φ is not known to be anything else."""
+    def treated_as_convex(self) -> bool:
+        """Whether φ is convex, or nothing is known of that (`loss.convex` is None).
+
+        Searches then solve a support from one start only, and may miss its best point. Proofs do not take convexity from here: those of a
+        quadratic rest on the eigenvalues of H, those of other losses on `composite`, whose h is convex.
+        """
         return self.loss.convex is not False
 
     @cached_property
@@ -184,7 +188,7 @@ class Pieces:
         """Whether the best value on a support is computed directly, and can be proved."""
         if self.wide is not None:
             return self.wide.exact
-        return self.spectral or (self.convex and self.model is not None and self.priced)
+        return self.spectral or (self.treated_as_convex and self.model is not None and self.priced)
 
     @cached_property
     def certifying(self) -> bool:
@@ -196,14 +200,9 @@ class Pieces:
         return not self._two_sided_floors  # the other side of 0 has other multipliers
 
     @cached_property
-    def equations_only(self) -> bool:
-        """Whether the gains of moves are the gains themselves: a convex quadratic under equations alone."""
-        return bool(self.convex and self.model is not None and self.linear is not None and self.linear.equations_only and not self.floored)
-
-    @cached_property
     def polyhedral(self) -> bool:
         """Whether a factorisation can be kept up to date: a convex quadratic over a polyhedron, with no floor on both sides of 0."""
-        if not self.convex or self.model is None or self.linear is None:
+        if not self.treated_as_convex or self.model is None or self.linear is None:
             return False
         return not self._two_sided_floors
 
@@ -235,8 +234,8 @@ class Pieces:
         if self.wide is not None:  # whose rows have gains of their own
             return None
         if self.model is not None:
-            return self.model if self.convex else None
-        model = self.loss.model_at(x) if self.convex and not self.hidden else None
+            return self.model if self.treated_as_convex else None
+        model = self.loss.model_at(x) if self.treated_as_convex and not self.hidden else None
         if model is not None:
             count(values=1, gradients=1)  # the model holds both
         return model if model is not None and model.finite else None

@@ -44,12 +44,15 @@ class SupportProblem:
     """min φ over C with at most k nonzeros."""
 
     pieces: Pieces
-    asked: int  # the k that the user gave
+    asked: int  # the k that the user gave: it counts variables, groups or features
     memory: Memory = field(default_factory=Memory)
 
     @cached_property
     def k(self) -> int:
-        """How many nonzeros a point may have: no more than asked for, and no more than the floors leave room for."""
+        """The largest number of variables in a support: `asked`, or with groups that of the `asked` largest.
+
+        It is no more than floors leave room for.
+        """
         rules = self.pieces.rules
         return min(self.asked if rules is None else rules.widest(self.asked), self.pieces.room)
 

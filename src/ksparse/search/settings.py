@@ -40,7 +40,9 @@ class SearchSettings:
     aside: float = 0.25  # of the changes, where each is dear, go to other starts (tests/fuzz)
     depth: float = 0.25  # ways by other k go this part of k far (table5.py)
     kick: tuple[float, float] = (0.25, 0.5)  # of the support leaves in a kick (table5.py)
-    returns: int = 8  # kicks in a row that led to known supports, after which the best is believed (table5.py)
+    returns: int = (
+        8  # kicks in a row that led nowhere (a known support, no feasible one, dependent variables), after which a search ends (table5.py)
+    )
     clear: float = 10.0  # where each variable of the support is worth so much more than any other, it is not in doubt (best_subset.py)
     entering: int = 64  # variables looked at for a swap on an updated factorisation; the proof looks at all (table5.py)
     walks: int = 16  # variables from which a walk leads further than ways by other k (table5.py; of fewer it leads less far: knob.py)

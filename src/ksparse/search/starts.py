@@ -100,14 +100,14 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
     else:
         _look_where_nothing_bends(problem)
         yield from _greedy(problem)
-        if pieces.model is not None and not pieces.convex:  # 0 may be stationary: where φ bends down most
+        if pieces.model is not None and not pieces.treated_as_convex:  # 0 may be stationary: where φ bends down most
             yield from _as_start("bending down", problem, np.maximum(-pieces.model.diagonal, 0.0))
 
 
 def _look_where_nothing_bends(problem: SupportProblem) -> None:
     """`UnboundedError` where φ falls for ever along few variables that H is flat on: exchanges rank by curvature, and may not meet them."""
     pieces, model, linear = problem.pieces, problem.pieces.model, problem.pieces.linear
-    if model is None or linear is None or not pieces.convex or pieces.loss.least > -np.inf:
+    if model is None or linear is None or not pieces.treated_as_convex or pieces.loss.least > -np.inf:
         return
     if problem.n > pieces.settings.relaxed:
         return

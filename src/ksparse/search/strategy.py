@@ -70,7 +70,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
         kind = "gains of rows" if pieces.direct else "gains of rows on second-order models"
         return Strategy(kind, "rowwise", changes, settings.aside * changes, first_order=False)
     if not pieces.modelled:
-        units = settings.restarts if pieces.convex else 1  # there each value is the best of several starts already
+        units = settings.restarts if pieces.treated_as_convex else 1  # there each value is the best of several starts already
         return Strategy("gradients", "gradient", settings.changes_dear, settings.aside * settings.changes_dear, units=units, wanders=False)
     # on a set that only projects Newton's method has no steps to take
     changes = settings.changes_solved if pieces.direct else settings.changes_smooth if pieces.priced else settings.changes_dear

@@ -1,8 +1,8 @@
 """Tabu search: the best swap that is not barred, whether it gains or not, again and again.
 
 A descent ends where no swap gains. The walk goes on by the swap that costs least; who left may not come back for some steps, and who
-entered may not leave for some, so that it does not go back the way it came, unless that leads to a better place than any before. It stays
-among supports that share most of their variables with the best, of which a kick throws a part away, and ends where another walk has been.
+entered may not leave for some, so that it does not go back the way it came, unless that leads to a better place than any before. It ends
+after some steps without a better place, or where another walk has been. Nothing keeps it near the best support.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def tree_line(nodes: int, open_: int, best: float, bound: float, gap: float, ela
 
 
 class Report(Lines):
-    """Prints the starts of a search and tells the callback; silent for verbose = 0."""
+    """Prints the stages of a search and tells the callback; silent for verbose = 0."""
 
     def __init__(self, verbose: int, callback: Callable[..., Any] | None) -> None:
         super().__init__(verbose)
@@ -159,10 +159,10 @@ class Report(Lines):
             count = request.n // request.loss.per_feature
             logger.info("ksparse auto: %s over %s, at most %d of %d %s", name, request.C, request.k, count, of)
             logger.info("search: %s", choose_strategy(problem).name)
-            logger.info("%s", f"{'start':<28} {'found':>16} {'best':>16} {'swaps':>6} {'proved':>7} {'time':>8}")
+            logger.info("%s", f"{'stage':<28} {'found':>16} {'best':>16} {'swaps':>6} {'proved':>7} {'time':>8}")
 
     def tell(self, incumbent: Incumbent, n: int) -> None:
-        """One start, to the table and to the callback."""
+        """Report one stage of the search in the table and to the callback."""
         row, best = incumbent.rows[-1], incumbent.best
         assert best is not None
         if self.verbose:

@@ -272,7 +272,7 @@ def _evaluations(loss: Loss, before: tuple[int, int]) -> tuple[int, int]:
 
 
 def _search_trace(incumbent: Incumbent) -> Trace:
-    """One entry per start: the best value after it."""
+    """One entry per record: the best value after it."""
     values = np.minimum.accumulate([row["fun"] for row in incumbent.rows]) if incumbent.rows else np.zeros(0)
     unknown = np.full(len(values), np.nan)
     elapsed = np.array([row["elapsed"] for row in incumbent.rows])

@@ -255,6 +255,6 @@ def _floor(min_nonzero: Any, n: int) -> Vector | float:
 
 def _knows_floors(pieces: Pieces) -> bool:
     try:
-        return pieces.linear is not None and pieces.model is not None and pieces.convex
+        return pieces.linear is not None and pieces.model is not None and pieces.treated_as_convex
     except OutOfTimeError:  # then no more than a point is asked for
         return True

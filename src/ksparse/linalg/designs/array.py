@@ -113,7 +113,7 @@ class Dense(Design):
         xp, Q = namespace(self.array), self.array
         return float(xp.max(xp.abs(Q - Q.T))), float(xp.max(xp.abs(Q)))
 
-    def largest(self) -> float:
+    def magnitude(self) -> float:
         return float(np.abs(to_numpy(self.array)).max(initial=0.0))
 
     def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:

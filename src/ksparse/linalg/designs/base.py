@@ -100,7 +100,10 @@ class Design(ABC):
 
     @property
     def cancelled(self) -> float:
-        """How much longer columns were before their means were taken off, at most: their rounding is of that size."""
+        """The largest ratio of a column's length before to that after its mean was taken off, where a sum shows it; else 0.
+
+        Rounding of products is larger by that ratio.
+        """
         return 0.0
 
     @property
@@ -216,8 +219,8 @@ class Design(ABC):
         Qu, Qv = self @ u, self @ v
         return abs(float(v @ Qu - u @ Qv)), float(np.linalg.norm(Qu) * np.linalg.norm(v))
 
-    def largest(self) -> float:
-        """max |Aᵢⱼ|."""
+    def magnitude(self) -> float:
+        """The size of the entries, for a choice of units: max |Aᵢⱼ| of what is stored, without what is taken off it. No bound on |Aᵢⱼ|."""
         return self.seen.largest
 
     def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:

@@ -51,8 +51,8 @@ class Less(Design):
     def cancelled(self) -> float:
         return self.inner.cancelled
 
-    def largest(self) -> float:
-        return self.inner.largest()
+    def magnitude(self) -> float:
+        return self.inner.magnitude()
 
     def less(self, u: Vector, v: Vector) -> Less:
         return Less(self.inner, np.column_stack([self.U, u]), np.column_stack([self.V, v]))

@@ -77,8 +77,7 @@ class Sparse(Design):
     def asymmetry(self) -> tuple[float, float]:
         return float(abs(self.matrix - self.matrix.T).max()), float(abs(self.matrix).max())
 
-    def largest(self) -> float:
-        """Of what is stored."""
+    def magnitude(self) -> float:
         return float(np.abs(self.matrix.data).max(initial=0.0))
 
     def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
@@ -156,8 +155,7 @@ class CentredSparse(Design):
         whole = squares + self.X.shape[0] * self.mean.astype(np.float64) ** 2
         return float(np.sqrt((whole[seen] / squares[seen]).max(initial=1.0)))
 
-    def largest(self) -> float:
-        """Of what is stored, at most."""
+    def magnitude(self) -> float:
         return float(np.abs(self.X.data).max(initial=0.0)) * float(np.abs(self.scale).max())
 
     def shifted(self, mean: Vector, size: Vector) -> Any:

@@ -1,5 +1,7 @@
 """The batch search as one compiled loop, one right-hand side after the other: what `by_arrays` does by whole arrays.
 
+It remembers at most 900 supports per right-hand side, `by_arrays` all of them; default settings do not reach as many.
+
 Functions within the loop are part of it when it is compiled.
 """
 

@@ -30,12 +30,14 @@ class Polished:
         if pieces.linear is not None and pieces.linear.on(support) is None:
             return None
         begins = [np.zeros(k) if hint is None else hint.full(pieces.n)[support]]
-        if not pieces.convex:  # 0 may be stationary, and there may be several minima: a few starts near 0 and further out, the best
+        if (
+            not pieces.treated_as_convex
+        ):  # 0 may be stationary, and there may be several minima: a few starts near 0 and further out, the best
             signs = np.ones(k), -np.ones(k), np.where(np.arange(k) % 2, -1.0, 1.0)
             begins += [size * sign for size in sorted({1.0 / k, 1.0}) for sign in signs]
         if pieces.model is not None:
             objective = Objective(pieces.model.block(support), -pieces.model.r[support])
-            begins += [] if pieces.convex else _ways_down(objective, pieces.settings.directions)
+            begins += [] if pieces.treated_as_convex else _ways_down(objective, pieces.settings.directions)
             best = self._of_quadratic(objective, support, begins)
             if best is not None:
                 value = self._value(pieces.model, objective, support, best)
@@ -48,12 +50,12 @@ class Polished:
     def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
         """The best point of a quadratic for which C has no direct solve, on the model alone; None where that takes a polish."""
         pieces, settings = self.pieces, self.pieces.settings
-        on_faces = None if pieces.convex else self._on_all_faces(objective, support)
-        if pieces.linear is not None and (pieces.convex or on_faces is not None):  # where the faces are all that there is
+        on_faces = None if pieces.treated_as_convex else self._on_all_faces(objective, support)
+        if pieces.linear is not None and (pieces.treated_as_convex or on_faces is not None):  # where the faces are all that there is
             return on_faces
         C = pieces.C.restrict(support).like(begins[0])  # for one run: it may remember where it projected last
         best = minimize_quadratic(objective, C, begins[0]) if on_faces is None else None
-        if best is not None and pieces.convex:
+        if best is not None and pieces.treated_as_convex:
             return best
         known = [point for point in (on_faces, best) if point is not None]
         points = _distinct([*(C.project(begin) for begin in begins), *known])

@@ -1,11 +1,11 @@
-"""A factorisation that is kept up to date: a change costs one product with k rows of H, not a new inverse.
+"""The inverse of a support's KKT matrix, updated at each change: a change costs one product with k rows of H, not a new inverse.
 
 The support is split in two: variables that are free, and variables that are held at a bound. K has the equations, then in any order the
 free variables and the rows of G that are active, as *elements*; the symbols are otherwise those of `gains`. With w = K⁻¹b, σ the
 element's own entry less bᵀw (h_i for a variable) and c = its row − wᵀB, an entering element takes c²/σ from h, t·c from s and t·w from u,
 t being what is left of its own equation over σ; with v = K⁻¹e_q, t = (u_q − level)/v_q and z = vᵀB, a leaving one gives z²/v_q to h, t·z
 to s and −t·v to u. A variable that is held and moved by δ takes δ·c from s and δ·w from u. A swap is a leave and an enter in one product,
-which reads B once. Rounding adds up slowly; every so many changes the factorisation is made anew.
+which reads B once. Rounding adds up slowly: every REFRESH changes the inverse is computed anew.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ksparse.linalg.scaling import unit_rows, unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
 
-REFRESH = 256  # changes between factorisations from scratch
+REFRESH = 256  # changes between inverses from scratch
 DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the support
 SINGULAR = 1e8  # the largest entry of K⁻¹ that updates are trusted with
 NONE = np.zeros(0, dtype=np.intp)
