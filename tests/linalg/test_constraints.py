@@ -34,11 +34,11 @@ def test_empty_polyhedra():
     ones = np.ones((1, 3))
     reached = Linear.of(3, lower=0.0, upper=1.0, G=-np.array([[1.0, 2.0, 3.0]]), h=[-3.0], E=ones, f=[1.0])
     beyond = Linear.of(3, lower=0.0, upper=1.0, G=-np.array([[1.0, 2.0, 3.0]]), h=[-3.1], E=ones, f=[1.0])
-    assert not reached.empty  # the third alone meets it
-    assert beyond.empty
-    assert Linear.of(2, lower=1.0, upper=0.0).empty
-    assert not Linear.of(2, lower=0.0, upper=np.inf, E=np.ones((1, 2)), f=[1.0]).empty
-    assert not Linear(reached.lower, reached.upper, 1e-90 * reached.G, 1e-90 * reached.h, 1e60 * reached.E, 1e60 * reached.f).empty
+    assert not reached.provably_empty  # the third alone meets it
+    assert beyond.provably_empty
+    assert Linear.of(2, lower=1.0, upper=0.0).provably_empty
+    assert not Linear.of(2, lower=0.0, upper=np.inf, E=np.ones((1, 2)), f=[1.0]).provably_empty
+    assert not Linear(reached.lower, reached.upper, 1e-90 * reached.G, 1e-90 * reached.h, 1e60 * reached.E, 1e60 * reached.f).provably_empty
 
 
 def test_a_point_that_only_rounding_hides_is_not_denied():
@@ -50,4 +50,4 @@ def test_a_point_that_only_rounding_hides_is_not_denied():
     first = (Fraction(f) - 7 * second) / 3
     assert abs(first) <= wide
     assert first + Fraction(g[0, 1]) * second <= 0
-    assert not Linear.of(2, -wide, wide, g, [0.0], e, [f]).empty
+    assert not Linear.of(2, -wide, wide, g, [0.0], e, [f]).provably_empty

@@ -156,13 +156,13 @@ def test_a_walk_never_leaves_the_best_place_it_stood_at(patience, changes):
         problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 120, 18, settings=ks.SearchSettings(patience=patience))
         search = LocalSearch(problem, Updated(problem, 23), changes)
         seen = [descended(search, problem.evaluate(np.arange(18))).value]
-        visited = search.visited
+        visited = search.mark_visited
 
         def spy(way, visited=visited, search=search, seen=seen):
             seen.append(search.hood.value)
             return visited(way)
 
-        search.visited = spy
+        search.mark_visited = spy
         for _ in range(3):
             before = search.hood.value
             named = list(tabu_walk(search, rng))

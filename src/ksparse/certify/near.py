@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.certify.prove import Progress, TreeSearch, family_of, progress_of, why_hopeless
+from ksparse.certify.prove import LeafSolver, Progress, family_of, progress_of, why_hopeless
 from ksparse.certify.tree import Tree
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
@@ -41,7 +41,7 @@ def near_supports(
     if isinstance(family, str):
         return Near(found.all()[:at_most], False, _unavailable(family.removeprefix("; no lower bound: ")), 0)
     scale = family.scale
-    search = TreeSearch(problem, incumbent, family)
+    search = LeafSolver(problem, incumbent, family)
     tree = Tree(family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True)
     note = ""
     try:

@@ -68,7 +68,7 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
     if isinstance(families, str):
         return Certificate(note=families)
     scale = families[0].scale
-    searches = [TreeSearch(problem, incumbent, family) for family in families]
+    searches = [LeafSolver(problem, incumbent, family) for family in families]
     trees = [
         Tree(family, search.solve, best / scale, CLOSER * wanted.gap, problem.pieces.deadline)
         for family, search in zip(families, searches, strict=True)
@@ -191,7 +191,7 @@ def family_of(
     return QuadraticFamily(boxed(program, (best.value if edge is None else edge) / program.scale), settings, n_jobs)
 
 
-def _grown(trees: Sequence[Tree], searches: Sequence[TreeSearch]) -> Iterator[None]:
+def _grown(trees: Sequence[Tree], searches: Sequence[LeafSolver]) -> Iterator[None]:
     """All roots, then one tree after the other, now and then with a look for a better answer where it is most open."""
     for tree, search in zip(trees, searches, strict=True):
         tree.plant()
@@ -206,8 +206,8 @@ def _grown(trees: Sequence[Tree], searches: Sequence[TreeSearch]) -> Iterator[No
             yield
 
 
-class TreeSearch:
-    """What a tree asks of the search: the best value on a support, and a descent from one."""
+class LeafSolver:
+    """Solves single supports for a tree: the best value on one, and a descent from one."""
 
     def __init__(self, problem: SupportProblem, incumbent: Incumbent, family: Family) -> None:
         self.problem, self.incumbent, self.family = problem, incumbent, family

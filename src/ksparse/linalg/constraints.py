@@ -90,7 +90,7 @@ class Linear:
         return contributions(self.G, lower, upper)[0], *contributions(self.E, lower, upper)
 
     @property
-    def empty(self) -> bool:
+    def provably_empty(self) -> bool:
         """Whether some row or equation, or a row beside an equation, shows that there is no point; False says nothing."""
         return bool((self.lower > self.upper).any()) or Reach(self).misses(slice(None))
 

@@ -19,27 +19,29 @@ BRANCHES = 200  # choices of signs that are tried
 
 @dataclass(frozen=True)
 class Floored:
-    """The best point above a floor, the polyhedron of the signs it has, and a value that none with other signs falls below."""
+    """The best point above a floor, the polyhedron of the signs it has, and a lower bound over all choices of signs."""
 
     found: Solution
     linear: Linear
-    others: float
+    lower_bound: float
 
 
 def above_floor(objective: Objective, linear: Linear, floor: Vector, guess: Active | None, noise: Noise | None = None) -> Floored:
-    """The minimum with every variable at least its `floor` in size; `others` is −∞ unless asked for by the `noise` that proving it takes.
+    """The minimum with every variable at least its `floor` in size.
+
+    `lower_bound` is −∞ unless asked for by the `noise` that proving it takes.
 
     A variable with room on both sides of 0 may take either: branch and bound on those that the minimum without their floor leaves short.
     """
     lower, upper = linear.above(floor)
     best: Floored | None = None
-    value_of_best, others, undecided = np.inf, np.inf, False
+    value_of_best, lowest, undecided = np.inf, np.inf, False
     stack = [Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)]
     for _ in range(BRANCHES):
         node = stack.pop() if stack else None
         if node is None:
             break
-        if node.empty:
+        if node.provably_empty:
             continue
         try:
             found = solve_qp(objective, node, guess)
@@ -54,13 +56,13 @@ def above_floor(objective: Objective, linear: Linear, floor: Vector, guess: Acti
             stack += sides if found.x[i] >= 0 else sides[::-1]  # the nearer side first, from the end
             continue
         if noise is not None:
-            others = min(others, value - shortfall(objective, node, found.x, found.equation_price, found.row_price, noise))
+            lowest = min(lowest, value - shortfall(objective, node, found.x, found.equation_price, found.row_price, noise))
         if value < value_of_best:
             best, value_of_best = Floored(found, node, -np.inf), value
     undecided |= bool(stack)
     if best is None:
         raise UndecidedError("no choice of signs could be settled") if undecided else InfeasibleError("no point is that large throughout")
-    return Floored(best.found, best.linear, -np.inf if undecided or noise is None else others)
+    return Floored(best.found, best.linear, -np.inf if undecided or noise is None else lowest)
 
 
 def feasible_above_floor(linear: Linear, floor: Vector) -> Vector | None:

@@ -85,7 +85,7 @@ class Exploration:
         except OutOfTimeError:
             status = Status.TIME_LIMIT
         if self.incumbent.best is None:
-            self.incumbent.best = some_point(problem, self.begin)
+            self.incumbent.best = fallback_point(problem, self.begin)
             status = Status.NUMERICAL_TROUBLE if status.good else status  # a point, but no arithmetic that makes the best of its support
         if self.incumbent.best is None:
             in_time = " in the time given" if problem.expired else ""
@@ -246,13 +246,16 @@ def conclude(problem: SupportProblem, incumbent: Incumbent, status: Status) -> S
     return Status.SWAP_OPTIMAL if status is Status.STATIONARY and incumbent.proved else status
 
 
-def some_point(problem: SupportProblem, begin: Array) -> Candidate | None:
-    """A k-sparse point of C near the start, not re-solved."""
+def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
+    """Return a k-sparse point of C for when the search found none, or None.
+
+    It is near the start unless variables have floors or rules; only that of a loss of rows minimises φ on its support.
+    """
     pieces, full, start = problem.pieces, np.zeros(problem.n), to_float64(begin)
     if pieces.wide is not None:
         return problem.evaluate(pieces.forced)
     chosen = feasible_support(problem, start)
-    chosen = chosen if chosen is None or pieces.rules is None else problem.obedient(chosen)
+    chosen = chosen if chosen is None or pieces.rules is None else problem.trim_to_rules(chosen)
     supports = [] if chosen is None else [np.sort(chosen)]
     if pieces.floored:  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
         supports += [support for key in problem.memory.doubtful if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k]

@@ -70,8 +70,8 @@ class LocalSearch:
         clear = self.problem.pieces.settings.clear
         return least >= clear * most and most <= abs(self.hood.value) / clear
 
-    def visited(self, way: str) -> bool:
-        """Whether the search has been at this support before on the same way; from now on it has."""
+    def mark_visited(self, way: str) -> bool:
+        """Mark this support as seen on this way; return whether it had been before."""
         mark = (way, self.hood.key)
         known = mark in self._visited
         self._visited.add(mark)
@@ -99,7 +99,7 @@ class LocalSearch:
                 break
             if self.problem.expired or not self._first(self.adds(max(room, 1), shut), sure=self.hood.monotone):
                 break
-            if fresh and self.visited("fill"):
+            if fresh and self.mark_visited("fill"):
                 return False
         return True
 
@@ -126,20 +126,20 @@ class LocalSearch:
         while self.size > k:
             if not self._first(self.drops(), sure=True):
                 return False
-            if self.visited("reduce"):
+            if self.mark_visited("reduce"):
                 return False
         return True
 
     def descend(self) -> bool:
         """Fill, then move while that gains; False where that leads to a known support."""
         self.fill(self.k)
-        if not self.complete() or self.visited("descend"):
+        if not self.complete() or self.mark_visited("descend"):
             return False
         while not self.problem.expired and not (self.dear and self.spent):
             if not self._first(self.moves(), refill=True):
                 break
             self.swaps += 1
-            if self.visited("descend"):
+            if self.mark_visited("descend"):
                 return False
         return True
 

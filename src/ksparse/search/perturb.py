@@ -105,7 +105,7 @@ def _exhaust(steps: Iterator[str]) -> None:
 
 def _descends_from(search: LocalSearch, support: Vector) -> bool:
     """A descent from another support, or where that has no point from its first variables; False where that leads to a known one."""
-    pieces, support = search.problem.pieces, search.problem.obedient(support)
+    pieces, support = search.problem.pieces, search.problem.trim_to_rules(support)
     shorter = min(2 if pieces.floored else 0, support.size - max(1, pieces.forced.size))  # fewer above a floor are easier to fit
     try:
         return any(search.hood.jump(support[: support.size - fewer]) for fewer in range(max(0, shorter) + 1)) and search.descend()
@@ -143,7 +143,7 @@ def _down(search: LocalSearch, best: float) -> int | None:
         leaving = next((move for move in search.drops() if hood.apply(move) is not None), None)
         if leaving is None:
             return None
-        known = search.visited("fill")
+        known = search.mark_visited("fill")
         entering = next(search.adds(1), None)
         if known or entering is None or entering.entering == leaving.leaving:
             continue
@@ -162,7 +162,7 @@ def _up(search: LocalSearch, best: float) -> int | None:
         entering = next((move for move in search.adds(1, k=wider) if hood.apply(move) is not None), None)
         if entering is None or search.size <= search.k:  # it pushed others out
             return None
-        known = search.visited("reduce")
+        known = search.mark_visited("reduce")
         leaving = next(search.drops(), None)
         if known or leaving is None or leaving.leaving == entering.entering:
             continue

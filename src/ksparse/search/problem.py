@@ -131,13 +131,13 @@ class SupportProblem:
         forced = self.pieces.forced
         return np.asarray(np.concatenate([forced, support[~np.isin(support, forced)]]), dtype=np.intp)
 
-    def obedient(self, support: Vector) -> Vector:
-        """The same as far as it is allowed, the first first."""
+    def trim_to_rules(self, support: Vector) -> Vector:
+        """Drop from a support what does not fit the rules, the last first; under strict rules the rest need not satisfy them by itself."""
         support, rules = self.forced_first(support), self.pieces.rules
         return support if rules is None else rules.kept(support, self.asked)
 
-    def completed(self, support: Vector) -> Vector:
-        """The same with whom it takes to obey, where nonzeros must."""
+    def extend_to_rules(self, support: Vector) -> Vector:
+        """Add to a support the variables that the rules require, where nonzeros themselves must satisfy them."""
         rules = self.pieces.rules
         return support if rules is None or not rules.strict else rules.completed(support, self.asked, self.pieces.allowed)
 

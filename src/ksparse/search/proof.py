@@ -108,7 +108,7 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
     free, rules = at.support.size < problem.k, pieces.rules
     exchanges = None if rules is None else rules.exchanges(at.support, problem.asked)
-    factor = _Factor.of(pieces, model, at)
+    factor = _SupportInverse.of(pieces, model, at)
     if factor is None:  # nothing to reckon with
         return _every_move(problem, at, most)
     moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floored else []
@@ -127,14 +127,14 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     return moves
 
 
-class _Factor:
+class _SupportInverse:
     """K⁻¹ and what follows from it, each with its error, in variables scaled to a unit diagonal of H.
 
     What has n entries or more lies where the rows of H lie, on a device where the data are there; K and what it holds are on the host.
     """
 
     @classmethod
-    def of(cls, pieces: Pieces, model: QuadraticModel, at: Candidate) -> _Factor | None:
+    def of(cls, pieces: Pieces, model: QuadraticModel, at: Candidate) -> _SupportInverse | None:
         """None where the variables are dependent, or nearly so."""
         try:
             factor = cls(pieces, model, at)

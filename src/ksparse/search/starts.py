@@ -60,11 +60,11 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
     """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
     pieces, support = problem.pieces, start.support
     hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, pieces.rows)
-    support = problem.obedient(support)
-    candidate = problem.evaluate(problem.completed(support), hint)
+    support = problem.trim_to_rules(support)
+    candidate = problem.evaluate(problem.extend_to_rules(support), hint)
     while candidate is None and pieces.floored and support.size > max(1, pieces.forced.size):
         support = support[:-1]
-        candidate = problem.evaluate(problem.completed(support))
+        candidate = problem.evaluate(problem.extend_to_rules(support))
     return candidate if candidate is None or pieces.rules is None or problem.allows(candidate.support) else None
 
 
@@ -185,7 +185,7 @@ def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int 
 def _greedy(problem: SupportProblem) -> Iterator[Start]:
     """The smallest support C has a point on; the search fills the rest one by one."""
     pieces = problem.pieces
-    if problem.evaluate(problem.completed(pieces.forced)) is not None:
+    if problem.evaluate(problem.extend_to_rules(pieces.forced)) is not None:
         yield Start("greedy", pieces.forced)
         return
     score = np.ones(problem.n)
@@ -278,4 +278,4 @@ def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator, p
     room = min(count + max(0, problem.k - support.size), outside.size)
     entering = rng.choice(outside, room, replace=False)
     support = np.setdiff1d(support, leaving)
-    return np.union1d(support, entering) if pieces.rules is None else problem.obedient(np.concatenate([support, entering]))
+    return np.union1d(support, entering) if pieces.rules is None else problem.trim_to_rules(np.concatenate([support, entering]))

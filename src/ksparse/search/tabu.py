@@ -61,7 +61,7 @@ def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
                 barred.after(swap.move)
                 if search.size < search.k:  # signs made others leave
                     search.fill(search.k, barred.out)
-                known = search.visited("walk")
+                known = search.mark_visited("walk")
                 if hood.value < value - search.tiny:
                     best, value, vain, better = hood.mark(), hood.value, 0, True
                 elif known:

@@ -15,7 +15,7 @@ from ksparse.base.progress import Bar, bar
 from ksparse.base.report import Lines, logger
 from ksparse.certify.prove import Certificate, Progress, Wanted, prove
 from ksparse.result import Result, Status
-from ksparse.search.explore import Exploration, Plan, some_point
+from ksparse.search.explore import Exploration, Plan, fallback_point
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy
@@ -97,7 +97,7 @@ def solve_by_search(request: Request, problem: SupportProblem, plan: Plan, wante
             report.footer(result)
         return result
     except KeyboardInterrupt:  # outside of what takes one itself: before the search began, or after it ended
-        search.incumbent.best = search.incumbent.best or some_point(problem, request.beginning)
+        search.incumbent.best = search.incumbent.best or fallback_point(problem, request.beginning)
         if search.incumbent.best is None:
             raise
         return judge_search(request, problem, search.incumbent, Status.INTERRUPTED)

@@ -19,7 +19,7 @@ from ksparse.result import Result, Status
 from ksparse.search.again import local_search
 from ksparse.search.candidate import Candidate, Found
 from ksparse.search.enumeration import asked, try_all
-from ksparse.search.explore import Plan, conclude, settle, some_point
+from ksparse.search.explore import Plan, conclude, fallback_point, settle
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates
@@ -83,13 +83,13 @@ class Walk:
             if self.incumbents[k].best is None:
                 best = self.incumbents[above].best
                 begin = self.request.beginning if best is None else best.full(self.n)
-                self.incumbents[k].best = some_point(self.problems[k], begin)
+                self.incumbents[k].best = fallback_point(self.problems[k], begin)
 
     def _end(self, status: Status) -> None:
         """All were stopped; what was proved before is proved."""
         self.status = {k: was if was is Status.OPTIMAL else status for k, was in self.status.items()}
         top = self.incumbents[self.sizes[-1]]
-        top.best = top.best or some_point(self.problems[self.sizes[-1]], self.request.beginning)
+        top.best = top.best or fallback_point(self.problems[self.sizes[-1]], self.request.beginning)
 
     def _prove(self) -> None:
         """Where the walk only descended, a look at all exchanges of each answer."""

@@ -84,8 +84,8 @@ class Exact:
             priced = replace(Solution.unpriced(x), shift=found.shift, radius=found.radius)
             bound = found.value - self.pieces.C.restrict(support).shortfall(objective.H, objective.c, priced, noise)
         elif self.pieces.floored:
-            others = above_floor(objective, linear, self.pieces.floor[support], found.active_on(support, linear), noise).others
-            bound = found.value + min(0.0, others - objective.value(x))
+            lowest = above_floor(objective, linear, self.pieces.floor[support], found.active_on(support, linear), noise).lower_bound
+            bound = found.value + min(0.0, lowest - objective.value(x))
         else:
             bound = found.value - shortfall(objective, linear, x, found.equation_price, found.row_price, noise)
         return max(bound - found.rounding, self.pieces.loss.least)

@@ -67,7 +67,7 @@ class Basis:
         self.held, self.level = NONE, np.zeros(0)  # variables of the support at a bound, and where
         self.size, self.room, self.active = 0, room, 0  # elements; variables that a support may have; rows of G among the elements
         self.wanted = 0  # variables that are about to enter: so many columns of H will be asked for
-        self.dependent = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
+        self.dependence_tol = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
         self._add_outer = dger
         self._keys = _names(self.n)
         self.key = 0  # the keys of the support's variables by exclusive or: its name, whatever the order
@@ -244,7 +244,7 @@ class Basis:
     def _row(self, i: int) -> Any:
         """H_i·; where it is not known yet, those that are likely to be asked for next come with it."""
         if not self.model.knows(i) and (count := min(max(self.model.ahead, min(self.wanted, self.room)), self.n)) > 1:
-            likely = add_gains(self.s, self.h, self.dependent)
+            likely = add_gains(self.s, self.h, self.dependence_tol)
             likely[self.model.known] = 0.0
             likely[i] = np.inf
             self.model.fetch(largest_places(likely, count))

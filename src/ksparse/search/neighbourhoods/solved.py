@@ -71,7 +71,7 @@ class Solved:
         others = self.problem.inactive(self.at)
         entering = rng.choice(others, min(leaving.size, others.size), replace=False)
         if self.problem.pieces.rules is not None:
-            kept = self.problem.obedient(np.append(np.setdiff1d(self.at.support, leaving), entering))
+            kept = self.problem.trim_to_rules(np.append(np.setdiff1d(self.at.support, leaving), entering))
             entering = np.setdiff1d(kept, self.at.support)
         return self.apply(Move(gone, tuple(int(i) for i in entering))) is not None
 

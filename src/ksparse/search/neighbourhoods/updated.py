@@ -118,9 +118,11 @@ class Updated:
         """
         basis = self.basis
         if self.bounded and within:
-            gains = bounded_gains(basis.s, basis.h, basis.dependent, self.low, self.high)
+            gains = bounded_gains(basis.s, basis.h, basis.dependence_tol, self.low, self.high)
         else:
-            gains = add_gains(basis.s, basis.h, basis.dependent)  # where i adds nothing new s_i is rounding, or the proof finds the ray
+            gains = add_gains(
+                basis.s, basis.h, basis.dependence_tol
+            )  # where i adds nothing new s_i is rounding, or the proof finds the ray
             for beyond, closed in self.closed:
                 np.putmask(gains, closed & beyond(basis.s, 0.0), 0.0)
         gains[basis.support] = 0.0  # their h and s are 0 but for rounding
@@ -243,7 +245,7 @@ class Updated:
             for beyond, closed in self.closed:
                 np.putmask(gains, closed[entering] & beyond(pull, 0.0), -np.inf)
             return variables, gains
-        low, high, least = self.low[entering], self.high[entering], basis.dependent[entering]
+        low, high, least = self.low[entering], self.high[entering], basis.dependence_tol[entering]
         pull, curvature, losses = swap_terms(basis.x[free], basis.kappa[free], W, s, h, needed)
         gains = bounded_gains(pull, curvature, least, low, high) - losses[:, None]
         if basis.held.size:
@@ -288,14 +290,14 @@ class Updated:
         if after is not None:
             self.basis.restore(after)
         self.basis.swap(self.working.place(entering), leaving)
-        self.working.count(2)
+        self.working.after_update(2)
 
     def _make(self, move: Move) -> None:
         if len(move.leaving) == len(move.entering) == 1 and self.working.is_free(move.leaving[0]):
             place = self.working.place(move.leaving[0])
             if not self.working.is_decided(place):
                 self.basis.swap(place, move.entering[0])
-                self.working.count(2)
+                self.working.after_update(2)
                 return
         for i in move.entering:  # first: they may free those that leave
             self.working.enter(i)
@@ -317,7 +319,7 @@ class Updated:
         """One variable leaves, with a random other in its part where an equation needs it; a forced one stays."""
         basis = self.basis
         if self.working.is_free(i) and self.working.is_decided(self.working.place(i)):
-            free = basis.h > basis.dependent
+            free = basis.h > basis.dependence_tol
             free[np.concatenate([self.shut, self.support, leaving])] = False
             if self.rules is not None:
                 free &= self.rules.entering(np.setdiff1d(self.support, [i]), self.problem.asked)
@@ -341,7 +343,7 @@ class Updated:
     def _unheld(self) -> bool:
         """Whether a variable that is pulled adds no curvature, where φ may fall for ever: some support has no end then."""
         basis = self.basis
-        pulled = (basis.h <= basis.dependent) & (np.abs(basis.s) > PULL * self.pull)
+        pulled = (basis.h <= basis.dependence_tol) & (np.abs(basis.s) > PULL * self.pull)
         pulled &= ((basis.s > 0) & np.isposinf(self.high)) | ((basis.s < 0) & np.isneginf(self.low))
         pulled[np.concatenate([self.shut, basis.support])] = False
         return self.endless and bool(pulled.any())

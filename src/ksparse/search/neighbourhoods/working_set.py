@@ -53,10 +53,10 @@ class WorkingSet:
         return not self._reach.misses(np.concatenate([support, np.asarray(entering, dtype=np.intp)]))
 
     def enter(self, i: int) -> None:
-        if self.basis.size == self.basis.room or self.basis.h[i] <= self.basis.dependent[i]:
+        if self.basis.size == self.basis.room or self.basis.h[i] <= self.basis.dependence_tol[i]:
             raise BlockedError
         self.basis.add(i)
-        self.count(1)
+        self.after_update(1)
 
     def let_go(self, i: int) -> None:
         """A variable leaves the support."""
@@ -64,7 +64,7 @@ class WorkingSet:
             self.hold(i, None)
         else:
             self.basis.leave(i)
-            self.count(1)
+            self.after_update(1)
 
     def hold(self, i: int, level: float | None) -> None:
         """Hold a free variable at a level, or let it leave the support (None).
@@ -80,7 +80,7 @@ class WorkingSet:
             if self.is_decided(place):
                 raise BlockedError
         self.basis.drop(place, level)
-        self.count(1)
+        self.after_update(1)
 
     def is_free(self, i: int) -> bool:
         return not self.basis.held.size or not (self.basis.held == i).any()
@@ -97,7 +97,8 @@ class WorkingSet:
         q = self.basis.e + place
         return bool(self.basis.inverse[q, q] * self.bend[self.basis.element[place]] <= NEEDED)
 
-    def count(self, changes: int) -> None:
+    def after_update(self, changes: int) -> None:
+        """Count changes, and compute the inverse anew when there were many; DependentError if it is singular."""
         self.changes += changes
         if self.basis.changes >= REFRESH and not self.basis.refresh():
             raise DependentError
@@ -157,7 +158,7 @@ class WorkingSet:
             self._free_another(self.basis.column(row), self.basis.G[row, self.basis.held], -1.0)
             if not self.basis.activate(row, self.slack()[0][row]):
                 raise BlockedError
-        self.count(1)
+        self.after_update(1)
 
     def slack(self) -> tuple[Vector, Vector]:
         """What is left of every row of G, and the size of its terms."""
@@ -187,7 +188,7 @@ class WorkingSet:
         way = np.where(basis.level == self.low[basis.held], 1.0, -1.0)  # where a held variable may go
         along = a @ basis.inverse[:p, :p]
         by_variables = towards * way * (of_held - along @ basis.B[:p, basis.held])
-        by_variables[basis.h[basis.held] <= basis.dependent[basis.held]] = 0.0
+        by_variables[basis.h[basis.held] <= basis.dependence_tol[basis.held]] = 0.0
         rate = np.concatenate([by_variables, np.where(self._spared(rows), -towards * along[basis.e + rows], 0.0)])
         price = np.concatenate([-way * basis.s[basis.held], basis.x[rows]])
         moving = rate > 1e-9 * float(np.abs(rate).max(initial=0.0))
@@ -198,7 +199,7 @@ class WorkingSet:
             basis.add(int(basis.held[best]))
         else:
             basis.drop(int(rows[best - basis.held.size]))
-        self.count(1)
+        self.after_update(1)
 
     def _spared(self, rows: Vector) -> Vector:
         """Which active rows, at places among the elements, can be let go: some alone hold a variable without curvature."""
@@ -216,7 +217,7 @@ class WorkingSet:
         if basis.held.size:
             s, h = basis.s[basis.held], basis.h[basis.held]
             pulled = (basis.level == self.low[basis.held]) & (s > 0) | (basis.level == self.high[basis.held]) & (s < 0)
-            gains = np.where(pulled, add_gains(s, h, basis.dependent[basis.held]), 0.0)
+            gains = np.where(pulled, add_gains(s, h, basis.dependence_tol[basis.held]), 0.0)
             at = int(gains.argmax())
             gain, found = float(gains[at]), ("variable", int(basis.held[at]))
         rows = np.flatnonzero(basis.element < 0) if basis.active else NONE
@@ -234,5 +235,5 @@ class WorkingSet:
             basis.drop(which)
         else:
             basis.add(which)
-        self.count(1)
+        self.after_update(1)
         return True
