@@ -574,3 +574,16 @@ def test_squares_with_a_negative_weight_are_refused():
 
     with pytest.raises(ValueError, match=r"squares\(\) needs a weight >= 0, got -1"):
         ks.minimize(Negative(np.eye(3), np.ones(3)), 1)
+
+
+@pytest.mark.parametrize("seed", [10, 63, 80])
+def test_no_swap_optimality_is_claimed_where_nothing_is_known_of_convexity(seed):
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((5, 5))
+    Q, c = M @ M.T - rng.uniform(0, 2) * np.eye(5), rng.standard_normal(5) * rng.choice([0.1, 1])
+    settings = ks.SearchSettings(enumerated=0)
+    result = ks.minimize(OwnQuadratic(Q, c), 2, ks.Box(-1, 1), settings=settings)
+    better = ks.minimize(ks.Quadratic(Q, c), 2, ks.Box(-1, 1))  # known to be nonconvex: all faces are tried
+    assert better.fun < result.fun - 0.1
+    assert result.status is ks.Status.STATIONARY
+    assert ks.minimize(OwnQuadratic(M @ M.T, c, convex=True), 2, ks.Box(-1, 1), settings=settings).status is ks.Status.SWAP_OPTIMAL

@@ -155,10 +155,16 @@ class Pieces:
     def treated_as_convex(self) -> bool:
         """Whether φ is convex, or nothing is known of that (`loss.convex` is None).
 
-        Searches then solve a support from one start only, and may miss its best point. Proofs do not take convexity from here: those of a
-        quadratic rest on the eigenvalues of H, those of other losses on `composite`, whose h is convex.
+        Searches then solve a support from one start only, and may miss its best point. Proofs do not take convexity from here: bounds of a
+        quadratic rest on the eigenvalues of H, those of other losses on `composite`, whose h is convex, and gains on `known_convex`.
         """
         return self.loss.convex is not False
+
+    @cached_property
+    def known_convex(self) -> bool:
+        """Whether φ is convex: the loss or its model says so, or it is a sum of squares."""
+        by_model = self.model is not None and self.model.sign > 0
+        return self.loss.convex is True or (self.loss.convex is None and (by_model or self.loss.squares() is not None))
 
     @cached_property
     def radius(self) -> float | None:
@@ -193,7 +199,7 @@ class Pieces:
     @cached_property
     def certifying(self) -> bool:
         """Whether gains bound the true ones from above too, so that none above 0 proves swap-optimality."""
-        if not self.direct or self.spectral or not self.loss.certain or self.wide is not None:
+        if not self.direct or self.spectral or not self.known_convex or not self.loss.certain or self.wide is not None:
             return False
         if self.linear is None or not self.floored:
             return True
