@@ -9,11 +9,17 @@ import numpy as np
 
 from ksparse.certify.prove import LeafSolver, Progress, family_of, progress_of, why_hopeless
 from ksparse.certify.tree import Tree
+from ksparse.result import Status
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 
 ROUNDING = 1e-9  # of the value: a support at the edge is in
+ENDED = {  # why a list may be incomplete: a status's own sentence speaks of a point
+    Status.CALLBACK_STOP: "stopped by the callback",
+    Status.INTERRUPTED: "interrupted",
+    Status.TIME_LIMIT: "time limit reached",
+}
 
 
 @dataclass(frozen=True)
@@ -52,13 +58,13 @@ def near_supports(
                 note = f"there are more than at_most = {at_most}"
                 break
     except StopIteration:
-        note = "stopped by the callback"
+        note = ENDED[Status.CALLBACK_STOP]
     except KeyboardInterrupt:
-        note = "interrupted"
+        note = ENDED[Status.INTERRUPTED]
     except np.linalg.LinAlgError:
         note = _unavailable("the values are too small or too large for it")
     if not note and ((tree.open and not tree.done) or not tree.nodes):
-        note = _unavailable(why_hopeless(problem)) if tree.hopeless else "time limit reached"
+        note = _unavailable(why_hopeless(problem)) if tree.hopeless else ENDED[Status.TIME_LIMIT]
     if not note and problem.memory.doubtful:
         note = "on some supports arithmetic could not find the best point"
     return Near(found.all()[:at_most], not note, note, tree.nodes)
