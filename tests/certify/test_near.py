@@ -132,3 +132,9 @@ def test_a_list_that_was_cut_short_speaks_of_no_point(error, note, rng):
     loss = ks.LeastSquares(rng.standard_normal((60, 15)), rng.standard_normal(60))
     found = ks.near_optimal(loss, 4, within=0.5, callback=stop, settings=ks.SearchSettings(enumerated=0))
     assert found.message == f"the list may be incomplete: {note}"
+
+
+def test_a_list_of_an_unbounded_problem_is_not_complete():
+    found = ks.near_optimal(ks.Quadratic(np.diag([1.0, 1.0, 0.0]), [1.0, 1.0, 1.0]), 2)
+    assert not found.complete
+    assert "unbounded" in found.message

@@ -19,6 +19,7 @@ ENDED = {  # why a list may be incomplete: a status's own sentence speaks of a p
     Status.CALLBACK_STOP: "stopped by the callback",
     Status.INTERRUPTED: "interrupted",
     Status.TIME_LIMIT: "time limit reached",
+    Status.UNBOUNDED: "φ is unbounded below over C",
 }
 
 
@@ -42,7 +43,7 @@ def near_supports(
     assert incumbent.best is not None
     found = _Found(problem, incumbent, within)
     if searched.early:
-        return Near(found.all()[:at_most], False, "the time was up" if searched is Status.TIME_LIMIT else searched.message, 0)
+        return Near(found.all()[:at_most], False, ENDED[searched], 0)
     family = family_of(problem, incumbent.best, found.edge + ROUNDING * abs(found.edge))
     if isinstance(family, str):
         return Near(found.all()[:at_most], False, _unavailable(family.removeprefix("; no lower bound: ")), 0)
