@@ -138,3 +138,15 @@ def test_a_list_of_an_unbounded_problem_is_not_complete():
     found = ks.near_optimal(ks.Quadratic(np.diag([1.0, 1.0, 0.0]), [1.0, 1.0, 1.0]), 2)
     assert not found.complete
     assert "unbounded" in found.message
+
+
+@pytest.mark.parametrize("settings", [None, SEARCHED])
+def test_a_forced_variable_that_is_0_is_in_no_support_and_takes_a_place(settings):
+    loss = ks.LeastSquares(np.eye(3), [-1.0, 2.0, 0.6])
+    found = ks.near_optimal(loss, 2, ks.Nonnegative(), forced_in=[0], within=0.5, settings=settings)
+    assert [support.tolist() for support in found.supports] == [[1]]
+    np.testing.assert_array_equal(found.x, [[0.0, 2.0, 0.0]])
+    np.testing.assert_array_equal(found.frequencies, [0.0, 1.0, 0.0])
+    found = ks.near_optimal(loss, 3, ks.Nonnegative(), forced_in=[0], within=0.99, settings=settings)
+    assert [support.tolist() for support in found.supports] == [[1, 2], [1]]
+    assert found.complete

@@ -89,20 +89,21 @@ class _Found:
         return best + self.within * abs(best)
 
     def all(self) -> list[Candidate]:
-        """What is best on supports that are allowed, within the edge, the best first, each set of nonzeros once."""
+        """Return what is best on supports that are allowed, within the edge, the best first, each set of nonzeros once."""
         edge = self.edge + ROUNDING * abs(self.edge)
         good = [one for key, one in self.problem.memory.seen.items() if one is not None and one.value <= edge and self._allowed(key, one)]
         assert self.incumbent.best is not None
         if self.problem.pieces.rules is None or not good:
             good.append(self.incumbent.best)
-        once = {one.support.tobytes(): one for one in sorted(good, key=lambda one: -one.value)}
-        allowed = self.problem.pieces.allowed
-        return sorted((one for one in once.values() if allowed[one.support].all()), key=lambda one: (one.value, tuple(one.support)))
+        once = {one.support[one.x != 0].tobytes(): one for one in sorted(good, key=lambda one: -one.value)}  # forced ones may be 0
+        return sorted(once.values(), key=lambda one: (one.value, tuple(one.support)))
 
     def _allowed(self, key: bytes, one: Candidate) -> bool:
-        """Whether what was asked about is a support of at most k; under rules one that obeys by itself, whatever comes out as 0."""
-        pieces = self.problem.pieces
-        if pieces.rules is None:
-            return one.support.size <= self.problem.k
-        asked = np.frombuffer(key, dtype=np.intp)
-        return bool(np.isin(pieces.forced, asked).all()) and pieces.rules.obeys(asked) and self.problem.allows(asked)
+        """Return whether the support that was asked about holds all forced variables and is allowed.
+
+        Without rules only the forced variables and the nonzeros count; with rules the support must obey, whatever comes out as 0.
+        """
+        problem, pieces, asked = self.problem, self.problem.pieces, np.frombuffer(key, dtype=np.intp)
+        if not np.isin(pieces.forced, asked).all():
+            return False
+        return problem.allows(one.support) if pieces.rules is None else pieces.rules.obeys(asked) and problem.allows(asked)

@@ -128,9 +128,9 @@ def near_optimal(
 ) -> NearOptimal:
     """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
 
-    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it; above a floor
-    (`min_nonzero`) all of them are. With rules about supports (`groups`, `group_limits`, `requires`) it is those of the best point on some
-    support that obeys. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
+    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it, forced ones neither; above
+    a floor (`min_nonzero`) all of them are. With rules about supports (`groups`, `group_limits`, `requires`) it is those of the best point
+    on some support that obeys. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
 
     Parameters
     ----------
@@ -218,6 +218,6 @@ def near_optimal(
         order = np.argsort(values, kind="stable")
         message = "complete" if found.complete else f"the list may be incomplete: {found.note}"
         return NearOptimal(
-            judge_search(request, problem, search.incumbent, status), [found.candidates[i].support for i in order], values[order],
+            judge_search(request, problem, search.incumbent, status), [np.flatnonzero(points[i]) for i in order], values[order],
             points[order], within, found.complete, message, found.nodes, request.elapsed,
         )  # fmt: skip
