@@ -90,3 +90,22 @@ def test_a_time_limit_is_kept_under_sector_caps(rng):
     assert time.perf_counter() - began <= 2.2
     assert sector_caps(200).contains(result.x)
     assert result.support.size <= 20
+
+
+@pytest.mark.parametrize("settings", [None, ks.SearchSettings(enumerated=0)])
+def test_a_floor_above_the_bound_has_no_point_and_one_at_the_bound_has(settings):
+    def solve(C, floor, k=1):
+        return ks.minimize(ks.LeastSquares(np.eye(k), np.ones(k)), k, C, min_nonzero=floor, settings=settings)
+
+    for C, floor in ((ks.Box([0.2], [0.6]), 1.3), (ks.Box([-0.6], [-0.2]), 1.3), (ks.Box([0.2], [0.6]), 0.6000001)):
+        with pytest.raises(ks.InfeasibleError, match="at least"):
+            solve(C, floor)
+    for floor in (0.6, np.nextafter(0.6, 1.0), 0.6 * (1 + 1e-12)):
+        for C in (ks.Box([0.2], [0.6]), ks.Box([-0.6], [-0.2]), ks.Polyhedron([[1.0]], [0.6], lower=0.2, upper=0.6)):
+            result = solve(C, floor)
+            assert result.success
+            np.testing.assert_allclose(np.abs(result.x), [0.6], rtol=1e-9)
+    upper = np.array([0.3, 0.7])
+    result = solve(ks.Polyhedron([[1.0, 1.0]], [1.0], lower=0.1, upper=upper), np.array([0.1 + 0.2, 0.7]), 2)
+    assert result.success
+    np.testing.assert_allclose(result.x, upper, rtol=1e-9)

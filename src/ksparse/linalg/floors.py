@@ -73,6 +73,8 @@ def feasible_above_floor(linear: Linear, floor: Vector) -> Vector | None:
         node = stack.pop() if stack else None
         if node is None:
             break
+        if node.provably_empty:
+            continue
         try:
             x = feasible_point(node)
         except InfeasibleError:
@@ -82,7 +84,7 @@ def feasible_above_floor(linear: Linear, floor: Vector) -> Vector | None:
             return x
         i = int(short[0])
         sides = [_bounded(node, i, node.lower[i], -floor[i]), _bounded(node, i, floor[i], node.upper[i])]
-        stack += [side for side in (sides if x[i] >= 0 else sides[::-1]) if (side.lower <= side.upper).all()]
+        stack += sides if x[i] >= 0 else sides[::-1]
     return None
 
 

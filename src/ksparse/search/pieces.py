@@ -70,6 +70,7 @@ class Pieces:
         if rules is not None:
             forced, rules = rules.closure(forced), replace(rules, strict=bool(floor.any()) and rules.asking)
         if linear is not None:
+            floor = linear.reachable(floor)
             if most is not None:
                 allowed = usable(linear, *linear.above(floor), allowed, most)
                 allowed[forced] = True  # whether they can be met is seen when they are asked for
