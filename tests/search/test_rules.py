@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear, nnls
 
 import ksparse as ks
 from ksparse.result import Status
@@ -290,3 +291,79 @@ def test_near_ones_above_a_floor_and_with_signs(rng):
     best = min(values.values())
     assert found.complete
     assert {tuple(support.tolist()) for support in found.supports} == {S for S, value in values.items() if value <= best + 0.3 * abs(best)}
+
+
+def rules_and_forced(rng, n, kind):
+    """Rules of one kind, or none, with up to two variables forced in and up to three forced out."""
+    labels, rules = [int(label) for label in rng.integers(0, rng.integers(2, 6), n)], {}
+    if kind == "groups":
+        rules = {"groups": labels}
+    elif kind == "limits":
+        rules = {"group_limits": (labels, {g: (int(rng.integers(0, 2)), int(rng.integers(1, 3))) for g in sorted(set(labels))[:2]})}
+    elif kind == "parents":
+        rules = {"requires": {int(i): [int((i + rng.integers(1, n)) % n)] for i in rng.choice(n, 3, replace=False)}}
+    order, inside, outside = rng.permutation(n).tolist(), int(rng.integers(0, 3)), int(rng.integers(0, 4))
+    forced = {"forced_in": order[:inside], "forced_out": order[inside : inside + outside]}
+    return rules, forced, int(rng.integers(1, min(4, len(set(labels)) if kind == "groups" else n) + 1))
+
+
+def on_plane(R, q):
+    """The least squares solution with Σx = 1, by its optimality conditions."""
+    ones = np.ones((R.shape[1], 1))
+    return np.linalg.solve(np.block([[R.T @ R, ones], [ones.T, np.zeros((1, 1))]]), np.append(R.T @ q, 1.0))[:-1]
+
+
+SETS = {
+    "space": (lambda n: ks.WholeSpace(), lambda R, q: np.linalg.lstsq(R, q, rcond=None)[0]),
+    "box": (lambda n: ks.Box(-0.7, 0.7), lambda R, q: lsq_linear(R, q, (-0.7, 0.7), method="bvls", tol=1e-14).x),
+    "signs": (lambda n: ks.Nonnegative(), lambda R, q: nnls(R, q)[0]),
+    "plane": (lambda n: ks.Polyhedron(E=np.ones((1, n)), f=[1.0]), on_plane),
+}
+
+
+@pytest.mark.parametrize("C", SETS)
+@pytest.mark.parametrize("kind", ["groups", "limits", "parents", "none"])
+@pytest.mark.parametrize("seed", range(2))
+def test_rules_with_forced_variables_on_every_set_as_by_plain_enumeration(kind, C, seed):
+    rng = np.random.default_rng([seed, *kind.encode(), *C.encode()])
+    n = int(rng.integers(4, 9))
+    (rules, forced, k), (make_set, solve) = rules_and_forced(rng, n, kind), SETS[C]
+    A, b = rng.standard_normal((n + 2, n)) + 0.5 * rng.standard_normal((n + 2, 1)), 2.0 * rng.standard_normal(n + 2)
+    R, q = np.vstack([A, np.sqrt(0.1) * np.eye(n)]), np.append(b, np.zeros(n))
+
+    def best(S):
+        x = np.zeros(n)
+        x[S] = solve(R[:, S], q) if S else 0.0
+        return (0.5 * float(np.sum((R @ x - q) ** 2)), tuple(np.flatnonzero(x))) if S or C != "plane" else (np.inf, ())
+
+    allowed = allowed_supports(n, k, **rules, **forced)
+    whole = [S for S in allowed if S >= set(forced["forced_in"]) and obeys(S, k, *map(rules.get, ("groups", "group_limits", "requires")))]
+    values = [best(sorted(S)) for S in whole]
+    loss, options = ks.LeastSquares(A, b, ridge=0.1), {"settings": SEARCHED, **rules, **forced}
+    if min(values, default=(np.inf,))[0] == np.inf:
+        with pytest.raises(ks.InfeasibleError):
+            ks.minimize(loss, k, make_set(n), **options)
+        return
+    least = min(values)[0]
+    results = [ks.minimize(loss, k, make_set(n), effort=2, **options), ks.k_path(loss, [k], make_set(n), gap=1e-7, **options)[k]]
+    for result in results:
+        assert result.success
+        assert frozenset(result.support.tolist()) in allowed
+        assert result.fun == pytest.approx(least, rel=2e-6)
+    assert results[1].status is Status.OPTIMAL
+    near = ks.near_optimal(loss, k, make_set(n), within=0.3, **options)
+    assert near.complete or len(allowed) == 1
+    assert sorted(tuple(support.tolist()) for support in near.supports) == sorted({S for value, S in values if value <= 1.3 * least})
+    np.testing.assert_allclose(near.frequencies, [np.mean([i in support for support in near.supports]) for i in range(n)])
+
+
+def test_a_group_with_a_member_forced_out_stays_out():
+    loss = ks.LeastSquares([[3.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [1.0, 5.0, 1.0, 2.0])
+    for gap in (None, 1e-6):
+        result = ks.minimize(loss, 1, ks.Box(-9, 9), groups=[0, 0, 1], forced_out=[0], settings=SEARCHED, gap=gap)
+        np.testing.assert_allclose(result.x, [0.0, 0.0, 1.5])
+        assert result.fun == pytest.approx(13.25)
+        assert result.success
+    loss, rules = ks.LeastSquares(np.eye(6), np.arange(1.0, 7.0)), {"groups": [0, 0, 1, 1, 2, 2], "forced_out": [0, 3]}
+    result = ks.minimize(loss, 2, ks.Polyhedron(np.ones((1, 6)), [3.0]), settings=SEARCHED, **rules)
+    assert set(result.support.tolist()) <= {4, 5}

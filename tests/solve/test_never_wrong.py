@@ -14,7 +14,13 @@ from scipy.sparse.linalg import LinearOperator
 
 import ksparse as ks
 from ksparse import Status
+from ksparse.firstorder.drive import Stopping
+from ksparse.firstorder.problem import Products
 from ksparse.linalg.bound import Noise, shortfall
+from ksparse.search.candidate import Candidate
+from ksparse.search.incumbent import Incumbent
+from ksparse.solve.judge import judge_search
+from ksparse.solve.request import check_request, support_problem
 
 
 def polynomial():
@@ -464,3 +470,16 @@ def test_single_precision_at_0_is_summed_in_double(rng):
         assert not result.x.any()
         assert result.fun == pytest.approx(0.5 * float(np.sum(b.astype(float) ** 2)), rel=1e-14)
         assert result.lower_bound <= result.fun
+
+
+@pytest.mark.parametrize(
+    ("support", "x", "right"),
+    [([0, 1], [1.0, 5.0], False), ([1], [5.0], False), ([2], [1.5], True), ([2], [0.4], False), ([2], [0.5 * (1 - 1e-10)], True)],
+)
+def test_the_judge_looks_at_barred_variables_and_floors(support, x, right):
+    """Variable 0 is forced out, variable 1 is in a group with it, and nonzeros are at least 0.5."""
+    request = check_request(ks.LeastSquares(np.eye(3), [1.0, 5.0, 1.5]), 1, None, None, Stopping(), groups=[0, 0, 1])
+    problem = support_problem(request, (), [0], 0.5)
+    best = Candidate.unpriced(np.array(support), np.array(x), 0.0)
+    problem.__dict__["polish"] = lambda candidate: ks.search.polish.PolishedPoint(candidate.x, 0.0, 0.0, Products())
+    assert judge_search(request, problem, Incumbent(best), Status.STATIONARY).success == right

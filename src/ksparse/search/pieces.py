@@ -120,9 +120,9 @@ class Pieces:
 
     @cached_property
     def room(self) -> int:
-        """How many nonzeros fit into C, each as large as its floor."""
+        """Return how many nonzeros a point of C can have: only variables that are allowed, each as large as its floor."""
         if not self.floored or self.linear is None:
-            return self.n
+            return max(1, int(self.allowed.sum()))
         low, high = self.linear.above(self.floor)
         low[self.forced] = np.minimum(low[self.forced], 0.0)  # those may be 0 all the same
         return max(1, int(self.forced.size), most_nonzeros(self.linear, low, high, self.allowed))

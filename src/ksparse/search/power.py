@@ -39,7 +39,7 @@ def _largest(problem: SupportProblem, product: Vector) -> Vector:
     size = np.abs(product)
     size[:, ~problem.pieces.allowed] = -1.0
     size[:, problem.pieces.forced] = np.inf
-    return np.argpartition(-size, problem.most - 1, axis=1)[:, : problem.most]
+    return np.argpartition(-size, problem.k - 1, axis=1)[:, : problem.k]
 
 
 def _truncated(problem: SupportProblem, product: Vector) -> Vector:

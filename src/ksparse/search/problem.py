@@ -51,15 +51,15 @@ class SupportProblem:
     def k(self) -> int:
         """The largest number of variables in a support: `asked`, or with groups that of the `asked` largest.
 
-        It is no more than floors leave room for.
+        It is no more than are allowed, and than floors leave room for.
         """
         rules = self.pieces.rules
         return min(self.asked if rules is None else rules.widest(self.asked), self.pieces.room)
 
     def allows(self, support: Vector) -> bool:
-        """Whether the nonzeros of a point may be these."""
-        rules = self.pieces.rules
-        return support.size <= self.k and (rules is None or rules.allows(support, self.asked))
+        """Return whether the nonzeros of a point may be these: at most k, none of them barred, and as the rules say."""
+        allowed, rules = self.pieces.allowed, self.pieces.rules
+        return support.size <= self.k and bool(allowed[support].all()) and (rules is None or rules.allows(support, self.asked))
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -85,11 +85,6 @@ class SupportProblem:
     def expired(self) -> bool:
         """Whether the time is up."""
         return self.pieces.expired
-
-    @property
-    def most(self) -> int:
-        """How many variables a support can have."""
-        return min(self.k, int(self.pieces.allowed.sum()))
 
     @property
     def rows_in_memory(self) -> int:
@@ -118,7 +113,7 @@ class SupportProblem:
     @property
     def updatable(self) -> bool:
         """Whether a factorisation can be kept up to date, and held."""
-        return self.pieces.polyhedral and self.rows_in_memory >= self.most
+        return self.pieces.polyhedral and self.rows_in_memory >= self.k
 
     @property
     def walks(self) -> bool:
@@ -132,8 +127,11 @@ class SupportProblem:
         return np.asarray(np.concatenate([forced, support[~np.isin(support, forced)]]), dtype=np.intp)
 
     def trim_to_rules(self, support: Vector) -> Vector:
-        """Drop from a support what does not fit the rules, the last first; under strict rules the rest need not satisfy them by itself."""
-        support, rules = self.forced_first(support), self.pieces.rules
+        """Drop from a support barred variables and what does not fit the rules, the last first.
+
+        Under strict rules the rest need not satisfy them by itself.
+        """
+        support, rules = self.forced_first(support[self.pieces.allowed[support]]), self.pieces.rules
         return support if rules is None else rules.kept(support, self.asked)
 
     def extend_to_rules(self, support: Vector) -> Vector:

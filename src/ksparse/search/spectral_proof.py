@@ -20,14 +20,14 @@ def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
     """Whether no exchange can improve: by the bound from above, and by trying those it does not exclude."""
     pieces = problem.pieces
     assert pieces.model is not None
-    if at.support.size < problem.most or (pieces.rules is not None and pieces.rules.grouped):
+    inactive = problem.inactive(at)
+    if (at.support.size < problem.k and inactive.size) or (pieces.rules is not None and pieces.rules.grouped):
         return False
     if not at.x.any():
         return not ((-0.5 * pieces.model.diagonal)[pieces.allowed] > 0).any()
     target = at.value - pieces.claimable(at.value)
     if problem.lower_bound(at.support) < target:
         return False
-    inactive = problem.inactive(at)
     V, diagonal = -0.5 * pieces.model.rows(at.support), -0.5 * pieces.model.diagonal[inactive]
     scale = float(np.abs(V).max())  # squares may overflow
     squares = (V[:, inactive] / scale) ** 2

@@ -81,7 +81,7 @@ def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
     if x0 is not None:
         given = problem.sizes(to_float64(x0))
         support = np.flatnonzero(given)
-        if problem.allows(support) and pieces.allowed[support].all() and np.isin(pieces.forced, support).all():
+        if problem.allows(support) and np.isin(pieces.forced, support).all():
             yield Start("x0", support, point=given if pieces.wide is None else None)
         else:
             yield from _as_start("x0", problem, given)
@@ -150,11 +150,12 @@ def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iter
     on_support = replace(pieces.linear, lower=np.where(pieces.allowed, low, 0.0), upper=np.where(pieces.allowed, high, 0.0))
     z = relax(H, pieces.model.r, part * np.diag(H), on_support, k, settings.relaxed_steps).z
     z[pieces.forced] = 2.0
-    likely = np.log(np.where(pieces.allowed, z + 1e-4, 1e-300))
+    likely = np.log(z + 1e-4)
     for draw in range(settings.rounded):
         rank = likely + (rng.gumbel(size=n) if draw else 0.0)
         rank[pieces.forced] = np.inf
         ranked = np.argsort(-rank, kind="stable")
+        ranked = ranked[pieces.allowed[ranked]]
         if not pieces.floored:
             yield np.sort(ranked[:k])
             continue

@@ -23,6 +23,7 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.polish import restricted_problem
 from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
+from ksparse.sets.base import FEASIBLE
 from ksparse.solve.request import Request, evaluations_of
 from ksparse.solve.rounding import Rounded, cut_to_sparse
 
@@ -111,13 +112,13 @@ def judge_search(
     )  # fmt: skip
 
 
-def _allowed(problem: SupportProblem, x: Array) -> bool | None:
-    """Whether the nonzeros, and what is always in the support, may be there; None where k alone decides, counting entries of x."""
-    pieces = problem.pieces
-    if pieces.rules is None and pieces.wide is None:
-        return None
-    members = indices_of(x != 0) // pieces.width
-    return problem.allows(np.union1d(members, pieces.forced).astype(np.intp))
+def _allowed(problem: SupportProblem, x: Array) -> bool:
+    """Return whether x has at most k nonzeros, none of them barred or below its floor, and whether the rules allow them."""
+    pieces, support = problem.pieces, indices_of(x != 0)
+    least = (1.0 - max(FEASIBLE, 8.0 * epsilon(x))) * pieces.floor
+    if pieces.floored and (np.abs(to_float64(take(x, support))) < least[support]).any():
+        return False
+    return problem.allows(np.union1d(support // pieces.width, pieces.forced).astype(np.intp))
 
 
 def gap_between(fun: float, bound: float) -> float:
