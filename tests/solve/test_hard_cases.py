@@ -7,6 +7,7 @@ import ksparse as ks
 from ksparse import Status
 from ksparse.firstorder.drive import Stopping, drive
 from ksparse.firstorder.problem import Problem
+from ksparse.linalg.objective import least_squares, null_space
 
 
 @pytest.mark.parametrize("method", ["auto", "pdca", "apdca"])
@@ -263,3 +264,24 @@ def test_callbacks_of_every_kind(rng):
         ks.minimize_penalized(loss, ks.L1(1.0), callback=callback, max_iter=5)
         ks.minimize(loss, 5, callback=callback)
     assert all(x.shape == (40,) for x in seen)
+
+
+def test_a_decomposition_that_does_not_converge_never_reaches_the_user(monkeypatch):
+    """LAPACK's divide and conquer fails on some ordinary matrices; which ones depends on the version of LAPACK."""
+    ones = np.ones((2, 3))  # one equation, twice
+    problem = ks.LeastSquares(np.eye(3), [3.0, 2.0, 1.0]), 3, ks.Polyhedron([[1.0, 2.0, 0.0]], [2.0], ones, ones[:, 0])
+    expected = ks.minimize(*problem)
+
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "lstsq", fail)
+    monkeypatch.setattr(np.linalg, "svd", fail)
+    found = ks.minimize(*problem)
+    assert found.status is expected.status
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-12)
+    M = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]])
+    np.testing.assert_allclose(M @ least_squares(M, np.array([1.0, 2.0])), [1.0, 2.0], atol=1e-14)
+    along = null_space(M)
+    assert along.shape == (3, 2)
+    np.testing.assert_allclose(M @ along, 0.0, atol=1e-14)

@@ -17,6 +17,7 @@ from ksparse.certify.program import WIDER, Program
 from ksparse.linalg.bound import rounding_of
 from ksparse.linalg.inverse import positive_inverse
 from ksparse.linalg.lanczos import largest_eigenvalue
+from ksparse.linalg.objective import shortest
 from ksparse.linalg.perspective import Nodes, Sizes
 from ksparse.linalg.states import OUT
 
@@ -66,7 +67,7 @@ def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
         follows = KE @ np.linalg.inv(S)  # what x follows f by
         P = K - follows @ KE.T
         x = P @ r + follows @ f
-        price = np.linalg.lstsq(E.T, H @ x - r, rcond=None)[0]
+        price = shortest(E.T, H @ x - r)
         unmet = np.abs(f - E @ x) + rounding * (np.abs(E) @ np.abs(x) + np.abs(f))
     left = H @ x - r - E.T @ price
     value, size, most = 0.5 * float(x @ H @ x) - float(r @ x) + program.constant, float(np.abs(x).sum()), float(np.abs(program.r).max())

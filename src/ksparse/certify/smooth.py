@@ -26,6 +26,7 @@ from ksparse.linalg.bound import rounding_of
 from ksparse.linalg.composite import Composite
 from ksparse.linalg.curvature import Gram
 from ksparse.linalg.matrix import columns, dense
+from ksparse.linalg.objective import shortest
 from ksparse.linalg.perspective import Nodes
 from ksparse.linalg.states import IN, OUT
 from ksparse.search.candidate import Candidate
@@ -178,5 +179,5 @@ class SmoothFamily(QuadraticFamily):
         state = np.where(inside, IN, OUT).astype(np.int8)
         pull = dual.linearised(w, state[None]).gradient[0] + dual.d * w[0]
         E = program.linear.E[:, inside]
-        price = np.linalg.lstsq(E.T, pull[inside], rcond=None)[0] if E.size else np.zeros(len(E))
+        price = shortest(E.T, pull[inside]) if E.size else np.zeros(len(E))
         return float(dual.at(w, price[None], np.zeros((1, program.linear.h.size)), state[None]).value[0])

@@ -14,7 +14,7 @@ import numpy as np
 from ksparse.base.arrays import Vector
 from ksparse.errors import UnboundedError
 from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective, least_squares, null_space, solve_symmetric
+from ksparse.linalg.objective import Objective, least_squares, null_space, solve_symmetric, svd
 
 ROUNDS = 30  # of exchanges
 TINY = 1e-11  # of a constraint's terms: broken by less is rounding
@@ -137,7 +137,7 @@ def _step(objective: Objective, x: Vector, M: Vector) -> tuple[Vector | None, bo
     if not pull.size or float(np.abs(pull).max()) <= 1e-13 * terms:
         return None, False
     if objective.R is not None:
-        _, sizes, vectors = np.linalg.svd(objective.R @ along)
+        _, sizes, vectors = svd(objective.R @ along)
         curvature = np.zeros(pull.size)
         curvature[: sizes.size] = sizes**2
         flat, vectors = curvature <= (1e-15 * float(sizes.max(initial=0.0))) ** 2, vectors.T

@@ -18,7 +18,7 @@ import numpy as np
 
 from ksparse.base.arrays import Vector, norm
 from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective
+from ksparse.linalg.objective import Objective, svd
 from ksparse.linalg.scaling import unit_scales
 
 EPS = float(np.finfo(np.float64).eps)
@@ -99,7 +99,7 @@ def _in_the_image(objective: Objective, x: Vector, priced: Vector, terms: Vector
     assert objective.R is not None
     assert objective.q is not None
     R = objective.R / unit
-    U, sizes, V = np.linalg.svd(R, full_matrices=False)
+    U, sizes, V = svd(R, full_matrices=False)
     if R.shape[0] < R.shape[1] or not sizes[-1] > 64.0 * EPS * R.shape[1]:
         return np.inf
     r = objective.R @ x - objective.q

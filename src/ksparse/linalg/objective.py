@@ -105,13 +105,38 @@ def least_squares(M: Vector, d: Vector) -> Vector:
     size = np.sqrt(np.einsum("ij,ij->j", M, M))
     size[size == 0] = 1.0
     unit = M / size
-    x = np.linalg.lstsq(unit, d, rcond=None)[0]
-    return np.asarray((x + np.linalg.lstsq(unit, d - unit @ x, rcond=None)[0]) / size)
+    x = shortest(unit, d)
+    return np.asarray((x + shortest(unit, d - unit @ x)) / size)
+
+
+def shortest(M: Vector, d: Vector, rcond: float | None = None) -> Vector:
+    """Return the shortest x of least ‖Mx − d‖.
+
+    LAPACK's divide-and-conquer SVD fails to converge on some ordinary matrices. Pivoted QR then takes its place: it has no iterations.
+    """
+    try:
+        return np.asarray(np.linalg.lstsq(M, d, rcond=rcond)[0])
+    except np.linalg.LinAlgError:
+        from scipy.linalg import lstsq  # here, as this is rare
+
+        cond = np.finfo(np.float64).eps * max(M.shape) if rcond is None else rcond
+        return np.asarray(lstsq(M, d, cond=cond, lapack_driver="gelsy", check_finite=False)[0])
+
+
+def svd(M: Vector, full_matrices: bool = True) -> tuple[Vector, Vector, Vector]:
+    """Return U, the singular values and Vᵀ; by QR iterations where LAPACK's divide and conquer does not converge."""
+    try:
+        return np.linalg.svd(M, full_matrices=full_matrices)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import svd as by_scipy
+
+        U, sizes, rows = by_scipy(M, full_matrices=full_matrices, lapack_driver="gesvd", check_finite=False)
+        return U, sizes, rows
 
 
 def null_space(M: Vector) -> Vector:
     """An orthonormal basis of the solutions of Mx = 0, for rows of size 1."""
-    _, sizes, rows = np.linalg.svd(M)
+    _, sizes, rows = svd(M)
     rank = int((sizes > 1e-12 * sizes.max(initial=0.0)).sum())
     return np.asarray(rows[rank:].T)
 
@@ -129,7 +154,7 @@ def solve_symmetric(K: Vector, d: Vector) -> Vector:
             return np.asarray(u + np.linalg.solve(K, d - K @ u))
     except np.linalg.LinAlgError:
         pass
-    return np.asarray(np.linalg.lstsq(K, d, rcond=1e-13)[0])
+    return shortest(K, d, rcond=1e-13)
 
 
 def convex(H: Vector) -> bool:

@@ -14,6 +14,7 @@ from ksparse.linalg.bound import Noise, rounding_of
 from ksparse.linalg.curvature import Curvature, Gram
 from ksparse.linalg.matrix import dense
 from ksparse.linalg.model import QuadraticModel
+from ksparse.linalg.objective import shortest
 from ksparse.linalg.wide import CommonWide
 from ksparse.losses.by_rows import ByRows
 
@@ -118,7 +119,7 @@ class MultiResponse(ByRows):
             target = np.vstack([target, np.zeros((support.size, self.per_feature))])
         size = np.sqrt(np.einsum("ij,ij->j", columns, columns))
         size[size == 0] = 1.0
-        return np.asarray(np.linalg.lstsq(columns / size, target, rcond=None)[0] / size[:, None])
+        return np.asarray(shortest(columns / size, target) / size[:, None])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.linalg.objective import shortest
 from ksparse.search.neighbourhoods.base import Move
 from ksparse.search.neighbourhoods.solved import Solved
 
@@ -44,5 +45,5 @@ class Gradient(Solved):
         if pieces.linear is None or not pieces.linear.f.size or not at.support.size:
             return gradient
         E = pieces.linear.E
-        price = np.linalg.lstsq(E[:, at.support].T, gradient[at.support], rcond=None)[0]
+        price = shortest(E[:, at.support].T, gradient[at.support])
         return np.asarray(gradient - E.T @ price)
