@@ -108,3 +108,9 @@ def test_the_command_line_says_what_it_needs():
 def test_the_citation_is_of_this_version():
     assert f"version: {PROJECT['version']}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version = {{{PROJECT['version']}}}" in (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
+
+
+def test_modules_that_come_late_are_attributes():
+    code = "import ksparse as ks; print(*(getattr(ks, name).__name__ for name in ('datasets', 'estimators', 'experiments', 'plotting')))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["ksparse.datasets", "ksparse.estimators", "ksparse.experiments", "ksparse.plotting"]

@@ -61,7 +61,7 @@ from ksparse.solve.near_optimal import NearOptimal, near_optimal
 from ksparse.solve.path import KPath, k_path
 
 if TYPE_CHECKING:  # what comes late at run time is known to type checkers from the start
-    from ksparse import datasets, estimators, plotting
+    from ksparse import datasets, estimators, experiments, plotting
     from ksparse.estimators import (
         SparseClassifier,
         SparseClassifierCV,
@@ -83,7 +83,7 @@ _ESTIMATORS = (
     "SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV", "factors",
     "selection_stability", "standard_errors",
 )  # fmt: skip
-_MODULES = ("datasets", "estimators", "plotting")
+_MODULES = ("datasets", "estimators", "experiments", "plotting")
 
 if not TYPE_CHECKING:  # else every misspelt name would be one of these
 
@@ -177,6 +177,7 @@ __all__ = [
     "check_gradient",
     "datasets",
     "estimators",
+    "experiments",
     "factors",
     "k_path",
     "minimize",

@@ -223,11 +223,16 @@ def test_trouble_on_the_screen_does_not_lose_the_answer(patients):
 
 def test_what_cannot_be_written_is_said_before_any_work(patients):
     (patients / "link.csv").symlink_to(patients / "nowhere")
+    (patients / "loop.csv").symlink_to(patients / "loop.csv")
     for out, words in (("link.csv", "link.csv exists"), ("/dev/null", "/dev/null exists"), ("x" * 300 + ".csv", "cannot be written")):
         done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", out, cwd=patients, expect=2)
         assert words in done.stderr
     done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", "/dev/null", "--force", cwd=patients, expect=2)
     assert "/dev/null is not a regular file" in done.stderr
+    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", "loop.csv", "--force", cwd=patients, expect=2)
+    assert "loop.csv cannot be written: " in done.stderr
+    for command in (["demo"], ["reproduce"]):
+        assert "--out must name a folder" in ksparse(*command, "--out", "loop.csv", cwd=patients, expect=2).stderr
 
 
 def test_separated_classes_are_said(tmp_path):

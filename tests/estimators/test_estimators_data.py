@@ -107,12 +107,25 @@ def test_missing_and_infinite_cells_are_refused(name, cell):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_dates_are_refused_by_the_name_of_their_column(name, zone):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    X, y = table(name)
+    when = pd.date_range("2020-01-01", periods=len(X), tz=zone)
+    for frame in (pd.DataFrame(X, columns=NAMES).assign(when=when), pd.DataFrame({"when": when})):
+        with pytest.raises(TypeError, match="X must hold numbers, but column 'when' holds dates or times"):
+            ESTIMATORS[name]().fit(frame, y)
+    with pytest.raises(TypeError, match="X must hold numbers, but it holds dates or times"):
+        ESTIMATORS[name]().fit(np.asarray(when.tz_localize(None))[:, None], y)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_text_is_refused_by_the_name_of_the_argument(name):
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     X, y = table(name)
     frame = pd.DataFrame(X, columns=NAMES).astype(object)
     frame.loc[3, "b"] = "red"
-    with pytest.raises(ValueError, match=r"X must hold numbers, but it holds text: .*red"):
+    with pytest.raises(ValueError, match=r"X must hold numbers, but column 'b' holds text: .*red"):
         ESTIMATORS[name]().fit(frame, y)
     if y is None:
         return

@@ -219,3 +219,22 @@ def test_torch_tensors_stay_torch_in_autodiff():
     assert isinstance(result.x, torch.Tensor)
     assert result.x.dtype == torch.float32
     np.testing.assert_allclose(result.x.numpy(), [0, 0, 2, 3], atol=1e-5)
+
+
+def test_vectors_of_dask_are_computed(rng):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    A, b, weight, times = rng.standard_normal((30, 4)), rng.standard_normal(30), rng.random(30), rng.random(30)
+    for make in (
+        lambda of: ks.LeastSquares(A, of(b), of(weight), of(np.ones(4))),
+        lambda of: ks.Logistic(A, of(b > 0), of(weight), of(np.ones(4))),
+        lambda of: ks.MultiResponse(A, of(np.column_stack([b, -b])), of(weight)),
+        lambda of: ks.Cox(A, of(times), of(b > 0)),
+        lambda of: ks.Quadratic(of(A.T @ A), of(np.ones(4))),
+    ):
+        lazy, plain = (make(of) for of in (lambda v: da.from_array(v, chunks=7), lambda v: v))
+        x = rng.standard_normal(plain.n)
+        assert lazy.value(da.from_array(x, chunks=2)) == plain.value(x)
+        np.testing.assert_array_equal(lazy.gradient(x), plain.gradient(x))
+    B = rng.standard_normal((30, 3))
+    found = ks.minimize_many(da.from_array(A, chunks=(10, 4)), da.from_array(B, chunks=7), 2, sample_weight=da.from_array(weight, chunks=7))
+    np.testing.assert_allclose(found.x.toarray(), ks.minimize_many(A, B, 2, sample_weight=weight).x.toarray(), atol=1e-12)

@@ -82,6 +82,9 @@ CASES = {
     "delta": (lambda: ks.Huber(A, b, 0.0), ValueError, "delta must be > 0, got 0"),
     "alpha": (lambda: ks.MeanVariance(np.eye(3), np.ones(3), 0.0), ValueError, "alpha must be > 0"),
     "radius": (lambda: ks.L2Ball(0.0), ValueError, "radius must be > 0"),
+    "radius without a square": (lambda: ks.L2Ball(1e300), ValueError, r"radius must be between 1e-120 and 1e\+100, got 1e\+300"),
+    "radius with a square of 0": (lambda: ks.NonnegativeBall(1e-200), ValueError, "radius must be between .* got 1e-200"),
+    "negative times": (lambda: ks.Cox(A, [1, 2, -3, 4], b), ValueError, "time must be >= 0, got -3 in row 2"),
     "total": (lambda: ks.Simplex(-1.0), ValueError, "total must be > 0"),
     "labels": (lambda: ks.Logistic(A, [0, 1, 2, 1]), ValueError, r"y must hold labels in \{-1, 1\} or in \{0, 1\}"),
     "counts": (lambda: ks.Poisson(A, [0, 1, -2, 1]), ValueError, "y must hold counts >= 0, got -2"),
@@ -138,6 +141,21 @@ CASES = {
     "value of a vector": (
         lambda: ks.minimize(ks.Custom(lambda x: x, np.ones_like, n=2), 1, rho=1.0), TypeError, r"value\(x\) must return one number",
     ),
+    "value of another length": (
+        lambda: ks.minimize(ks.Custom(lambda x: x @ np.ones(3), np.ones_like, n=5), 2), ValueError,
+        r"value\(x\) failed for an x of length 5: ",
+    ),
+    "gradient of another length": (
+        lambda: ks.minimize(ks.Custom(lambda x: float(x @ x), lambda x: x[[7]], n=5), 2), IndexError, r"gradient\(x\) failed for an x of",
+    ),
+    "product of another length": (
+        lambda: ks.minimize(ks.Custom(lambda x: float(x @ x), lambda x: 2 * x, n=5, product=lambda x, d: np.eye(3) @ d), 2), ValueError,
+        r"product\(x, d\) failed for an x of length 5: ",
+    ),
+    "projection of another length": (
+        lambda: ks.minimize(loss, 1, ks.CustomSet(lambda u: np.eye(4) @ u, lambda x: 0.0)), ValueError,
+        r"project\(u\) failed for an x of length 3",
+    ),
     "gradient of wrong shape": (
         lambda: ks.minimize(ks.Custom(lambda x: 0.0, lambda x: np.ones(3), n=2), 1, rho=1.0), ValueError, r"gradient\(x\) must have shape",
     ),
@@ -189,3 +207,21 @@ def test_integers_lists_and_frames_are_welcome():
     table = pandas.DataFrame(frame)
     result = ks.minimize(ks.LeastSquares(table, table["x"]), 1, rho=1.0)
     np.testing.assert_allclose(result.x, [1.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("held", ["dates or times", "text"])
+def test_a_column_without_numbers_is_named(held):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    column = pd.date_range("2020-01-01", periods=4) if held != "text" else list("uvwx")
+    with pytest.raises(TypeError, match=f"A must be float32 or float64 .*: column 'odd' holds {held}"):
+        ks.LeastSquares(pd.DataFrame(A).assign(odd=column), b)
+
+
+@pytest.mark.parametrize("radius", [1e-120, 1e100])
+@pytest.mark.parametrize("C", [ks.L2Ball, ks.NonnegativeBall])
+def test_the_largest_and_smallest_balls_are_searched(C, radius):
+    for loss in (ks.PrincipalComponent(A.T @ A), ks.LeastSquares(A, b), ks.Quadratic(-A.T @ A, np.ones(3))):
+        for settings in (None, ks.SearchSettings(enumerated=0, enumerated_dear=0)):
+            found = ks.minimize(loss, 2, C(radius), settings=settings)
+            assert np.isfinite(found.fun)
+            assert np.linalg.norm(found.x / radius) <= 1 + 1e-9

@@ -60,6 +60,8 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
         return np.asarray(x.detach().cpu().numpy())
     if compat.is_cupy_array(x):
         return np.asarray(x.get())
+    if compat.is_dask_array(x):
+        return np.asarray(x.compute())
     if is_array(x) and not compat.is_numpy_array(x):
         return np.asarray(np.from_dlpack(x))
     return np.asarray(x)

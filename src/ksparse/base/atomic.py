@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
@@ -13,13 +14,21 @@ def _part(path: Path) -> Path:
     return path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
 
 
+def _followed(path: Path) -> Path:
+    """Return what a link leads to; an OSError where it leads back to itself."""
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # Path.resolve raises a RuntimeError on a loop
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return target
+
+
 def write_atomically(path: Path, content: str | bytes, *, replace: bool = True) -> None:
     """Put content at path; a reader, or a run that was killed, sees the old file or the new one, never a part.
 
     replace=False refuses a file that is already there, also one that came while the content was made. A link is followed, a mode kept.
     """
     data = content.encode() if isinstance(content, str) else content
-    path = path.resolve() if path.is_symlink() else path
+    path = _followed(path)
     part = _part(path)
     try:
         with part.open("wb") as file:
@@ -50,7 +59,7 @@ def _place(part: Path, path: Path) -> None:
 
 def probe(path: Path) -> None:
     """Raise the OSError that writing to path would end in."""
-    part = _part(path.resolve() if path.is_symlink() else path)
+    part = _part(_followed(path))
     part.touch()
     part.unlink()
 

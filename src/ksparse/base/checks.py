@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import numbers
 from collections.abc import Callable, Iterable
@@ -44,6 +45,14 @@ def check_number(
     return number
 
 
+def check_radius(value: Any) -> float:
+    """Return the radius of a ball: above 0, and such that its square can be computed with."""
+    radius = check_number(value, "radius", above=0)
+    if not SMALLEST <= radius <= LARGEST:
+        raise ValueError(f"radius must be between {SMALLEST:g} and {LARGEST:g}, got {radius:g}: use other units")
+    return radius
+
+
 def check_integer(value: Any, name: str, low: int, high: int | None = None) -> int:
     """An integer in low…high."""
     allowed = f"an integer >= {low}" if high is None else f"an integer in {low}..{high}"
@@ -80,6 +89,16 @@ def check_callable(value: Any, name: str) -> Callable[..., Any]:
     return value  # type: ignore[no-any-return]
 
 
+def call_own(function: Callable[..., Any], name: str, x: Array, *more: Any) -> Any:
+    """Call a function of the user's; where it fails, say which one and for how many entries of x."""
+    try:
+        return function(x, *more)
+    except Exception as error:
+        if type(error) not in (IndexError, RuntimeError, TypeError, ValueError):  # others say on purpose what they say
+            raise
+        raise type(error)(f"{name} failed for an x of length {x.shape[0]}: {error}") from error
+
+
 def check_piece(value: Any, kind: type, name: str, what: str) -> None:
     """An object of a kind, not the class of it."""
     if isinstance(value, type):
@@ -92,7 +111,9 @@ def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) ->
     """A dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64, nothing is copied needlessly."""
     if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
         raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
-    array = _real(value if is_array(value) and not isinstance(value, np.ma.MaskedArray) else as_array(value, name), name)
+    ready = is_array(value) and not isinstance(value, np.ma.MaskedArray) and not compat.is_dask_array(value)
+    array = value if ready else as_array(value, name)
+    array = _real(array, name, "" if ready or array.dtype.kind in "iubf" else odd_column(value))
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} {'axis' if ndim == 1 else 'axes'}, got shape {tuple(array.shape)}")
     if 0 in tuple(array.shape):
@@ -247,20 +268,42 @@ def _nonempty(shape: tuple[int, ...], name: str) -> None:
         raise ValueError(f"{name} must be a nonempty matrix, got shape {shape}")
 
 
-def _real(array: Array, name: str) -> Array:
-    """The array as float32 or float64: integers and booleans become float64, anything else is refused."""
+def odd_column(table: Any) -> str:
+    """Name the first column of a table that does not hold numbers, and what it holds; "" where there is none, or no table."""
+    if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
+        return ""
+    for column in table.columns:
+        entries = np.asarray(table[column])
+        if entries.dtype.kind in "iubfc":
+            continue
+        held = "dates or times" if entries.dtype.kind in "mM" else ""
+        try:
+            entries.astype(float)
+        except (TypeError, ValueError):
+            first = next(entry for entry in entries.flat if not isinstance(entry, numbers.Number))
+            dates = isinstance(first, datetime.date | datetime.timedelta)
+            held = "text" if isinstance(first, str | bytes) else "dates or times" if dates else f"objects of type {type(first).__name__}"
+        if held:
+            return f"column {str(column)!r} holds {held}"
+    return ""
+
+
+def _real(array: Array, name: str, why: str = "") -> Array:
+    """Return the array as float32 or float64: integers and booleans become float64, anything else is refused, with a reason if known."""
     xp = namespace(array)
     if compat.is_numpy_array(array):
-        _real_dtype(array.dtype, name)
+        _real_dtype(array.dtype, name, why)
     elif not (xp.isdtype(array.dtype, ("integral", "bool")) or array.dtype in (xp.float32, xp.float64)):
         raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {array.dtype}")
     return array if xp.isdtype(array.dtype, "real floating") else xp.astype(array, xp.float64)
 
 
-def _real_dtype(dtype: np.dtype[Any], name: str) -> None:
+def _real_dtype(dtype: np.dtype[Any], name: str, why: str = "") -> None:
     if dtype.kind not in "iub" and dtype not in (np.float32, np.float64):
-        advice = {"U": ": it holds text", "S": ": it holds text", "O": ": convert its entries to numbers first"}.get(dtype.kind, "")
-        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{advice}")
+        advice = {"U": "it holds text", "S": "it holds text", "O": "convert its entries to numbers first"}
+        advice |= dict.fromkeys("mM", "it holds dates or times")
+        why = why or advice.get(dtype.kind, "")
+        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{why and ': ' + why}")
 
 
 def _kind(value: Any) -> str:

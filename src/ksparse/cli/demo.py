@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Solve, show, draw."""
     require_extras()
-    if options.out.exists() and not options.out.is_dir():
+    if (options.out.exists() or options.out.is_symlink()) and not options.out.is_dir():
         raise InputError(f"{options.out} is a file; --out must name a folder")
     pictures = [options.out / "quality_and_time.png", options.out / "portfolio.png"]
     if options.out.is_dir():

@@ -151,7 +151,7 @@ def require_extras() -> None:
 
 def _open(out: Path, force: bool) -> None:
     """A new folder, one of an earlier run, or with --force any."""
-    if out.exists() and not out.is_dir():
+    if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError(f"{out} is a file; --out must name a folder")
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists() and not force:
         raise InputError(f"{out} is not empty and not from an earlier run: give another folder with --out, or --force to write into it")

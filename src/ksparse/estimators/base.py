@@ -16,7 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, column_or_1d, validate_data
 
 from ksparse.base.arrays import Vector, on_device, to_numpy
-from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector
+from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector, odd_column
 from ksparse.estimators.callbacks import CallbackSupportMixin
 from ksparse.linalg.designs import Design, by_blocks
 from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
@@ -109,19 +109,23 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def validated(estimator: Any, X: Any, *, reset: bool = True, blocks: bool = False, single: bool = False, **how: Any) -> Any:
-    """X as scikit-learn validates it; where it holds text, the error names X.
+    """Return X as scikit-learn validates it; where it holds text or dates, the error names X and the column.
 
     With `blocks`, data that are read so stay as they are, with `single` those in single precision; all others are in double.
     """
     design = by_blocks(X, "X") if blocks else None
     if design is not None:
         return _by_blocks(estimator, X, design, reset, how)
+    if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in getattr(X, "dtypes", [getattr(X, "dtype", None)])):
+        raise TypeError(f"X must hold numbers, but {odd_column(X) or 'it holds dates or times'}")  # scikit-learn would take them as numbers
     try:
         return validate_data(estimator, X, dtype=[np.float64, np.float32] if single else np.float64, reset=reset, **how)
-    except ValueError as error:
-        if "could not convert string" not in str(error):
+    except (TypeError, ValueError) as error:
+        odd = odd_column(X)
+        if not odd and "could not convert string" not in str(error):
             raise
-        raise ValueError(f"X must hold numbers, but it holds text: {error}") from error
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"X must hold numbers, but {odd or 'it holds text'}: {error}") from error
 
 
 def _by_blocks(estimator: Any, X: Any, design: Any, reset: bool, how: dict[str, Any]) -> Any:

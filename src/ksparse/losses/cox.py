@@ -28,7 +28,7 @@ class Cox(Loss):
     A : array, scipy.sparse, or any object with shape, @ and .T
         The data in memory, one row per life; its dtype and device are those of x.
     time : array-like
-        When each row died, or was last seen.
+        When each row died, or was last seen, at or above 0.
     event : array-like
         1 where it died, 0 where it was last seen alive.
     ridge : float, default=0.0
@@ -37,7 +37,8 @@ class Cox(Loss):
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are read by blocks; if nobody died; the message names the argument.
+        If the data are not finite, do not fit each other, or are read by blocks; if a time is negative or nobody died; the message
+        names the argument.
 
     Examples
     --------
@@ -64,6 +65,8 @@ class Cox(Loss):
         self.kind = kind_of(self.A)
         m, self.n = (int(side) for side in self.A.shape)
         time, event = to_float64(check_vector(time, "time", m)), to_float64(check_vector(event, "event", m))
+        if time.min() < 0:
+            raise ValueError(f"time must be >= 0, got {time.min():g} in row {time.argmin()}")
         if not np.isin(event, (0.0, 1.0)).all():
             raise ValueError("event must hold 0 (last seen alive) or 1 (died)")
         if not event.any():

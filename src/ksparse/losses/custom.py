@@ -11,7 +11,7 @@ import array_api_compat as compat
 import numpy as np
 
 from ksparse.base.arrays import Array, Vector, dot, embed, epsilon, finite, is_array, like, norm, replaced, to_float64
-from ksparse.base.checks import check_callable, check_integer, check_number
+from ksparse.base.checks import call_own, check_callable, check_integer, check_number
 from ksparse.errors import NotFiniteError
 from ksparse.linalg.curvature import Symmetric
 from ksparse.linalg.model import QuadraticModel
@@ -100,7 +100,7 @@ class Custom(Loss):
 
     def value_at(self, x: Array, image: Array) -> float:
         self._calls.values += 1
-        value = self._value(x)
+        value = call_own(self._value, "value(x)", x)
         try:
             return float(value)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -108,7 +108,7 @@ class Custom(Loss):
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         self._calls.gradients += 1
-        gradient = self._gradient(x)
+        gradient = call_own(self._gradient, "gradient(x)", x)
         if not is_array(gradient):
             try:
                 gradient = np.asarray(gradient, dtype=np.float64)
@@ -152,7 +152,7 @@ class Custom(Loss):
     def products(self, x: Vector, D: Vector) -> Vector | None:
         """∇²φ(x)d for the rows d of D; None where a point beside x is outside φ's domain."""
         if self._product is not None:
-            found = np.array([to_float64(self._product(like(x, self.given), like(d, self.given))) for d in D])
+            found = np.array([to_float64(call_own(self._product, "product(x, d)", like(x, self.given), like(d, self.given))) for d in D])
             if found.shape != D.shape:
                 raise TypeError(f"product(x, d) must return a vector of shape {x.shape}, got {found.shape[1:]}")
             return found if np.isfinite(found).all() else None

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ksparse.base.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
-from ksparse.base.checks import check_callable, check_integer
+from ksparse.base.checks import call_own, check_callable, check_integer
 from ksparse.errors import InfeasibleError, NotFiniteError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet
 from ksparse.sets.trial import try_out
@@ -67,7 +67,7 @@ class CustomSet(ConvexSet):
         return max(FEASIBLE, 10.0 * self.accuracy)
 
     def project(self, u: Array) -> Array:
-        x = self._project(u + 0.0)  # a copy: the user's function may work in place
+        x = call_own(self._project, "project(u)", u + 0.0)  # a copy: the user's function may work in place
         if tuple(getattr(x, "shape", ())) != tuple(u.shape):
             raise ValueError(f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}")
         x = like(x, u)
@@ -76,7 +76,7 @@ class CustomSet(ConvexSet):
         return x
 
     def violation(self, x: Array) -> float:
-        given = self._violation(x)
+        given = call_own(self._violation, "violation(x)", x)
         try:
             value = float(given)
         except (TypeError, ValueError) as error:

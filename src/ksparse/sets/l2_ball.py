@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ksparse.base.arrays import Array, Vector, keep, namespace, norm
-from ksparse.base.checks import check_number
+from ksparse.base.checks import check_radius
 from ksparse.base.largest import top_k
 from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Solution
@@ -30,7 +30,7 @@ class L2Ball(ConvexSet):
     Raises
     ------
     ValueError
-        If the radius is not above 0.
+        If the radius is not above 0, or so large or small that its square is no number.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class L2Ball(ConvexSet):
     has_joint = True
 
     def __init__(self, radius: float = 1) -> None:
-        self.radius = self.size = check_number(radius, "radius", above=0)
+        self.radius = self.size = check_radius(radius)
 
     def project(self, u: Array) -> Array:
         length = norm(u)

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from ksparse.base.arrays import Array, Vector, keep, namespace, norm, norm_inf
-from ksparse.base.checks import check_number
+from ksparse.base.checks import check_radius
 from ksparse.base.largest import top_k
 from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Solution
@@ -29,7 +29,7 @@ class NonnegativeBall(ConvexSet):
     Raises
     ------
     ValueError
-        If the radius is not above 0.
+        If the radius is not above 0, or so large or small that its square is no number.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class NonnegativeBall(ConvexSet):
     has_joint = True
 
     def __init__(self, radius: float = 1) -> None:
-        self.radius = self.size = check_number(radius, "radius", above=0)
+        self.radius = self.size = check_radius(radius)
 
     def project(self, u: Array) -> Array:
         return self._into_ball(_positive(u))
