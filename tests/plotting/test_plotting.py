@@ -221,3 +221,31 @@ def test_efficient_frontiers(canvas):
     np.testing.assert_allclose(line.get_ydata(), 100 * 250 * points.mean_returns)
     assert len(ax.get_lines()[0].get_xdata()) == 12
     assert plotting.plot_efficient_frontier(points, ax=ax, label="again").get_legend() is not None
+
+
+def test_runs_are_compared_with_those_of_the_same_objective(canvas, rng):
+    loss = ks.LeastSquares(rng.standard_normal((20, 10)), rng.standard_normal(20))
+    runs = {f"{method} {rho:g}": ks.minimize(loss, 3, method=method, rho=rho) for method in ("pdca", "apdca") for rho in (0.1, 10.0)}
+    runs["l1"] = ks.minimize(loss, 3, method="l1pdca", rho=10.0)
+    ax = drawn(plotting.plot_convergence(runs, ax=canvas))
+    for name, line in zip(runs, ax.get_lines(), strict=True):
+        alike = ["l1"] if name == "l1" else [other for other in runs if other.split()[-1] == name.split()[-1]]
+        best = min(runs[other].trace.F.min() for other in alike)
+        shown = line.get_ydata()
+        np.testing.assert_allclose(shown[np.isfinite(shown)], (runs[name].trace.F - best)[np.isfinite(shown)])
+    assert ax.get_ylabel() == "F − best F of the same ρ"
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert (labels[0], labels[-1]) == ("pdca 0.1, ρ = 0.1", "l1, top-(k,1) ρ = 10")
+    with pytest.raises(ValueError, match=r"best needs runs on one penalty with one rho, got ρ = 0.1, ρ = 10, top-\(k,1\) ρ = 10"):
+        plotting.plot_convergence(runs, best=0.0)
+
+
+@pytest.mark.parametrize(
+    "names", [["l2-PDCA", "mine", "l2-APDCA"], ["l2-APDCA", "APDCA fix"], [*"abcdef", "auto"], [f"run {j}" for j in range(20)]], ids=len
+)
+def test_no_two_lines_look_the_same(names):
+    ax = plotting.plot_convergence({name: {"iteration": [0, 1], "F": [2.0, 1.0]} for name in names})
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in ax.get_lines()}) == len(names)
+    table = pd.DataFrame({"instance": "p", "method": names, "objective": 1.0, "time": 1.0})
+    points = plotting.plot_objective_time(table).get_lines()
+    assert len({(line.get_color(), line.get_marker()) for line in points}) == len(names)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.plotting.style import axes, finish, style, words
+from ksparse.plotting.style import axes, finish, styles, words
 from ksparse.result import Result, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+PENALTIES = {"l1pdca": "top-(k,1)", "l1dca": "top-(k,1)", "mipdca": "indicators"}  # of methods; the others' is top-(k,2)
 AXES = {"iterations": "iterations", "time": "seconds", "products": "products with the data"}
 
 
@@ -26,6 +27,9 @@ def plot_convergence(
 ) -> Axes:
     """F minus the best F, against iterations, time or products with the data, one line per method.
 
+    F is φ plus a penalty. Runs on other penalties, or with another weight ρ, have another F: each run is compared with those that have its
+    penalty and ρ, and the legend says the ρ of each where they differ.
+
     Parameters
     ----------
     runs : mapping from str to Result, Trace or mapping
@@ -33,7 +37,7 @@ def plot_convergence(
     against : {"iterations", "time", "products"}, default="iterations"
         What the horizontal axis shows.
     best : float, default=None
-        The F to subtract; None for the least of all runs.
+        The F to subtract; None for the least of all runs that can be compared.
     ax : matplotlib.axes.Axes, default=None
         Where to draw; None for a new figure of pyplot's.
 
@@ -45,7 +49,7 @@ def plot_convergence(
     Raises
     ------
     ValueError
-        If there is no run, no finite F, or `against` is not known.
+        If there is no run, no finite F, or `against` is not known; if `best` is given for runs that cannot be compared.
 
     Examples
     --------
@@ -65,15 +69,32 @@ def plot_convergence(
     seen = np.concatenate([F[np.isfinite(F)] for _, F in curves.values()])
     if not seen.size:
         raise ValueError("runs must hold at least one finite value of F")
-    low = float(seen.min()) if best is None else best
+    kinds = {name: _objective(run) for name, run in runs.items()}
+    several = len(set(kinds.values())) > 1
+    if several and best is not None:
+        raise ValueError(f"best needs runs on one penalty with one rho, got {', '.join(map(_said, dict.fromkeys(kinds.values())))}")
     ax = axes(ax)
-    for position, (name, (x, F)) in enumerate(curves.items()):
-        colour, _, dash = style(name, position)
+    for (name, (x, F)), (colour, _, dash) in zip(curves.items(), styles(curves), strict=True):
+        alike = np.concatenate([curves[other][1] for other in curves if kinds[other] == kinds[name]])
+        low = float(np.min(alike[np.isfinite(alike)], initial=np.inf)) if best is None else best
         gap = np.where(F > low, F - low, np.nan)  # the best point itself has no place on a log scale
-        ax.semilogy(x, gap, label=words(name), color=colour, linestyle=dash, linewidth=1.6)
-    ax.set(xlabel=AXES[against], ylabel="F − best F")
+        label = f"{name}, {_said(kinds[name])}" if several else name
+        ax.semilogy(x, gap, label=words(label), color=colour, linestyle=dash, linewidth=1.6)
+    ax.set(xlabel=AXES[against], ylabel="F − best F of the same ρ" if several else "F − best F")
     ax.set_xlim(left=0)
     return finish(ax, legend=True)
+
+
+def _objective(run: Result | Trace | Mapping[str, Any]) -> tuple[str, float | None]:
+    """Return the penalty in F and its weight, as far as the run knows them."""
+    if isinstance(run, Result):
+        return ("" if run.rho is None else PENALTIES.get(run.method, "")), run.rho
+    return "", None if isinstance(run, Trace) else run.get("rho")
+
+
+def _said(kind: tuple[str, float | None]) -> str:
+    penalty, rho = kind
+    return f"{penalty and penalty + ' '}{'no ρ' if rho is None else f'ρ = {rho:g}'}"
 
 
 def _curve(run: Result | Trace | Mapping[str, Any], against: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -133,8 +154,7 @@ def plot_starts(table: pd.DataFrame, *, reference: float | None = None, label: s
         medianprops={"color": "black"},
     )
     spread = np.random.default_rng(0)
-    for position, (method, box, points) in enumerate(zip(methods, boxes["boxes"], values, strict=True)):
-        colour = style(method, position)[0]
+    for position, ((colour, _, _), box, points) in enumerate(zip(styles(methods), boxes["boxes"], values, strict=True)):
         box.set(facecolor=colour, alpha=0.35)
         ax.plot(position + 1 + spread.uniform(-0.17, 0.17, len(points)), points, ".", color=colour, markersize=4)
     if reference is not None:
@@ -179,9 +199,9 @@ def plot_objective_time(table: pd.DataFrame, *, time: str = "time", ax: Axes | N
     groups = table.groupby(["instance", "seed"] if "seed" in table.columns else ["instance"])["objective"]
     best, size = groups.transform("min"), groups.transform(lambda values: values.abs().max())
     excess = 100.0 * (table["objective"] - best) / best.abs().where(best.abs() > 1e-12 * size, size).clip(lower=1e-300)
-    for position, method in enumerate(dict.fromkeys(table["method"])):
+    methods = list(dict.fromkeys(table["method"]))
+    for method, (colour, marker, _) in zip(methods, styles(methods), strict=True):
         rows = (table["method"] == method).to_numpy()
-        colour, marker, _ = style(method, position)
         ax.plot(table[time][rows], excess[rows], marker, color=colour, label=words(method), markersize=7, alpha=0.85, linestyle="none")
     ax.set_xscale("log")
     ax.set_yscale("symlog", linthresh=0.1)
@@ -230,9 +250,8 @@ def plot_gap(records: Mapping[str, Sequence[Any]] | Sequence[Any], *, ax: Axes |
     if not any(lines.values()):
         raise ValueError("records must hold at least one entry with a finite gap, from a callback of minimize(..., gap=...)")
     ax = axes(ax)
-    for position, (name, points) in enumerate(lines.items()):
+    for (name, points), (colour, marker, _) in zip(lines.items(), styles(lines), strict=True):
         seconds, gaps = np.array(points).reshape(-1, 2).T
-        colour, marker, _ = style(name, position)
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4, "drawstyle": "steps-post"}
         ax.plot(seconds, np.maximum.accumulate(gaps[::-1])[::-1], label=words(name), **look)  # a bound never gets worse
     ax.set(xlabel="seconds", ylabel="gap, %")

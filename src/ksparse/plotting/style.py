@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,8 +37,23 @@ def style(method: str, position: int = 0) -> tuple[str, str, Any]:
     >>> style("auto")[0]
     '#000000'
     """
-    i = _OWN.get(method, position % len(COLOURS))
-    return COLOURS[i], MARKERS[i], DASHES[i]
+    return _look(_OWN.get(method, position))
+
+
+def styles(names: Iterable[str]) -> list[tuple[str, str, Any]]:
+    """Return a style for each name of one picture, no two the same: methods keep their own, the others take those that are free."""
+    names, taken = list(names), dict[int, int]()
+    for place, name in enumerate(names):
+        taken.setdefault(_OWN.get(name, -1 - place), place)
+    looks = {place: look for look, place in taken.items() if look >= 0}
+    free = (look for look in count() if look not in looks.values())
+    return [_look(looks[place] if place in looks else next(free)) for place in range(len(names))]
+
+
+def _look(i: int) -> tuple[str, str, Any]:
+    """Return one of 49 combinations of a colour with a marker and a dash."""
+    shifted = (i + i // len(COLOURS)) % len(COLOURS)
+    return COLOURS[i % len(COLOURS)], MARKERS[shifted], DASHES[shifted]
 
 
 def words(name: Any) -> str:
