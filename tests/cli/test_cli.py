@@ -165,7 +165,7 @@ def test_bad_tables_are_refused_by_column_and_row(case, tmp_path):
 
 
 BAD_OPTIONS = {
-    "k": (("-k", "0"), "-k must be at least 1, got 0"),
+    "k": (("-k", "-1"), "-k must be at least 0, got -1"),
     "k of words": (("-k", "many"), "argument -k: invalid int value: 'many'"),
     "a column": (("-k", "2", "--nonnegative", "bmi,weight"), "--nonnegative: there is no column 'weight'"),
     "crossing bounds": (("-k", "2", "--lower", "2", "--upper", "age=1"), "the bounds of 'age' leave nothing: at least 2 and at most 1"),
@@ -248,3 +248,10 @@ def test_errors_are_json_where_asked(patients):
     assert "must be a .csv, .csv.gz, .tsv, .parquet or .npz file" in ksparse("pca", "notes.txt", "-k", 1, cwd=patients, expect=2).stderr
     (patients / "fake.npz").write_text("hello")
     assert "fake.npz cannot be read" in ksparse("pca", "fake.npz", "-k", 1, cwd=patients, expect=2).stderr
+
+
+def test_no_features_leave_the_intercept(patients):
+    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 0, "--json", cwd=patients)
+    answer, table = json.loads(done.stdout), pd.read_csv(patients / "patients.csv")
+    assert answer["coefficients"] == {}
+    assert answer["intercept"] == pytest.approx(table["progression"].mean())

@@ -149,12 +149,14 @@ def test_one_column(command, run, tmp_path):
 def test_more_than_there_are_is_no_restriction(command, what, run, tmp_path):
     rows(25, "a", "b", "c").to_csv(tmp_path / "t.csv", index=False)
     options = [option if option != "1" else "99" for option in COMMANDS[command]]
-    code, answer, _ = run(command, "t.csv", *options)
-    assert code == 0
-    assert f"note: -k 99 is no restriction, there are {what}" in answer
-    code, _, said = run(command, "t.csv", *[option if option != "1" else "0" for option in COMMANDS[command]])
+    for how in ((), ("--json",)):
+        code, _, said = run(command, "t.csv", *options, *how)
+        assert code == 0
+        assert f"note: -k 99 is no restriction, there are {what}" in said
+    least = 0 if command == "regress" else 1
+    code, _, said = run(command, "t.csv", *[option if option != "1" else str(least - 1) for option in COMMANDS[command]])
     assert code == 2
-    assert "-k must be at least 1, got 0" in said
+    assert f"-k must be at least {least}, got {least - 1}" in said
 
 
 @pytest.mark.parametrize("command", COMMANDS)

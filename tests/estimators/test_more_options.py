@@ -124,3 +124,35 @@ def test_a_path_of_coefficients_belongs_to_the_choice(data):
     three = ks.SparseClassifierCV([1, 2], cv=3).fit(X, np.digitize(y, [3, 5]))
     assert three.coef_path_.shape == (3, 2, 6)
     assert np.array_equal(three.coef_path_[:, three.k_ - 1], three.coef_)
+
+
+@pytest.mark.parametrize("how", [{}, {"multi_output": "common"}], ids=str)
+def test_no_features_leave_the_intercepts_of_several_targets(data, how):
+    X, y = data
+    model = ks.SparseRegressor(0, **how).fit(X, np.column_stack([y, 2 * y]))
+    assert not model.coef_.any()
+    np.testing.assert_allclose(model.intercept_, [y.mean(), 2 * y.mean()])
+
+
+MODELS = {
+    "regressor": lambda X, y: ks.SparseRegressor(k=99).fit(X, y),
+    "several targets": lambda X, y: ks.SparseRegressor(k=99).fit(X, np.column_stack([y, -y])),
+    "classifier": lambda X, y: ks.SparseClassifier(k=99).fit(X, y > y.mean()),
+    "cross-validation": lambda X, y: ks.SparseRegressorCV(ks=[1, 99]).fit(X, y),
+    "components": lambda X, y: ks.SparsePCA(k=99).fit(X),
+    "one k for each component": lambda X, y: ks.SparsePCA(n_components=2, k=[99, 2]).fit(X),
+    "portfolio": lambda X, y: ks.SparsePortfolio(k=99).fit(X / 100),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_k_above_the_number_of_columns_is_clipped_with_a_warning(data, name):
+    X, y = data
+    with pytest.warns(UserWarning, match=rf"k=99 is more than the number of (features|assets), {X.shape[1]}: all of them may be chosen"):
+        MODELS[name](X, y)
+
+
+def test_a_k_above_the_number_of_groups_is_clipped_with_a_warning(data):
+    X, y = data
+    with pytest.warns(UserWarning, match="k=3 is more than the number of groups, 2: all of them may be chosen"):
+        ks.SparseRegressor(k=3, groups=[0] * 2 + [1] * (X.shape[1] - 2)).fit(X, y)

@@ -31,6 +31,7 @@ def test_regressors_obey_exactly(seed, m, n, k, positive, loss, scale):
     signed = True if positive else rng.permutation(n)[: n // 2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", ".*is more than the number of features")
         model = SparseRegressor(k, loss=loss, positive=signed, alpha=1e-8, max_time=5).fit(X, y)
     assert np.count_nonzero(model.coef_) <= k
     assert (model.coef_[signed if not positive else slice(None)] >= 0).all()
@@ -110,7 +111,7 @@ def test_a_time_limit_warns_and_still_fits(rng):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"k": -1}, ValueError, "k must be an integer in 0..10, got -1"),
+        ({"k": -1}, ValueError, "k must be an integer >= 0, got -1"),
         ({"k": 2.5}, TypeError, "k must be an integer"),
         (
             {"loss": "absolute"},

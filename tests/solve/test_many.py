@@ -176,7 +176,7 @@ def test_inputs_stay_as_they_are(data):
         ({"B": np.zeros((M + 1, 2))}, ValueError, "B must have as many rows as A, 15, got 16"),
         ({"B": np.full((M, 2), np.nan)}, ValueError, "B must not contain NaN"),
         ({"B": np.full((M, 2), "a")}, TypeError, "B must be"),
-        ({"k": 0}, ValueError, "k must be"),
+        ({"k": -1}, ValueError, "k must be"),
         ({"k": N + 1}, ValueError, "k must be"),
         ({"C": ks.Nonnegative}, TypeError, "C must be a ksparse set"),
         ({"C": ks.Box(np.zeros(4), 1.0)}, ValueError, "C has 4 variables"),

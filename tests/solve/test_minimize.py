@@ -218,3 +218,20 @@ def test_sentences_of_stationary_and_settled_are_true_whatever_stopped_the_run(r
         assert run.message == run.status.message
         assert ("residual above 1e-6" in run.message) == (run.residual > 1e-6)
         assert ("residual at most 1e-6" in run.message) == (run.residual <= 1e-6)
+
+
+@pytest.mark.parametrize("how", [{}, {"gap": 0.01}, {"method": "apdca"}, {"C": ks.Box(-1.0, 1.0)}], ids=str)
+def test_with_no_nonzeros_the_answer_is_zero_and_proved(how):
+    A, b = np.arange(12.0).reshape(4, 3), np.ones(4)
+    found = ks.minimize(ks.LeastSquares(A, b), 0, **how)
+    assert not found.x.any()
+    assert (found.status, found.fun, found.lower_bound) == (ks.Status.OPTIMAL, 2.0, 2.0)
+    assert not ks.minimize_many(A, np.column_stack([b, -b]), 0, how.get("C")).x.toarray().any()
+
+
+@pytest.mark.parametrize(
+    "how", [{"C": ks.Simplex()}, {"C": ks.Box(0.5, 1.0)}, {"forced_in": [1]}, {"method": "iht", "C": ks.Hyperplane()}], ids=str
+)
+def test_with_no_nonzeros_a_set_without_zero_is_infeasible(how):
+    with pytest.raises(ks.InfeasibleError):
+        ks.minimize(ks.LeastSquares(np.eye(3), np.ones(3)), 0, **how)

@@ -85,6 +85,10 @@ class Output:
         """A line under the table."""
         self.screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
+    def note(self, line: str) -> None:
+        """Say on standard error what the user should know, whatever is printed on standard output."""
+        self.aside.print(f"ksparse: note: {line}", highlight=False, markup=False, soft_wrap=True)
+
     def written(self, *paths: Path | None) -> None:
         """Say which files there are now."""
         for path in paths:

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     names, X = list(table.columns), numbers(table)
     if len(X) < 3:
         raise InputError(f"{options.file} has {len(X)} rows, too few for components: at least 3 are needed")
-    k = at_most(options.k, len(names), "column", output.say)
+    k = at_most(options.k, len(names), "column", output.note)
     most = min(len(X) - 1, len(names))
     if not 1 <= options.components <= most:
         raise InputError(f"--components must be between 1 and {most}, got {options.components}")

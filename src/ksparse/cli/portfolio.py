@@ -91,7 +91,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         refuse_beside_walk(options)
     table, what = _assets(options, output)
     assets, index = _without_index(table, options)
-    k = at_most(options.k, len(assets.names), "asset", output.say)
+    k = at_most(options.k, len(assets.names), "asset", output.note)
     if options.walk is not None:
         return show_walk(assets, index, k, options, output)
     wanted = _wanted(assets, index, options)
@@ -207,9 +207,7 @@ def _assets(options: argparse.Namespace, output: Output) -> tuple[Assets, str]:
     if len(values) < needed:
         raise InputError(f"{options.file} has {len(values)} rows of {what}, too few for a covariance: at least {needed} are needed")
     if options.returns and looks_like_prices(values):
-        output.aside.print(
-            "ksparse: note: the table looks like prices; without --returns it is read as such", highlight=False, markup=False
-        )
+        output.note("the table looks like prices; without --returns it is read as such")
     if what == "returns":
         check_size(values, f"{options.file}", table.columns, least=SMALLEST)
         return Assets.from_returns(values, list(table.columns)), what

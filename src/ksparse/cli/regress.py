@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="the column to explain; for data read by blocks its number or name, or a .npy file with one number per row",
     )
-    parser.add_argument("-k", type=int, required=True, help="how many features at most")
+    parser.add_argument("-k", type=int, required=True, help="how many features at most; 0: the intercept alone")
     parser.add_argument(
         "--loss",
         choices=[name for name in LOSSES if name != "multinomial"],  # its classes share features: SparseClassifier
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     data = read_data(options)
     rules = read_rules(options, data.features)
     usable = [name for place, name in enumerate(rules.get("groups", data.names)) if place not in data.out]
-    k = at_most(options.k, len(set(usable)), "group" if "groups" in rules else "feature", output.say)
+    k = at_most(options.k, len(set(usable)), "group" if "groups" in rules else "feature", output.note, least=0)
     if data.rows < k + 2:
         raise InputError(f"{options.file} has {data.rows} rows, too few to fit {k} coefficients: at least {k + 2} are needed")
     lower, upper = _bounds(options, data.features)

@@ -183,12 +183,12 @@ def texts(column: pd.Series) -> list[str]:
     return ["" if gone else str(cell).strip() for cell, gone in zip(column, column.isna(), strict=True)]
 
 
-def at_most(k: int, n: int, what: str, say: Callable[[str], None]) -> int:
-    """-k, which must be at least 1; more than there are is no restriction, which is said."""
-    if k < 1:
-        raise InputError(f"-k must be at least 1, got {k}")
+def at_most(k: int, n: int, what: str, note: Callable[[str], None], least: int = 1) -> int:
+    """Return -k, which must not be below `least`; more than there are is no restriction, and a note says so."""
+    if k < least:
+        raise InputError(f"-k must be at least {least}, got {k}")
     if k > n:
-        say(f"note: -k {k} is no restriction, there {'is' if n == 1 else 'are'} {n} {what}{'' if n == 1 else 's'}")
+        note(f"-k {k} is no restriction, there {'is' if n == 1 else 'are'} {n} {what}{'' if n == 1 else 's'}")
     return min(k, n)
 
 

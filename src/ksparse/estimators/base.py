@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import sys
 import warnings
 from collections.abc import Mapping
@@ -92,6 +91,13 @@ def _members(given: Any, name: str, n: int, names: Any, groups: list[Any]) -> Ve
         known.index(entry) if isinstance(entry, str) and entry in known else entry
         for entry in entries
     ], name, n, names)  # fmt: skip
+
+
+def clipped(k: int, n: int, what: str, estimator: Any) -> int:
+    """Return k, or n with a warning where k is larger."""
+    if k > n:
+        warn(f"{type(estimator).__name__}: k={k} is more than the number of {what}, {n}: all of them may be chosen")
+    return min(k, n)
 
 
 def warn_of_limit(result: Result, what: str) -> None:
@@ -222,10 +228,8 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         )  # fmt: skip
 
     def _at_most(self, k: Any, n: int) -> int:
-        """k features of n: more than there are is no restriction."""
-        if isinstance(k, numbers.Integral) and not isinstance(k, bool):
-            k = min(int(k), n)
-        return check_integer(k, "k", 0, n)
+        """Return k, at most n, the number of features or groups."""
+        return clipped(check_integer(k, "k", 0), n, "features" if self.groups is None else "groups", self)
 
     def _rules(self, n: int) -> dict[str, Any]:
         """Rules about supports in indices of features, where there are any."""

@@ -16,7 +16,7 @@ from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer
 from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError
-from ksparse.estimators.base import SparseLinear, positions, warn_of_limit
+from ksparse.estimators.base import SparseLinear, clipped, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task
 from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
 from ksparse.estimators.jobs import beside_each_other
@@ -72,7 +72,8 @@ class ChoosesK(SparseLinear):
             return np.arange(first, max(first, min(10, n, _different_rows(X, weight) // 2)) + 1)
         if isinstance(self.ks, numbers.Number):
             raise TypeError(f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV")
-        sizes = sorted({min(check_integer(k, "ks", 1), n) for k in self.ks})
+        what = "features" if self.groups is None else "groups"
+        sizes = sorted({clipped(check_integer(k, "ks", 1), n, what, self) for k in self.ks})
         if not sizes:
             raise ValueError("ks must hold at least one k, got none")
         return np.array(sizes)

@@ -25,7 +25,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
     Parameters
     ----------
     k : int, default=5
-        Features at most; more than there are is no restriction, 0 leaves the intercept.
+        Features at most, 0 for the intercept alone; more than there are is no restriction, and a warning says so.
     multi_class : {"multinomial", "ovr"}, default="multinomial"
         For more than two classes: one multinomial model whose k features serve all classes; or a logistic model for each class against the
         rest, with k features of its own. C, signs, `gap` and the paper's methods are for the latter.

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from ksparse.base.checks import check_integer, check_n_jobs, check_size
-from ksparse.estimators.base import DOC_LINK, as_precise, validated, warn_of_limit
+from ksparse.estimators.base import DOC_LINK, as_precise, clipped, validated, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.models.components import DEFLATIONS, sparse_components
 
@@ -27,7 +27,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     n_components : int, default=2
         How many.
     k : int or sequence of int, default=5
-        Nonzero loadings at most, one number or one per component; more than features is no restriction.
+        Nonzero loadings at most, one number or one per component; more than features is no restriction, and a warning says so.
     nonnegative : bool, default=False
         Whether loadings must be at or above 0.
     deflation : {"projection", "hotelling", "orthogonal"}, default="projection"
@@ -140,7 +140,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             raise ValueError(f"n_components={count} must be at most {most}: n_samples={X.shape[0]}, n_features={X.shape[1]}")
         task = Task(self, X, y)
         found = sparse_components(
-            X, _clipped(self.k, X.shape[1]), count, scale=self.scale, nonnegative=self.nonnegative, deflation=self.deflation,
+            X, self._sizes(X.shape[1]), count, scale=self.scale, nonnegative=self.nonnegative, deflation=self.deflation,
             max_time=self.max_time, effort=self.effort, n_restarts=self.n_restarts, n_jobs=self.n_jobs, random_state=self.random_state,
             gap=self.gap, verbose=self.verbose, callback=task.callback,
         )  # fmt: skip
@@ -177,6 +177,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             return np.asarray(X @ loadings.T - self.mean_ @ loadings.T)
         return np.asarray(((X - self.mean_) / self.scale_) @ self.components_.T)
 
+    def _sizes(self, n: int) -> Any:
+        """Return k for every component, at most n."""
+        one = isinstance(self.k, numbers.Number | str) or not isinstance(self.k, Iterable)
+        sizes = [clipped(check_integer(k, "k", 1), n, "features", self) for k in ([self.k] if one else self.k)]
+        return sizes[0] if one else sizes
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -200,10 +206,3 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         scores = np.asarray(X)
         scores = scores if scores.dtype == np.float32 else scores.astype(float)
         return np.asarray(scores @ np.linalg.pinv(self.components_).T * self.scale_ + self.mean_)
-
-
-def _clipped(k: Any, n: int) -> Any:
-    """k for every component; more loadings than features is no restriction."""
-    if isinstance(k, numbers.Number | str) or not isinstance(k, Iterable):
-        return min(check_integer(k, "k", 1), n)
-    return [min(check_integer(size, "k", 1), n) for size in k]

@@ -25,7 +25,7 @@ class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
     Parameters
     ----------
     k : int, default=10
-        Assets at most.
+        Assets at most; more than there are is no restriction, and a warning says so.
     objective : {"minimize_risk", "maximize_utility"} or None, default=None
         The variance alone, or risk_aversion times the variance minus the mean return. None for the second, or for the first where a target
         return but no risk aversion is given.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.datasets import Assets
-from ksparse.estimators.base import numeric, validated, warn
+from ksparse.estimators.base import clipped, numeric, validated, warn
 from ksparse.losses import LeastSquares
 from ksparse.models.index import Index
 from ksparse.models.mandate import mandate
@@ -45,7 +45,9 @@ class PortfolioProblem(BaseEstimator):
         check_n_jobs(self.n_jobs)
         if looks_like_prices(X):
             warn("SparsePortfolio: X looks like prices, all positive and steady; it must hold returns, prices[1:] / prices[:-1] - 1")
-        return Assets.from_returns(X, [] if names is None else list(names)), min(check_integer(self.k, "k", 1), X.shape[1])
+        return Assets.from_returns(X, [] if names is None else list(names)), clipped(
+            check_integer(self.k, "k", 1), X.shape[1], "assets", self
+        )
 
     def _options(self) -> dict[str, Any]:
         """How the search is run."""

@@ -25,7 +25,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     Parameters
     ----------
     k : int, default=5
-        Features at most; more than there are is no restriction, 0 leaves the intercept.
+        Features at most, 0 for the intercept alone; more than there are is no restriction, and a warning says so.
     loss : str or class, default="squared"
         "squared", "huber", "quantile" (the median), "poisson", "negative_binomial" (counts), "gamma", "tweedie" (amounts; all four with a
         log link), or a class of your own, called as loss(A, b, sample_weight, ridge): a `ks.DataFit` or any `ks.Loss`. Then b is y as it

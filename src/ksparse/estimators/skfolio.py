@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.errors import UnboundedError
-from ksparse.estimators.base import warn, warn_of_limit
+from ksparse.estimators.base import clipped, warn, warn_of_limit
 from ksparse.estimators.portfolio_problem import NO_RISK, check_vector_of
 from ksparse.models.index import Index
 from ksparse.models.mandate import mandate
@@ -35,7 +35,7 @@ class SparseMeanRisk(BaseOptimization):
     Parameters
     ----------
     k : int, default=10
-        Assets at most; more than there are is no restriction.
+        Assets at most; more than there are is no restriction, and a warning says so.
     cardinality : int or None, default=None
         skfolio's name for k, in whose place it counts where it is given.
     risk_aversion : float or None, default=None
@@ -277,7 +277,7 @@ class SparseMeanRisk(BaseOptimization):
         wanted = portfolio(V, mu, objective=objective, risk_aversion=self.risk_aversion, target_return=self.min_return, **rules)
         try:
             self.result_ = solve_portfolio(
-                wanted, min(k, len(mu)), min_weight=self.min_weight, effort=self.effort,
+                wanted, clipped(k, len(mu), "assets", self), min_weight=self.min_weight, effort=self.effort,
                 n_restarts=self.n_restarts, n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
                 gap=self.gap,
             )  # fmt: skip

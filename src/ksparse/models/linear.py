@@ -15,9 +15,8 @@ from ksparse.linalg.designs import check_data, design_of, root_mean_square
 from ksparse.losses import Loss
 from ksparse.models.losses import LossMaker, check_loss, huber_with, make_loss, name_of
 from ksparse.models.scaling import power_of_two, scaled, shares
-from ksparse.result import Result, Status
+from ksparse.result import Result
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
-from ksparse.solve.judge import judge_given
 from ksparse.solve.minimize import minimize
 from ksparse.solve.path import k_path
 
@@ -58,15 +57,7 @@ class LinearProblem:
     def minimize(self, k: int, **options: Any) -> LinearFit:
         """The best model with at most k features; of none, where there is no intercept to fit either, 0."""
         self._require_room(self.n if options.get("groups") is not None else check_integer(k, "k", 0, self.n))  # groups count otherwise
-        if int(k) + self.free == 0:
-            return self.undone(self._nothing())
         return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._forced(options)))
-
-    def _nothing(self) -> Result:
-        zero = np.zeros(self.n * self.width)
-        if not self.C.contains(zero):
-            raise InfeasibleError(f"C = {self.C} holds no point with at most k = 0 nonzeros")
-        return judge_given(self.loss, self.C, 0, zero, Status.OPTIMAL, 0.0, method="auto")  # there is no other
 
     def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
         """The best models for several k, ascending."""

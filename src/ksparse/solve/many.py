@@ -66,7 +66,7 @@ def minimize_many(
     B : array-like of shape (n_rows, n_right_hand_sides)
         One right-hand side per column.
     k : int
-        Nonzeros at most, of each answer.
+        Nonzeros at most, of each answer; 0 for x = 0.
     C : ConvexSet or None, default=None
         The set that each answer is in; None for all of space.
     sample_weight : array-like or None, default=None
@@ -123,7 +123,7 @@ def minimize_many(
     loss = LeastSquares(A, np.asarray(B[:, 0], dtype=np.float64), sample_weight, ridge)
     n = int(loss.A.shape[1])
     require_length(C, n)
-    k, C = check_integer(k, "k", 1, n), C.for_length(n)
+    k, C = check_integer(k, "k", 0, n), C.for_length(n)
     require_sparse_member(C, n, k)
     effort, n_jobs = check_integer(effort, "effort", 1), check_n_jobs(n_jobs)
     deadline = math.inf if max_time is None else started + check_number(max_time, "max_time", at_least=0)
@@ -133,7 +133,7 @@ def minimize_many(
     task = _Task(loss.squares(), B, k, C, effort, n_jobs, seed, deadline, settings or SearchSettings(), callback, started)
     signs = _signs(C, n)
     with show_progress(check_flag(progress, "progress") or check_integer(verbose, "verbose", 0) > 0):
-        return task.singly() if signs is None or not _shared(loss.A, n) else task.together(*signs)
+        return task.singly() if k == 0 or signs is None or not _shared(loss.A, n) else task.together(*signs)
 
 
 def _right_sides(B: Any, A: Any) -> Vector:

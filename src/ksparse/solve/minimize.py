@@ -14,7 +14,7 @@ from ksparse.base.checks import check_piece
 from ksparse.base.deadline import until
 from ksparse.base.evaluations import counting
 from ksparse.base.progress import show_progress
-from ksparse.errors import MissingPieceError
+from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.drive import Stopping, drive
 from ksparse.firstorder.methods import Method
@@ -22,13 +22,13 @@ from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import StepRule
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty
-from ksparse.result import Result
+from ksparse.result import Result, Status
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
 from ksparse.solve.by_search import make_plan, make_wanted, solve_by_search
-from ksparse.solve.judge import judge_penalized
+from ksparse.solve.judge import judge_given, judge_penalized
 from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_on_grid
-from ksparse.solve.request import check_pieces, check_request, fitting_threads, support_problem, try_out
+from ksparse.solve.request import Request, check_pieces, check_request, fitting_threads, support_problem, try_out
 
 
 def minimize_penalized(
@@ -180,8 +180,8 @@ def minimize(
     loss : Loss
         φ.
     k : int
-        Nonzeros allowed; of a loss with several coefficients per feature (`MultiResponse`, `Multinomial`) features, as in forced_in and
-        forced_out.
+        Nonzeros allowed, 0 for x = 0; of a loss with several coefficients per feature (`MultiResponse`, `Multinomial`) features, as in
+        forced_in and forced_out.
     C : ConvexSet or None, default=None
         The set; None for the whole space.
     method : str or Method, default="auto"
@@ -276,7 +276,7 @@ def minimize(
     """
     stopping, rules = Stopping(tol=tol, max_iter=max_iter, max_time=max_time), (groups, group_limits, requires)
     by_entries = gap is not None or bool(np.any(min_nonzero))
-    request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules, by_entries=by_entries)
+    request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules, by_entries=by_entries, least=0)
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
     quiet = np.errstate(over="ignore", invalid="ignore")
     with show_progress(progress), until(request.deadline), fitting_threads(request.loss), counting(), quiet:
@@ -285,6 +285,8 @@ def minimize(
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
             plan = make_plan(effort, n_restarts, n_jobs, random_state, rho)
             wanted = make_wanted(gap, max_nodes, plan.n_jobs)
+            if request.k == 0:
+                return _zero(request)
             return solve_by_search(request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted)
         if request.loss.per_feature > 1:
             raise MissingPieceError(f"{type(request.loss).__name__} needs method='auto': the paper's methods count entries, not features")
@@ -293,7 +295,15 @@ def minimize(
             gap=None if gap is None else True, max_nodes=max_nodes, groups=groups is not None or None,
             group_limits=group_limits is not None or None, requires=requires is not None or None,
         )  # fmt: skip
-        return solve_on_grid(request, resolve_method(method, step), rho, continuation)
+        chosen = resolve_method(method, step)
+        return solve_on_grid(request, chosen, rho, continuation) if request.k else _zero(request)
+
+
+def _zero(request: Request) -> Result:
+    """Return the answer for k = 0: no other point has so few nonzeros."""
+    if not request.C.contains(request.kind):
+        raise InfeasibleError(f"C = {request.C} holds no point with at most k = 0 nonzeros")
+    return judge_given(request.loss, request.C, 0, np.zeros(request.n), Status.OPTIMAL, request.elapsed, method="auto")
 
 
 def _refuse_for_papers_methods(**given: Any) -> None:

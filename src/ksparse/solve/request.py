@@ -111,11 +111,12 @@ def check_request(
     requires: Any = None,
     *,
     by_entries: bool = False,
+    least: int = 1,
 ) -> Request:
     """The k-sparse problem, checked: the pieces fit each other, and C has a point with at most k nonzeros.
 
     A loss of several coefficients per feature is searched by its features; `by_entries`: what is asked of it is known of entries only,
-    then those of a feature are a group.
+    then those of a feature are a group. `least`: the least k.
     """
     started = time.perf_counter()
     loss, C, start = check_pieces(loss, C, x0)
@@ -127,7 +128,7 @@ def check_request(
         _refuse_rules(loss, groups=groups, group_limits=group_limits, requires=requires)
         groups = np.repeat(np.arange(n // loss.per_feature), loss.per_feature)
     rules = make_rules(groups, group_limits, requires, n=n // loss.per_feature if by_rows else n)
-    k = check_integer(k, name, 1, n // loss.per_feature if rules is None else rules.members)
+    k = check_integer(k, name, least, n // loss.per_feature if rules is None else rules.members)
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):
         require_sparse_member(C, n, k * loss.per_feature if rules is None else rules.widest(k))
