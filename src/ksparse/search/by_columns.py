@@ -74,7 +74,7 @@ def among(problem: SupportProblem, shown: Vector) -> SupportProblem:
     few = Pieces.of(
         pieces.loss.restrict(shown), pieces.C.restrict(shown), shown.size, forced_in=np.flatnonzero(np.isin(shown, pieces.forced)),
         forced_out=np.flatnonzero(~pieces.allowed[shown]), floor=pieces.floor[shown], deadline=pieces.deadline,
-        settings=replace(pieces.settings, memory=max(pieces.settings.memory, 8 * shown.size**2)), most=problem.k,
+        settings=replace(pieces.settings, memory=max(pieces.settings.memory, 8 * shown.size * max(shown.size, problem.k))), most=problem.k,
         rules=None if pieces.rules is None else pieces.rules.on(shown),
     )  # fmt: skip
     return SupportProblem(few, min(problem.k, shown.size) if pieces.rules is None else problem.asked)

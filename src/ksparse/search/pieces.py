@@ -19,7 +19,7 @@ from ksparse.linalg.presolve import fixed_by_equations, most_nonzeros, presolved
 from ksparse.linalg.wide import Wide
 from ksparse.losses import Loss
 from ksparse.search.rules import Rules
-from ksparse.search.settings import SearchSettings
+from ksparse.search.settings import DEFAULTS, SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace
 
 PROOF = 1e-8  # relative to the value: what is proved is proved to this
@@ -76,7 +76,7 @@ class Pieces:
                 allowed[forced] = True  # whether they can be met is seen when they are asked for
             linear = presolved(linear)
         allowed = allowed if rules is None else rules.usable(allowed)
-        settings = settings or SearchSettings()
+        settings = settings or DEFAULTS
         crowded = loss.has_columns and most is not None and 8 * most * n > settings.memory and not floor.any()
         hidden = loss.opaque or crowded
         quadratic = _no_model if hidden else loss.quadratic
@@ -101,7 +101,7 @@ class Pieces:
         allowed[forced_out] = False
         forced, allowed = (forced_in, allowed) if rules is None else (rules.closure(forced_in), rules.usable(allowed))
         return cls(
-            loss, C, wide.n, forced, allowed, np.zeros(wide.n), deadline, settings or SearchSettings(), C.as_linear(wide.n), _no_model,
+            loss, C, wide.n, forced, allowed, np.zeros(wide.n), deadline, settings or DEFAULTS, C.as_linear(wide.n), _no_model,
             rules=rules, wide=wide,
         )  # fmt: skip
 

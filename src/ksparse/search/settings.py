@@ -6,6 +6,9 @@ from dataclasses import dataclass, fields
 
 from ksparse.base.checks import check_integer, check_number
 
+POSITIVE = ("batch_kicks", "clear", "entering", "powers", "weights")  # of 0 the search would have nothing to go by
+RANGES = ("kick", "replaced", "replaced_models")  # shares of a support, between which chance decides
+
 
 @dataclass(frozen=True)
 class SearchSettings:
@@ -17,7 +20,7 @@ class SearchSettings:
     Raises
     ------
     ValueError, TypeError
-        If a number is negative, or a count is not whole.
+        If a number is negative or 0 where one above 0 is needed, a count is not whole, or a pair is not (least, most).
 
     Examples
     --------
@@ -98,9 +101,21 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            for number in value if isinstance(value, tuple) else (value,):
-                if field.type == "int":
-                    check_integer(number, f"settings.{field.name}", 0)
+            name, value, default = f"settings.{field.name}", getattr(self, field.name), field.default
+            several, whole = isinstance(default, tuple), field.type in ("int", "tuple[int, int]")
+            length = len(default) if isinstance(default, tuple) and field.name != "weights" else None
+            if several != isinstance(value, tuple) or (length is not None and len(value) != length):
+                what = f"a tuple of {'' if length is None else f'{length} '}numbers" if several else "one number"
+                raise TypeError(f"{name} must be {what}, got {value!r}")
+            for number in value if several else (value,):
+                if whole:
+                    check_integer(number, name, int(field.name in POSITIVE))
+                elif field.name in POSITIVE:
+                    check_number(number, name, above=0)
                 else:
-                    check_number(number, f"settings.{field.name}", at_least=0)
+                    check_number(number, name, at_least=0)
+            if field.name in RANGES and value[0] > value[1]:
+                raise ValueError(f"{name} must be (least, most), got {value}")
+
+
+DEFAULTS = SearchSettings()

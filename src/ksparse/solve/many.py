@@ -22,7 +22,7 @@ from ksparse.result import Result, Status
 from ksparse.search.batch.data import BatchData
 from ksparse.search.batch.problem import Best
 from ksparse.search.batch.rounds import rounds_of, search_batch
-from ksparse.search.settings import SearchSettings
+from ksparse.search.settings import DEFAULTS, SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.solve.batch import Batch, status_of
 from ksparse.solve.by_search import make_plan
@@ -130,7 +130,7 @@ def minimize_many(
     seed = make_plan(effort, None, n_jobs, random_state, "auto").seed
     if settings is not None and not isinstance(settings, SearchSettings):
         raise TypeError(f"settings must be a ksparse.SearchSettings, got {type(settings).__name__}")
-    task = _Task(loss.squares(), B, k, C, effort, n_jobs, seed, deadline, settings or SearchSettings(), callback, started)
+    task = _Task(loss.squares(), B, k, C, effort, n_jobs, seed, deadline, settings or DEFAULTS, callback, started)
     signs = _signs(C, n)
     with show_progress(check_flag(progress, "progress") or check_integer(verbose, "verbose", 0) > 0):
         return task.singly() if k == 0 or signs is None or not _shared(loss.A, n) else task.together(*signs)
