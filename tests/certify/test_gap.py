@@ -1,5 +1,6 @@
 """`gap=` at every door: what is proved, what is said where nothing can be, and what a limit leaves."""
 
+import importlib
 import json
 import logging
 
@@ -65,7 +66,7 @@ def test_a_tree_that_is_stopped_has_a_bound(risk, raised, status):
     seen = []
 
     def callback(intermediate_result):
-        if "nodes" in intermediate_result:
+        if intermediate_result.get("nodes"):  # 0 before the root has a bound
             seen.append(intermediate_result)
             raise raised
 
@@ -292,3 +293,87 @@ def test_a_variable_that_an_equation_fixes_does_not_hold_up_a_proof(rng):
     assert tree.status is ks.Status.OPTIMAL
     assert tree.lower_bound <= tried.fun * (1 + 1e-12)
     assert tree.fun == pytest.approx(tried.fun)
+
+
+class Clock:
+    """A clock that moves only where a test says so."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def slow(self, function, seconds, when=lambda *args: True):
+        """The same function, which takes so many seconds, and the number of its calls."""
+
+        def slowed(*args, **options):
+            if when(*args):
+                self.now += seconds
+                slowed.calls += 1
+            return function(*args, **options)
+
+        slowed.calls = 0
+        return slowed
+
+
+def test_a_component_is_not_decomposed_again_when_the_time_is_up(monkeypatch):
+    V = np.cov(np.random.default_rng(0).standard_normal((60, 30)).T)
+    clock = Clock(monkeypatch)
+    slow = clock.slow(np.linalg.eigh, 10.0, lambda M, *_: len(M) == 30)
+    monkeypatch.setattr(np.linalg, "eigh", slow)
+    found = ks.minimize(ks.PrincipalComponent(V), 5, ks.L2Ball(), gap=1e-6, max_time=15.0, settings=SEARCHED)
+    assert found.status is ks.Status.TIME_LIMIT
+    assert slow.calls == 2  # the second begins in time
+    assert -np.inf < found.lower_bound <= found.fun
+
+
+def test_thresholds_that_cannot_give_a_better_bound_are_not_decomposed(monkeypatch):
+    V = np.cov(np.random.default_rng(0).standard_normal((60, 30)).T)
+    slow = Clock(monkeypatch).slow(np.linalg.eigh, 0.0, lambda M, *_: len(M) == 30)
+    monkeypatch.setattr(np.linalg, "eigh", slow)
+    ks.minimize(ks.PrincipalComponent(V), 5, ks.L2Ball(), gap=1e-6, max_nodes=1, settings=SEARCHED)
+    assert slow.calls < 20  # of 40
+
+
+@pytest.mark.parametrize("slow", ["ksparse.certify.box.positive_inverse", "ksparse.certify.diagonal.safe"])
+def test_a_root_ends_at_its_next_step_when_the_time_is_up(monkeypatch, slow):
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((80, 40)), rng.standard_normal(80)
+    clock, begun = Clock(monkeypatch), []
+    module, name = slow.rsplit(".", 1)
+    monkeypatch.setattr(slow, clock.slow(getattr(importlib.import_module(module), name), 10.0))
+    monkeypatch.setattr("ksparse.certify.quadratic.Relaxation", lambda *args: begun.append(args))
+    found = ks.minimize(ks.LeastSquares(A, b), 5, gap=1e-6, max_time=5.0, settings=SEARCHED)
+    assert found.status is ks.Status.TIME_LIMIT
+    assert found.lower_bound == -np.inf
+    assert not begun
+    listed = ks.near_optimal(ks.LeastSquares(A, b), 5, max_time=5.0, settings=SEARCHED)
+    assert not listed.complete
+    assert "time" in listed.message
+
+
+def problems_with_a_root():
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((60, 20)), rng.standard_normal(60)
+    yield ks.LeastSquares(A, b), None
+    yield ks.Logistic(A, np.sign(b), ridge=1.0), None
+    yield ks.PrincipalComponent(A.T @ A), ks.L2Ball()
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize(("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)])
+def test_a_callback_is_heard_while_the_root_is_bounded(place, raised, status):
+    loss, C = list(problems_with_a_root())[place]
+    heard = []
+
+    def callback(intermediate_result):
+        if intermediate_result.get("nodes") == 0:
+            heard.append(intermediate_result)
+            raise raised
+
+    found = ks.minimize(loss, 4, C, gap=1e-6, callback=callback, settings=SEARCHED)
+    assert len(heard) == 1
+    assert found.status is status
+    assert np.isfinite(found.fun)
+    listed = ks.near_optimal(loss, 4, C, callback=callback, settings=SEARCHED)
+    assert len(heard) == 2
+    assert not listed.complete

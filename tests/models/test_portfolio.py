@@ -12,6 +12,7 @@ from ksparse.models.lifting import Lifted
 from ksparse.models.portfolio import portfolio
 from ksparse.models.rules import Rows
 from ksparse.models.solve_portfolio import solve_portfolio
+from ksparse.search.neighbourhoods.working_set import WorkingSet
 
 
 def market(seed, n, periods=60):
@@ -231,3 +232,22 @@ def test_a_turnover_that_no_portfolio_keeps():
     wanted = portfolio(*market(0, 4), max_weight=1.0, held=np.zeros(4), cost=1e-3, forced_in=[1])
     with pytest.raises(ValueError, match="forced_in holds asset 1, which may be long or short"):
         solve_portfolio(wanted, 2)
+
+
+def test_many_constraints_that_follow_each_other_end_with_the_time(monkeypatch):
+    n, now, calls = 120, [0.0], []
+    V, r = market(2, n, periods=200)
+    wanted = portfolio(V, r, max_weight=0.3, held=np.full(n, 1 / n), cost=1e-4, max_turnover=2.5)
+    hold = WorkingSet._hold_worst
+
+    def slow(self):
+        now[0] += 1.0
+        calls.append(self)
+        return hold(self)
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(WorkingSet, "_hold_worst", slow)
+    found = solve_portfolio(wanted, 10, max_time=5.0)
+    assert len(calls) <= 64
+    assert found.status is ks.Status.TIME_LIMIT
+    assert found.maxcv <= 1e-9

@@ -61,7 +61,8 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
     if compat.is_cupy_array(x):
         return np.asarray(x.get())
     if compat.is_dask_array(x):
-        return np.asarray(x.compute())
+        lazy: Any = x  # dask has no types of its own
+        return np.asarray(lazy.compute())
     if is_array(x) and not compat.is_numpy_array(x):
         return np.asarray(np.from_dlpack(x))
     return np.asarray(x)

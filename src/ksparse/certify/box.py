@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.deadline import pause
 from ksparse.certify.program import WIDER, Program
 from ksparse.linalg.bound import rounding_of
 from ksparse.linalg.inverse import positive_inverse
@@ -30,6 +31,7 @@ def boxed(program: Program, best: float) -> Program:
         inverse = positive_inverse(program.H)
     except np.linalg.LinAlgError:
         return program
+    pause()
     ends = [largest_eigenvalue(lambda v, M=M: M @ v, program.n, program.r) for M in (program.H, inverse)]  # type: ignore[misc]
     known = replace(program, largest=ends[0], least=1.0 / ends[1])
     if not trusted(known):

@@ -9,15 +9,20 @@ smaller; so a node is branched on those that its component has most of.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.deadline import report_pause
 from ksparse.certify.settings import TreeSettings
 from ksparse.linalg.bound import EPS, rounding_of
 from ksparse.linalg.states import FREE, IN, OUT
 from ksparse.search.problem import SupportProblem
+
+SECONDS = 1e-10  # that a decomposition takes, about, for each cube of the variables
+LARGE = 100  # variables from which a single eigenvector is found sooner than all
 
 
 @dataclass
@@ -49,36 +54,54 @@ class ComponentFamily:
         if self.rules is not None:
             self.rules.propagate(node.state, self.asked)
         largest = float(np.abs(self.V - np.diag(np.diag(self.V))).max(initial=0.0))
-        return self._best_of(node, np.linspace(0.0, largest, self.settings.thresholds), np.inf), node
+        thresholds = np.linspace(0.0, largest, self.settings.thresholds)
+        return self._best_of(node, thresholds[_coarse_first(len(thresholds))], np.inf, deadline), node
 
-    def _best_of(self, node: ComponentNode, thresholds: Vector, cut: float) -> float:
-        """The best bound over some ρ, which the node keeps."""
+    def _best_of(self, node: ComponentNode, thresholds: Vector, cut: float, deadline: float) -> float:
+        """The best bound over some ρ until the time is up, which the node keeps; −∞ where there is no time for one.
+
+        xᵀ(V − U)x is a lower bound of λ_max(V − U) for every unit x: where one of the eigenvectors found so far shows that another ρ
+        gives no better bound, its decomposition is left out.
+        """
         kept = np.flatnonzero(node.state != OUT)
-        V, best = self.V[np.ix_(kept, kept)], -np.inf
-        for rho in thresholds:
-            bound, x = self._at(V, float(rho), kept)
+        V, best, vectors = self.V[np.ix_(kept, kept)], -np.inf, list[Vector]()
+        rounding = self.blur * len(V) * float(np.abs(V).max(initial=0.0)) + 8.0 * EPS * abs(self.constant)
+        for rho in thresholds.tolist():
+            report_pause()
+            if time.perf_counter() >= deadline:
+                break
+            U = np.clip(V, -rho, rho)
+            rest, most = V - U, self._most(U, kept)
+            if any(self.constant - (float(x @ rest @ x) + most) <= best for x in vectors):
+                continue
+            if not self._fits(rest, deadline):
+                break
+            value, x = _leading(rest)
+            vectors.append(x)
+            bound = self.constant - max(0.0, value + most + rounding) - rounding
             if bound > best:
-                best, node.rho, node.weight = bound, float(rho), np.zeros(len(self.V))
+                best, node.rho, node.weight = bound, rho, np.zeros(len(self.V))
                 node.weight[kept] = x * x
             if best >= cut:
                 break
         return best
 
-    def _at(self, V: Vector, rho: float, kept: Vector) -> tuple[float, Vector]:
-        U = np.clip(V, -rho, rho)
-        values, vectors = np.linalg.eigh(V - U)
+    def _fits(self, M: Vector, deadline: float) -> bool:
+        """Whether there is time for half of a decomposition at least, about; for that of a diagonal matrix there always is."""
+        return _diagonal(M) or time.perf_counter() + 0.5 * SECONDS * len(M) ** 3 < deadline
+
+    def _most(self, U: Vector, kept: Vector) -> float:
+        """A bound on the largest eigenvalue of every k × k block of U."""
         size = np.abs(U)
         np.fill_diagonal(size, 0.0)
-        most = np.diag(U) + self._others(size, kept)
-        rounding = self.blur * len(V) * float(np.abs(V).max(initial=0.0)) + 8.0 * EPS * abs(self.constant)
-        explained = max(0.0, float(values[-1]) + float(most.max()) + rounding)
-        return self.constant - explained - rounding, vectors[:, -1]
+        return float((np.diag(U) + self._others(size, kept)).max())
 
     def _others(self, size: Vector, kept: Vector) -> Vector:
         """What the k − 1 largest of each row sum to; under limits the largest sum that they allow beside the row's own variable."""
         limits = None if self.rules is None else self.rules.on(kept).limits(self.asked if self.rules.grouped else self.k)
         if limits is None:
-            return np.asarray((-np.sort(-size, axis=1)[:, : self.k - 1]).sum(axis=1))
+            least = max(0, len(size) - self.k + 1)  # how many of each row are left out
+            return np.asarray(np.partition(size, min(least, len(size) - 1), axis=1)[:, least:].sum(axis=1))
         together = limits.member[:, None] == limits.member
         return limits.largest(size, np.where(together, IN, FREE)).total
 
@@ -97,7 +120,7 @@ class ComponentFamily:
 
     def bounds(self, nodes: list[ComponentNode], cut: float, deadline: float) -> Vector:
         """At the parent's ρ and some beside it."""
-        return np.array([self._best_of(node, node.rho * np.array(self.settings.nearby), cut) for node in nodes])
+        return np.array([self._best_of(node, node.rho * np.array(self.settings.nearby), cut, deadline) for node in nodes])
 
     def leaf(self, node: ComponentNode, every: bool) -> Vector | None:
         free, room = int((node.state == FREE).sum()), self.k - int((node.state == IN).sum())
@@ -114,3 +137,30 @@ class ComponentFamily:
         rank = np.where(node.state == IN, 2.0, np.where(node.state == OUT, -1.0, node.weight))
         order = np.argsort(-rank, kind="stable")
         return np.asarray(self.names[order[rank[order] > 0][: self.k]])
+
+
+def _leading(M: Vector) -> tuple[float, Vector]:
+    """Return the largest eigenvalue of a symmetric matrix and its eigenvector."""
+    if _diagonal(M):
+        i = int(M.diagonal().argmax())
+        return float(M[i, i]), np.eye(1, len(M), i)[0]
+    if len(M) < LARGE:
+        values, vectors = np.linalg.eigh(M)
+        return float(values[-1]), vectors[:, -1]
+    from scipy.linalg import eigh  # here: scipy.linalg takes half as long to import as all of ours
+
+    values, vectors = eigh(M, subset_by_index=[len(M) - 1, len(M) - 1])
+    return float(values[0]), np.asarray(vectors[:, 0])
+
+
+def _diagonal(M: Vector) -> bool:
+    return bool(np.count_nonzero(M) == np.count_nonzero(M.diagonal()))
+
+
+def _coarse_first(count: int) -> Vector:
+    """Order 0 … count − 1, the last first, which needs no decomposition, and then so that those tried first are far apart."""
+    order, step = [count - 1, 0], 1 << (count - 1).bit_length()
+    while step > 1:
+        order += range(step // 2, count, step)
+        step //= 2
+    return np.array(list(dict.fromkeys(order)))

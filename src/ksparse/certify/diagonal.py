@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.deadline import pause
 from ksparse.certify.program import Program
 from ksparse.linalg.bound import EPS
 from ksparse.linalg.compiled import compiled, compiler_is_there
@@ -59,10 +60,13 @@ def safe(program: Program, d: Vector) -> Vector:
             L = np.linalg.cholesky(H - 2.0 * margin * np.eye(d.size))
         except np.linalg.LinAlgError:
             break
+        pause()
         X = np.linalg.solve(L, np.diag(np.sqrt(d)))
+        pause()
         d = d * min(SHRINK, SHRINK / float(np.linalg.eigvalsh(X @ X.T)[-1]))
     if program.noise.convex:
         return np.zeros(d.size)
+    pause()
     below = 2.0 * margin + max(0.0, -float(np.linalg.eigvalsh(H)[0]))
     while not positive(H, np.full(d.size, -below), margin):
         below *= 2.0
@@ -94,13 +98,19 @@ class Diagonals:
         root, U = np.sqrt(w), self._U
         U *= (root / np.linalg.norm(U, axis=1))[:, None]
         descend = compiled(_sweeps) if len(U) >= COMPILED and compiler_is_there() else _sweeps
-        descend(np.ascontiguousarray(H), U, root, SWEEPS, STILL * float(w.sum()))
+        rows, still, moved = np.ascontiguousarray(H), STILL * float(w.sum()), np.full(1, np.inf)
+        together = SWEEPS if len(U) < MANY else 1
+        for _ in range(0, SWEEPS, together):
+            descend(rows, U, root, together, still, moved)
+            pause()
+            if moved[0] < still:
+                break
         g = H @ U - np.diag(H)[:, None] * U
         return safe(self.program, np.maximum(np.diag(H) - np.linalg.norm(g, axis=1) / root, 0.0))
 
 
-def _sweeps(H: Any, U: Any, root: Any, sweeps: int, still: float) -> None:
-    """Coordinate descent on the rows of U, in place, until they are still."""
+def _sweeps(H: Any, U: Any, root: Any, sweeps: int, still: float, last: Any) -> None:
+    """Coordinate descent on the rows of U, in place, until they are still; `last` is set to how far the last sweep moved them."""
     n, rank = U.shape
     g = np.zeros(rank)
     for _ in range(sweeps):
@@ -114,5 +124,6 @@ def _sweeps(H: Any, U: Any, root: Any, sweeps: int, still: float) -> None:
                     u = g[j] * (-root[i] / size)
                     moved += (u - U[i, j]) ** 2
                     U[i, j] = u
+        last[0] = moved
         if moved < still:
             break

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksparse.base.deadline import OutOfTimeError, StoppedError, heard_by
 from ksparse.certify.prove import LeafSolver, Progress, family_of, progress_of, why_hopeless
 from ksparse.certify.tree import Tree
 from ksparse.result import Status
@@ -44,31 +45,35 @@ def near_supports(
     found = _Found(problem, incumbent, within)
     if searched.early:
         return Near(found.all()[:at_most], False, ENDED[searched], 0)
-    family = family_of(problem, incumbent.best, found.edge + ROUNDING * abs(found.edge))
-    if isinstance(family, str):
-        return Near(found.all()[:at_most], False, _unavailable(family.removeprefix("; no lower bound: ")), 0)
-    scale = family.scale
-    search = LeafSolver(problem, incumbent, family)
-    tree = Tree(family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True)
-    note = ""
+    tree, note = None, ""
     try:
-        tree.plant()
+        family = family_of(problem, incumbent.best, found.edge + ROUNDING * abs(found.edge))
+        if isinstance(family, str):
+            return Near(found.all()[:at_most], False, _unavailable(family.removeprefix("; no lower bound: ")), 0)
+        scale = family.scale
+        search = LeafSolver(problem, incumbent, family)
+        tree = planted = Tree(family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True)
+        with heard_by(lambda: tell(progress_of([planted], scale))):
+            tree.plant()
         for _ in tree.grow():
             tell(progress_of([tree], scale))
             if len(found.all()) > at_most:
                 note = f"there are more than at_most = {at_most}"
                 break
-    except StopIteration:
+    except (StopIteration, StoppedError):
         note = ENDED[Status.CALLBACK_STOP]
     except KeyboardInterrupt:
         note = ENDED[Status.INTERRUPTED]
+    except OutOfTimeError:
+        note = ENDED[Status.TIME_LIMIT]
     except np.linalg.LinAlgError:
         note = _unavailable("the values are too small or too large for it")
-    if not note and ((tree.open and not tree.done) or not tree.nodes):
-        note = _unavailable(why_hopeless(problem)) if tree.hopeless else ENDED[Status.TIME_LIMIT]
+    if not note and (tree is None or (tree.open and not tree.done) or not tree.nodes):
+        hopeless = tree is not None and tree.hopeless
+        note = _unavailable(why_hopeless(problem)) if hopeless else ENDED[Status.TIME_LIMIT]
     if not note and problem.memory.doubtful:
         note = "on some supports arithmetic could not find the best point"
-    return Near(found.all()[:at_most], not note, note, tree.nodes)
+    return Near(found.all()[:at_most], not note, note, 0 if tree is None else tree.nodes)
 
 
 def _unavailable(why: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.deadline import OutOfTimeError, StoppedError, heard_by, pause
 from ksparse.certify.box import boxed
 from ksparse.certify.component import ComponentFamily
 from ksparse.certify.program import Program
@@ -64,26 +65,29 @@ class Progress:
 def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]) -> Certificate:
     """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
     assert incumbent.best is not None
-    families, best = families_of(problem, incumbent.best, wanted.n_jobs), incumbent.best.value
-    if isinstance(families, str):
-        return Certificate(note=families)
-    scale = families[0].scale
-    searches = [LeafSolver(problem, incumbent, family) for family in families]
-    trees = [
-        Tree(family, search.solve, best / scale, CLOSER * wanted.gap, problem.pieces.deadline)
-        for family, search in zip(families, searches, strict=True)
-    ]
-    status = Status.OPTIMAL
+    trees, scale, status = list[Tree](), 1.0, Status.OPTIMAL
     try:
-        for _ in _grown(trees, searches):
+        pause()
+        families, best = families_of(problem, incumbent.best, wanted.n_jobs), incumbent.best.value
+        if isinstance(families, str):
+            return Certificate(note=families)
+        scale = families[0].scale
+        searches = [LeafSolver(problem, incumbent, family) for family in families]
+        trees = [
+            Tree(family, search.solve, best / scale, CLOSER * wanted.gap, problem.pieces.deadline)
+            for family, search in zip(families, searches, strict=True)
+        ]
+        for _ in _grown(trees, searches, lambda: tell(progress_of(trees, scale))):
             tell(progress_of(trees, scale))
             if wanted.max_nodes is not None and _nodes(trees) >= wanted.max_nodes and not _done(trees):
                 status = Status.ITERATION_LIMIT
                 break
-    except StopIteration:
+    except (StopIteration, StoppedError):
         status = Status.CALLBACK_STOP
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    except OutOfTimeError:
+        status = Status.TIME_LIMIT
     except np.linalg.LinAlgError:
         return Certificate(nodes=_nodes(trees), note="; no lower bound: the values are too small or too large for it")
     bound = _bound(trees) * scale
@@ -114,7 +118,7 @@ def _nodes(trees: Sequence[Tree]) -> int:
 
 def _bound(trees: Sequence[Tree]) -> float:
     """What no point of any part falls below."""
-    return min(tree.bound for tree in trees)
+    return min((tree.bound for tree in trees), default=-math.inf)
 
 
 def _done(trees: Sequence[Tree]) -> bool:
@@ -188,13 +192,18 @@ def family_of(
             else SmoothFamily(problem, composite, best, settings, n_jobs, best.value if edge is None else edge)
         )
     program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly).ruled(pieces, problem.asked)
+    pause()
     return QuadraticFamily(boxed(program, (best.value if edge is None else edge) / program.scale), settings, n_jobs)
 
 
-def _grown(trees: Sequence[Tree], searches: Sequence[LeafSolver]) -> Iterator[None]:
-    """All roots, then one tree after the other, now and then with a look for a better answer where it is most open."""
+def _grown(trees: Sequence[Tree], searches: Sequence[LeafSolver], listener: Callable[[], None]) -> Iterator[None]:
+    """All roots, then one tree after the other, now and then with a look for a better answer where it is most open.
+
+    The listener is called at every pause of a root.
+    """
     for tree, search in zip(trees, searches, strict=True):
-        tree.plant()
+        with heard_by(listener):
+            tree.plant()
         if tree.open:
             tree.offer(search.descended(tree.family.promising(tree.open[0][2])))
         yield

@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.deadline import OutOfTimeError, pause
 from ksparse.base.threads import side_by_side
 from ksparse.certify.box import narrow
 from ksparse.certify.diagonal import Diagonals
@@ -42,8 +43,12 @@ class QuadraticFamily:
             kept = np.flatnonzero(root.state[0] != OUT)
             if not kept.size or kept.size > self.settings.shrunk * self.program.n:
                 break
-            self.program = self.program.decided(root.state[0]).on(kept)
-            relaxation, root, again = self._rooted(cut, deadline)
+            whole, self.program = self.program, self.program.decided(root.state[0]).on(kept)
+            try:
+                relaxation, root, again = self._rooted(cut, deadline)
+            except OutOfTimeError:
+                self.program = whole
+                break
             bound = max(bound, again)
         self.relaxation = relaxation
         decided = root.state.shape[1] != given.size or bool((root.state[0] != given).any())
@@ -62,7 +67,16 @@ class QuadraticFamily:
         for turn in itertools.count():
             if turn >= rounds and not best > before[-settings.watched] + settings.risen * (cut - best):
                 break
-            relaxation = Relaxation(program, QuadraticBound(program, diagonals.best()))
+            try:
+                pause()
+                d = diagonals.best()
+                pause()
+                relaxation = Relaxation(program, QuadraticBound(program, d))
+                pause()
+            except OutOfTimeError:
+                if found is None:
+                    raise
+                break
             node = relaxation.root() if node is None else node.of(FIRST)  # from where the last D led
             bound = float(relaxation.bound(node, cut, steps, patience, deadline)[0])
             if found is None or bound > best:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.deadline import report_pause
 from ksparse.certify.diagonal import COMPILED
 from ksparse.certify.dual_bound import Bounds, DualBound
 from ksparse.certify.program import Program
@@ -49,6 +50,7 @@ class Relaxation:
             self.method.step(now)
             if step % every:
                 continue
+            report_pause()
             sizes = replace(self.program.sizes, up=now.up, down=now.down)
             found = self.dual.at(now.x, now.price, self.method.row_price(now), now.state, sizes)
             before = best[places]

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.deadline import OutOfTimeError, pause
 from ksparse.base.evaluations import count
 from ksparse.certify.dual_bound import DualBound, Linearised
 from ksparse.certify.program import Program
@@ -148,7 +149,14 @@ class SmoothFamily(QuadraticFamily):
         state = self.program.followed().state
         for _ in range(self.settings.models):
             program = self.program.decided(state)
-            relaxation = Relaxation(program, SmoothBound(program, self.composite))
+            try:
+                pause()
+                relaxation = Relaxation(program, SmoothBound(program, self.composite))
+                pause()
+            except OutOfTimeError:
+                if found is None:
+                    raise
+                break
             node = relaxation.root()
             bound = float(relaxation.bound(node, cut, self.settings.root_steps, self.settings.root_patience, deadline)[0])
             state = node.state[0]

@@ -199,7 +199,7 @@ class Basis:
     def row_curvature(self, rows: Vector) -> Vector:
         """−σ of rows of G: what it costs to move them, as 1/κ of variables."""
         free, M = self.free_rows, self.G[np.ix_(rows, self.element[self.free])]
-        return np.asarray(np.einsum("ij,jk,ik->i", M, self.inverse[free][:, free], M))
+        return np.asarray(((M @ self.inverse[free][:, free]) * M).sum(axis=1))
 
     def _enter(self, element: int, row: Any, w: Vector, sigma: float, left: float, start: float) -> None:
         """An element enters; `left` of its equation, of which t = left/σ disposes."""

@@ -12,12 +12,14 @@ from functools import cached_property
 import numpy as np
 
 from ksparse.base.arrays import Vector
+from ksparse.base.deadline import require_time
 from ksparse.linalg.constraints import Linear, Reach
 from ksparse.linalg.scaling import unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.neighbourhoods.basis import NONE, REFRESH, Basis
 
+LOOK = 32  # constraints that follow one another between two looks at the clock
 KEPT = 1e-8  # of an equation's terms: broken by more, a factorisation is made anew
 BROKEN = 1e-11  # of the size of x: beyond a bound by less is rounding
 NEEDED = 1e-9  # κ·H_jj up to this: the equations alone decide x_j
@@ -107,7 +109,9 @@ class WorkingSet:
         """Let the active constraints follow: what is broken most holds, what is held against its will is let go, until all is right."""
         if not self.broken and not self._release_worst():
             return
-        for _ in range(4 * self.basis.size + 4 * self.basis.held.size + 8):
+        for step in range(1, 4 * self.basis.size + 4 * self.basis.held.size + 9):
+            if step % LOOK == 0:  # where many constraints follow
+                require_time()
             if not (self._hold_worst() or self._release_worst()):
                 self.basis.leave_at_zero(self.forced)
                 if self._keeps_equations() or (self.basis.refresh() and self._keeps_equations()):
