@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("baselines", "plot", "progress", "cli", "fast", "dask")  # not skfolio, whose own lowest versions are above ours
+EXTRAS = ("baselines", "plot", "progress", "cli", "dask")  # not skfolio, whose own lowest versions are above ours
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "array-api-strict", "h5py", "zarr")  # of the extra dev
 
 

@@ -244,7 +244,6 @@ def test_the_tree_does_not_depend_on_n_jobs():
 
 @pytest.mark.slow
 def test_compiled_or_not_the_bounds_are_the_same(monkeypatch):
-    pytest.importorskip("numba", reason="numba is not installed")
     compiled = ks.minimize(*clustered(), gap=1e-6)
     monkeypatch.setattr(perspective, "compiler_is_there", lambda: False)
     plain = ks.minimize(*clustered(), gap=1e-6)

