@@ -103,3 +103,45 @@ def test_labels_and_parents_are_names(tmp_path):
     assert set(found["coefficients"]) == {"07", "c"}
     (tmp_path / "labels.csv").write_text("feature,label\n07,\nNA,01\n")
     assert "labels.csv has no label for '07'" in ksparse(*regress, cwd=tmp_path, expect=2).stderr
+
+
+def test_percentages_are_shares(folder):
+    (folder / "bounds.csv").write_text("asset,least,most\n0700,10%,\nNA,,25%\n")
+    (folder / "shares.csv").write_text("asset,least,most\n0700,0.1,\nNA,,0.25\n")
+    sectors = ("--sectors", "sectors.csv")
+    percent = ("--max-weight", "30%", "--min-weight", "5%", "--sector-cap", "40%", "--rule", "'07' <= 35%", "--budget", "90%:100%")
+    share = ("--max-weight", 0.3, "--min-weight", 0.05, "--sector-cap", 0.4, "--rule", "'07' <= 0.35", "--budget", "0.9:1")
+    found = weights(folder, *sectors, *percent, "--bounds", "bounds.csv")
+    assert found == pytest.approx(weights(folder, *sectors, *share, "--bounds", "shares.csv"), abs=1e-12)
+    assert max(found.values()) <= 0.3 + 1e-12
+
+
+@pytest.mark.parametrize("option", ["--max-weight", "--min-weight", "--max-short", "--sector-cap", "--sector-floor"])
+def test_a_weight_above_1_is_asked_about(folder, option):
+    said = portfolio(folder, option, 20, expect=2).stderr
+    assert f"argument {option}: 20 is 2000 % of the portfolio: write 20% or 2000%, whichever is meant" in said
+    assert "must be a number such as 0.2 or 20%, got 'much'" in portfolio(folder, option, "much", expect=2).stderr
+
+
+def test_a_bound_above_1_is_asked_about(folder):
+    (folder / "bounds.csv").write_text("asset,least,most\n0700,,20\n")
+    assert "the most weight of '0700': 20 is 2000 % of the portfolio" in portfolio(folder, "--bounds", "bounds.csv", expect=2).stderr
+
+
+def test_names_command_no_spreadsheet_and_no_terminal(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ['=HYPERLINK("http://a.b","c")', "\x1b[2Jwiped", "\x9b31mred", "@ES"]
+    pd.DataFrame(0.01 * rng.standard_normal((80, 4)) + 0.001, columns=names).to_csv(tmp_path / "returns.csv", index=False)
+    for more in (("--frontier", 3), ("--walk", "40:20")):
+        done = portfolio(tmp_path, *more, "--out", "found.csv", "--force", k=4)
+        heading = (tmp_path / "found.csv").read_text().splitlines()[0]
+        assert "\"'=HYPERLINK(" in heading
+        assert "'@ES" in heading
+    done = portfolio(tmp_path, k=4)
+    refused = portfolio(tmp_path, "--include", "\x1b[2Jnobody", k=4, expect=2)
+    missing = ksparse("regress", "returns.csv", "--target", "y", "-k", 1, cwd=tmp_path, expect=2)
+    for text in (done.stdout, done.stderr, refused.stderr, missing.stderr):
+        assert "\x1b[2J" not in text
+        assert "\x9b" not in text
+    assert r"\x1b[2Jwiped" in done.stdout
+    assert r"\x1b[2Jwiped" in missing.stderr

@@ -20,14 +20,15 @@ import ksparse
 from ksparse.base.progress import show_progress
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
 from ksparse.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, InputError
-from ksparse.cli.output import Output, prepare_streams
+from ksparse.cli.output import Output, prepare_streams, visible
+from ksparse.cli.shares import number
 from ksparse.errors import InfeasibleError, UnboundedError
 
 COMMANDS: dict[str, ModuleType] = {"demo": demo, "reproduce": reproduce, "regress": regress, "pca": pca, "portfolio": portfolio}
 
 SHELLS = ("bash", "zsh", "tcsh")
 NUMBER = r"(inf|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)"
-NEGATIVE = re.compile(rf"-{NUMBER}(:-?{NUMBER})?")  # a number, or LEAST:MOST
+NEGATIVE = re.compile(rf"-{NUMBER}%?(:-?{NUMBER}%?)?")  # a number, or LEAST:MOST
 
 
 class Completion(argparse.Action):
@@ -84,9 +85,8 @@ def _searches(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    number, per = (text[:-1], 100.0) if text.endswith("%") else (text, 1.0)
     try:
-        value = float(number) / per
+        value = number(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be a share such as 1% or 0.01, got {text!r}") from None
     if not 0 <= value < math.inf:
@@ -146,7 +146,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(output: Output, kind: str, error: Any, code: int) -> int:
-    message = f"{kind}: {error}" if str(error) else kind
+    message = visible(f"{kind}: {error}" if str(error) else kind)
     print(f"ksparse: {message}", file=sys.stderr)
     with contextlib.suppress(OSError):  # where standard output itself is the trouble
         output.json({"error": kind, "message": str(error), "exit_code": code})

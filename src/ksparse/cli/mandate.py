@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.cli.exits import InputError
+from ksparse.cli.shares import amount, doubtful, number, weight
 from ksparse.cli.tables import pairs
 from ksparse.models.mandate import mandate
 from ksparse.models.rules import Universe
@@ -35,10 +36,10 @@ def in_options(error: Exception) -> str:
 def add_mandate(parser: argparse.ArgumentParser) -> None:
     """The options of a mandate."""
     parser.add_argument("--budget", default="1", metavar="B", help="what the weights sum to, or LEAST:MOST (default: 1)")
-    parser.add_argument("--max-short", type=float, metavar="S", help="the short positions sum to this at most, in size")
+    parser.add_argument("--max-short", type=weight, metavar="S", help="the short positions sum to this at most, in size")
     parser.add_argument("--sectors", type=Path, metavar="FILE", help="a table of two columns: asset, sector")
-    parser.add_argument("--sector-cap", type=float, metavar="W", help="no sector above this")
-    parser.add_argument("--sector-floor", type=float, metavar="W", help="no sector below this")
+    parser.add_argument("--sector-cap", type=weight, metavar="W", help="no sector above this")
+    parser.add_argument("--sector-floor", type=weight, metavar="W", help="no sector below this")
     parser.add_argument(
         "--sector-names", action="append", default=[], metavar="N",
         help="at most N names of each sector; or SECTOR=N, or SECTOR=LEAST:MOST, either of them left out; may be repeated",
@@ -53,7 +54,7 @@ def add_mandate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cost", default="0", metavar="C", help="what a unit of trade from the holdings costs, per period; or a table: asset, cost"
     )
-    parser.add_argument("--max-turnover", type=float, metavar="T", help="the sum of all trades from the holdings, in size, at most")
+    parser.add_argument("--max-turnover", type=amount, metavar="T", help="the sum of all trades from the holdings, in size, at most")
 
 
 def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
@@ -122,6 +123,9 @@ class Known:
         if blank:
             given = {name: value for name, value in given.items() if value.lower() not in BLANK}
         self.require(given, path)
+        for name, value in given.items() if blank else ():  # bounds of weights; holdings may be above 1
+            if doubt := doubtful(value, _number(value, f"the {what} of {name!r}", path)):
+                raise InputError(f"{path}: the {what} of {name!r}: {doubt}")
         return {name: _number(value, f"the {what} of {name!r}", path) for name, value in given.items()}
 
     def bounds(self, path: Path) -> tuple[dict[str, float], dict[str, float]]:
@@ -132,18 +136,18 @@ class Known:
 def read_budget(text: str) -> float | tuple[float, float]:
     """What the weights sum to, or (least, most)."""
     try:
-        sides = [float(part) for part in text.split(":")]
+        sides = [number(part) for part in text.split(":")]
     except ValueError:
         sides = []
     if len(sides) not in (1, 2) or not np.isfinite(sides).all():
-        raise InputError(f"--budget must be a number or LEAST:MOST, got {text!r}")
+        raise InputError(f"--budget must be a number or LEAST:MOST, such as 0.9 or 90%:100%, got {text!r}")
     return sides[0] if len(sides) == 1 else (sides[0], sides[1])
 
 
 def _cost(text: str, known: Known) -> float | dict[str, float]:
     """What a unit of trade costs: one number, or a table by asset."""
     try:
-        cost: float | dict[str, float] = float(text)
+        cost: float | dict[str, float] = number(text)
     except ValueError:
         cost = known.numbers(Path(text), "cost")
     for value in [cost] if isinstance(cost, float) else cost.values():
@@ -177,9 +181,9 @@ def _sector_names(given: list[str], groups: list[str] | None) -> dict[str, tuple
 
 def _number(value: str, what: str, path: Path) -> float:
     try:
-        number = float(value or "nan")
+        found = number(value or "nan")
     except ValueError:
         raise InputError(f"{path} holds {value!r} as {what}, which is not a number") from None
-    if not np.isfinite(number):
+    if not np.isfinite(found):
         raise InputError(f"{path} has nothing finite as {what}")
-    return number
+    return found

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,11 +70,11 @@ class Output:
 
     def table(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, text: int = 1) -> None:
         """A table; the first `text` columns are words. Nothing in it is markup."""
-        shown = Table(title=Text(title), title_justify="left")
+        shown = Table(title=Text(visible(title)), title_justify="left")
         for position, heading in enumerate(headings):
-            shown.add_column(Text(heading), justify="left" if position < text else "right", no_wrap=position == 0)
+            shown.add_column(Text(visible(heading)), justify="left" if position < text else "right", no_wrap=position == 0)
         for row in rows:
-            shown.add_row(*(Text(cell) for cell in row))
+            shown.add_row(*(Text(visible(cell)) for cell in row))
         self.screen.print(shown)
 
     @property
@@ -83,11 +84,11 @@ class Output:
 
     def say(self, line: str) -> None:
         """A line under the table."""
-        self.screen.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.screen.print(visible(line), highlight=False, markup=False, soft_wrap=True)
 
     def note(self, line: str) -> None:
         """Say on standard error what the user should know, whatever is printed on standard output."""
-        self.aside.print(f"ksparse: note: {line}", highlight=False, markup=False, soft_wrap=True)
+        self.aside.print(f"ksparse: note: {visible(line)}", highlight=False, markup=False, soft_wrap=True)
 
     def written(self, *paths: Path | None) -> None:
         """Say which files there are now."""
@@ -104,7 +105,7 @@ class Output:
         """A CSV file, whole or not at all; numbers in full, and no text that a spreadsheet would take for a formula."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(headings)
+        writer.writerow([harmless(heading) for heading in headings])
         writer.writerows([[repr(float(cell)) if isinstance(cell, float) else harmless(cell) for cell in row] for row in rows])
         self.write(path, text.getvalue())
 
@@ -128,6 +129,13 @@ def harmless(cell: Any) -> Any:
     except ValueError:
         return f"'{cell}"
     return cell
+
+
+def visible(text: str) -> str:
+    """Return the text with its control characters spelt out: ESC in a name would command the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(repr(char)[1:-1] if unicodedata.category(char) == "Cc" and char not in "\n\t" else char for char in text)
 
 
 def bare(cell: str) -> str:

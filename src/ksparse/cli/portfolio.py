@@ -15,6 +15,7 @@ from ksparse.cli.frontier import refuse_beside_frontier, show_frontier
 from ksparse.cli.mandate import add_mandate, in_options, read_mandate
 from ksparse.cli.output import Output, facts
 from ksparse.cli.page import Part, Report, around, warnings_of
+from ksparse.cli.shares import amount, weight
 from ksparse.cli.tables import at_most, dropped, numbers, read_table
 from ksparse.cli.walk import refuse_beside_walk, show_walk
 from ksparse.datasets import Assets
@@ -28,7 +29,7 @@ from ksparse.solve.judge import moved
 
 HELP = "a portfolio of at most k assets from prices or returns"
 EXAMPLES = (
-    "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --min-weight 0.01 --out weights.csv",
+    "ksparse portfolio prices.csv -k 10 --long-only --max-weight 20% --min-weight 1% --out weights.csv",
     "ksparse portfolio returns.csv --returns -k 20 --target-return 0.0005 --report page.html",
     "ksparse portfolio - -k 10 --long-only --out - < prices.csv",
     "ksparse portfolio prices.csv -k 12 --long-only --sectors sectors.csv --sector-cap 0.25 --rule 'AAPL + MSFT <= 0.1' "
@@ -54,16 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-variance", action="store_true", help="minimise the variance alone")
     parser.add_argument("--index", metavar="COLUMN", help="track this column of the table: least mean squared distance of returns")
     parser.add_argument(
-        "--max-tracking-error", type=float, metavar="E", help="do not track --index, but stay as near: root mean squared distance at most E"
+        "--max-tracking-error",
+        type=amount,
+        metavar="E",
+        help="do not track --index, but stay as near: root mean squared distance at most E",
     )
-    parser.add_argument("--target-return", type=float, metavar="R", help="mean return to reach per period; alone: least variance there")
+    parser.add_argument("--target-return", type=amount, metavar="R", help="mean return to reach per period; alone: least variance there")
     parser.add_argument("--frontier", type=int, metavar="N", help="N portfolios, from the least variance to the largest mean return")
     parser.add_argument(
         "--walk", metavar="WINDOW:STEP", help="fit on WINDOW rows, hold for STEP, rebalance, to the end; --cost is then what a trade costs"
     )
     parser.add_argument("--long-only", action="store_true", help="no negative weight")
-    parser.add_argument("--max-weight", type=float, metavar="W", help="no weight beyond this, in size")
-    parser.add_argument("--min-weight", type=float, default=0.0, metavar="W", help="no position smaller than this, in size")
+    parser.add_argument("--max-weight", type=weight, metavar="W", help="no weight beyond this, in size: 0.2 or 20%%")
+    parser.add_argument("--min-weight", type=weight, default=0.0, metavar="W", help="no position smaller than this, in size")
     add_mandate(parser)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--prices", action="store_true", help="the table holds prices, whatever it looks like")

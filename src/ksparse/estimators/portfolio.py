@@ -58,7 +58,7 @@ class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
         min_weight above 0.
     linear_constraints : str, list of str or None, default=None
         Sentences about names of assets and groups; assets of tables without column names are x0, x1, and so on.
-        Such as "tech <= 0.3", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <= 0.4".
+        Such as "tech <= 0.3" or "tech <= 30%", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <= 0.4".
     forced_in : array-like or None, default=None
         Assets (names, indices or mask) that are always among the k; they have min_weight at least.
     forced_out : array-like or None, default=None

@@ -222,8 +222,10 @@ def _tokens(text: str, known: Mapping[str, Vector]) -> list[Token]:
                     f"linear_constraints: {number.group()!r} in {text!r} is a number and a name: put the name in quotes, or write the "
                     f"number otherwise, as in {_otherwise(number.group(), known)}"
                 )
-            tokens.append(("number", float(number.group())))
             at = number.end()
+            percent = text.startswith("%", at)
+            tokens.append(("number", float(number.group()) / (100.0 if percent else 1.0)))
+            at += percent
             continue
         elif found := next((name for name in known if name and text.startswith(name, at) and not _goes_on(text, at + len(name))), None):
             name, at = found, at + len(found)
