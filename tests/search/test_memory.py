@@ -55,6 +55,16 @@ def test_paths_starts_and_what_cannot_be_proved(planted):
     np.testing.assert_array_equal(tiny.support, begun.support)
 
 
+def test_fewer_columns_than_k_may_be_pointed_at():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 40))
+    b = A[:, :6] @ rng.standard_normal(6) + 0.3 * rng.standard_normal(60)
+    whole, tiny = (
+        ks.minimize(ks.LeastSquares(A, b), 6, ks.Simplex(), settings=settings) for settings in (None, ks.SearchSettings(memory=0))
+    )
+    assert tiny.fun == pytest.approx(whole.fun, rel=0.05)
+
+
 def test_other_losses(planted):
     A, b = planted
     y = (b > 0).astype(float)
