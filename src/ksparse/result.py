@@ -149,7 +149,7 @@ class Result:
     lower_bound : float
         What no k-sparse point of C falls below, where that is proved; else −∞.
     gap : float
-        (fun − lower_bound) beside the size of fun.
+        (fun − lower_bound) beside the size of fun; beside φ(0) where the difference is what rounding leaves of a perfect fit.
     nodes : int
         Of the tree that proved it.
     passes : int
@@ -189,7 +189,7 @@ class Result:
     proved: bool = False  # whether it is proved that no add, drop or swap improves x
     outcomes: list[dict[str, Any]] = field(default_factory=list)  # one row per penalty weight, or stage of a search
     lower_bound: float = -math.inf  # what no k-sparse point of C falls below, where that is proved
-    gap: float = math.inf  # (fun − lower_bound)/|fun|
+    gap: float = math.inf  # (fun − lower_bound)/|fun|; of a perfect fit, relative to φ(0)
     nodes: int = 0  # of the tree that proved it
     passes: int = 0  # over data that are read by blocks of rows
     names: tuple[str, ...] | None = None  # of the variables

@@ -376,3 +376,25 @@ def test_a_callback_is_heard_while_the_root_is_bounded(place, raised, status):
     listed = ks.near_optimal(loss, 4, C, callback=callback, settings=SEARCHED)
     assert len(heard) == 2
     assert not listed.complete
+
+
+def test_a_reached_gap_and_the_status_agree_however_good_the_fit():
+    """Where a fit is nearly perfect a proof reaches to rounding beside φ(0), not to a share of the value."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        A, x = rng.standard_normal((8, 5)) * 10.0 ** rng.integers(-3, 4, 5), np.append(10.0 ** rng.integers(-3, 4, 2), np.zeros(3))
+        b = A @ x + 10.0 ** -rng.integers(5, 16) * rng.standard_normal(8) * np.abs(A @ x).max()
+        for settings in (None, SEARCHED):
+            found = ks.minimize(ks.LeastSquares(A, b), 2, gap=1e-4, settings=settings)
+            assert (found.status is ks.Status.OPTIMAL) == (found.gap <= 1e-4)
+            assert found.lower_bound <= found.fun
+
+
+def test_a_proof_says_in_which_terms_it_reached_the_gap():
+    found = ks.minimize(ks.LeastSquares(np.eye(2), [1e4, 1e-4]), 1, gap=1e-6)
+    assert found.status is ks.Status.OPTIMAL
+    assert found.gap <= 1e-13
+    assert found.message == "proved optimal, to within 1e-13 of φ(0), as far as arithmetic can tell"
+    relative = ks.minimize(ks.LeastSquares(np.eye(2), [1e4, 1e3]), 1, gap=1e-6)
+    assert relative.gap == (relative.fun - relative.lower_bound) / relative.fun
+    assert relative.message == "proved optimal"

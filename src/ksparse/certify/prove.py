@@ -30,6 +30,7 @@ from ksparse.search.strategy import choose_strategy
 SMALLEST = 1e-200  # a value that squares may be taken of
 NODE_LIMIT = "node limit (max_nodes) reached; the best point so far is returned"
 CLOSER = 1.0 - 1e-6  # of the gap: what is proved is so after rounding
+LEFT = 0.1  # of the gap: no more of it is left to the rounding of the value
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,10 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
         if isinstance(families, str):
             return Certificate(note=families)
         scale = families[0].scale
+        share = CLOSER * wanted.gap - min(incumbent.best.rounding / abs(best), LEFT * wanted.gap)  # so that φ(x) from the raw data is near
         searches = [LeafSolver(problem, incumbent, family) for family in families]
         trees = [
-            Tree(family, search.solve, best / scale, CLOSER * wanted.gap, problem.pieces.deadline)
+            Tree(family, search.solve, best / scale, share, problem.pieces.deadline, 0.5 * problem.pieces.claimable(0.0) / scale)
             for family, search in zip(families, searches, strict=True)
         ]
         for _ in _grown(trees, searches, lambda: tell(progress_of(trees, scale))):
@@ -98,7 +100,8 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
             note = "; its lower bound comes no closer, since the best values on single supports are proved to no more than that"
             return Certificate(_rounded_down(bound), _nodes(trees), None, note)
         status = Status.TIME_LIMIT
-    note = f", to within {100 * wanted.gap:g} %" if status is Status.OPTIMAL else ""
+    close = status is Status.OPTIMAL and incumbent.best.value - bound <= wanted.gap * abs(incumbent.best.value)
+    note = f", to within {100 * wanted.gap:g} %" if close else ""
     return Certificate(_rounded_down(bound), _nodes(trees), status, note, NODE_LIMIT if status is Status.ITERATION_LIMIT else "")
 
 

@@ -256,6 +256,13 @@ class Pieces:
         """How much better than a value another may be where it is still called optimal."""
         return PROOF * abs(value) + NEGLIGIBLE * self._constant
 
+    def gap(self, value: float, bound: float) -> float:
+        """How far a bound is below a value, beside the value; beside φ(0) where only so a proof reaches what may be claimed."""
+        apart = max(0.0, value - bound)
+        by_fit = PROOF * abs(value) < apart <= self.claimable(value)
+        size = max(abs(value), self._constant) if by_fit else abs(value)
+        return apart / size if size else np.inf if apart else 0.0
+
     def tolerance(self, value: float) -> float:
         """A gain below this is rounding."""
         return 1e-10 * max(abs(value), 1e-3 * self._constant, 1e-300)

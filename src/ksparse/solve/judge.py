@@ -19,7 +19,7 @@ from ksparse.firstorder.problem import Problem
 from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
 from ksparse.search.incumbent import Incumbent
-from ksparse.search.pieces import Pieces
+from ksparse.search.pieces import NEGLIGIBLE, PROOF, Pieces
 from ksparse.search.polish import restricted_problem
 from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
@@ -101,13 +101,16 @@ def judge_search(
         status = Status.STATIONARY  # proved of a point, but not of the one that polishing left
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
+    gap, note = problem.pieces.gap(fun, certificate.lower_bound), certificate.note
+    if status is Status.OPTIMAL and not note and gap <= PROOF < gap_between(fun, certificate.lower_bound):
+        note = f", to within {NEGLIGIBLE:g} of φ(0), as far as arithmetic can tell"
     return _result(
         x, fun, request.C, problem.asked, residual, status, accepted,
         allowed=_allowed(problem, x),
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
         swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
-        lower_bound=certificate.lower_bound, gap=gap_between(fun, certificate.lower_bound), nodes=certificate.nodes, note=certificate.note,
+        lower_bound=certificate.lower_bound, gap=gap, nodes=certificate.nodes, note=note,
         message=certificate.message if status is certificate.status else "", passes=request.passes,
     )  # fmt: skip
 
@@ -204,7 +207,7 @@ def restated(found: Result, fun: float, units: Callable[[Any], Any]) -> Result:
     rows = [row | {name: units(row[name]) for name in ("F", "fun") if name in row} for row in found.outcomes]
     bound = float(units(found.lower_bound)) if math.isfinite(found.lower_bound) else found.lower_bound
     trace = replace(found.trace, F=units(found.trace.F))
-    return replace(found, fun=fun, trace=trace, outcomes=rows, lower_bound=bound, gap=gap_between(fun, bound))
+    return replace(found, fun=fun, trace=trace, outcomes=rows, lower_bound=bound, gap=_gap_of(found, fun, bound))
 
 
 def moved(found: Result, constant: float) -> Result:
@@ -217,8 +220,14 @@ def moved(found: Result, constant: float) -> Result:
         trace=replace(found.trace, F=found.trace.F + constant),
         outcomes=rows,
         lower_bound=bound,
-        gap=gap_between(fun, bound),
+        gap=_gap_of(found, fun, bound),
     )
+
+
+def _gap_of(found: Result, fun: float, bound: float) -> float:
+    """The gap in other units; one that is rounding beside φ(0) stays what it is."""
+    apart = gap_between(fun, bound)
+    return min(found.gap, apart) if found.gap < gap_between(found.fun, found.lower_bound) else apart
 
 
 def interrupted(found: Result) -> Result:
