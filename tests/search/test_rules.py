@@ -243,7 +243,7 @@ WRONG = {
     "limits no integers": ({"group_limits": (LABELS, {"a": (0.5, 1)})}, TypeError, "least number of group_limits for label 'a'"),
     "requires a list": ({"requires": [1, 2]}, TypeError, "requires must be"),
     "a parent too far": ({"requires": {1: [5]}}, ValueError, "a parent in requires"),
-    "k counts groups": ({"groups": LABELS, "k": 4}, ValueError, "k must be an integer in 1..3"),
+    "k counts groups": ({"groups": LABELS, "k": 4}, ValueError, "k must be an integer in 0..3"),
     "more than k": ({"group_limits": (list("aaaab"), {"a": (4, 4)})}, ks.InfeasibleError, "at least 4 of label 'a', more than k = 3"),
     "more than there are": ({"group_limits": (LABELS, {"c": (2, 2)})}, ks.InfeasibleError, "at least 2 of label 'c', of which 1 variables"),
     "taken away": ({"group_limits": (LABELS, {"c": (1, 1)}), "forced_out": [4]}, ks.InfeasibleError, "label 'c', of which 0 variables"),
