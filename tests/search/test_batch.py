@@ -67,7 +67,7 @@ def test_the_loop_does_what_the_arrays_do(rng, signs, unit):
     descend_all(problem, R, half, starts, kicks, True, first)
     descend_each(
         problem.G, R, half, problem.signed, starts, kicks, problem.keys, True, problem.settings.batch_looked, problem.least,
-        problem.rounding, problem.independent, second.support, second.x, second.value,
+        problem.rounding, problem.independent, second.support, second.x, second.value, second.share,
     )  # fmt: skip
     assert np.allclose(first.value, second.value, rtol=1e-9)
     assert np.array_equal(np.sort(first.support, axis=1), np.sort(second.support, axis=1))
@@ -83,7 +83,7 @@ def test_they_agree_on_supports_of_others_too(rng):
     descend_all(problem, R, half, starts, problem.kicks(0, 0), False, first)
     descend_each(
         problem.G, R, half, problem.signed, starts, problem.kicks(0, 0), problem.keys, False, problem.settings.batch_looked, problem.least,
-        problem.rounding, problem.independent, second.support, second.x, second.value,
+        problem.rounding, problem.independent, second.support, second.x, second.value, second.share,
     )  # fmt: skip
     assert np.allclose(first.value, second.value, rtol=1e-9)
     assert np.array_equal(np.sort(first.support, axis=1), np.sort(second.support, axis=1))
@@ -98,7 +98,7 @@ def test_the_compiled_loop_is_the_loop(rng):
         best = Best.nothing(problem, COUNT)
         loop(
             problem.G, R, half, problem.signed, problem.nothing(COUNT)[:, None], problem.kicks(0, 0), problem.keys, True, 16, problem.least,
-            problem.rounding, problem.independent, best.support, best.x, best.value,
+            problem.rounding, problem.independent, best.support, best.x, best.value, best.share,
         )  # fmt: skip
         found.append(best)
     assert np.allclose(found[0].value, found[1].value, rtol=1e-12)

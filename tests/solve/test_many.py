@@ -10,6 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import ksparse as ks
 from enumeration import enumerated
+from ksparse.solve import many
 
 M, N, COUNT, K = 15, 7, 6, 3
 
@@ -254,3 +255,53 @@ def test_success_of_a_batch_asks_for_signs_and_k(rng, monkeypatch):
     monkeypatch.setattr(BatchData, "refined", negated)
     batch = ks.minimize_many(A, A[:, :3] + 0.01, 2, ks.Nonnegative())
     assert batch.success.tolist() == [True, False, True] == [result.success for result in batch]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csc_array])
+@pytest.mark.parametrize("apart", [1e-5, 1e-7, 1e-9])
+def test_nearly_equal_columns_are_told_apart_by_single_solves(kind, apart):
+    A = np.array([[1.0, 1.0], [0.0, apart], [1.0, 1.0]])
+    B = np.array([[1.0, 0.0, 1.0], [5.0, 5.0, 0.0], [1.0, 0.0, 1.0]])
+    batch = ks.minimize_many(kind(A), B, 2)
+    np.testing.assert_allclose(batch.fun, 0.0, atol=1e-12)
+    assert batch.success.all()
+    assert [support.size for support in batch.supports] == [2, 2, 1]
+    for i, result in enumerate(batch):
+        np.testing.assert_array_equal(result.x, batch.x[:, [i]].toarray().ravel())
+        assert (result.fun, result.success, int(result.status)) == (batch.fun[i], batch.success[i], batch.status[i])
+    signed = ks.minimize_many(kind(A), B, 2, ks.Nonnegative())
+    single = [ks.minimize(ks.LeastSquares(A, b), 2, ks.Nonnegative()).fun for b in B.T]
+    np.testing.assert_allclose(signed.fun, single, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nearly_dependent_columns_cost_nothing_beside_single_calls(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((12, 9))
+    A[:, 1] = A[:, 0] + 1e-6 * rng.standard_normal(12)
+    A[:, 2] = A[:, 3] + A[:, 4] + 1e-7 * rng.standard_normal(12)
+    B = A[:, :8] @ rng.standard_normal((8, 10)) + rng.uniform(0, 1e6, 10) * (A[:, [1]] - A[:, [0]])
+    for C in (None, ks.Nonnegative()):
+        single = np.array([ks.minimize(ks.LeastSquares(A, b), 3, C).fun for b in B.T])
+        assert (ks.minimize_many(A, B, 3, C).fun <= single * (1 + 1e-6) + 1e-12 * (B**2).sum(axis=0)).all()
+
+
+def test_single_solves_are_for_columns_that_need_them(data, monkeypatch):
+    def refuse(*args, **options):
+        raise AssertionError("a single solve was asked for")
+
+    A, B = data
+    monkeypatch.setattr(many, "minimize", refuse)
+    for matrix in (A, A[:3], np.column_stack([A, A[:, 0], -A[:, 1]]), np.column_stack([A, A[:, 0] * (1 + 1e-7)])):
+        assert ks.minimize_many(matrix, B[: len(matrix)], 2, ks.Nonnegative()).success.all()
+
+
+def test_an_interrupt_in_a_single_solve_is_reported(monkeypatch):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(many, "minimize", interrupt)
+    batch = ks.minimize_many([[1.0, 1.0], [0.0, 1e-5], [1.0, 1.0]], [[1.0, 1.0], [5.0, 0.0], [1.0, 1.0]], 2)
+    assert set(batch.status) == {int(ks.Status.INTERRUPTED)}
+    assert not batch.success.any()
+    assert [support.size for support in batch.supports] == [1, 1]

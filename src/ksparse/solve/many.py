@@ -55,8 +55,9 @@ def minimize_many(
     """For each column b of B the best x with at most k nonzeros in C: min ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ².
 
     Under no constraint or signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix AᵀA, and start from the
-    supports that served others: 40 to 50 times faster than single calls of `minimize`. Nothing is proved of them. On other sets, and
-    where A does not show its columns or has too many, each is solved by `minimize`.
+    supports that served others: 40 to 50 times faster than single calls of `minimize`. Nothing is proved of them. Where columns of A are
+    so nearly dependent that AᵀA may have lost a better answer to a right-hand side, `minimize` solves that one alone; on other sets, and
+    where A does not show its columns or has too many, all of them.
 
     Parameters
     ----------
@@ -199,10 +200,11 @@ class _Task:
             progress = self._progress(len(rounds))
             length = int(np.clip(BLOCK // (data.problem.k * n), 8, LONGEST))
             parts = [slice(begin, min(begin + length, count)) for begin in range(0, count, length)]
-            x, residual = np.zeros(best.x.shape), np.zeros(count)
+            x, residual, doubt = np.zeros(best.x.shape), np.zeros(count), np.zeros(count, dtype=bool)
 
             def refine(part: slice) -> None:
                 x[part], residual[part] = data.refined(self.B[:, part], best.rows(part))
+                doubt[part] = data.doubtful(self.B[:, part], best.rows(part), x[part])
 
             try:
                 with progress.shown(f"{count} right-hand sides"):
@@ -213,10 +215,25 @@ class _Task:
             except KeyboardInterrupt:
                 progress.stopped = Status.INTERRUPTED
             side_by_side(refine, parts, self.n_jobs)
-        return self._batch(data.columns[np.minimum(best.support, data.problem.n - 1)], x, residual, progress.stopped)
+        alone = self._alone(np.flatnonzero(doubt).tolist(), progress)
+        return self._batch(data.columns[np.minimum(best.support, data.problem.n - 1)], x, residual, progress.stopped, alone)
 
-    def _batch(self, support: Vector, x: Vector, residual: Vector, stopped: Status | None) -> Batch:
-        """What was found by seats, as a matrix with one column each, judged from the raw data."""
+    def _alone(self, columns: list[int], progress: Progress) -> dict[int, Result]:
+        """Solve some columns by `minimize`, as far as nothing stops that."""
+        found: dict[int, Result] = {}
+
+        def solve(i: int) -> None:
+            if progress.stopped is None and progress.advance(0):
+                found[i] = self._solve(i, progress)
+
+        try:
+            side_by_side(solve, columns, self.n_jobs)
+        except KeyboardInterrupt:
+            progress.stopped = Status.INTERRUPTED
+        return found
+
+    def _batch(self, support: Vector, x: Vector, residual: Vector, stopped: Status | None, alone: dict[int, Result] | None = None) -> Batch:
+        """What was found by seats, or better by a single solve, as a matrix with one column each, judged from the raw data."""
         n, count = int(self.squares.A.shape[1]), self.B.shape[1]
         held = x != 0
         X = scipy.sparse.csc_array((x[held], (support[held], np.nonzero(held)[0])), shape=(n, count))
@@ -226,9 +243,18 @@ class _Task:
         usual[~np.isfinite(fun)] = int(Status.NUMERICAL_TROUBLE)
         status = usual if stopped is None else np.full(count, int(stopped))
         good = (residual <= STATIONARY) & np.isfinite(fun) & (stopped is None) & self._feasible(X)
+        better = {i: result for i, result in (alone or {}).items() if result.fun < fun[i]}
+        if better:
+            X = scipy.sparse.lil_array(X)
+            for i, result in better.items():
+                X[:, [i]] = to_float64(result.x)[:, None]
+                fun[i], good[i], status[i], residual[i] = result.fun, result.success, int(result.status), result.residual
+            X = scipy.sparse.csc_array(X)
         elapsed = time.perf_counter() - self.started
 
         def judge(i: int) -> Result:
+            if i in better:
+                return better[i]
             return judge_given(self.loss(i), self.C, self.k, X[:, [i]].toarray().ravel(), status_of(status[i]), elapsed)
 
         return Batch(X, fun, good, status, residual, self.k, elapsed, judge)
@@ -259,15 +285,9 @@ class _Task:
         results: list[Result | None] = [None] * count
 
         def solve(i: int) -> None:
-            left = self.deadline - time.perf_counter()
-            if progress.stopped is not None or (left <= 0 and i > 0):
+            if progress.stopped is not None or (time.perf_counter() >= self.deadline and i > 0):
                 return
-            results[i] = found = minimize(
-                self.loss(i), self.k, self.C, effort=self.effort, random_state=self.seed, settings=self.settings,
-                max_time=None if math.isinf(left) else max(left, 0.0),
-            )  # fmt: skip
-            if found.status is Status.INTERRUPTED:  # the other columns are not begun
-                progress.stopped = Status.INTERRUPTED
+            results[i] = self._solve(i, progress)
             progress.advance(1)
 
         try:
@@ -284,6 +304,17 @@ class _Task:
         columns = {name: np.array([getattr(result, name) for result in found]) for name in ("fun", "success", "residual")}
         status = np.array([int(result.status) for result in found])
         return Batch(X, status=status, k=self.k, elapsed=time.perf_counter() - self.started, _judge=found.__getitem__, **columns)
+
+    def _solve(self, i: int, progress: Progress) -> Result:
+        """Solve one column by `minimize`; where that is interrupted the others are not begun."""
+        left = self.deadline - time.perf_counter()
+        found = minimize(
+            self.loss(i), self.k, self.C, effort=self.effort, random_state=self.seed, settings=self.settings,
+            max_time=None if math.isinf(left) else max(left, 0.0),
+        )  # fmt: skip
+        if found.status is Status.INTERRUPTED:
+            progress.stopped = Status.INTERRUPTED
+        return found
 
     def _unreached(self, i: int, first: Result, status: Status) -> Result:
         """A point of C for a column that was not come to: that of the first, which is as good as any."""

@@ -14,9 +14,12 @@ import numpy as np
 
 def descend_each(
     G: Any, R: Any, half: Any, signed: Any, starts: Any, kicks: Any, keys: Any, kicked: bool, looked: int, least: float, rounding: float,
-    independent: float, supports: Any, x_best: Any, value_best: Any,
+    independent: float, supports: Any, x_best: Any, value_best: Any, share_best: Any,
 ) -> None:  # fmt: skip
-    """`supports`, `x_best` and `value_best` (in place) improved for each row r of R, as in `by_arrays.descend_all`."""
+    """`supports`, `x_best` and `value_best` (in place) improved for each row r of R, as in `by_arrays.descend_all`.
+
+    `share_best` is the `Best.share` of each, 0 where it would have to be computed.
+    """
     count, k, n = R.shape[0], supports.shape[1], G.shape[0] - 2 * supports.shape[1]
     S, T, x, x_T = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k), np.empty(k)
     M, M_T, P, gain = np.empty((k, k)), np.empty((k, k)), np.empty((k, n)), np.empty((k, n))
@@ -232,9 +235,15 @@ def descend_each(
                     T[s] = S[s]
                 T[leaving] = entering
             if value < value_best[b] - least * (half[b] + value_best[b]) - rounding * half[b]:
-                value_best[b], failed = value, 0
+                value_best[b], failed, share = value, 0, 1.0
                 for s in range(k):
                     supports[b, s], x_best[b, s] = S[s], x[s]
+                    share = min(share, 1.0 / M[s, s])
+                    if S[s] < n:
+                        d[S[s]] = 1.0
+                for j in range(n):
+                    share = min(share, d[j])
+                share_best[b] = 0.0 if known else share  # at a known support d is of another one
             elif not along and start >= starts.shape[1]:
                 failed += 1
             start += not along

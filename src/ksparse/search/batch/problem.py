@@ -69,12 +69,13 @@ class Best:
     support: Vector  # (count, k), empty seats at n and beyond
     x: Vector  # (count, k)
     value: Vector  # ½xᵀGx − rᵀx
+    share: Vector  # the least of a column's squares that is no combination of the support (of a member's: of the others); 0 if not known
 
     @classmethod
     def nothing(cls, problem: BatchProblem, count: int) -> Best:
         """x = 0 for all."""
-        return cls(problem.nothing(count), np.zeros((count, problem.k)), np.zeros(count))
+        return cls(problem.nothing(count), np.zeros((count, problem.k)), np.zeros(count), np.zeros(count))
 
     def rows(self, part: slice) -> Best:
         """Those of some right-hand sides, in the same memory."""
-        return Best(self.support[part], self.x[part], self.value[part])
+        return Best(self.support[part], self.x[part], self.value[part], self.share[part])

@@ -62,7 +62,7 @@ def _descend(problem: BatchProblem, R: Vector, half: Vector, starts: Vector, tur
         return
     compiled(descend_each)(
         problem.G, R, half, problem.signed, starts, turn.kicks, problem.keys, turn.kicked, problem.settings.batch_looked, problem.least,
-        problem.rounding, problem.independent, known.support, known.x, known.value,
+        problem.rounding, problem.independent, known.support, known.x, known.value, known.share,
     )  # fmt: skip
 
 
