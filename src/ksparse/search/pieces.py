@@ -258,10 +258,12 @@ class Pieces:
 
     def gap(self, value: float, bound: float) -> float:
         """How far a bound is below a value, beside the value; beside φ(0) where only so a proof reaches what may be claimed."""
-        apart = max(0.0, value - bound)
+        if not -np.inf < bound < value:
+            return np.inf if bound < value else 0.0
+        apart = value - bound
         by_fit = PROOF * abs(value) < apart <= self.claimable(value)
         size = max(abs(value), self._constant) if by_fit else abs(value)
-        return apart / size if size else np.inf if apart else 0.0
+        return apart / size if size else np.inf
 
     def tolerance(self, value: float) -> float:
         """A gain below this is rounding."""

@@ -210,7 +210,7 @@ def support_problem(
         raise InfeasibleError(f"{pieces.forced.size} variables are forced in, more than k = {k}{by}")
     clash = np.intersect1d(pieces.forced, outside)
     if clash.size:
-        raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds or equations exclude 0")
+        raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds or equations exclude 0: no point of C is left")
     problem = SupportProblem(pieces, k)
     require_memory(problem)
     return problem
