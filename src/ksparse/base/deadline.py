@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-GRACE = 0.1  # seconds after the deadline that may go into a first feasible point, without which there is nothing to return
+GRACE = 0.1  # seconds after the deadline that may go into a first feasible point, without which there is nothing to return, or into an end
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 _listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
 

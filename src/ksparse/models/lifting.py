@@ -77,10 +77,10 @@ class Lifted:
     @cached_property
     def quadratic(self) -> tuple[Vector, Vector]:
         """H and c of φ with the trading cost, less `constant`."""
-        M, wanted, seats = self.to_weights, self.wanted, self.n + self.short.size
-        asset, sign = np.concatenate([np.arange(self.n), self.short]), np.where(np.arange(seats) < self.n, 1.0, -1.0)
+        M, wanted, n, short = self.to_weights, self.wanted, self.n, self.short
+        V, q = 2.0 * wanted.alpha * np.asarray(wanted.V, dtype=float), slice(n, n + short.size)
         H = np.zeros((M.shape[1], M.shape[1]))  # MᵀVM, whose entries are those of V
-        H[:seats, :seats] = (2.0 * wanted.alpha) * np.asarray(wanted.V, dtype=float)[np.ix_(asset, asset)] * sign * sign[:, None]
+        H[:n, :n], H[:n, q], H[q, :n], H[q, q] = V, -V[:, short], -V[short], V[np.ix_(short, short)]
         return H, wanted.cost @ self.traded[0] - wanted.r @ M
 
     @property

@@ -277,7 +277,8 @@ def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector
     pieces = problem.pieces
     if not support.size:
         return np.zeros(0)
-    linear = pieces.linear.on(support) if pieces.floored and pieces.linear is not None else None
+    by_program = pieces.floored or problem.dear_to_project(support)  # a linear one, which is found sooner than the nearest point
+    linear = pieces.linear.on(support) if by_program and pieces.linear is not None else None
     if linear is not None:
         return feasible_above_floor(linear, pieces.floor[support])
     try:

@@ -22,6 +22,7 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.polish import PolishedPoint, curvature_bound, polish_problem, residual_at_zero, restricted_problem
 from ksparse.sets import Polyhedron
 
+LARGE = 1_000  # variables and rows from which a quadratic program takes a good part of a second
 VECTORS = 32  # of n numbers that a search holds, about, on a factorisation (scale.py)
 FEW = 16  # the same among columns that are shown, with the blocks that they are read in
 
@@ -201,6 +202,10 @@ class SupportProblem:
             return bound
         distinct = self.evaluator.distinct(support)
         return bound if distinct.size == support.size else max(bound, self.lower_bound(distinct))
+
+    def dear_to_project(self, support: Vector) -> bool:
+        """Whether the time is up and a projection onto C on the support, a quadratic program, takes seconds."""
+        return self.expired and support.size + self.pieces.rows > LARGE
 
     def polish(self, candidate: Candidate) -> PolishedPoint:
         """The candidate's point once more, from the raw data rather than the model, to the promised residual."""

@@ -81,6 +81,8 @@ def judge_search(
     assert best is not None
     z, residual = best.x, math.inf
     try:
+        if not status.good and problem.dear_to_project(best.support):
+            raise OutOfTimeError
         polished = problem.polish(best)
         z, residual = polished.z, polished.residual
     except (UnboundedError, InfeasibleError, NotFiniteError, KeyboardInterrupt) as error:

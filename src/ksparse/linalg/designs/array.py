@@ -12,6 +12,7 @@ from ksparse.base.checks import check_array
 from ksparse.base.threads import all_threads, in_threads
 from ksparse.linalg.designs.base import CONSTANT, Design, Work
 
+PART = 256  # rows of a symmetric matrix that are compared with as many columns at a time
 BESIDE = 2**18  # numbers that stay beside the processor
 LARGE_PRODUCT = 2**27  # multiplications from which a product of two matrices is split over threads
 LARGE_ARRAY = 2**24  # bytes from which a product with a vector is split over threads
@@ -111,7 +112,9 @@ class Dense(Design):
 
     def asymmetry(self) -> tuple[float, float]:
         xp, Q = namespace(self.array), self.array
-        return float(xp.max(xp.abs(Q - Q.T))), float(xp.max(xp.abs(Q)))
+        parts = [slice(begin, begin + PART) for begin in range(0, int(Q.shape[0]), PART)]  # a transpose of all is read against the grain
+        apart = xp.stack([xp.max(xp.abs(Q[part] - Q[:, part].T)) for part in parts])
+        return float(xp.max(apart)), float(xp.max(xp.abs(Q)))
 
     def magnitude(self) -> float:
         return float(np.abs(to_numpy(self.array)).max(initial=0.0))

@@ -7,19 +7,19 @@ C on the support.
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 
 import numpy as np
 
 from ksparse.base.arrays import Vector
-from ksparse.base.deadline import require_time
+from ksparse.base.deadline import GRACE, require_time
 from ksparse.linalg.constraints import Linear, Reach
 from ksparse.linalg.scaling import unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.neighbourhoods.basis import NONE, REFRESH, Basis
 
-LOOK = 32  # constraints that follow one another between two looks at the clock
 KEPT = 1e-8  # of an equation's terms: broken by more, a factorisation is made anew
 BROKEN = 1e-11  # of the size of x: beyond a bound by less is rounding
 NEEDED = 1e-9  # κ·H_jj up to this: the equations alone decide x_j
@@ -109,8 +109,9 @@ class WorkingSet:
         """Let the active constraints follow: what is broken most holds, what is held against its will is let go, until all is right."""
         if not self.broken and not self._release_worst():
             return
-        for step in range(1, 4 * self.basis.size + 4 * self.basis.held.size + 9):
-            if step % LOOK == 0:  # where many constraints follow
+        began = time.perf_counter()
+        for _ in range(4 * self.basis.size + 4 * self.basis.held.size + 8):
+            if time.perf_counter() - began > GRACE:  # what takes less ends by itself, and is not lost
                 require_time()
             if not (self._hold_worst() or self._release_worst()):
                 self.basis.leave_at_zero(self.forced)
