@@ -53,7 +53,8 @@ class Problem:
         return self.floor > 0 and (rounded or not (self.case.loss in QUADRATIC and self.case.set in POLYHEDRA))
 
     def twin(self, k=None):
-        return Twin(self.phi, self.region, k or self.case.k, self.forced_in, self.forced_out, self.floor, self.groups)
+        floor = self.floor * (1.0 - 1e-12)  # a floor one rounding above a bound counts as met at the bound
+        return Twin(self.phi, self.region, k or self.case.k, self.forced_in, self.forced_out, floor, self.groups)
 
 
 WITHIN = 0.3  # of near_optimal

@@ -265,7 +265,7 @@ def test_what_cannot_be_is_said(rng):
     for wrong, message in (
         (lambda: ks.minimize(loss, 2, method="apdca"), "method='auto'"),
         (lambda: ks.near_optimal(loss, 2), "counts features"),
-        (lambda: ks.minimize(loss, 2, ks.Nonnegative(), groups=np.arange(9)), "groups is known"),
+        (lambda: ks.minimize(loss, 2, ks.Nonnegative(), groups=np.arange(9)), "groups with MultiResponse cannot be combined"),
     ):
         with pytest.raises(ks.MissingPieceError, match=message):
             wrong()

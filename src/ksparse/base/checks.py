@@ -48,8 +48,8 @@ def check_number(
 def check_radius(value: Any) -> float:
     """Return the radius of a ball: above 0, and such that its square can be computed with."""
     radius = check_number(value, "radius", above=0)
-    if not SMALLEST <= radius <= LARGEST:
-        raise ValueError(f"radius must be between {SMALLEST:g} and {LARGEST:g}, got {radius:g}: use other units")
+    if not 1e-150 <= radius <= 1e150:
+        raise ValueError(f"radius must be between 1e-150 and 1e+150, got {radius:g}: use other units")
     return radius
 
 
