@@ -138,7 +138,7 @@ def _special(chooser, case):
         return replace(
             case, set=chooser.pick(("Box", "Box vectors", "BudgetBox", "Nonnegative", "WholeSpace")), options=("floor at a value",)
         )
-    return replace(case, options=("interrupt",), loss=chooser.pick(LOSSES), set=chooser.pick(SETS))
+    return replace(case, options=("interrupt",), loss=chooser.pick(LOSSES), set=chooser.pick(SETS), m=case.m + 1)
 
 
 def _size(chooser, loss, C, small):
