@@ -112,8 +112,9 @@ class Dense(Design):
 
     def asymmetry(self) -> tuple[float, float]:
         xp, Q = namespace(self.array), self.array
-        parts = [slice(begin, begin + PART) for begin in range(0, int(Q.shape[0]), PART)]  # a transpose of all is read against the grain
-        apart = xp.stack([xp.max(xp.abs(Q[part] - Q[:, part].T)) for part in parts])
+        n = int(Q.shape[0])
+        parts = [slice(begin, min(begin + PART, n)) for begin in range(0, n, PART)]  # a transpose of all is read against the grain
+        apart = xp.stack([xp.max(xp.abs(Q[part, :] - Q[:, part].T)) for part in parts])
         return float(xp.max(apart)), float(xp.max(xp.abs(Q)))
 
     def magnitude(self) -> float:
