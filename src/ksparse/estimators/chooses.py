@@ -14,7 +14,6 @@ from sklearn.model_selection import check_cv
 
 from ksparse.base.arrays import Vector
 from ksparse.base.checks import check_integer
-from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError
 from ksparse.estimators.base import SparseLinear, clipped, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task
@@ -105,7 +104,6 @@ class ChoosesK(SparseLinear):
             uninterrupted(fits[-1].result)
         return fits
 
-    @one_thread()
     def _choose(
         self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker
     ) -> tuple[list[LinearFit], list[Coefficients]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.base.threads import one_thread
 from ksparse.estimators.base import as_precise
 from ksparse.estimators.callbacks import with_callbacks
 from ksparse.estimators.chooses import ChoosesK, path_of
@@ -187,7 +188,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         X, y, sample_weight = self._checked(X, y, sample_weight, y_numeric=True)
         require_loss(self.loss, LOSSES, y)
         self._require_targets(y)
-        (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
+        with one_thread():
+            (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
         coefs, shifts = path_of(paths)
         several = y.ndim == 2
         self.coef_path_: Any = as_precise(coefs if several else coefs[0], X)
@@ -370,7 +372,8 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         self.classes_, targets = classes_of(y, sample_weight)
         sample_weight = self._by_class(y, sample_weight)
         loss, targets = self._loss(targets)
-        fits, paths = self._choose(X, y, targets, sample_weight, loss)
+        with one_thread():
+            fits, paths = self._choose(X, y, targets, sample_weight, loss)
         coefs, shifts = path_of(paths)
         self.coef_path_, self.intercept_path_ = as_precise(coefs, X), as_precise(shifts, X)
         self._keep(X, fits)
