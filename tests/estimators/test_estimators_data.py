@@ -157,10 +157,12 @@ def test_numbers_of_jobs_are_checked(name, value, error):
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if "CV" not in name])
-def test_more_than_there_are_is_no_restriction(name):
+def test_more_than_there_are_is_no_restriction_and_a_warning(name):
     X, y = table(name)
     every = answer(ESTIMATORS[name]().set_params(k=5).fit(X, y))
-    np.testing.assert_allclose(answer(ESTIMATORS[name]().set_params(k=500).fit(X, y)), every, atol=1e-9)
+    with pytest.warns(UserWarning, match="k=500 is more than the number of (features|assets), 5"):
+        more = ESTIMATORS[name]().set_params(k=500).fit(X, y)
+    np.testing.assert_allclose(answer(more), every, atol=1e-9)
 
 
 # --- numbers of any size ---

@@ -110,7 +110,7 @@ def _calls():
         return ks.minimize(LOSS, 2, **more)
 
     yield "minimize", lambda bad: ks.minimize(bad, 1), {"array": A, "None": None, "word": "x", "class": ks.LeastSquares}, "loss"
-    yield "minimize", lambda bad: ks.minimize(LOSS, bad), bad_integers(1, 3), "k"
+    yield "minimize", lambda bad: ks.minimize(LOSS, bad), bad_integers(0, 3), "k"
     yield (
         "minimize",
         lambda bad: ks.minimize(LOSS, 1, bad),

@@ -124,8 +124,8 @@ def test_a_proof_by_a_lower_bound(data, rng):
         (lambda A, y: ks.Tweedie(A, np.ones(M), power=2.5), "power must lie between 1"),
         (lambda A, y: ks.NegativeBinomial(A, -np.ones(M)), "counts >= 0"),
         (lambda A, y: ks.NegativeBinomial(A, np.ones(M), theta=0.0), "theta must be"),
-        (lambda A, y: ks.Cox(A, y, np.full(M, 2)), "event must hold 0"),
-        (lambda A, y: ks.Cox(A, y, np.zeros(M)), "at least one death"),
+        (lambda A, y: ks.Cox(A, abs(y), np.full(M, 2)), "event must hold 0"),
+        (lambda A, y: ks.Cox(A, abs(y), np.zeros(M)), "at least one death"),
         (lambda A, y: ks.Cox(A, y[:3], np.ones(M)), "time must have length 40"),
     ],
 )
