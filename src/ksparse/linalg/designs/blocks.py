@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.base.arrays import Vector
 from ksparse.base.progress import NOWHERE, Bar, bar
 from ksparse.base.threads import in_threads
 from ksparse.linalg.designs.base import BLOCK, Design, Work
@@ -66,16 +67,24 @@ class Blocks(Design):
 
     def _ahead(self, slices: list[slice]) -> Iterator[tuple[Any, slice]]:
         """Each block, the next one being read meanwhile."""
+        mapped = isinstance(self.source, np.memmap)  # copied here, or the file would be read where it is multiplied
+        tall = slices[0].stop
+        places = [np.empty((tall, self.shape[1]), self.source.dtype) if mapped else None for _ in range(2)]
         with ThreadPoolExecutor(1, thread_name_prefix="ksparse-read") as reader:
-            ahead: Future[Any] = reader.submit(self._read, slices[0])
-            for rows, following in zip_longest(slices, slices[1:]):
+            ahead: Future[Any] = reader.submit(self._read, slices[0], places[0])
+            for number, (rows, following) in enumerate(zip_longest(slices, slices[1:]), start=1):
                 block = ahead.result()
                 if following is not None:
-                    ahead = reader.submit(self._read, following)
+                    ahead = reader.submit(self._read, following, places[number % 2])
                 yield block, rows
 
-    def _read(self, rows: slice) -> Any:
-        return np.array(self.source[rows])  # a copy: a mapped file is read here, not where it is multiplied
+    def _read(self, rows: slice, place: Vector | None) -> Any:
+        """Return these rows of the source, in `place` if it is given: memory that is used again stays as little as it is."""
+        if place is None:
+            return np.asarray(self.source[rows])
+        block = place[: rows.stop - rows.start]
+        np.copyto(block, self.source[rows])
+        return block
 
 
 def _sum(parts: Iterable[Any]) -> Any:
