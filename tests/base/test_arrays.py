@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksparse.base.arrays import embed, like, norm, take, to_numpy
+from ksparse.base.arrays import embed, like, norm, on_device, take, to_numpy
 from ksparse.base.largest import largest_places, top_k
 
 
@@ -23,6 +23,8 @@ def test_top_k_on_other_namespaces(asarray):
 
 
 def test_top_k_refuses_nan(asarray):
+    if on_device(asarray([1.0])):
+        pytest.skip("on a GPU nothing is read: NaN shows in the values that follow")
     with pytest.raises(FloatingPointError, match="NaN"):
         top_k(asarray([1.0, np.nan, 2.0]), 1)
 
@@ -52,13 +54,15 @@ def test_norm_neither_overflows_nor_vanishes(scale):
 def test_the_largest_by_parts_are_the_largest(n, k, rng):
     import torch
 
-    from ksparse.base.largest import _largest_there
+    from ksparse.base.largest import _top_k_there
 
     size = np.round(np.abs(rng.standard_normal(n)), 1)  # with ties
     size[rng.integers(n, size=3)] = np.inf
-    np.testing.assert_array_equal(_largest_there(torch.asarray(size), k), np.sort(size)[::-1][:k])
+    mask = _top_k_there(torch.asarray(size), k).numpy()
+    assert mask.sum() == k
+    np.testing.assert_array_equal(np.sort(size[mask]), np.sort(size)[n - k :])
     size[7] = np.nan
-    assert bool(torch.isnan(_largest_there(torch.asarray(size), k)[0]))
+    assert bool(_top_k_there(torch.asarray(size), k)[7])
 
 
 @pytest.mark.parametrize("n", [5, 1000, 1023, 1024, 5000])

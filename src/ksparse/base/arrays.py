@@ -1,7 +1,8 @@
 """The few array operations every room needs, written once for NumPy, PyTorch and any array-API namespace.
 
-Scalars are Python floats throughout: a NumPy scalar times a foreign array would silently leave its namespace. Those of arrays on a device
-stay there where somebody said so (`scalars`).
+Sums, products and norms are Python floats: a NumPy scalar times a foreign array would silently leave its namespace. Those of PyTorch's
+arrays on a GPU stay there, in double precision, as arrays without axes, because reading one waits for the GPU. A comparison reads it;
+`read` reads several at once.
 """
 
 from __future__ import annotations
@@ -16,18 +17,20 @@ import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.desk import deferring
-from ksparse.base.norms import Norm
-from ksparse.base.scalars import Number
-
 Array = Any  # a dense array of some array-API namespace
 Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
 Matrix = Any  # an Array with two axes, a scipy.sparse matrix, or anything with .shape, @ and .T
 
 
 def namespace(x: Array) -> Any:
-    """The array-API namespace of x."""
-    return numpy_namespace if type(x) is np.ndarray else compat.array_namespace(x)  # the common case without a search
+    """Return the array-API namespace of x."""
+    kind = type(x)
+    if kind not in _namespaces:
+        _namespaces[kind] = compat.array_namespace(x)  # a search, which would cost as much as a small product
+    return _namespaces[kind]
+
+
+_namespaces: dict[type, Any] = {np.ndarray: numpy_namespace}
 
 
 def is_array(x: object) -> bool:
@@ -40,6 +43,57 @@ def on_device(x: Array) -> bool:
     if not compat.is_torch_array(x) and not compat.is_cupy_array(x):
         return False
     return bool(compat.is_cupy_array(x) or x.device.type != "cpu")
+
+
+def _stays(x: Array) -> bool:
+    """Whether sums and norms of x stay where x lies."""
+    return compat.is_torch_array(x) and on_device(x)
+
+
+def read(*numbers: float) -> list[float]:
+    """Return numbers as floats; those that lie on a device are read together."""
+    there = [i for i, one in enumerate(numbers) if compat.is_torch_array(one)]
+    found = list(numbers)
+    if there:
+        import torch
+
+        values = torch.stack([numbers[i].to(torch.float64) for i in there]).tolist()  # type: ignore[attr-defined]
+        for i, value in zip(there, values, strict=True):
+            found[i] = value
+    return [float(one) for one in found]
+
+
+def larger(a: float, b: float) -> float:
+    """Return the larger of two numbers, without reading those on a device."""
+    for one, other in ((a, b), (b, a)):
+        if compat.is_torch_array(one):
+            return namespace(one).maximum(one, other) if compat.is_torch_array(other) else namespace(one).clip(one, other, None)  # type: ignore[no-any-return]
+    return max(a, b)
+
+
+def along(x: Array, a: float, d: Array) -> Array:
+    """Return x + a·d; for PyTorch by one kernel."""
+    if not compat.is_torch_array(x):
+        return x + a * d
+    import torch
+
+    a = float(a)
+    return torch.add(x, d, alpha=a) if abs(a) <= torch.finfo(x.dtype).max else x + a * d  # which is infinite, no error
+
+
+def against(x: Array, d: Array, l: float) -> Array:  # noqa: E741
+    """Return x − d/l; for PyTorch by one kernel."""
+    return along(x, -1.0 / l, d) if compat.is_torch_array(x) else x - d / l
+
+
+def norms(*vectors: Array) -> list[float]:
+    """Return ‖v‖₂ of vectors of one kind; on a GPU by one kernel for all, where single precision allows it."""
+    first = vectors[0]
+    if not _stays(first) or first.dtype == namespace(first).float64:
+        return [norm(one) for one in vectors]
+    import torch
+
+    return list(torch._foreach_norm(list(vectors), 2, dtype=torch.float64))
 
 
 def like(value: Any, x: Array) -> Array:
@@ -103,12 +157,7 @@ def sum_of(x: Array) -> float:
     if type(x) is np.ndarray:
         return float(np.sum(x))
     xp = namespace(x)
-    return on_its_device(xp.sum(x, dtype=xp.float64)) if deferring() else float(xp.sum(x))
-
-
-def on_its_device(number: Array) -> float:
-    """A number that stays on its device."""
-    return Number(number)  # type: ignore[return-value]  # for all that anybody does with it
+    return xp.sum(x, dtype=xp.float64) if _stays(x) else float(xp.sum(x))
 
 
 def dot(x: Array, y: Array) -> float:
@@ -120,18 +169,22 @@ def dot(x: Array, y: Array) -> float:
 
 def sqnorm(x: Array) -> float:
     """‖x‖²."""
-    return _put_off(x, 2.0) ** 2 if type(x) is not np.ndarray and deferring() else dot(x, x)
+    if type(x) is np.ndarray or not _stays(x):
+        return dot(x, x)
+    length = _norm_there(x, 2)
+    return length * length
 
 
-def _put_off(x: Array, order: float) -> float:
-    """A norm that is taken together with others, once one of them is asked for."""
-    return Number(made=Norm(order, x))  # type: ignore[return-value]
+def _norm_there(x: Array, order: float) -> float:
+    """Return a norm where x lies, in double precision, which holds all squares of single precision."""
+    xp = namespace(x)
+    return xp.linalg.vector_norm(x, ord=order, dtype=xp.float64)  # type: ignore[no-any-return]
 
 
 def norm(x: Array) -> float:
     """‖x‖₂, where its square over- or underflows by that of x scaled to size 1."""
-    if type(x) is not np.ndarray and deferring():
-        return _length(x)
+    if type(x) is not np.ndarray and _stays(x):
+        return _length_there(x)
     with np.errstate(over="ignore"):
         square = sqnorm(x)
     if 1e-30 < square < 1e30:  # far from the ends of float32 too
@@ -142,26 +195,26 @@ def norm(x: Array) -> float:
     return largest * float(np.sqrt(sqnorm(x / largest)))
 
 
-def _length(x: Array) -> float:
-    """‖x‖₂ where it lies: no square of single precision overflows in double, those of double are scaled where they would."""
-    xp, length = namespace(x), _put_off(x, 2.0)
-    if x.dtype != xp.float64 or (length > 1e-140 and length < 1e140):
-        return length
-    largest = xp.clip(xp.max(xp.abs(x)), float(xp.finfo(x.dtype).smallest_normal), None)
-    return on_its_device(xp.where(xp.isfinite(largest), largest * xp.linalg.vector_norm(x / largest), largest))
+def _length_there(x: Array) -> float:
+    """Return ‖x‖₂ where x lies; numbers in double precision are divided by the largest, so that no square over- or underflows."""
+    xp = namespace(x)
+    if x.dtype != xp.float64:
+        return _norm_there(x, 2)
+    largest = xp.clip(_norm_there(x, math.inf), float(xp.finfo(x.dtype).smallest_normal), None)
+    return xp.where(xp.isfinite(largest), largest * _norm_there(x / largest, 2), largest)  # type: ignore[no-any-return]
 
 
 def norm_1(x: Array) -> float:
     """‖x‖₁."""
-    return _put_off(x, 1.0) if type(x) is not np.ndarray and deferring() else sum_of(namespace(x).abs(x))
+    return _norm_there(x, 1) if type(x) is not np.ndarray and _stays(x) else sum_of(namespace(x).abs(x))
 
 
 def norm_inf(x: Array) -> float:
     """max |xᵢ|, 0 for no entries, NaN if one is NaN."""
     if not x.shape[0]:
         return 0.0
-    if type(x) is not np.ndarray and deferring():
-        return _put_off(x, math.inf)
+    if type(x) is not np.ndarray and _stays(x):
+        return _norm_there(x, math.inf)
     xp = namespace(x)
     return float(xp.max(xp.abs(x)))
 

@@ -7,20 +7,22 @@ import math
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, namespace, on_its_device
-from ksparse.base.desk import deferring
+from ksparse.base.arrays import Array, Vector, drop, namespace, on_device
 
+LONG, PART, FEW = 2**15, 512, 2**21  # on a GPU: vectors longer than LONG are ranked in parts of PART entries where n·k is at most FEW
 ROWS, FOLDED = 16, 4  # a vector is folded into so many rows where that leaves so many times k columns
-PART, FEW = 512, 2**21  # entries of a vector on a device that are ranked by themselves first, where n·k is no more (device.py)
 
 
 def top_k(size: Array, k: int) -> Array:
-    """The mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused."""
+    """Return the mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused.
+
+    On a GPU nothing is read: NaN counts as large there, and whoever uses the entries meets it.
+    """
     xp = namespace(size)
     n = size.shape[0]
     if k < n and type(size) is np.ndarray:
         return _top_k_here(size, k)
-    if k < n and deferring():
+    if k < n and on_device(size) and compat.is_torch_array(size):
         return _top_k_there(size, k)
     if bool(xp.any(xp.isnan(size))):
         raise FloatingPointError("top-k of a vector with NaN")
@@ -31,6 +33,13 @@ def top_k(size: Array, k: int) -> Array:
     tied = size == threshold
     seats = k - int(xp.sum(xp.astype(above, xp.int64)))
     return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
+
+
+def without_largest(x: Array, k: int) -> Array:
+    """Return x with its k entries of largest absolute value set to 0; ties go to the lowest index."""
+    if k < x.shape[0] and on_device(x) and compat.is_torch_array(x):
+        return x.index_fill(0, _places_there(abs(x), k), 0)
+    return drop(x, top_k(namespace(x).abs(x), k))
 
 
 def largest_places(size: Vector, k: int) -> Vector:
@@ -61,34 +70,27 @@ def _top_k_here(size: Vector, k: int) -> Vector:
 
 
 def _top_k_there(size: Array, k: int) -> Array:
-    """The same with no number read on the way: whether there is NaN, and whether there are ties, are questions to be asked of a desk."""
-    xp = namespace(size)
-    falling = _largest_there(size, k + 1)  # one more, to see ties by; NaN first
-    ends = xp.astype(falling, xp.float64)
-    first, last, next_one = (on_its_device(ends[i]) for i in (0, k - 1, k))
-    if first != first:
-        raise FloatingPointError("top-k of a vector with NaN")
-    threshold = falling[k - 1]
-    if last > next_one:
-        return size >= threshold
-    above, tied = size > threshold, size == threshold
-    seats = k - xp.sum(xp.astype(above, xp.int64))
-    return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
-
-
-def _largest_there(size: Array, k: int) -> Array:
-    """The k largest, falling: of PyTorch those of many parts at once, and of them, where one after the other would be slow."""
-    if not compat.is_torch_array(size):
-        return namespace(size).sort(size, descending=True)[:k]
+    """Return the mask of the k largest entries of a vector on a GPU."""
     import torch
 
-    parts = size.shape[0] // max(PART, 4 * k)
-    if parts > 1 and size.shape[0] * k <= FEW:
-        wide = -(-size.shape[0] // parts)
-        short = parts * wide - size.shape[0]
-        apart = torch.nn.functional.pad(size, (0, short), value=-math.inf) if short else size
-        size = torch.topk(apart.reshape(parts, wide), k, dim=1, sorted=False).values.reshape(-1)
-    return torch.topk(size, k, sorted=True).values
+    return torch.zeros_like(size, dtype=torch.bool).index_fill_(0, _places_there(size, k), True)
+
+
+def _places_there(size: Array, k: int) -> Array:
+    """Return the places of the k largest entries of a vector on a GPU, whose selection takes the lowest index among ties.
+
+    A long vector is ranked in parts at once, and then the largest of all parts.
+    """
+    import torch
+
+    n, wide = size.shape[0], max(PART, 4 * k)
+    if n < LONG or n < 8 * wide or n * k > FEW:
+        return torch.topk(size, k, sorted=False).indices
+    parts = -(-n // wide)
+    padded = torch.nn.functional.pad(size, (0, parts * wide - n), value=-math.inf)
+    largest, places = torch.topk(padded.reshape(parts, wide), k, dim=1, sorted=False)
+    best = torch.topk(largest.reshape(-1), k, sorted=False).indices
+    return places.reshape(-1)[best] + wide * (best // k)
 
 
 def _kth_largest(size: Array, k: int) -> float:

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, epsilon, farthest, norm, norm_inf, to_float64
+from ksparse.base.arrays import Array, epsilon, farthest, norm, norm_inf, on_device, read, to_float64
 from ksparse.base.callback import Tell, as_scipy_callback
 from ksparse.base.checks import check_integer, check_number
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.base.progress import bar
 from ksparse.errors import NotFiniteError, UndecidedError
-from ksparse.firstorder.ahead import Seen, look_ahead, settled
 from ksparse.firstorder.methods.base import Method, State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.report import Report
@@ -135,10 +134,10 @@ def drive(
         except OutOfTimeError:  # before the first step
             status = Status.TIME_LIMIT
         assert loop.best is not None
-        loop.best = settled(loop.ahead.keep(loop.best))
+        problem.read(loop.best)
         report.footer(status.message, loop.t, problem.F(loop.best), loop.log.elapsed)
     s = loop.s
-    last = loop.best if s is None else loop.ahead.keep(s.x)
+    last = loop.best if s is None else s.x
     return Run(loop.best, last.x, status, loop.t, 1.0 if s is None else float(s.l), loop.log.trace())
 
 
@@ -157,15 +156,15 @@ class _Loop:
         self.t = self.quiet = 0  # steps taken; small changes in a row
         self.best: Point | None = None
         self.s: Any = None
-        self.ahead = look_ahead(self._step, problem)
 
     def begin(self, x0: Array | Point) -> None:
         """The state at t = 0."""
         start = self.best = self.problem.adopt(x0) if isinstance(x0, Point) else self.problem.enter(x0)
         self.problem.measure_scale(start)
+        self.problem.read(start)
         self.s = self.method.init(self.problem, start)
         self.mark = self.first = _Mark(start.x, self.problem.F(start))
-        self.F_start, self.far = self.mark.F, RUNAWAY * max(1.0, norm_inf(start.x))
+        self.F_start, self.far = self.mark.F, RUNAWAY * max(1.0, start.size)
         self.rounding = epsilon(start.x)
         self.endless = self.problem.loss.least == -math.inf
         self.log.add(self.F_start, self.s, self.problem.products.total)
@@ -177,40 +176,36 @@ class _Loop:
             return Status.UNBOUNDED if _drifts(problem, self.mark, self.s.x) else Status.ITERATION_LIMIT
         if stopping.max_time is not None and self.log.elapsed >= stopping.max_time:
             return Status.TIME_LIMIT
-        before, seen = self.s, self.ahead(self.s)
-        s, self.s, self.t = seen.s, seen.s, self.t + 1
-        F, size = float(seen.F), float(seen.size)
+        before = self.s
+        s = self.s = self.method.step(problem, before)
+        self.t += 1
+        problem.read(s.x)
+        F = problem.F(s.x)
         self.log.add(F, s, problem.products.total)
         report.line(self.t, F, float(s.l), float(s.residual), problem.products.total, self.log.elapsed)
-        lost = self._lost(F, size)
+        lost = self._lost(F, 0.0 if on_device(s.x.x) and not self.endless else s.x.size)  # F shows it too where φ is bounded below
         if lost is not None:
             return lost
         assert self.best is not None
         if F < problem.F(self.best):
             self.best = s.x
-        elif self.best is before.x:
-            self.best = self.ahead.keep(before.x)  # the next step may write where it lies
         self.tell(lambda: s.x.x + 0.0, F, self.t, float(s.residual), self.log.elapsed)  # a copy: nothing done to it reaches the run
         if self.t % DRIFT_CHECK == 0:
             if _drifts(problem, self.mark, s.x):
                 return Status.UNBOUNDED
             self.mark = _Mark(s.x.x + 0.0, F)
-        self.quiet = self.quiet + 1 if self._small_change(F, float(problem.F(before.x)), seen) else 0
+        self.quiet = self.quiet + 1 if self._small_change(F, problem.F(before.x), before) else 0
         settled = self.quiet >= (stopping.patience or self.method.patience)
         return Status.SETTLED if settled or float(s.residual) <= stopping.tol_residual else None
 
-    def _step(self, s: Any) -> Seen:
-        """The method's step, and all that the loop asks of it: on a device it is read at once."""
-        after = self.method.step(self.problem, s)
-        by_x = (self.stopping.rule or self.method.stop) == "step"
-        x = after.x.x
-        return Seen(after, self.problem.F(after.x), norm_inf(x), norm(x - s.x.x) if by_x else 0.0, norm(x) if by_x else 0.0)
-
-    def _small_change(self, F: float, F_before: float, seen: Seen) -> bool:
+    def _small_change(self, F: float, F_before: float, before: Any) -> bool:
         """Whether the last step changed F (or x) by no more than the tolerance."""
         tol = self.stopping.tol
         if (self.stopping.rule or self.method.stop) == "step":
-            return float(seen.change) < tol * max(1.0, float(seen.length))
+            change, length = getattr(self.s, "change", None), getattr(self.s, "length", None)  # where the method has them
+            if change is None or length is None:
+                change, length = read(norm(self.s.x.x - before.x.x), norm(self.s.x.x))
+            return change < tol * max(1.0, length)
         floor = self.rounding**2 * abs(self.F_start)  # an F that falls to 0 never changes little relative to itself
         return abs(F_before - F) <= tol * max(abs(F), 0.0 if math.isinf(floor) else floor)
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import array_api_compat as compat
 
-from ksparse.base.arrays import Array, epsilon, namespace, norm
-from ksparse.base.combine import along
+from ksparse.base.arrays import Array, along, epsilon, namespace, norm, norm_inf, norms, on_device, read
 from ksparse.base.evaluations import count
-from ksparse.base.scalars import larger
 from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty, Whole
@@ -39,10 +38,11 @@ class Products:
 class Point:
     """x with its image. A linear combination of points is a point and costs no product with the data.
 
-    Image, φ, ∇φ and F are computed when first asked for and then remembered.
+    Image, φ, ∇φ, F and max |xᵢ| are computed when first needed and then remembered. On a GPU, φ and F may lie there until
+    `Problem.read` brings them.
     """
 
-    __slots__ = ("F_value", "_g", "_gradient", "_image", "_phi", "_slope", "problem", "x")
+    __slots__ = ("F_value", "_g", "_gradient", "_image", "_phi", "_shared", "_size", "_slope", "in_C", "problem", "x")
 
     def __init__(self, problem: Problem, x: Array, image: Array | None = None) -> None:
         self.problem, self.x = problem, x
@@ -51,7 +51,17 @@ class Point:
         self._g: float | None = None  # the penalty's value, for the problem that first asked
         self._slope: Array | None = None  # s(x) ∈ ∂g2(x), for its own problem
         self._gradient: Array | None = None
+        self._shared: Any = None  # what g and s(x) have in common, for its own problem
+        self._size: float | None = None
         self.F_value: float | None = None
+        self.in_C = False  # whether x comes from a projection onto C
+
+    @property
+    def size(self) -> float:
+        """max |xᵢ|."""
+        if self._size is None:
+            self._size = norm_inf(self.x)
+        return self._size
 
     @property
     def image(self) -> Array:
@@ -65,10 +75,14 @@ class Point:
     def phi(self) -> float:
         """φ(x)."""
         if self._phi is None:
-            self.problem.products.values += 1
-            count(values=1)
+            self.count_value()
             self._phi = self.problem.loss.value_at(self.x, self.image)
         return self._phi
+
+    def count_value(self) -> None:
+        """Count an evaluation of φ."""
+        self.problem.products.values += 1
+        count(values=1)
 
     @property
     def gradient(self) -> Array:
@@ -142,14 +156,42 @@ class Problem:
             point.F_value = point.phi + self.g(point)
         return point.F_value
 
+    def read(self, point: Point, *numbers: float) -> list[float]:
+        """Return numbers as floats, and make F of a point a float, and max |xᵢ| where it matters: one read of all that lie on a device."""
+        size = point.size if self.loss.least == -math.inf else 0.0
+        point.F_value, size, *found = read(self.F(point), size, *numbers)
+        point._size = size if self.loss.least == -math.inf else point._size
+        return found
+
+    def measure(self, point: Point, *vectors: Array) -> list[float]:
+        """Return ‖v‖₂ of vectors as floats, and make F of a point a float, as `read` does.
+
+        On a GPU, where φ and g are squared norms, their sums and those of the vectors take one kernel together.
+        """
+        if not on_device(point.x) or point.F_value is not None or point.problem is not self:
+            return self.read(point, *norms(*vectors))
+        phi = self.loss.squared_norm_at(point.x, point.image)
+        g = self.penalty.squared_norm_with(point.x, self._shared(point))
+        if phi is None or g is None:
+            return self.read(point, *norms(*vectors))
+        point.count_value()
+        of_phi, of_g, *lengths = norms(phi[1], g[1], *vectors)
+        of_phi, of_g, *lengths = read(of_phi, of_g, *lengths)
+        point._phi, point._g = phi[0] * of_phi * of_phi, g[0] * of_g * of_g
+        point.F_value = point._phi + point._g
+        return self.read(point, *lengths)
+
     def g(self, point: Point) -> float:
         """g1 − g2, once."""
         if point._g is None:
-            if self.penalty.shares and point.problem is self:
-                point._g, point._slope = self.penalty.at(point.x)
-            else:
-                point._g = self.penalty.value(point.x)
+            own = point.problem is self  # what points share belongs to their own problem's penalty
+            point._g = self.penalty.value_with(point.x, self._shared(point)) if own else self.penalty.value(point.x)
         return point._g
+
+    def _shared(self, point: Point) -> Any:
+        if point._shared is None:
+            point._shared = self.penalty.shared(point.x)
+        return point._shared
 
     def prox_g1(self, u: Array, l: float) -> Array:  # noqa: E741
         """prox of (g1 + I_C)/l at u."""
@@ -160,10 +202,7 @@ class Problem:
         if point.problem is not self:
             return self.penalty.subgradient_g2(point.x)
         if point._slope is None:
-            if self.penalty.shares and point._g is None:
-                point._g, point._slope = self.penalty.at(point.x)
-            else:
-                point._slope = self.penalty.subgradient_g2(point.x)
+            point._slope = self.penalty.subgradient_with(point.x, self._shared(point))
         return point._slope
 
     @property
@@ -175,9 +214,9 @@ class Problem:
         """The point of the domain that a run started at x begins from."""
         return self.point(self.penalty.enter(self.C, x))
 
-    def in_domain(self, point: Point) -> bool:
-        """Whether F is finite at x: x ∈ C."""
-        return self.C.contains(point.x) and self.g(point) < math.inf
+    def contains(self, point: Point) -> bool:
+        """Whether x ∈ C."""
+        return point.in_C or bool(self.C.contains(point.x))
 
     def curvature(self, point: Point, d: Point) -> float:
         """dᵀ∇²f(x)d: one forward product, for d's image (two gradients, where φ shows none of its curvature)."""
@@ -210,15 +249,15 @@ class Problem:
                 reference = self.point(self.C.project(zero))
             self._scale = float(norm(self.grad_f(reference)))
 
-    def relative(self, residual: float, gradient: Array, least: float = 0.0) -> float:
-        """A stationarity residual relative to the size of the gradients met, or to `least`."""
-        scale = larger(max(self._scale or 0.0, least), norm(gradient))
+    def relative(self, residual: float, gradient_norm: float, least: float = 0.0) -> float:
+        """Return a stationarity residual relative to the largest of ‖∇f(0)‖, the given ‖∇f(x)‖ and `least`."""
+        scale = max(self._scale or 0.0, least, gradient_norm)
         return residual / scale if scale > 0 else residual
 
     def at_least(self, curvature: float, point: Point) -> float:
         """A curvature to measure residuals with; where φ is linear one by which its slope leads as far as x is large."""
-        reach = max(norm(point.x), self.C.size) or 1.0
-        return max(curvature, 1e-3 * norm(point.gradient) / reach, 1e-300)
+        length, slope = read(norm(point.x), norm(point.gradient))
+        return max(curvature, 1e-3 * slope / (max(length, self.C.size) or 1.0), 1e-300)
 
     def residual(self, point: Point, l: float | None = None) -> float:  # noqa: E741
         """l‖x − prox(x − (∇f(x) − s(x))/l)‖, relative: 0 exactly at the stationary points.
@@ -228,17 +267,18 @@ class Problem:
         self.measure_scale(point)
         gradient = self.grad_f(point)
         pull = gradient - self.subgradient_g2(point)
-        size = norm(pull)
+        size = float(norm(pull))
         if size == 0:
             return 0.0
         if l is None:
-            l = self.at_least(abs(self.curvature(point, self.point(pull / size))), point)  # noqa: E741
+            l = self.at_least(float(abs(self.curvature(point, self.point(pull / size)))), point)  # noqa: E741
         z = self.prox_g1(point.x - pull / l, l)
         # where the gradient's terms cancel, what is left of them is rounding: beside a slope of l‖x‖, and beside one by which φ could fall
         # to 0; but where φ may fall for ever a large x is a sign of that
-        terms = max(float(l * norm(point.x)), math.sqrt(2.0 * l) * math.sqrt(abs(point.phi)))
+        terms = max(float(l * norm(point.x)), math.sqrt(2.0 * l) * math.sqrt(abs(float(point.phi))))
         lost = epsilon(point.x) ** 0.5 * terms if self.loss.least > -math.inf else 0.0
-        return self.relative(l * norm(z - point.x), gradient, lost)
+        moved, gradient_norm = read(norm(z - point.x), norm(gradient))
+        return self.relative(l * moved, gradient_norm, lost)
 
     def with_penalty(self, penalty: Penalty) -> Problem:
         """The same φ on the same C under another penalty, with the same counts."""

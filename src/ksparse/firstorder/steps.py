@@ -6,11 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from ksparse.base.arrays import Array, dot, epsilon, norm, sqnorm
+from ksparse.base.arrays import Array, against, dot, epsilon, norm, norms, on_device, read, sqnorm
 from ksparse.base.checks import check_number
-from ksparse.base.combine import against
-from ksparse.base.desk import deferring
-from ksparse.base.scalars import larger, smaller
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Point, Problem
 
@@ -20,10 +17,11 @@ VANISHED = 1e-15  # of the curvature that turns the slope within the size of x: 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a rule remembers of the last step: its l, and where it needs that the point it began at."""
+    """What a rule remembers of the last step: its l, and if needed the point it began at, with ∇f there."""
 
     point: Point | None
     l: float  # noqa: E741
+    gradient: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +56,14 @@ def check_rule(rule: object, name: str = "rule") -> None:
 
 
 def _prox_step(problem: Problem, y: Point, gradient: Array, s: Array, l: float) -> Point:  # noqa: E741
-    return problem.point(problem.prox_g1(against(y.x, gradient - s, l), l))
+    z = problem.point(problem.prox_g1(against(y.x, gradient - s, l), l))
+    z.in_C = True
+    return z
 
 
-def _finish(problem: Problem, gradient: Array, z: Point, memory: Memory, moved: float) -> Step:
+def _finish(problem: Problem, z: Point, memory: Memory, moved: float, gradient_norm: float) -> Step:
     # l‖z − y‖ falls with l, so that a long step would look stationary: the curvature of the first step is the least yardstick
-    return Step(z, memory, problem.relative(larger(memory.l, problem.yardstick) * moved, gradient), moved)
+    return Step(z, memory, problem.relative(max(memory.l, problem.yardstick) * moved, gradient_norm), moved)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ class FixedStep:
         gradient = problem.grad_f(y)
         z = _prox_step(problem, y, gradient, s, memory.l)
         # nothing of y is remembered: vectors, where the data are a sparse matrix, are what memory goes to
-        return _finish(problem, gradient, z, memory, norm(z.x - y.x))
+        moved, gradient_norm = problem.measure(z, z.x - y.x, gradient)
+        return _finish(problem, z, memory, moved, gradient_norm)
 
 
 @dataclass(frozen=True)
@@ -174,50 +175,48 @@ class Backtracking:
         return Memory(None, problem.yardstick)
 
     def _clip(self, problem: Problem, l: float) -> float:  # noqa: E741
-        return smaller(larger(l, self.l_min * problem.unit), self.l_max * problem.unit)
+        return min(max(l, self.l_min * problem.unit), self.l_max * problem.unit)
 
-    def _barzilai_borwein(self, problem: Problem, y: Point, gradient: Array, memory: Memory) -> float:
-        if memory.point is None:
-            return memory.l
-        dx = y.x - memory.point.x
-        size = sqnorm(dx)
+    def _barzilai_borwein(self, problem: Problem, memory: Memory, size: float, turn: float) -> float:
+        """l from the last step by ⟨Δx, Δx⟩ and ⟨Δx, Δ∇f⟩."""
         if size == 0:
             return memory.l
-        curvature = dot(dx, gradient - problem.grad_f(memory.point)) / size
+        curvature = turn / size
         # along a direction of no or negative curvature the last l is too careful: go twice as far
         l = curvature if curvature > 0 else memory.l / 2.0  # noqa: E741
-        return self._clip(problem, larger(l, memory.l / self.shrink))
+        return self._clip(problem, max(l, memory.l / self.shrink))
 
     def from_point(self, problem: Problem, y: Point, memory: Memory, s: Array | None = None) -> Step:
         at_y = s is None  # pDCAₑ takes s elsewhere, where F(y) is no majorant's value
         s = problem.subgradient_g2(y) if s is None else s
         gradient = problem.grad_f(y)
-        compare_F = at_y and problem.in_domain(y)
-        l = first = self._barzilai_borwein(problem, y, gradient, memory)  # noqa: E741
-        longest: Point | None = None  # the first trial's move, where all others are shares of it
+        compare_F = at_y and problem.contains(y)
+        dx = None if memory.point is None else y.x - memory.point.x
+        size = 0.0 if dx is None else sqnorm(dx)
+        turn = 0.0 if dx is None else dot(dx, gradient - memory.gradient)
+        size, turn, value = read(size, turn, problem.F(y) if compare_F else problem.f(y))
+        if compare_F and value == math.inf:  # a penalty that y does not obey
+            compare_F, value = False, float(problem.f(y))
+        allowed = value + 8.0 * epsilon(y.x) * abs(value)  # with rounding
+        l = first = self._barzilai_borwein(problem, memory, size, turn)  # noqa: E741
+        moved = gradient_norm = 0.0
+        longest: Point | None = None  # the first trial's move, of which the others are fractions
         for trial in range(math.ceil(math.log(SPAN) / math.log(self.eta))):
             z = _prox_step(problem, y, gradient, s, l) if longest is None else y.along(self.eta**-trial, longest)
             d = z.x - y.x
-            moved = norm(d)
-            if self._good_F(problem, y, z, l, moved) if compare_F else _below_majorant(problem, y, z, dot(gradient, d), l, moved):
+            if compare_F:
+                moved, *rest = problem.measure(z, d, gradient) if trial == 0 else problem.measure(z, d)
+                gradient_norm = rest[0] if rest else gradient_norm
+                good = problem.F(z) <= allowed - 0.5 * self.sigma * l * (moved * moved)
+            else:  # the descent lemma: f(z) ≤ f(y) + ⟨∇f(y), z − y⟩ + (l/2)‖z − y‖²
+                f_z, slope = problem.f(z), dot(gradient, d)
+                moved, gradient_norm, f_z, slope = problem.read(z, *norms(d, gradient), f_z, slope)
+                good = f_z <= allowed + slope + 0.5 * l * (moved * moved)
+            if good:
                 break
-            if trial == 0 and problem.straight and deferring():  # there a product is dear, here what is written is what is done
-                longest = z - y
+            if trial == 0 and problem.straight and on_device(y.x):  # a shorter step goes the same way, and costs no product
+                longest = Point(problem, d, z.image - y.image)
             l *= self.eta  # noqa: E741
         else:  # not even the smallest step descends: y is stationary to rounding
             z, l, moved = (y, first, 0.0) if compare_F else (z, l, moved)  # noqa: E741
-        return _finish(problem, gradient, z, Memory(y, l), moved)
-
-    def _good_F(self, problem: Problem, y: Point, z: Point, l: float, moved: float) -> bool:  # noqa: E741
-        F_y = problem.F(y)
-        return problem.F(z) <= F_y - 0.5 * self.sigma * l * (moved * moved) + _rounding(F_y, y)
-
-
-def _below_majorant(problem: Problem, y: Point, z: Point, slope: float, l: float, moved: float) -> bool:  # noqa: E741
-    """The descent lemma: f(z) ≤ f(y) + ⟨∇f(y), z − y⟩ + (l/2)‖z − y‖²."""
-    f_y = problem.f(y)
-    return problem.f(z) <= f_y + slope + 0.5 * l * (moved * moved) + _rounding(f_y, y)
-
-
-def _rounding(value: float, y: Point) -> float:
-    return 8.0 * epsilon(y.x) * abs(value)
+        return _finish(problem, z, Memory(y, l, gradient), moved, gradient_norm)

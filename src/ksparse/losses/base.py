@@ -93,6 +93,10 @@ class Loss(ABC):
     def value_at(self, x: Array, image: Array) -> float:
         """φ(x), without a product."""
 
+    def squared_norm_at(self, x: Array, image: Array) -> tuple[float, Array] | None:
+        """Return c and v with φ(x) = c·‖v‖²; None where φ has another form. A GPU then sums v together with other vectors."""
+        return None
+
     @abstractmethod
     def gradient_at(self, x: Array, image: Array) -> Array:
         """∇φ(x), with one adjoint product at most."""

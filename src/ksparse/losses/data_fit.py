@@ -276,7 +276,13 @@ class LeastSquares(DataFit):
         return 0.5 * residual * residual
 
     def value_at(self, x: Array, image: Array) -> float:
-        return 0.5 * (sqnorm(self.slope(image)) + self._squares(x)) if self.weight is None else super().value_at(x, image)
+        if self.weight is not None:
+            return super().value_at(x, image)
+        square = sqnorm(self.slope(image))
+        return 0.5 * (square if self.ridge is None else square + self._squares(x))
+
+    def squared_norm_at(self, x: Array, image: Array) -> tuple[float, Array] | None:
+        return (0.5, self.slope(image)) if self.weight is None and self.ridge is None else None
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         if not self.one_pass:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
 from ksparse.base.arrays import Array, keep, namespace, norm_1, norm_inf, sum_of, zeros_like
 from ksparse.base.checks import check_number
@@ -35,7 +35,6 @@ class Penalty(ABC):
     lam: float | None = None  # λ, where g1 has λ‖x‖₁ in it, so that a large one keeps x at 0
     constraint: bool = False  # whether g is the constraint ‖x‖₀ ≤ k itself, 0 or ∞
     indicators: bool = False  # whether g lives on indicators beside x
-    shares: bool = False  # whether one look at x gives g and a subgradient of g2, by `at`
 
     @abstractmethod
     def g1(self, x: Array) -> float:
@@ -69,9 +68,21 @@ class Penalty(ABC):
         """g(x)."""
         return self.g1(x) - self.g2(x)
 
-    def at(self, x: Array) -> tuple[float, Array]:
-        """g(x) and one element of ∂g2(x)."""
-        return self.value(x), self.subgradient_g2(x)
+    def shared(self, x: Array) -> Any:
+        """Return what `value_with` and `subgradient_with` both need at x, computed once; None for nothing."""
+        return None
+
+    def value_with(self, x: Array, shared: Any) -> float:
+        """Return g(x), given `shared(x)`."""
+        return self.value(x)
+
+    def subgradient_with(self, x: Array, shared: Any) -> Array:
+        """Return one element of ∂g2(x), given `shared(x)`."""
+        return self.subgradient_g2(x)
+
+    def squared_norm_with(self, x: Array, shared: Any) -> tuple[float, Array] | None:
+        """Return c and v with g(x) = c·‖v‖², given `shared(x)`; None where g has another form."""
+        return None
 
     def gradient_g1(self, x: Array) -> Array:
         """∇g1(x), where `smooth_curvature` is given."""

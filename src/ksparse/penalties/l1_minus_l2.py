@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, keep, namespace, norm, norm_inf, zeros_like
+from ksparse.base.arrays import Array, keep, larger, namespace, norm, norm_inf
 from ksparse.base.largest import top_k
 from ksparse.penalties.base import L1Based, check_weight
 from ksparse.sets.whole_space import soft_threshold
@@ -36,8 +36,8 @@ class L1MinusL2(L1Based):
         return self.lam * norm(x)
 
     def subgradient_g2(self, x: Array) -> Array:
-        size = norm(x)
-        return x * (self.lam / size) if size > 0 else zeros_like(x)
+        least = float(namespace(x).finfo(x.dtype).smallest_normal)
+        return (self.lam * x) / larger(norm(x), least)  # 0 at 0
 
     def prox(self, u: Array, t: float) -> Array:
         # Lou, Yan 2018, Lemma 1: shrink, then stretch by the shrinkage; below the threshold the largest entry alone stays

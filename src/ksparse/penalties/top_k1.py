@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, drop, keep, namespace, norm_1
+from ksparse.base.arrays import Array, namespace, norm_1
 from ksparse.base.checks import check_integer
-from ksparse.base.largest import top_k
+from ksparse.base.largest import without_largest
 from ksparse.penalties.base import L1Based, check_weight
 from ksparse.sets.whole_space import soft_threshold
 
@@ -36,8 +36,6 @@ class TopK1(L1Based):
 
     k: int
 
-    shares = True
-
     def __init__(self, rho: float, k: int) -> None:
         self.lam, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
 
@@ -49,32 +47,29 @@ class TopK1(L1Based):
     def check_length(self, n: int) -> None:
         check_integer(self.k, "k", 1, n)
 
-    def _largest(self, x: Array) -> Array:
-        return top_k(namespace(x).abs(x), self.k)
+    def shared(self, x: Array) -> Array:
+        """Return all but the k largest entries."""
+        return without_largest(x, self.k)
 
     def g2(self, x: Array) -> float:
-        return self.rho * norm_1(keep(x, self._largest(x)))
+        return self.rho * norm_1(x - self.shared(x))
 
     def value(self, x: Array) -> float:
-        return self._tail(x, self._largest(x))
+        return self.value_with(x, self.shared(x))
 
     def subgradient_g2(self, x: Array) -> Array:
-        return self._slope(x, self._largest(x))
+        return self.subgradient_with(x, self.shared(x))
 
-    def at(self, x: Array) -> tuple[float, Array]:
-        largest = self._largest(x)
-        return self._tail(x, largest), self._slope(x, largest)
+    def value_with(self, x: Array, shared: Array) -> float:
+        return self.rho * norm_1(shared)  # no difference of two large sums
 
-    def _tail(self, x: Array, largest: Array) -> float:
-        return self.rho * norm_1(drop(x, largest))  # itself: no difference of two large sums
-
-    def _slope(self, x: Array, largest: Array) -> Array:
-        return self.rho * keep(namespace(x).sign(x), largest)
+    def subgradient_with(self, x: Array, shared: Array) -> Array:
+        return self.rho * namespace(x).sign(x - shared)
 
     def prox(self, u: Array, t: float) -> Array:
         # the cost of shrinking an entry grows with |uᵢ|, so the k largest are the ones to leave alone
         xp = namespace(u)
-        return xp.where(self._largest(u), u, soft_threshold(u, self.rho * t))
+        return xp.where(self.shared(u) == 0, u, soft_threshold(u, self.rho * t))
 
     def __repr__(self) -> str:
         return f"TopK1({self.rho:g}, {self.k})"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ksparse.base.arrays import Array, drop, keep, namespace, sqnorm
+from ksparse.base.arrays import Array, along, namespace, sqnorm
 from ksparse.base.checks import check_integer
-from ksparse.base.combine import along
-from ksparse.base.largest import top_k
+from ksparse.base.largest import without_largest
 from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
 
@@ -38,7 +37,6 @@ class TopK2(Penalty):
     """
 
     k: int
-    shares = True
 
     def __init__(self, rho: float, k: int) -> None:
         self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
@@ -47,8 +45,9 @@ class TopK2(Penalty):
     def check_length(self, n: int) -> None:
         check_integer(self.k, "k", 1, n)
 
-    def _largest(self, x: Array) -> Array:
-        return top_k(namespace(x).abs(x), self.k)
+    def shared(self, x: Array) -> Array:
+        """Return all but the k largest entries."""
+        return without_largest(x, self.k)
 
     def g1(self, x: Array) -> float:
         return self.rho * sqnorm(x)
@@ -60,20 +59,19 @@ class TopK2(Penalty):
         return along(gradient, 2.0 * self.rho, x)
 
     def g2(self, x: Array) -> float:
-        return self.rho * sqnorm(keep(x, self._largest(x)))
+        return self.rho * sqnorm(x - self.shared(x))
 
     def value(self, x: Array) -> float:
-        return self._tail(x, self._largest(x))
+        return self.value_with(x, self.shared(x))
 
-    def at(self, x: Array) -> tuple[float, Array]:
-        largest = self._largest(x)
-        return self._tail(x, largest), self._slope(x, largest)
+    def value_with(self, x: Array, shared: Array) -> float:
+        return self.rho * sqnorm(shared)  # no difference of two large sums
 
-    def _tail(self, x: Array, largest: Array) -> float:
-        return self.rho * sqnorm(drop(x, largest))  # itself: no difference of two large sums
+    def squared_norm_with(self, x: Array, shared: Array) -> tuple[float, Array]:
+        return self.rho, shared
 
-    def _slope(self, x: Array, largest: Array) -> Array:
-        return (2.0 * self.rho) * keep(x, largest)
+    def subgradient_with(self, x: Array, shared: Array) -> Array:
+        return (2.0 * self.rho) * (x - shared)
 
     def prox_g1(self, u: Array, t: float) -> Array:
         return u / (1.0 + 2.0 * self.rho * t)
@@ -82,11 +80,11 @@ class TopK2(Penalty):
         return C.project(u)  # g1 itself has joined f
 
     def subgradient_g2(self, x: Array) -> Array:
-        return self._slope(x, self._largest(x))
+        return self.subgradient_with(x, self.shared(x))
 
     def prox(self, u: Array, t: float) -> Array:
         xp = namespace(u)
-        return xp.where(self._largest(u), u, self.prox_g1(u, t))
+        return xp.where(self.shared(u) == 0, u, self.prox_g1(u, t))
 
     def weight_max(self, gradient: Array) -> float:
         return 0.0 if sqnorm(gradient) == 0 else math.inf  # the penalty is flat at 0: no weight holds x there

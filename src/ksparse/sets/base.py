@@ -10,9 +10,8 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 from ksparse.base import page
-from ksparse.base.arrays import Array, Vector, dot, indices_of, like, namespace, norm_inf, replaced
+from ksparse.base.arrays import Array, Vector, dot, indices_of, larger, like, namespace, norm_inf, replaced
 from ksparse.base.largest import top_k
-from ksparse.base.scalars import larger
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.bound import Noise
@@ -145,7 +144,7 @@ class ConvexSet(ABC):
         """Whether x lies in C, up to rounding."""
         xp = namespace(x)
         slack = FEASIBLE if float(xp.finfo(x.dtype).eps) < 1e-10 else 1e-5
-        return self.violation(x) <= slack * larger(self.size, norm_inf(x))
+        return bool(self.violation(x) <= slack * larger(self.size, norm_inf(x)))
 
     def like(self, x: Array) -> Self:
         """The same set with its arrays in the namespace, dtype and device of x."""

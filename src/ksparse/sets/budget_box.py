@@ -6,9 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, namespace, replaced, sum_of, to_float64
+from ksparse.base.arrays import Array, Vector, larger, namespace, replaced, sum_of, to_float64
 from ksparse.base.checks import check_number
-from ksparse.base.scalars import larger
 from ksparse.errors import InfeasibleError
 from ksparse.linalg.constraints import Linear
 from ksparse.sets.base import ConvexSet

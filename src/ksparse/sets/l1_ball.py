@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, namespace, norm_1
+from ksparse.base.arrays import Array, Vector, larger, namespace, norm_1
 from ksparse.base.checks import check_number
-from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Active, Solution
 from ksparse.linalg.constraints import Linear
 from ksparse.linalg.objective import Objective, convex

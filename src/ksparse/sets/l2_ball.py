@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, keep, namespace, norm
+from ksparse.base.arrays import Array, Vector, keep, larger, namespace, norm
 from ksparse.base.checks import check_radius
 from ksparse.base.largest import top_k
-from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.bound import Noise, rounding_of, shortfall
 from ksparse.linalg.constraints import Linear
@@ -47,8 +46,7 @@ class L2Ball(ConvexSet):
         self.radius = self.size = check_radius(radius)
 
     def project(self, u: Array) -> Array:
-        length = norm(u)
-        return u if length <= self.radius else u * (self.radius / length)
+        return u * (self.radius / larger(norm(u), self.radius))  # times 1.0 inside the ball
 
     def violation(self, x: Array) -> float:
         return larger(norm(x) - self.radius, 0.0)

@@ -6,10 +6,9 @@ from itertools import combinations
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, keep, namespace, norm, norm_inf
+from ksparse.base.arrays import Array, Vector, keep, larger, namespace, norm, norm_inf
 from ksparse.base.checks import check_radius
 from ksparse.base.largest import top_k
-from ksparse.base.scalars import larger
 from ksparse.linalg.active_set import Solution
 from ksparse.linalg.trust_region import minimize_on_ball
 from ksparse.sets.base import ConvexSet
@@ -49,8 +48,7 @@ class NonnegativeBall(ConvexSet):
         return self._into_ball(_positive(u))
 
     def _into_ball(self, x: Array) -> Array:
-        length = norm(x)
-        return x if length <= self.radius else x * (self.radius / length)
+        return x * (self.radius / larger(norm(x), self.radius))  # times 1.0 inside the ball
 
     def violation(self, x: Array) -> float:
         return larger(norm(x) - self.radius, norm_inf(_positive(-x)))

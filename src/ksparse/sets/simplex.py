@@ -5,10 +5,9 @@ from __future__ import annotations
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, embed, indices_of, namespace, norm, sum_of, take
+from ksparse.base.arrays import Array, Vector, embed, indices_of, larger, namespace, norm, sum_of, take
 from ksparse.base.checks import check_number
 from ksparse.base.largest import top_k
-from ksparse.base.scalars import larger
 from ksparse.linalg.constraints import Linear
 from ksparse.sets.base import ConvexSet
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, embed, epsilon, finite, indices_of, like, take, to_float64
+from ksparse.base.arrays import Array, Vector, embed, epsilon, finite, indices_of, like, read, take, to_float64
 from ksparse.base.deadline import OutOfTimeError
 from ksparse.certify.prove import Certificate
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError
@@ -250,6 +250,7 @@ def _result(
     *, nit: int, evaluations: tuple[int, int], elapsed: float, method: str, rho: float | None, trace: Trace, note: str = "",
     message: str = "", allowed: bool | None = None, **more: Any,
 ) -> Result:  # fmt: skip
+    fun, residual, maxcv = read(fun, residual, C.violation(x))
     support = indices_of(x != 0)
     within = (k is None or support.size <= k) if allowed is None else allowed  # rules count for themselves
     feasible = C.contains(x) and within
@@ -265,7 +266,7 @@ def _result(
         nit=nit,
         nfev=evaluations[0],
         njev=evaluations[1],
-        maxcv=C.violation(x),
+        maxcv=maxcv,
         support=support,
         k=k,
         elapsed=elapsed,

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from ksparse.base.arrays import dot
 from ksparse.base.checks import check_number
-from ksparse.base.scalars import root
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.problem import Point, Problem, require_prox
 from ksparse.firstorder.steps import Backtracking, Memory, Step, StepRule, check_rule
@@ -38,7 +37,7 @@ class APDCAState:
             x=taken.z,
             z=z_step.z,
             theta_prev=self.theta,
-            theta=(root(4.0 * self.theta**2 + 1.0) + 1.0) / 2.0,
+            theta=(math.sqrt(4.0 * self.theta**2 + 1.0) + 1.0) / 2.0,
             q=q,
             c=(eta * self.q * self.c + F_x) / q,
             y_memory=z_step.memory,

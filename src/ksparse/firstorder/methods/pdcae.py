@@ -9,9 +9,8 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ksparse.base.arrays import dot
+from ksparse.base.arrays import dot, norms, read
 from ksparse.base.checks import check_integer
-from ksparse.base.scalars import root
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.problem import Point, Problem, require_prox
@@ -30,6 +29,8 @@ class PDCAeState:
     beta: float  # β of the last step
     memory: Memory  # l, and where the rule needs it y⁽ᵗ⁻¹⁾
     residual: float = math.inf
+    change: float = math.inf  # ‖x⁽ᵗ⁾ − x⁽ᵗ⁻¹⁾‖
+    length: float = math.inf  # ‖x⁽ᵗ⁾‖
 
     @property
     def l(self) -> float:  # noqa: E743
@@ -95,8 +96,9 @@ class PDCAe(Method):
         y = s.x.along(beta, s.x - s.x_prev) if beta else s.x  # x + β(x − x_prev)
         step = self.rule.from_point(problem, y, s.memory, problem.subgradient_g2(s.x))
         x = step.z
-        theta_prev, theta, t = s.theta, (1.0 + root(1.0 + 4.0 * s.theta**2)) / 2.0, s.t + 1
-        against = self.adaptive and dot(y.x - x.x, x.x - s.x.x) > 0  # the momentum points uphill
-        if t % self.restart == 0 or against:
+        theta_prev, theta, t = s.theta, (1.0 + math.sqrt(1.0 + 4.0 * s.theta**2)) / 2.0, s.t + 1
+        d = x.x - s.x.x
+        momentum, change, length = read(dot(y.x - x.x, d) if self.adaptive else 0.0, *norms(d, x.x))
+        if t % self.restart == 0 or momentum > 0:  # it points uphill
             theta_prev = theta = 1.0
-        return PDCAeState(s.x, x, theta_prev, theta, t, beta, step.memory, step.residual)
+        return PDCAeState(s.x, x, theta_prev, theta, t, beta, step.memory, step.residual, change, length)
