@@ -1,4 +1,7 @@
-"""How the site is built: Sphinx with the PyData theme, numpydoc, a gallery of the scripts in examples/, the pages in Markdown."""
+"""Build the site: Sphinx with the PyData theme, numpydoc, a gallery of the scripts in examples/, pages in Markdown.
+
+Formulas become MathML, which browsers typeset themselves: MathJax would have to be fetched from another site.
+"""
 
 import re
 import warnings
@@ -9,7 +12,7 @@ import matplotlib as mpl
 import ksparse
 
 mpl.use("Agg")
-warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")  # plt.show() of the scripts
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")  # plt.show() in the scripts
 
 project = "ksparse"
 author = "The ksparse developers"
@@ -30,11 +33,11 @@ default_role = "any_or_code"
 language = "en"
 nitpicky = False
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
-autodoc_typehints = "none"  # the docstrings say them in words
+autodoc_typehints = "none"  # types are in the docstrings
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -60,6 +63,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "ksparse"
 html_static_path = ["_static"]
@@ -67,7 +71,7 @@ html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_copy_source = False
-html_show_search_summary = False  # a page opened from the disk may not fetch the others
+html_show_search_summary = False  # a page opened from disk may not fetch other pages
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "ksparse"},
@@ -85,7 +89,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def _as_page(app, name, source):
-    """Links that lead to files of the repository lead to their pages here: examples, and the two files beside the README."""
+    """Point links to files of the repository (examples, CONTRIBUTING, CHANGELOG, SECURITY) to their pages on the site."""
     text = source[0]
     up = "../" * name.count("/")
     text = re.sub(r"\]\((?:\.\./)*examples/(\w+)\.py\)", rf"]({up}gallery/\1.rst)", text)
@@ -96,7 +100,7 @@ def _as_page(app, name, source):
 
 
 def _any_or_code(name, rawtext, text, lineno, inliner, options=None, content=()):
-    """`name`: a link where it is one of ours, else code."""
+    """Make `name` a link if it is a public name of ksparse, else code."""
     from docutils import nodes
     from sphinx.addnodes import pending_xref
 
@@ -118,15 +122,35 @@ def _any_or_code(name, rawtext, text, lineno, inliner, options=None, content=())
 
 
 def _bars(app, what, name, piece, options, lines):
-    """|x| is a size, not a substitution; what is code stays as it is."""
+    """Escape |x| outside code, which reStructuredText would read as a substitution."""
     for place, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             parts = re.split(r"(``.*?``)", line)
             lines[place] = "".join(part if part.startswith("``") else re.sub(r"(?<!\\)\|", r"\\|", part) for part in parts)
 
 
+def _inline_math(writer, node):
+    """Write a formula within a line as MathML."""
+    from docutils.nodes import SkipNode
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    writer.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def _display_math(writer, node):
+    """Write a formula on lines of its own as MathML."""
+    from docutils.nodes import SkipNode
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    formula = tex2mathml(node.astext()).replace("<math", '<math display="block"', 1)
+    writer.body.append(f'<div class="math">{formula}</div>')
+    raise SkipNode
+
+
 def setup(app):
-    """The hooks above."""
+    """Register the hooks above."""
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_display_math, None))
     app.connect("autodoc-process-docstring", _bars, priority=900)  # after numpydoc
     app.add_role("any_or_code", _any_or_code)
     app.connect("source-read", _as_page)
