@@ -4,16 +4,15 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from ksparse.base.progress import show_progress
+from ksparse.data.blocks import blocks
+from ksparse.data.design import Design
+from ksparse.data.model import QuadraticModel
+from ksparse.data.operator import operator
+from ksparse.data.products import Squares
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.steps import Backtracking, FixedStep
 from ksparse.firstorder.weight import weight_max
-from ksparse.linalg.designs.base import Design
-from ksparse.linalg.designs.operator import operator
-from ksparse.linalg.designs.parts import blocks
-from ksparse.linalg.matrix import Squares
-from ksparse.linalg.model import QuadraticModel
 from ksparse.losses import (
     Cox,
     Custom,
@@ -59,6 +58,7 @@ from ksparse.solve.many import minimize_many
 from ksparse.solve.minimize import minimize, minimize_penalized
 from ksparse.solve.near_optimal import NearOptimal, near_optimal
 from ksparse.solve.path import KPath, k_path
+from ksparse.util.progress import show_progress
 
 if TYPE_CHECKING:  # what comes late at run time is known to type checkers from the start
     from ksparse import datasets, estimators, experiments, plotting

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base import page
-from ksparse.base.arrays import Array, to_numpy
+from ksparse.util import display
+from ksparse.util.arrays import Array, to_numpy
 
 SHOWN, CHARTED = 6, 12  # entries of x in a line of text, and in a chart
 
@@ -259,7 +259,7 @@ class Result:
         """What a notebook shows: the facts, the largest entries of x as bars, and the gap as one."""
         values = self.nonzeros(CHARTED)
         more = self.support.size - len(values)
-        chart = page.bars(values, "the largest entries of x")
+        chart = display.bars(values, "the largest entries of x")
         below = f"<div>and {more} smaller ones</div>" if more else ""
-        gap = page.share(self.gap, f"gap {100 * self.gap:.3g} %") if self.lower_bound > -math.inf else ""
-        return f'<div class="ksparse-result">{page.facts(self._facts())}{chart}{below}{gap}</div>'
+        gap = display.share(self.gap, f"gap {100 * self.gap:.3g} %") if self.lower_bound > -math.inf else ""
+        return f'<div class="ksparse-result">{display.facts(self._facts())}{chart}{below}{gap}</div>'

@@ -17,7 +17,7 @@ from ksparse.certify.dual_bound import QuadraticBound, top_sum
 from ksparse.certify.program import Program
 from ksparse.certify.prove import families_of
 from ksparse.certify.relaxation import Relaxation, screen
-from ksparse.linalg.states import FREE, IN, OUT
+from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem

@@ -10,7 +10,7 @@ from ksparse.certify.diagonal import safe
 from ksparse.certify.dual_bound import QuadraticBound
 from ksparse.certify.program import Program
 from ksparse.certify.relaxation import screen
-from ksparse.linalg.states import FREE, IN, OUT
+from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 from ksparse.solve.rules import make_rules

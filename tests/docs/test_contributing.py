@@ -12,12 +12,12 @@ import pytest
 import catalogue
 import ksparse as ks
 from conftest import MATRIX_KINDS, NAMESPACES
-from ksparse.base.arrays import namespace, sqnorm
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods import State
 from ksparse.firstorder.problem import Point, Problem, require_prox
 from ksparse.losses import QuadraticForm
 from ksparse.penalties import L1Based
+from ksparse.util.arrays import namespace, sqnorm
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from sklearn.model_selection import ShuffleSplit
 
 import ksparse as ks
 from conftest import cases
-from ksparse.linalg import designs
-from ksparse.linalg.designs import blocks
+from ksparse import data
+from ksparse.data import blocks
 
 M, N, K = 300, 30, 4
 
@@ -28,7 +28,7 @@ def chunked(X):
 
 @pytest.fixture(params=cases(["single", "memmap", "dask", "source", "torch"]))
 def stored(request, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(designs, "LARGE", 1000)
+    monkeypatch.setattr(data, "LARGE", 1000)
     X = table[0]
     np.save(tmp_path / "X.npy", X)
     kinds = {
@@ -75,7 +75,7 @@ def test_cross_validation(stored, table):
 
 @pytest.mark.parametrize("estimator", [ks.SparsePCA(2, 3), ks.SparsePortfolio(3)])
 def test_the_others_take_large_single_precision_arrays(estimator, table, monkeypatch):
-    monkeypatch.setattr(designs, "LARGE", 1000)
+    monkeypatch.setattr(data, "LARGE", 1000)
     returns = 0.01 * table[0]
     single, double = (
         estimator.fit(given).components_ if isinstance(estimator, ks.SparsePCA) else estimator.fit(given).weights_

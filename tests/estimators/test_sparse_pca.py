@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse
 
 import ksparse as ks
+from ksparse.data import Dense
+from ksparse.data.derived import Deflated
 from ksparse.estimators import SparsePCA
-from ksparse.linalg.designs import Dense
-from ksparse.linalg.designs.deflated import Deflated
 
 
 @pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])

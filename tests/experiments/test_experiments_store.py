@@ -12,12 +12,12 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("clarabel", reason="Clarabel is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-from ksparse.base.atomic import sweep, write_atomically  # noqa: E402
 from ksparse.experiments import run as run_module  # noqa: E402
 from ksparse.experiments import table5  # noqa: E402
 from ksparse.experiments.row import frame, weights_frame  # noqa: E402
 from ksparse.experiments.run import run  # noqa: E402
 from ksparse.experiments.store import Store  # noqa: E402
+from ksparse.util.files import sweep, write_atomically  # noqa: E402
 
 
 def small_jobs():

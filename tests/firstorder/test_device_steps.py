@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.base import arrays, largest
 from ksparse.firstorder import drive, methods, problem, steps
 from ksparse.firstorder.problem import Problem
+from ksparse.util import arrays
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
@@ -44,7 +44,7 @@ class Reads(TorchDispatchMode):
 @pytest.fixture
 def on_device(monkeypatch):
     """Tensors of the CPU are treated as those of a GPU."""
-    for module in (arrays, drive, largest, steps):
+    for module in (arrays, drive, arrays, steps):
         monkeypatch.setattr(module, "on_device", lambda x: not isinstance(x, np.ndarray))
 
 
@@ -195,6 +195,6 @@ def test_norms_stay_on_the_device_and_are_those_of_the_host(x, on_device):
 @pytest.mark.parametrize(("n", "k"), [(50, 7), (5_000, 9), (5_000, 4_999)])
 def test_the_largest_entries_are_k_also_among_ties(n, k, on_device):
     size = np.random.default_rng(n).integers(0, 40, n).astype(np.float64)
-    mask = largest.top_k(torch.tensor(size), k).numpy()
+    mask = arrays.top_k(torch.tensor(size), k).numpy()
     assert mask.sum() == k
     assert np.sort(size[mask]).tolist() == np.sort(size)[n - k :].tolist()

@@ -8,7 +8,7 @@ import pytest
 import catalogue
 import ksparse as ks
 from conftest import MATRIX_KINDS, cases
-from ksparse.base.arrays import embed, to_numpy
+from ksparse.util.arrays import embed, to_numpy
 
 ALL = {**catalogue.LOSSES, **catalogue.TABLE_LOSSES, **catalogue.FREE_LOSSES}
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from ksparse.linalg.compiled import compiled
 from ksparse.search.batch.by_arrays import descend_all
 from ksparse.search.batch.data import BatchData
 from ksparse.search.batch.loop import descend_each
 from ksparse.search.batch.problem import Best
 from ksparse.search.batch.rounds import distinct, rounds_of, search_batch, served
 from ksparse.search.settings import SearchSettings
+from ksparse.util.compiled import compiled
 
 M, N, K, COUNT = 12, 8, 3, 16
 

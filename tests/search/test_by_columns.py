@@ -6,7 +6,7 @@ from scipy.fft import dct, idct
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import ksparse as ks
-from ksparse.linalg.designs import operator as operators
+from ksparse.data import operator as operators
 
 
 @pytest.fixture

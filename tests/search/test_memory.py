@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 import ksparse as ks
-from ksparse.linalg.designs import Blocks
+from ksparse.data import Blocks
 from ksparse.search.gains import parts
 from ksparse.search.neighbourhoods import priced
 from ksparse.solve import request
@@ -144,7 +144,7 @@ def test_columns_that_were_read_cost_no_pass(planted, monkeypatch):
     x[9] = 3.0
     np.testing.assert_allclose(blocks @ x, A @ x)
     assert blocks.passes == 2
-    monkeypatch.setattr("ksparse.linalg.designs.base.KEPT", 3 * len(A))
+    monkeypatch.setattr("ksparse.data.design.KEPT", 3 * len(A))
     np.testing.assert_allclose(blocks.columns(np.array([7, 11])), A[:, [7, 11]])  # no room for four: it begins anew
     np.testing.assert_allclose(blocks.columns(np.arange(9)), A[:, :9])
     np.testing.assert_allclose(blocks.columns(np.arange(9)), A[:, :9])

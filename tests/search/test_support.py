@@ -11,10 +11,9 @@ import catalogue
 import ksparse as ks
 from conftest import MATRIX_KINDS
 from ksparse.datasets import table5
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective
-from ksparse.linalg.qp import solve_qp
-from ksparse.linalg.trust_region import minimize_on_ball
+from ksparse.numerics.constraints import Linear
+from ksparse.numerics.eigen import minimize_on_ball
+from ksparse.numerics.qp import Objective, solve_qp
 from ksparse.search.again import local_search
 from ksparse.search.explore import settle
 from ksparse.search.gains import factor
@@ -109,7 +108,7 @@ def test_second_order_model_agrees_to_second_order(name, rng):
 
 
 def test_model_forgets_when_memory_is_short(monkeypatch, rng):
-    monkeypatch.setattr("ksparse.linalg.model.MEMORY", 8 * 50 * 6)
+    monkeypatch.setattr("ksparse.data.model.MEMORY", 8 * 50 * 6)
     A = rng.standard_normal((9, 50))
     model = ks.LeastSquares(A, np.ones(9)).quadratic()
     for _ in range(10):

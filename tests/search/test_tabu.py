@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.base.deadline import OutOfTimeError
 from ksparse.datasets import table5
 from ksparse.search import again
 from ksparse.search.candidate import Found
@@ -17,6 +16,7 @@ from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy
 from ksparse.search.tabu import Barred, tabu_walk
+from ksparse.util.resources import OutOfTimeError
 
 NONE = np.zeros(0, dtype=np.intp)
 SETS = {

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.linalg import qp
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective
-from ksparse.linalg.qp import solve_qp
-from ksparse.linalg.spectral import minimize_by_projection
+from ksparse.numerics import qp
+from ksparse.numerics.constraints import Linear
+from ksparse.numerics.nonconvex import minimize_by_projection
+from ksparse.numerics.qp import Objective, solve_qp
 from ksparse.result import Status
 from ksparse.search.cuts import by_cuts
 from ksparse.search.quadratic import minimize_quadratic

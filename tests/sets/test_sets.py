@@ -10,7 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 import catalogue
 import ksparse as ks
-from ksparse.base.arrays import embed, to_numpy
+from ksparse.util.arrays import embed, to_numpy
 
 vectors = st.integers(2, 10).flatmap(
     lambda n: st.tuples(st.just(n), st.integers(0, 10**6), st.sampled_from([1e-8, 1e-2, 1.0, 1.0, 10.0, 1e3]), st.booleans())

@@ -6,7 +6,7 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 import ksparse as ks
-from ksparse.base.checks import check_n_jobs
+from ksparse.util.checks import check_n_jobs
 
 A, b = np.arange(12.0).reshape(4, 3), np.ones(4)
 loss = ks.LeastSquares(A, b)

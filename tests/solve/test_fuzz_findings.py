@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse.linalg
 
 import ksparse as ks
+from ksparse.data.derived import standardize
 from ksparse.errors import UndecidedError
-from ksparse.linalg.standardize import standardize
 
 
 @pytest.mark.parametrize("enumerated", [0, 10])
@@ -54,7 +54,7 @@ def test_flat_penalties_of_large_entries_do_not_cancel(penalty):
 
 def test_nothing_is_printed_past_python(tmp_path):
     code = (
-        "import os\nfrom ksparse.base.silence import silenced\n"
+        "import os\nfrom ksparse.numerics.linear_programs import silenced\n"
         "print('before')\nwith silenced():\n    with silenced():\n        os.write(1, b'noise')\n    os.write(1, b'noise')\nprint('after')"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)

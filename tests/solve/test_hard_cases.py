@@ -7,7 +7,7 @@ import ksparse as ks
 from ksparse import Status
 from ksparse.firstorder.drive import Stopping, drive
 from ksparse.firstorder.problem import Problem
-from ksparse.linalg.objective import least_squares, null_space
+from ksparse.numerics.qp import least_squares, null_space
 
 
 @pytest.mark.parametrize("method", ["auto", "pdca", "apdca"])

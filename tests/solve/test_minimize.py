@@ -7,7 +7,7 @@ import catalogue
 import ksparse as ks
 from conftest import MATRIX_KINDS, data_file
 from ksparse import Status
-from ksparse.base.arrays import to_numpy
+from ksparse.util.arrays import to_numpy
 
 PAIRS = [
     (loss, C)

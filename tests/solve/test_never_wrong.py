@@ -16,7 +16,7 @@ import ksparse as ks
 from ksparse import Status
 from ksparse.firstorder.drive import Stopping
 from ksparse.firstorder.problem import Products
-from ksparse.linalg.bound import Noise, shortfall
+from ksparse.numerics.bound import Noise, shortfall
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
 from ksparse.solve.judge import judge_search
@@ -70,8 +70,8 @@ def test_small_curvature_beside_the_linear_part_on_a_polyhedron():
 
 def test_the_shortfall_bounds_what_is_left_at_any_point(rng):
     """Whatever the point and the prices: no feasible point is better by more."""
-    from ksparse.linalg.constraints import Linear
-    from ksparse.linalg.objective import Objective
+    from ksparse.numerics.constraints import Linear
+    from ksparse.numerics.qp import Objective
 
     for _ in range(200):
         Z = rng.standard_normal((5, 3))

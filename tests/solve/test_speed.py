@@ -10,20 +10,19 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import ksparse as ks
-from ksparse.base.checks import check_array
-from ksparse.base.threads import all_threads, available_threads, in_threads, one_thread
+from ksparse.data import Dense, array
 from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
-from ksparse.linalg import one_pass
-from ksparse.linalg.designs import Dense
 from ksparse.solve.request import support_problem
+from ksparse.util.checks import check_array
+from ksparse.util.resources import all_threads, available_threads, in_threads, one_thread
 
 # --- one pass over A ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def one_pass_everywhere(monkeypatch):
-    monkeypatch.setattr(one_pass, "LARGE", 0)
+    monkeypatch.setattr(array, "ONE_PASS_BYTES", 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -33,7 +32,7 @@ def test_both_products_of_one_pass_are_the_two_products(one_pass_everywhere, rng
     for weight in (None, np.abs(w)):
         y = A @ x
         g = A.T @ (y if weight is None else weight * y)
-        found = one_pass.both_products(A, weight, x)
+        found = array.both_products(A, weight, x)
         assert found.dtype == dtype
         np.testing.assert_allclose(found, np.concatenate([y, g]), rtol=0, atol=200 * np.finfo(dtype).eps * max(1, np.abs(g).max()))
 
@@ -48,7 +47,7 @@ def test_a_run_in_one_pass_is_the_run_in_two(one_pass_everywhere, rng, monkeypat
         assert fast.one_pass
         fused = ks.minimize_penalized(fast, ks.MCP(1.0, 2.0), **options)
         with monkeypatch.context() as patch:
-            patch.setattr(one_pass, "LARGE", 2**60)
+            patch.setattr(array, "ONE_PASS_BYTES", 2**60)
             slow = ks.LeastSquares(A, b, **extra)
             assert not slow.one_pass
             plain = ks.minimize_penalized(slow, ks.MCP(1.0, 2.0), **options)
@@ -62,9 +61,9 @@ def test_one_pass_leaves_the_other_matrices_alone(one_pass_everywhere, rng):
     import scipy.sparse
 
     A = rng.standard_normal((20, 30))
-    assert one_pass.applies(A)
+    assert array.fits_one_pass(A)
     for other in (np.asfortranarray(A), A[:, ::2], scipy.sparse.csr_matrix(A), A.astype(np.float16)):
-        assert not one_pass.applies(other)
+        assert not array.fits_one_pass(other)
 
 
 def test_one_pass_serves_auto_restriction_and_float64(one_pass_everywhere, rng):
@@ -196,9 +195,9 @@ def test_blas_has_one_thread_within_a_solve_and_the_users_own_functions_keep_the
 def test_large_products_are_split_over_threads_and_stay_the_same(shape, order, rng, monkeypatch):
     A = np.asarray(rng.standard_normal(shape), order=order)
     x, r, S = rng.standard_normal(shape[1]), rng.standard_normal(shape[0]), np.array([3, 0, 5])
-    monkeypatch.setattr("ksparse.base.threads.available_threads", lambda: 3)
-    monkeypatch.setattr("ksparse.linalg.designs.array.LARGE_ARRAY", 1)
-    monkeypatch.setattr("ksparse.linalg.designs.array.LARGE_PRODUCT", 1)
+    monkeypatch.setattr("ksparse.util.resources.available_threads", lambda: 3)
+    monkeypatch.setattr("ksparse.data.array.LARGE_ARRAY", 1)
+    monkeypatch.setattr("ksparse.data.array.LARGE_PRODUCT", 1)
     design = Dense(A)
     np.testing.assert_allclose(design @ x, A @ x, rtol=1e-12)
     np.testing.assert_allclose(design @ np.outer(x, [1, 2]), A @ np.outer(x, [1, 2]), rtol=1e-12)
@@ -209,14 +208,14 @@ def test_large_products_are_split_over_threads_and_stay_the_same(shape, order, r
 
 
 def test_split_work_inside_split_work_runs_on_its_own_thread(monkeypatch):
-    monkeypatch.setattr("ksparse.base.threads.available_threads", lambda: 2)
+    monkeypatch.setattr("ksparse.util.resources.available_threads", lambda: 2)
     found = in_threads(lambda rows: sum(in_threads(lambda part: part.stop - part.start, rows.stop - rows.start)), 6)
     assert sum(found) == 6
 
 
 def test_work_is_shared_out_whole(monkeypatch):
     for threads in (1, 2, 3, 8):
-        monkeypatch.setattr("ksparse.base.threads.available_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("ksparse.util.resources.available_threads", lambda threads=threads: threads)
         assert sum(in_threads(lambda rows: sum(range(rows.start, rows.stop)), 5)) == 10
 
 
@@ -256,7 +255,7 @@ def _sum_in_a_child(queue):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
 def test_threads_work_in_a_forked_child(monkeypatch):
-    monkeypatch.setattr("ksparse.base.threads.available_threads", lambda: 2)
+    monkeypatch.setattr("ksparse.util.resources.available_threads", lambda: 2)
     assert sum(in_threads(lambda rows: rows.stop - rows.start, 5)) == 5  # the parent's pool exists
     context = multiprocessing.get_context("fork")
     queue = context.Queue()

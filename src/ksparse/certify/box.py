@@ -12,15 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import pause
 from ksparse.certify.program import WIDER, Program
-from ksparse.linalg.bound import rounding_of
-from ksparse.linalg.inverse import positive_inverse
-from ksparse.linalg.lanczos import largest_eigenvalue
-from ksparse.linalg.objective import shortest
-from ksparse.linalg.perspective import Nodes, Sizes
-from ksparse.linalg.states import OUT
+from ksparse.numerics.bound import rounding_of
+from ksparse.numerics.eigen import largest_eigenvalue, positive_inverse
+from ksparse.numerics.qp import shortest
+from ksparse.numerics.relaxation import Nodes, Sizes
+from ksparse.numerics.relaxation_kernels import OUT
+from ksparse.util.arrays import Vector
+from ksparse.util.resources import pause
 
 INVERTED = 1e-2  # of an entry of H⁻¹: where rounding may cost more, nothing is implied by it
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import report_pause
 from ksparse.certify.settings import TreeSettings
-from ksparse.linalg.bound import EPS, rounding_of
-from ksparse.linalg.states import FREE, IN, OUT
+from ksparse.numerics.bound import EPS, rounding_of
+from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
+from ksparse.util.resources import report_pause
 
 SECONDS = 1e-10  # that a decomposition takes, about, for each cube of the variables
 LARGE = 100  # variables from which a single eigenvector is found sooner than all

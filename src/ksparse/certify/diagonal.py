@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import pause
 from ksparse.certify.program import Program
-from ksparse.linalg.bound import EPS
-from ksparse.linalg.compiled import compiled, compiler_is_there
+from ksparse.numerics.bound import EPS
+from ksparse.util.arrays import Vector
+from ksparse.util.compiled import compiled, compiler_is_there
+from ksparse.util.resources import pause
 
 SWEEPS = 30  # of coordinate descent, at most: the rows are those of the last round to begin with
 STILL = 1e-8  # of Σw: rows that move less have settled

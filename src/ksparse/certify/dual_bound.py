@@ -13,7 +13,7 @@ point, so that no solver's tolerance can make it wrong. What arithmetic may have
 cᵢ rises by that times the largest xᵢ.
 
 Where rules limit how many of a label may or must be in a support, or groups count as one, the sum is the largest under those limits
-(`linalg/limits.py`); what variables require of others is left out of it, which makes it no smaller.
+(`numerics/relaxation.py`); what variables require of others is left out of it, which makes it no smaller.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.certify.program import Program
-from ksparse.linalg.limits import Largest
-from ksparse.linalg.perspective import Sizes
-from ksparse.linalg.states import FREE, IN, OUT
+from ksparse.numerics.relaxation import Largest, Sizes
+from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
+from ksparse.util.arrays import Vector
 
 IMPROVEMENTS = 2  # Newton steps on the multipliers of Ex = f
 

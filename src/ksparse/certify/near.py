@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.deadline import OutOfTimeError, StoppedError, heard_by
 from ksparse.certify.prove import LeafSolver, Progress, family_of, progress_of, why_hopeless
 from ksparse.certify.tree import Tree
 from ksparse.result import Status
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
+from ksparse.util.resources import OutOfTimeError, StoppedError, heard_by
 
 ROUNDING = 1e-9  # of the value: a support at the edge is in
 ENDED = {  # why a list may be incomplete: a status's own sentence speaks of a point

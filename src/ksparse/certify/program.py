@@ -7,18 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.bound import EPS, Noise, rounding_of
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.limits import Limits
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.perspective import Sizes
-from ksparse.linalg.presolve import fixed_by_equations, implied_upper
-from ksparse.linalg.scaling import unit_rows, unit_scales
-from ksparse.linalg.states import FREE, IN, OUT
+from ksparse.data.model import QuadraticModel
+from ksparse.numerics.bound import EPS, Noise, rounding_of
+from ksparse.numerics.constraints import Linear, fixed_by_equations, implied_upper, unit_rows, unit_scales
+from ksparse.numerics.relaxation import Limits, Sizes
+from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 from ksparse.search.rules import Rules
+from ksparse.util.arrays import Vector
 
 WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
 HELD = 1e-12  # of a variable's size: with no more room it has one value

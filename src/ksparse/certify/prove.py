@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import OutOfTimeError, StoppedError, heard_by, pause
 from ksparse.certify.box import boxed
 from ksparse.certify.component import ComponentFamily
 from ksparse.certify.program import Program
@@ -17,8 +15,8 @@ from ksparse.certify.quadratic import QuadraticFamily
 from ksparse.certify.settings import TreeSettings
 from ksparse.certify.smooth import SmoothFamily
 from ksparse.certify.tree import Family, Leaf, Tree
-from ksparse.linalg.bound import EPS
-from ksparse.linalg.presolve import fitting
+from ksparse.numerics.bound import EPS
+from ksparse.numerics.constraints import fitting
 from ksparse.result import Status
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
@@ -26,6 +24,8 @@ from ksparse.search.local import descended
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate
 from ksparse.search.strategy import choose_strategy
+from ksparse.util.arrays import Vector
+from ksparse.util.resources import OutOfTimeError, StoppedError, heard_by, pause
 
 SMALLEST = 1e-200  # a value that squares may be taken of
 NODE_LIMIT = "node limit (max_nodes) reached; the best point so far is returned"

@@ -7,17 +7,16 @@ import time
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import OutOfTimeError, pause
-from ksparse.base.threads import side_by_side
 from ksparse.certify.box import narrow
 from ksparse.certify.diagonal import Diagonals
 from ksparse.certify.dual_bound import QuadraticBound
 from ksparse.certify.program import Program
 from ksparse.certify.relaxation import Relaxation
 from ksparse.certify.settings import TreeSettings
-from ksparse.linalg.perspective import Nodes
-from ksparse.linalg.states import FREE, IN, OUT
+from ksparse.numerics.relaxation import Nodes
+from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
+from ksparse.util.arrays import Vector
+from ksparse.util.resources import OutOfTimeError, pause, side_by_side
 
 FIRST = np.array([0])
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import report_pause
 from ksparse.certify.diagonal import COMPILED
 from ksparse.certify.dual_bound import Bounds, DualBound
 from ksparse.certify.program import Program
-from ksparse.linalg.perspective import Nodes, Perspective
-from ksparse.linalg.states import FREE, IN, OUT
+from ksparse.numerics.relaxation import Nodes, Perspective
+from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
+from ksparse.util.arrays import Vector
+from ksparse.util.resources import report_pause
 
 GAIN = 1e-3  # of the way to the cut: a bound that rises less does not rise
 FEW = 0.7  # of the nodes of a batch are left: the others are put aside

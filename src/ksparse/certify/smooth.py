@@ -15,23 +15,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import OutOfTimeError, pause
-from ksparse.base.evaluations import count
 from ksparse.certify.dual_bound import DualBound, Linearised
 from ksparse.certify.program import Program
 from ksparse.certify.quadratic import QuadraticFamily
 from ksparse.certify.relaxation import Relaxation
 from ksparse.certify.settings import TreeSettings
-from ksparse.linalg.bound import rounding_of
-from ksparse.linalg.composite import Composite
-from ksparse.linalg.curvature import Gram
-from ksparse.linalg.matrix import columns, dense
-from ksparse.linalg.objective import shortest
-from ksparse.linalg.perspective import Nodes
-from ksparse.linalg.states import IN, OUT
+from ksparse.data.model import Gram
+from ksparse.data.products import columns, dense
+from ksparse.losses.base import Composite
+from ksparse.numerics.bound import rounding_of
+from ksparse.numerics.qp import shortest
+from ksparse.numerics.relaxation import Nodes
+from ksparse.numerics.relaxation_kernels import IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
+from ksparse.util.evaluations import count
+from ksparse.util.resources import OutOfTimeError, pause
 
 DOUBLINGS = 40  # of a step along a column
 MARGIN = 1e-9  # of the terms that an end is computed from: far more than their rounding

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.util.arrays import Vector
 
 Node = Any  # what a family makes of it
 

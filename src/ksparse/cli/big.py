@@ -13,7 +13,7 @@ import numpy as np
 
 from ksparse.cli.exits import InputError
 from ksparse.cli.tables import choose, dropped, numbers, read_table, refuse_unnamed
-from ksparse.linalg.designs.parts import blocks
+from ksparse.data.blocks import blocks
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ksparse.base.atomic import write_atomically
 from ksparse.cli.exits import SOLVED, InputError
 from ksparse.cli.output import Output, plain
 from ksparse.cli.reproduce import require_extras
@@ -24,6 +23,7 @@ from ksparse.experiments.table5 import load as load_regression
 from ksparse.losses import MeanVariance
 from ksparse.sets import Hyperplane
 from ksparse.solve.minimize import minimize
+from ksparse.util.files import write_atomically
 
 HELP = "the paper's three problems at small size, in under a minute"
 EXAMPLES = ("ksparse demo --out demo",)

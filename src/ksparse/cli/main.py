@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 import ksparse
-from ksparse.base.progress import show_progress
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
 from ksparse.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, InputError
 from ksparse.cli.output import Output, prepare_streams, visible
 from ksparse.cli.shares import number
 from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.util.progress import show_progress
 
 COMMANDS: dict[str, ModuleType] = {"demo": demo, "reproduce": reproduce, "regress": regress, "pca": pca, "portfolio": portfolio}
 

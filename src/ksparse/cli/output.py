@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ksparse.base.atomic import probe, write_atomically
 from ksparse.cli.exits import InputError
 from ksparse.result import Result
+from ksparse.util.files import probe, write_atomically
 
 STANDARD = Path("-")  # standard input, or output
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a text begins that a spreadsheet would run

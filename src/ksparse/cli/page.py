@@ -11,10 +11,10 @@ from html import escape
 import numpy as np
 
 import ksparse
-from ksparse.base import page
-from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError
 from ksparse.result import Result
+from ksparse.util import display
+from ksparse.util.arrays import Vector
 
 AROUND = 4  # k to either side of the one asked for
 ALIKE = 0.9999  # a correlation from which on two columns say the same
@@ -77,9 +77,9 @@ class Report:
         if len(self.around) < 2:
             return ""
         rows = [(f"{k} (asked for)" if k == self.k else str(k), f"{value:.8g}") for k, value in self.around.items()]
-        chart = page.curve([float(k) for k in self.around], list(self.around.values()), "objective against k")
+        chart = display.curve([float(k) for k in self.around], list(self.around.values()), "objective against k")
         about = "The best objective that was found for every k around the one asked for: what one more would buy, and one fewer cost."
-        table = f'<div class="scroll">{page.grid(("k", "objective"), rows)}</div>'
+        table = f'<div class="scroll">{display.grid(("k", "objective"), rows)}</div>'
         return f'<h2>Around it</h2><p>{about}</p><div class="pair">{chart}{table}</div>'
 
 
@@ -87,16 +87,16 @@ def _part(part: Part) -> str:
     result, shown = part.result, dict(list(part.values.items())[:20])
     more = len(part.values) - len(shown)
     bound = result.lower_bound > -math.inf
-    proof = page.share(result.gap, f"gap {100 * result.gap:.3g} %") if bound else ""
+    proof = display.share(result.gap, f"gap {100 * result.gap:.3g} %") if bound else ""
     said = {"status": result.message, "objective": f"{result.fun:.10g}"}
     proved = {"nothing is below": f"{result.lower_bound:.10g}", "nodes": str(result.nodes)}
     said |= proved if bound else {"proof": "no lower bound; --gap 1% asks for one"}
     said |= {"outside the constraints by": f"{result.maxcv:.3g}", "seconds": f"{result.elapsed:.3g}", **part.facts}
     rows = [(name, f"{value:.8g}") for name, value in part.values.items()]
     return (
-        f'<h2>{escape(part.title)}</h2><div class="pair"><div>{page.facts(said)}{proof}</div>'
-        f"<div>{page.bars(shown, part.unit)}{f'<p class=quiet>and {more} smaller ones in the table</p>' if more else ''}</div></div>"
-        f'<div class="scroll">{page.grid(("name", part.unit), rows)}</div>'
+        f'<h2>{escape(part.title)}</h2><div class="pair"><div>{display.facts(said)}{proof}</div>'
+        f"<div>{display.bars(shown, part.unit)}{f'<p class=quiet>and {more} smaller ones in the table</p>' if more else ''}</div></div>"
+        f'<div class="scroll">{display.grid(("name", part.unit), rows)}</div>'
     )
 
 

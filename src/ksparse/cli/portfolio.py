@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.dates import split_dates
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.frontier import refuse_beside_frontier, show_frontier
@@ -26,6 +25,7 @@ from ksparse.models.prices import looks_like_prices, told_apart
 from ksparse.models.solve_portfolio import solve_portfolio
 from ksparse.result import Result, Status
 from ksparse.solve.judge import moved
+from ksparse.util.checks import SMALLEST, check_size
 
 HELP = "a portfolio of at most k assets from prices or returns"
 EXAMPLES = (

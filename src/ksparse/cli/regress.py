@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.checks import SMALLEST, check_size
 from ksparse.cli.big import Data, read_data
 from ksparse.cli.exits import InputError, exit_code
 from ksparse.cli.output import Output, facts
 from ksparse.cli.page import Part, Report, around, warnings_of
 from ksparse.cli.rules import add_rules, read_rules
 from ksparse.cli.tables import at_most, choose, numbers
+from ksparse.data.products import columns
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.linalg.matrix import columns
 from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LOSSES
 from ksparse.result import Status
+from ksparse.util.checks import SMALLEST, check_size
 
 HELP = "the best linear model of one column by at most k others"
 POWERS = {"poisson": 1.0, "negative_binomial": 1.0, "tweedie": 1.5, "gamma": 2.0}  # of the deviance that is explained, log link

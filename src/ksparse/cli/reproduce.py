@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ksparse.base.atomic import sweep, write_atomically
 from ksparse.cli.exits import INTERRUPTED, LIMIT, SOLVED, InputError
 from ksparse.cli.output import Output, plain
 from ksparse.cli.watch import watching
@@ -23,6 +22,7 @@ from ksparse.experiments.run import LIMIT as SECONDS
 from ksparse.experiments.run import Job
 from ksparse.experiments.run import run as run_jobs
 from ksparse.experiments.store import Store
+from ksparse.util.files import sweep, write_atomically
 
 HELP = "the paper's Tables 2-5 and box plot, with a report"
 EXAMPLES = (

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.base.checks import LARGEST
 from ksparse.cli.exits import InputError
 from ksparse.cli.output import bare
+from ksparse.util.checks import LARGEST
 
 if TYPE_CHECKING:
     import pandas as pd

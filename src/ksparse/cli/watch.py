@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from ksparse.base.progress import NOWHERE, bar
 from ksparse.experiments.row import Row
 from ksparse.experiments.run import Job, Watch
+from ksparse.util.progress import NOWHERE, bar
 
 
 @contextmanager

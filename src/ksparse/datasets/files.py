@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.checks import check_integer
 from ksparse.datasets.portfolio import Assets
+from ksparse.util.checks import check_integer
 
 FOLDER = "KSPARSE_DATA"
 SP500_IN_SAMPLE = 212  # weeks

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.checks import check_integer
+from ksparse.util.checks import check_integer
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, column_or_1d, validate_data
 
-from ksparse.base.arrays import Vector, on_device, to_numpy
-from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector, odd_column
+from ksparse.data import Design, by_blocks
 from ksparse.estimators.callbacks import CallbackSupportMixin
-from ksparse.linalg.designs import Design, by_blocks
 from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LossMaker
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Vector, on_device, to_numpy
+from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector, odd_column
 
 DOC_LINK = (
     "#{estimator_name}"  # scikit-learn's page of an estimator shows the text of a parameter only beside a link: one that leads nowhere

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.models.losses import HUBER, LossMaker, huber_delta, loss_of_scores
+from ksparse.util.arrays import Vector
 
 CRITERIA = ("cv", "aic", "bic", "ebic")
 TERMS = ("squared", "huber", "logistic", "poisson")  # whose `error_terms` are spelled out; of others the loss itself is asked

@@ -12,20 +12,20 @@ from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer
+from ksparse.data import design_of
 from ksparse.errors import InfeasibleError
 from ksparse.estimators.base import SparseLinear, clipped, positions, warn_of_limit
 from ksparse.estimators.callbacks import Task
 from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
 from ksparse.estimators.jobs import beside_each_other
-from ksparse.linalg.designs import design_of
 from ksparse.models.folds import paths_together, walks_together
 from ksparse.models.linear import LinearFit, LinearProblem
 from ksparse.models.losses import LossMaker
 from ksparse.sets import require_sparse_member
 from ksparse.solve.judge import uninterrupted
 from ksparse.solve.rules import make_rules
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer
 
 
 def _different_rows(X: Any, weight: Any) -> int:

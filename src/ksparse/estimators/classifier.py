@@ -10,10 +10,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ksparse.base.progress import over
 from ksparse.estimators.base import SparseLinear, as_precise
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.models.linear import LinearFit
+from ksparse.util.progress import over
 
 
 class SparseClassifier(ClassifierMixin, SparseLinear):

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.threads import one_thread
 from ksparse.estimators.base import as_precise
 from ksparse.estimators.callbacks import with_callbacks
 from ksparse.estimators.chooses import ChoosesK, path_of
 from ksparse.estimators.classifier import SparseClassifier, classes_of
 from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
 from ksparse.models.losses import LossMaker
+from ksparse.util.resources import one_thread
 
 
 class SparseRegressorCV(ChoosesK, SparseRegressor):

@@ -8,7 +8,7 @@ from typing import Any
 from joblib import Parallel
 from joblib.parallel import get_active_backend
 
-from ksparse.base.progress import NOWHERE, bar
+from ksparse.util.progress import NOWHERE, bar
 
 
 def beside_each_other(jobs: Sequence[Any], n_jobs: int | None, what: str) -> list[Any]:

@@ -11,10 +11,10 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ksparse.base.checks import check_integer, check_n_jobs, check_size
 from ksparse.estimators.base import DOC_LINK, as_precise, clipped, validated, warn_of_limit
 from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
 from ksparse.models.components import DEFLATIONS, sparse_components
+from ksparse.util.checks import check_integer, check_n_jobs, check_size
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):

@@ -8,8 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.datasets import Assets
 from ksparse.estimators.base import clipped, numeric, validated, warn
 from ksparse.losses import LeastSquares
@@ -22,6 +20,8 @@ from ksparse.models.solve_portfolio import require_counts, solve_portfolio
 from ksparse.result import Result
 from ksparse.solve.judge import moved
 from ksparse.solve.minimize import minimize
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 
 MANDATE = (
     "min_weights", "max_weights", "groups", "group_caps", "group_floors", "group_cardinalities", "linear_constraints", "forced_in",

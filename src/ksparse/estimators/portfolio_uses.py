@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer
 from ksparse.errors import UnboundedError
 from ksparse.estimators.base import numeric, validated
 from ksparse.estimators.portfolio_problem import NO_RISK, PortfolioProblem, check_vector_of
 from ksparse.estimators.walk_forward import WalkForward, walk_forward
 from ksparse.models.frontier import Frontier, frontier
 from ksparse.models.portfolio import portfolio
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer
 
 
 class PortfolioUses(PortfolioProblem):

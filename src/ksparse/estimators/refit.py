@@ -10,12 +10,12 @@ import numpy as np
 from scipy.stats import norm, t
 from sklearn.utils.validation import check_is_fitted
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_number
+from ksparse.data.products import dense
 from ksparse.estimators.base import SparseLinear, validated
-from ksparse.linalg.matrix import dense
 from ksparse.models.losses import huber_with, make_loss
 from ksparse.solve.minimize import minimize
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_number
 
 if TYPE_CHECKING:
     import pandas as pd

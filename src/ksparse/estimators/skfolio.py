@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import validate_data
 
-from ksparse.base.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 from ksparse.errors import UnboundedError
 from ksparse.estimators.base import clipped, warn, warn_of_limit
 from ksparse.estimators.portfolio_problem import NO_RISK, check_vector_of
@@ -20,6 +19,7 @@ from ksparse.models.prices import looks_like_prices
 from ksparse.models.rules import Rows, Universe
 from ksparse.models.solve_portfolio import solve_portfolio
 from ksparse.result import Status
+from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 
 try:
     from skfolio.optimization import BaseOptimization

@@ -11,9 +11,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer, check_n_jobs, check_number
 from ksparse.estimators.jobs import beside_each_other
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer, check_n_jobs, check_number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer, check_number
 from ksparse.errors import InfeasibleError
 from ksparse.estimators.portfolio_problem import check_vector_of
 from ksparse.result import Status
 from ksparse.solve.judge import uninterrupted
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer, check_number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksparse.base.atomic import sweep, write_atomically
 from ksparse.experiments.paper import figures
 from ksparse.experiments.row import Row
+from ksparse.util.files import sweep, write_atomically
 
 if TYPE_CHECKING:
     from ksparse.experiments.run import Job

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ksparse.base.arrays import Array, namespace
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.drive import Run, Stopping, drive
 from ksparse.firstorder.methods import Method
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.penalties import Penalty
 from ksparse.result import Trace
+from ksparse.util.arrays import Array, namespace
 
 RATIO = 4.0  # from one λ to the next
 ROUGH = 3e-4  # relative change of F at which a λ on the way has done its part

@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, epsilon, farthest, norm, norm_inf, on_device, read, to_float64
-from ksparse.base.callback import Tell, as_scipy_callback
-from ksparse.base.checks import check_integer, check_number
-from ksparse.base.deadline import OutOfTimeError
-from ksparse.base.progress import bar
 from ksparse.errors import NotFiniteError, UndecidedError
 from ksparse.firstorder.methods.base import Method, State
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.firstorder.report import Report
 from ksparse.losses import Loss
 from ksparse.result import Status, Trace
+from ksparse.util.arrays import Array, epsilon, farthest, norm, norm_inf, on_device, read, to_float64
+from ksparse.util.checks import check_integer, check_number
+from ksparse.util.progress import Tell, as_scipy_callback, bar
+from ksparse.util.resources import OutOfTimeError
 
 RUNAWAY = 1e20  # entries this much larger than the start's, at a lower F: nothing holds x
 DRIFT_CHECK = 1_000  # every so many steps: is x drifting along a direction in which F falls without end?

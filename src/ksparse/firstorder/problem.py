@@ -12,12 +12,12 @@ from typing import Any
 
 import array_api_compat as compat
 
-from ksparse.base.arrays import Array, along, epsilon, namespace, norm, norm_inf, norms, on_device, read
-from ksparse.base.evaluations import count
 from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty, Whole
 from ksparse.sets import ConvexSet, WholeSpace, require_length
+from ksparse.util.arrays import Array, along, epsilon, namespace, norm, norm_inf, norms, on_device, read
+from ksparse.util.evaluations import count
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ksparse.base.report import Lines, logger
 from ksparse.firstorder.problem import Problem
+from ksparse.util.progress import Lines, logger
 
 HEADER = f"{'it':>7} {'F':>16} {'1/step':>10} {'residual':>10} {'products':>9} {'time':>8}"
 

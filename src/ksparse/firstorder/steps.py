@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from ksparse.base.arrays import Array, against, dot, epsilon, norm, norms, on_device, read, sqnorm
-from ksparse.base.checks import check_number
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Point, Problem
+from ksparse.util.arrays import Array, against, dot, epsilon, norm, norms, on_device, read, sqnorm
+from ksparse.util.checks import check_number
 
 SPAN = 1e60  # a line search may raise l by so much before it gives up: from the least l to the greatest
 VANISHED = 1e-15  # of the curvature that turns the slope within the size of x: less is rounding, as where a loss is saturated

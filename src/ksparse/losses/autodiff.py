@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, epsilon, like, to_numpy
-from ksparse.base.checks import check_callable
 from ksparse.losses.custom import Custom
 from ksparse.losses.engines import ENGINES, Engine, choose_engine
+from ksparse.util.arrays import Array, Vector, epsilon, like, to_numpy
+from ksparse.util.checks import check_callable
 
 
 def autodiff(

@@ -10,21 +10,34 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.base import page
-from ksparse.base.arrays import Array, Vector, replaced
-from ksparse.base.checks import check_vector
-from ksparse.base.evaluations import count
-from ksparse.linalg.composite import Composite
-from ksparse.linalg.designs import design_of, in_double
-from ksparse.linalg.matrix import Root, Squares, columns, dense, first_of_equal, triangle
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.wide import Wide
+from ksparse.data import design_of, in_double
+from ksparse.data.model import QuadraticModel
+from ksparse.data.products import Root, Squares, columns, dense, first_of_equal, triangle
 from ksparse.losses.trial import try_out
+from ksparse.util import display
+from ksparse.util.arrays import Array, Matrix, Vector, replaced
+from ksparse.util.checks import check_vector
+from ksparse.util.evaluations import count
+
+if TYPE_CHECKING:
+    from ksparse.losses.by_rows import Wide
+
+
+@dataclass(frozen=True)
+class Composite:
+    """h(Ax) + ½ Σ ρⱼxⱼ², h convex, on float64 NumPy data."""
+
+    A: Matrix
+    value: Callable[[Vector], float]  # h at an image
+    slope: Callable[[Vector], Vector]  # ∇h there
+    ridge: Vector  # ρ
+
 
 BELOW = 1e-9  # relative: how far rounding may carry a value below `least`
 
@@ -266,4 +279,4 @@ class Loss(ABC):
         return f"{type(self).__name__}({inside})"
 
     def _repr_html_(self) -> str:
-        return page.facts({"loss": repr(self), "variables": "any" if self.n is None else str(self.n)} | page.told(self))
+        return display.facts({"loss": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.told(self))

@@ -1,21 +1,194 @@
 """Losses of several coefficients per feature: φ(x) = h(AX) + ½ Σⱼ ρⱼ‖Xⱼ‖², X the entries of x with one row per column of A.
 
-k then counts rows of X, the features, and a search goes over them (`wide`); where it cannot, the variables of a row are a group.
+k then counts rows of X, the features, and a search goes over rows (`wide`); where it cannot, the variables of a row are a group.
+
+For squares of several targets, φ(X) = ½tr(XᵀHX) − tr(RᵀX) + constant with one H for all columns of X. On rows S with M = H_SS⁻¹ the best X
+is MR_S, and with P = M·H_S: and s = R − H_:S X, a row of X costs or gains, summed over the columns of X,
+
+    j leaves           ½‖x_j‖²/M_jj
+    i enters           ½‖s_i‖²/h_i,                                     h_i = H_ii − H_iS P_:i
+    i in place of j    ½‖s_i + P_ji x_j/M_jj‖²/(h_i + P_ji²/M_jj) − ½‖x_j‖²/M_jj
+
+so that one factorisation of H_SS serves all targets. The gains are exact.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, Vector, namespace, replaced, take
-from ksparse.base.checks import check_ridge, check_row_weights, check_squares
-from ksparse.linalg.designs import Design, check_data, design_of
-from ksparse.linalg.matrix import largest_gram_eigenvalue
+from ksparse.data import Design, check_data, design_of
+from ksparse.data.model import QuadraticModel
+from ksparse.data.products import largest_gram_eigenvalue
 from ksparse.losses.base import Loss
+from ksparse.numerics.bound import EPS, rounding_of
+from ksparse.numerics.constraints import unit_scales
+from ksparse.util.arrays import Array, Matrix, Vector, namespace, replaced, take
+from ksparse.util.checks import check_ridge, check_row_weights, check_squares
+
+INDEPENDENT = 1e-12  # of a variable's own curvature: what must be left of it beside the support for it to enter
+
+
+NEARLY = 1e-5  # the least pivot of a factorisation that is trusted
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The best X on some rows."""
+
+    X: Vector  # one row per member of the support
+    value: float  # φ there
+    rounding: float = 0.0  # of the value
+
+
+class Gains(Protocol):
+    """What rows would gain or cost, at the best X on a support."""
+
+    def adds(self) -> Vector:
+        """What each row would gain by entering, of all n; what it says of members means nothing."""
+
+    def drops(self) -> Vector:
+        """What each member would cost by leaving."""
+
+    def swaps(self, entering: Vector) -> Vector:
+        """What it would gain to put a row (columns) in place of a member (rows)."""
+
+
+class Wide(Protocol):
+    """φ of X, n × t."""
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+
+    @property
+    def width(self) -> int:
+        """Columns, t."""
+
+    @property
+    def constant(self) -> float:
+        """φ(0)."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the best X on a support is a direct solve, and gains are the gains themselves."""
+
+    def solve(self, support: Vector, begin: Vector | None) -> Rows:
+        """The best X on a nonempty support; `begin` is an X to start from."""
+
+    def gains(self, support: Vector, X: Vector) -> Gains:
+        """The gains at the best X on a support, which may be empty."""
+
+    def polish(self, support: Vector, X: Vector) -> Vector:
+        """The best X once more, from the raw data and as near as arithmetic comes."""
+
+    def shortfall(self, support: Vector, X: Vector) -> float:
+        """How far φ on the support can fall below φ(X), at most; ∞ where nothing is proved."""
+
+
+class CommonWide:
+    """½tr(XᵀHX) − tr(RᵀX) + constant: H is that of a model, whose own r is not asked for; `lengths` are those of the targets."""
+
+    exact = True
+
+    def __init__(self, model: QuadraticModel, R: Vector, lengths: Vector, again: Resolve) -> None:
+        self.model, self.R, self.constant, self.lengths, self._again = model, R, model.constant, lengths, again
+        self.n, self.width = R.shape
+        # a rotation of the columns of X changes no gain: more targets than variables are as many as variables
+        self._turned = R if self.width <= self.n else np.linalg.qr(R.T)[1].T
+
+    def solve(self, support: Vector, begin: Vector | None) -> Rows:
+        H, R = self.model.block(support), self.R[support]
+        X = inverse(H) @ R
+        unit, HX = np.sqrt(np.abs(np.diag(H))), H @ X
+        value = 0.5 * float(np.vdot(X, HX)) - float(np.vdot(R, X)) + self.constant
+        terms = 0.5 * float(np.vdot(np.abs(X), np.abs(H) @ np.abs(X))) + float(np.vdot(np.abs(R), np.abs(X))) + abs(self.constant)
+        sizes, noise = unit @ np.abs(X), self.model.noise
+        off = 0.5 * noise.entries * float(sizes @ sizes) + noise.entries * float(sizes @ self.lengths)
+        return Rows(X, value, rounding_of(X.size) * terms + off)
+
+    def gains(self, support: Vector, X: Vector) -> CommonGains:
+        H = self.model.rows(support) if support.size else np.zeros((0, self.n))
+        M = inverse(H[:, support])
+        return CommonGains.at(H, M, self._turned, M @ self._turned[support], self.model.diagonal)
+
+    def polish(self, support: Vector, X: Vector) -> Vector:
+        return self._again(support)
+
+    def shortfall(self, support: Vector, X: Vector) -> float:
+        # φ(X + D) − φ(X) = tr(GᵀD) + ½tr(DᵀHD) ≥ −½‖G‖²/λ_min in variables of unit curvature, G with its rounding; see `bound`
+        H, noise, k = self.model.block(support), self.model.noise, support.size
+        unit = unit_scales(np.diag(H))
+        scaled = np.abs(X) * unit[:, None]
+        gradient = np.abs(H @ X - self.R[support]) / unit[:, None]
+        gradient += rounding_of(k) * ((np.abs(H) @ np.abs(X) + np.abs(self.R[support])) / unit[:, None])
+        gradient += noise.entries * (scaled.sum(axis=0) + self.lengths)
+        least = float(np.linalg.eigvalsh(H / unit / unit[:, None])[0]) - k * (noise.entries + 8.0 * EPS)
+        return 0.5 * float(np.vdot(gradient, gradient)) / least if least > 0 else math.inf
+
+
+class Resolve(Protocol):
+    """Solves for X on a support from the raw data."""
+
+    def __call__(self, support: Vector) -> Vector:
+        """X."""
+
+
+@dataclass(frozen=True)
+class CommonGains:
+    """The gains of a common H at a support."""
+
+    P: Vector  # M·H_S:
+    own: Vector  # M_jj
+    x: Vector  # X, turned
+    s: Vector  # what is left to pull
+    h: Vector  # what is left of the curvature of each row; 0 where that is rounding
+
+    @classmethod
+    def at(cls, H: Vector, M: Vector, R: Vector, X: Vector, diagonal: Vector) -> CommonGains:
+        """From the rows S of H, their inverse and X."""
+        P = M @ H
+        h = diagonal - np.einsum("sj,sj->j", H, P)
+        return cls(P, np.diag(M).copy(), X, R - H.T @ X, np.where(h > INDEPENDENT * diagonal, h, 0.0))
+
+    def adds(self) -> Vector:
+        return _over(np.einsum("jc,jc->j", self.s, self.s), self.h)
+
+    def drops(self) -> Vector:
+        return _over(np.einsum("jc,jc->j", self.x, self.x), self.own)
+
+    def swaps(self, entering: Vector) -> Vector:
+        P, s, m = self.P[:, entering], self.s[entering], (1.0 / np.where(self.own > 0, self.own, np.inf))[:, None]
+        size = np.einsum("jc,jc->j", self.x, self.x)[:, None]
+        pull = np.einsum("jc,jc->j", s, s) + 2.0 * m * P * (self.x @ s.T) + (m * P) ** 2 * size  # ‖s_i + P_ji x_j/M_jj‖²
+        bend = self.h[entering] + m * P**2
+        return np.asarray(_over(np.where(self.h[entering] > 0, pull, 0.0), bend) - 0.5 * m * size)
+
+
+def _over(squares: Vector, curvature: Vector) -> Vector:
+    """½·squares/curvature, 0 where there is no curvature."""
+    return np.asarray(0.5 * squares / np.where(curvature > 0, curvature, np.inf))
+
+
+def inverse(H: Vector) -> Vector:
+    """H⁻¹ of a positive semidefinite H; of one that is nearly singular that on what it bends."""
+    if not len(H):
+        return np.zeros((0, 0))
+    unit = unit_scales(np.diag(H))
+    scaled = H / unit / unit[:, None]
+    try:
+        if np.diag(np.linalg.cholesky(scaled)).min() > NEARLY:
+            return np.asarray(np.linalg.inv(scaled) / unit / unit[:, None])
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(scaled)
+    bends = values > len(H) * 16.0 * EPS * values[-1]
+    return np.asarray((vectors[:, bends] / values[bends]) @ vectors[:, bends].T / unit / unit[:, None])
 
 
 class ByRows(Loss):

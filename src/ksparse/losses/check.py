@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, like, norm, to_float64
-from ksparse.base.checks import check_piece, check_vector
 from ksparse.losses.base import Loss
+from ksparse.util.arrays import Vector, like, norm, to_float64
+from ksparse.util.checks import check_piece, check_vector
 
 RIGHT = 1e-5  # a relative error below this is that of the differences
 

@@ -6,14 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, Vector, like, namespace, replaced, to_float64
-from ksparse.base.checks import check_adjoint, check_number, check_squares, check_vector
-from ksparse.linalg.composite import Composite
-from ksparse.linalg.curvature import Symmetric
-from ksparse.linalg.designs import Design, Operator, check_data, design_of
-from ksparse.linalg.matrix import columns, dense, kind_of, largest_gram_eigenvalue
-from ksparse.linalg.model import QuadraticModel
-from ksparse.losses.base import Loss
+from ksparse.data import Design, Operator, check_data, design_of
+from ksparse.data.model import QuadraticModel, Symmetric
+from ksparse.data.products import columns, dense, kind_of, largest_gram_eigenvalue
+from ksparse.losses.base import Composite, Loss
+from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, replaced, to_float64
+from ksparse.util.checks import check_adjoint, check_number, check_squares, check_vector
 
 MODELLED = 4096  # variables up to which H is formed
 

@@ -10,13 +10,12 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, dot, embed, epsilon, finite, is_array, like, norm, replaced, to_float64
-from ksparse.base.checks import call_own, check_callable, check_integer, check_number
+from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.errors import NotFiniteError
-from ksparse.linalg.curvature import Symmetric
-from ksparse.linalg.model import QuadraticModel
 from ksparse.losses.base import Loss
 from ksparse.losses.restricted import DIFFERENCES, Restricted, without_noise
+from ksparse.util.arrays import Array, Vector, dot, embed, epsilon, finite, is_array, like, norm, replaced, to_float64
+from ksparse.util.checks import call_own, check_callable, check_integer, check_number
 
 MODELLED = 2048  # variables up to which a whole Hessian is asked for: n products
 BENT = 1e-8  # of the Hessian's size: an eigenvalue as far below 0 is no rounding, and φ not convex there

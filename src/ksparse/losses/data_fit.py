@@ -10,16 +10,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, Vector, is_array, namespace, replaced, sqnorm, sum_of, take
-from ksparse.base.checks import check_ridge, check_row_weights, check_squares, check_vector
-from ksparse.base.evaluations import count
-from ksparse.linalg import one_pass
-from ksparse.linalg.composite import Composite
-from ksparse.linalg.curvature import Gram
-from ksparse.linalg.designs import Design, check_data, design_of, read_in_double
-from ksparse.linalg.matrix import Root, Squares, dense, first_of_equal, largest_gram_eigenvalue, triangle
-from ksparse.linalg.model import QuadraticModel
-from ksparse.losses.base import Loss
+from ksparse.data import Design, check_data, design_of, read_in_double
+from ksparse.data.array import both_products, fits_one_pass
+from ksparse.data.model import Gram, QuadraticModel
+from ksparse.data.products import Root, Squares, dense, first_of_equal, largest_gram_eigenvalue, triangle
+from ksparse.losses.base import Composite, Loss
+from ksparse.util.arrays import Array, Matrix, Vector, is_array, namespace, replaced, sqnorm, sum_of, take
+from ksparse.util.checks import check_ridge, check_row_weights, check_squares, check_vector
+from ksparse.util.evaluations import count
 
 FLAT = 1e-10  # of the largest h″: where one is less, its parabola's lowest point is too far away to reckon with
 
@@ -249,7 +247,7 @@ class LeastSquares(DataFit):
     @property
     def one_pass(self) -> bool:
         """Whether the image holds AᵀDAx too."""
-        return one_pass.applies(self.A)
+        return fits_one_pass(self.A)
 
     @property
     def adjoint_cost(self) -> int:  # type: ignore[override]
@@ -264,7 +262,7 @@ class LeastSquares(DataFit):
         if not self.one_pass:
             return self.A @ x
         m, n = self.A.shape
-        return one_pass.both_products(self.A, self.weight, x) if x.any() else np.zeros(m + n, dtype=self.A.dtype)
+        return both_products(self.A, self.weight, x) if x.any() else np.zeros(m + n, dtype=self.A.dtype)
 
     def value(self, x: Array) -> float:
         x = check_vector(x, "x", self.n, kind=self.kind)

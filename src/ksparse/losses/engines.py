@@ -11,8 +11,8 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, to_float64, to_numpy
 from ksparse.losses.programs import Program, in_double_precision
+from ksparse.util.arrays import Array, Vector, to_float64, to_numpy
 
 TOGETHER = 16  # products with the Hessian in one call: a fixed number, so that one compilation serves all
 HEAVY = 1000  # operations of a gradient from which compiling its derivative takes seconds

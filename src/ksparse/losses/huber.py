@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksparse.base.arrays import Array, Matrix, namespace, replaced
-from ksparse.base.checks import check_number
 from ksparse.losses.data_fit import DataFit
+from ksparse.util.arrays import Array, Matrix, namespace, replaced
+from ksparse.util.checks import check_number
 
 SHARP = 1e-3  # of the majorant's curvature, where the second derivative is 0
 

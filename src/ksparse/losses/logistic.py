@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksparse.base.arrays import Array, Matrix, namespace
 from ksparse.losses.data_fit import DataFit
+from ksparse.util.arrays import Array, Matrix, namespace
 
 
 class Logistic(DataFit):

@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
-from ksparse.base.checks import check_array, check_squares
-from ksparse.linalg.bound import Noise, rounding_of
-from ksparse.linalg.curvature import Curvature, Gram
-from ksparse.linalg.matrix import dense
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.objective import shortest
-from ksparse.linalg.wide import CommonWide
-from ksparse.losses.by_rows import ByRows
+from ksparse.data.model import Curvature, Gram, QuadraticModel
+from ksparse.data.products import dense
+from ksparse.losses.by_rows import ByRows, CommonWide
+from ksparse.numerics.bound import Noise, rounding_of
+from ksparse.numerics.qp import shortest
+from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
+from ksparse.util.checks import check_array, check_squares
 
 
 class MultiResponse(ByRows):

@@ -6,13 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
-from ksparse.linalg.curvature import Symmetric
-from ksparse.linalg.matrix import dense
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.wide import Wide
-from ksparse.losses.by_rows import ByRows
+from ksparse.data.model import QuadraticModel, Symmetric
+from ksparse.data.products import dense
+from ksparse.losses.by_rows import ByRows, Wide
 from ksparse.losses.softmax import SoftmaxWide, softmax
+from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
 
 MODELLED = 2048  # entries of x up to which H is formed
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, namespace, to_float64
-from ksparse.base.checks import check_number
 from ksparse.losses.data_fit import DataFit
+from ksparse.util.arrays import Array, Matrix, namespace, to_float64
+from ksparse.util.checks import check_number
 
 
 class NegativeBinomial(DataFit):

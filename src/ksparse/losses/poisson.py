@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, namespace, to_float64
 from ksparse.losses.data_fit import DataFit
+from ksparse.util.arrays import Array, Matrix, namespace, to_float64
 
 
 class Poisson(DataFit):

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Matrix, dot, epsilon, like, replaced, sqnorm, take, to_numpy
-from ksparse.base.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
-from ksparse.linalg.designs import design_of
-from ksparse.linalg.lanczos import has_negative_eigenvalue, largest_eigenvalue
-from ksparse.linalg.matrix import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.standardize import standardize
+from ksparse.data import design_of
+from ksparse.data.derived import standardize
+from ksparse.data.model import QuadraticModel
+from ksparse.data.products import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
 from ksparse.losses.base import Loss
+from ksparse.numerics.eigen import has_negative_eigenvalue, largest_eigenvalue
+from ksparse.util.arrays import Array, Matrix, dot, epsilon, like, replaced, sqnorm, take, to_numpy
+from ksparse.util.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
 
 CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
 DOUBLE = float(np.finfo(np.float64).eps)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, embed, take
-from ksparse.linalg.matrix import columns
-from ksparse.linalg.model import QuadraticModel
+from ksparse.data.model import QuadraticModel
+from ksparse.data.products import columns
 from ksparse.losses.base import Loss
 from ksparse.losses.data_fit import LeastSquares
+from ksparse.util.arrays import Array, embed, take
 
 DIFFERENCES = 100  # up to this size a Hessian by differences of gradients is worth its cost
 

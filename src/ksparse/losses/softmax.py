@@ -17,11 +17,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, namespace
-from ksparse.base.evaluations import count
-from ksparse.linalg.designs import Design
-from ksparse.linalg.matrix import dense
-from ksparse.linalg.wide import Rows, inverse
+from ksparse.data import Design
+from ksparse.data.products import dense
+from ksparse.losses.by_rows import Rows, inverse
+from ksparse.util.arrays import Array, Vector, namespace
+from ksparse.util.evaluations import count
 
 STEPS = 50  # of Newton's method
 SETTLED = 1e-8  # of the value: a step that promises no more is the last, and squares what is left

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer
 from ksparse.errors import InfeasibleError
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer
 
 ARGUMENT = "group_cardinalities"
 

@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Matrix, Vector, to_float64
-from ksparse.base.checks import SMALLEST, check_integer, check_matrix
-from ksparse.base.progress import over
-from ksparse.linalg.designs import design_of
-from ksparse.linalg.designs.deflated import Deflated
-from ksparse.linalg.standardize import standardize
+from ksparse.data import design_of
+from ksparse.data.derived import Deflated, standardize
 from ksparse.losses import PrincipalComponent
 from ksparse.result import Result
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
 from ksparse.solve.by_search import one_search
 from ksparse.solve.judge import interrupted, restated
 from ksparse.solve.minimize import minimize
+from ksparse.util.arrays import Matrix, Vector, to_float64
+from ksparse.util.checks import SMALLEST, check_integer, check_matrix
+from ksparse.util.progress import over
 
 NOTHING = 1e-16  # of the variance: what projection leaves is rounding
 CANCELLED = 1e-14  # of the largest variance of a column: what Hotelling's difference leaves is rounding

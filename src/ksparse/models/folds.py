@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.threads import one_thread
-from ksparse.linalg.designs import design_of
+from ksparse.data import design_of
 from ksparse.models.linear import LinearProblem
 from ksparse.search.batch.paths import walk_paths
+from ksparse.util.arrays import Vector
+from ksparse.util.resources import one_thread
 
 GRAMS = 2**24  # entries of all Gram matrices together
 LONGEST = 64  # nonzeros: beyond, factorisations are better updated than made anew

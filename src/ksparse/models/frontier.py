@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.progress import over
 from ksparse.errors import InfeasibleError
 from ksparse.models.portfolio import WARM, Portfolio
 from ksparse.models.rules import Rows
 from ksparse.result import Result, Status
 from ksparse.solve.judge import uninterrupted
+from ksparse.util.arrays import Vector
+from ksparse.util.progress import over
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.util.arrays import Vector
 
 EPS = float(np.finfo(float).eps)
 

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.linalg.objective import Objective
-from ksparse.linalg.qp import solve_qp
 from ksparse.losses import Quadratic
+from ksparse.numerics.qp import Objective, solve_qp
 from ksparse.sets import Polyhedron
+from ksparse.util.arrays import Vector
 
 if TYPE_CHECKING:
     from ksparse.models.portfolio import Portfolio

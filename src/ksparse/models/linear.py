@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_array, check_bound, check_indices, check_integer, check_number, check_squares, check_vector
+from ksparse.data import check_data, design_of, root_mean_square
 from ksparse.errors import InfeasibleError, MissingPieceError
-from ksparse.linalg.designs import check_data, design_of, root_mean_square
 from ksparse.losses import Loss
 from ksparse.models.losses import LossMaker, check_loss, huber_with, make_loss, name_of
 from ksparse.models.scaling import power_of_two, scaled, shares
@@ -19,6 +17,8 @@ from ksparse.result import Result
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
 from ksparse.solve.minimize import minimize
 from ksparse.solve.path import k_path
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_array, check_bound, check_indices, check_integer, check_number, check_squares, check_vector
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.losses import (
     Gamma,
     Huber,
@@ -22,6 +21,7 @@ from ksparse.losses import (
     Quantile,
     Tweedie,
 )
+from ksparse.util.arrays import Vector
 
 HUBER = 1.345  # δ in robust standard deviations: 95 % efficient where the noise is Gaussian
 CALL = "loss(A, b, sample_weight, ridge)"  # how a loss is made

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.checks import check_number
 from ksparse.models.cardinalities import Cardinalities
 from ksparse.models.rules import Rows, Universe, group_limits, sentences
+from ksparse.util.checks import check_number
 
 
 def mandate(

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.objective import Objective
-from ksparse.linalg.qp import solve_qp
 from ksparse.models.lifting import Lifted
 from ksparse.models.portfolio import Portfolio
 from ksparse.models.rules import Rows
+from ksparse.numerics.qp import Objective, solve_qp
+from ksparse.util.arrays import Vector
 
 NARROW = 1e-7  # of θ: what lies between two multipliers as near as this is taken from the line between their weights
 SAME = 1e-9  # of a value: less is no difference

@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.models.index import Index
 from ksparse.models.names import SAME, Names
 from ksparse.models.portfolio import WARM, Portfolio
 from ksparse.result import Result, Status
 from ksparse.solve.judge import gap_between
+from ksparse.util.arrays import Vector
 
 TRIED = 8  # multipliers at most, the first among them, each of which is a search
 CLOSE = 1e-3  # of θ: names that are best between multipliers as near as this are known

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, is_array
-from ksparse.base.checks import check_matrix, check_number, check_vector
 from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss, MeanVariance
 from ksparse.models.cardinalities import Cardinalities
@@ -17,6 +15,8 @@ from ksparse.models.index import Index
 from ksparse.models.rules import Rows
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Polyhedron, Simplex
+from ksparse.util.arrays import Vector, is_array
+from ksparse.util.checks import check_matrix, check_number, check_vector
 
 RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
 FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.util.arrays import Vector
 
 PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
 LOSSES = 0.02  # of the entries: with so many below 0 it is no table of prices with mistakes in it

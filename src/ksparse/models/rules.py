@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_number
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_number
 
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")

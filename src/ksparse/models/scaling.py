@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.designs import design_of
+from ksparse.data import design_of
+from ksparse.util.arrays import Vector
 
 ORDINARY = (1e-6, 1e6)  # data of such a size are not touched where columns are not scaled
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import is_array
-from ksparse.base.checks import check_number
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.models.lifting import Lifted
 from ksparse.models.near_index import NearIndex
@@ -20,6 +18,8 @@ from ksparse.sets import ConvexSet
 from ksparse.solve.by_search import one_search
 from ksparse.solve.judge import gap_between, moved, restated
 from ksparse.solve.minimize import minimize
+from ksparse.util.arrays import is_array
+from ksparse.util.checks import check_number
 
 FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
 CLAIMED = 1e-8  # of a value: what is proved of it is proved to this

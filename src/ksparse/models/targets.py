@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.progress import over
-from ksparse.linalg.designs import root_mean_square
+from ksparse.data import root_mean_square
 from ksparse.models.linear import LinearProblem
 from ksparse.models.scaling import shares
 from ksparse.result import Result, Status
 from ksparse.solve.batch import Batch
 from ksparse.solve.judge import uninterrupted
 from ksparse.solve.many import minimize_many
+from ksparse.util.arrays import Vector
+from ksparse.util.progress import over
 
 
 @dataclass(frozen=True)

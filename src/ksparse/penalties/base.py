@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import Any, Self
 
-from ksparse.base.arrays import Array, keep, namespace, norm_1, norm_inf, sum_of, zeros_like
-from ksparse.base.checks import check_number
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
+from ksparse.util.arrays import Array, keep, namespace, norm_1, norm_inf, sum_of, zeros_like
+from ksparse.util.checks import check_number
 
 
 class Penalty(ABC):

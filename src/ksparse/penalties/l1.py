@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array
 from ksparse.penalties.base import L1Based, check_weight
+from ksparse.util.arrays import Array
 
 
 class L1(L1Based):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, keep, larger, namespace, norm, norm_inf
-from ksparse.base.largest import top_k
 from ksparse.penalties.base import L1Based, check_weight
 from ksparse.sets.whole_space import soft_threshold
+from ksparse.util.arrays import Array, keep, larger, namespace, norm, norm_inf, top_k
 
 
 class L1MinusL2(L1Based):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, namespace
-from ksparse.base.checks import check_number
 from ksparse.penalties.base import Separable, check_weight
+from ksparse.util.arrays import Array, namespace
+from ksparse.util.checks import check_number
 
 
 class MCP(Separable):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ksparse.base.arrays import Array, namespace, sum_of, zeros_like
-from ksparse.base.checks import check_integer
 from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
+from ksparse.util.arrays import Array, namespace, sum_of, zeros_like
+from ksparse.util.checks import check_integer
 
 
 class NoPenalty(Penalty):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, namespace, norm_1
-from ksparse.base.checks import check_integer
-from ksparse.base.largest import without_largest
 from ksparse.penalties.base import L1Based, check_weight
 from ksparse.sets.whole_space import soft_threshold
+from ksparse.util.arrays import Array, namespace, norm_1, without_largest
+from ksparse.util.checks import check_integer
 
 
 class TopK1(L1Based):

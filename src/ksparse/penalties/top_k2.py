@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ksparse.base.arrays import Array, along, namespace, sqnorm
-from ksparse.base.checks import check_integer
-from ksparse.base.largest import without_largest
 from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
+from ksparse.util.arrays import Array, along, namespace, sqnorm, without_largest
+from ksparse.util.checks import check_integer
 
 
 class TopK2(Penalty):

@@ -8,9 +8,6 @@ from itertools import chain
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import OutOfTimeError, until
-from ksparse.base.threads import one_thread, side_by_side
 from ksparse.search import perturb
 from ksparse.search.by_models import explore_by_models
 from ksparse.search.candidate import Candidate, Found
@@ -19,6 +16,8 @@ from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate, kicked, other_supports
 from ksparse.search.strategy import Strategy
+from ksparse.util.arrays import Vector
+from ksparse.util.resources import OutOfTimeError, one_thread, side_by_side, until
 
 
 def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candidate) -> Found:

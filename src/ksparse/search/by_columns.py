@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.again import explored, local_search
 from ksparse.search.candidate import Candidate, Found
 from ksparse.search.neighbourhoods import Gradient
@@ -20,6 +19,7 @@ from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.pieces import NEGLIGIBLE, Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates
+from ksparse.util.arrays import Vector
 
 
 def explore_by_columns(problem: SupportProblem, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:

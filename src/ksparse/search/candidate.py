@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.active_set import Active, Solution
-from ksparse.linalg.constraints import Linear
+from ksparse.numerics.constraints import Linear
+from ksparse.numerics.qp import Active, Solution
+from ksparse.util.arrays import Vector
 
 NONE = np.zeros(0, dtype=np.intp)
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, farthest, norm
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective, convex
-from ksparse.linalg.qp import solve_qp
-from ksparse.linalg.scaling import unit_scales
+from ksparse.numerics.constraints import Linear, unit_scales
+from ksparse.numerics.qp import Objective, convex, solve_qp
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Vector, farthest, norm
 
 CUTS = 8  # half-spaces
 NEARER = 0.1  # how much nearer to C each must bring the answer

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.util.arrays import Vector
 
 
 class Elite:

@@ -9,12 +9,12 @@ from math import comb
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.errors import InfeasibleError
 from ksparse.search.candidate import Found
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.rules import Rules
+from ksparse.util.arrays import Vector
 
 
 def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:

@@ -8,14 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, to_float64
-from ksparse.base.deadline import OutOfTimeError
-from ksparse.base.progress import NOWHERE, Bar, bar
-from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.firstorder.drive import Stopping
-from ksparse.linalg.floors import feasible_above_floor
 from ksparse.losses import Loss
+from ksparse.numerics.floors import feasible_above_floor
 from ksparse.result import Status
 from ksparse.search.again import explored, local_search, searches
 from ksparse.search.by_columns import explore_by_columns
@@ -37,6 +33,9 @@ from ksparse.search.starts import (
     given_starts,
 )
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
+from ksparse.util.arrays import Array, Vector, to_float64
+from ksparse.util.progress import NOWHERE, Bar, bar
+from ksparse.util.resources import OutOfTimeError, one_thread
 
 
 @dataclass(frozen=True)

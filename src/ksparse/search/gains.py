@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.scaling import unit_rows, unit_scales
+from ksparse.numerics.constraints import unit_rows, unit_scales
+from ksparse.util.arrays import Vector
 
 PART = 2**17  # entries of a table that is made at a time
 FLAT = 1e-12  # h + v², of at most 1 in variables of unit curvature, below which a variable adds nothing new

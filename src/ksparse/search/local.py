@@ -13,10 +13,10 @@ from itertools import chain
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate
 from ksparse.search.neighbourhoods.base import DependentError, Move, Neighbourhood, Trust
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
 
 
 class LocalSearch:

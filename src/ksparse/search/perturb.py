@@ -13,12 +13,12 @@ from itertools import chain
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate, Found
 from ksparse.search.elite import Elite
 from ksparse.search.local import LocalSearch, descended, solved
 from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.tabu import tabu_walk
+from ksparse.util.arrays import Vector
 
 
 def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()) -> Iterator[tuple[str, Found]]:

@@ -9,18 +9,17 @@ from functools import cached_property
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import GRACE
-from ksparse.base.evaluations import count
+from ksparse.data.model import QuadraticModel
 from ksparse.errors import InfeasibleError
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.presolve import fixed_by_equations, most_nonzeros, presolved, usable
-from ksparse.linalg.wide import Wide
 from ksparse.losses import Loss
+from ksparse.losses.by_rows import Wide
+from ksparse.numerics.constraints import Linear, fixed_by_equations, most_nonzeros, presolved, usable
 from ksparse.search.rules import Rules
 from ksparse.search.settings import DEFAULTS, SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace
+from ksparse.util.arrays import Vector
+from ksparse.util.evaluations import count
+from ksparse.util.resources import GRACE
 
 PROOF = 1e-8  # relative to the value: what is proved is proved to this
 NEGLIGIBLE = 1e-13  # relative to φ(0): a perfect fit leaves as much in rounding

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, norm
-from ksparse.base.deadline import OutOfTimeError
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.drive import Run, Stopping, drive
 from ksparse.firstorder.methods import APDCA, PDCA, Method, PDCAe
 from ksparse.firstorder.problem import Point, Problem, Products
 from ksparse.firstorder.steps import FixedStep
-from ksparse.linalg.objective import Objective
 from ksparse.losses import Loss
+from ksparse.numerics.qp import Objective
 from ksparse.penalties import NoPenalty
 from ksparse.result import Status
 from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Vector, norm
+from ksparse.util.resources import OutOfTimeError
 
 KKT = 1e-8  # the relative residual that is promised
 DAMPING = 16.0  # by which curvature that is added to a model rises and falls

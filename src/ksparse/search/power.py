@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.model import QuadraticModel
+from ksparse.data.model import QuadraticModel
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
 
 SWEEPS = 15  # of power iterations at most
 PROBES = 8  # random products that estimate the lengths of columns

@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
+from ksparse.data import design_of
+from ksparse.data.model import QuadraticModel
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError, UndecidedError
 from ksparse.firstorder.problem import Problem, Products
-from ksparse.linalg.designs import design_of
-from ksparse.linalg.model import QuadraticModel
 from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.evaluators.base import Evaluator
 from ksparse.search.evaluators.exact import Exact
@@ -21,6 +20,7 @@ from ksparse.search.evaluators.spectral import Spectral
 from ksparse.search.pieces import Pieces
 from ksparse.search.polish import PolishedPoint, curvature_bound, polish_problem, residual_at_zero, restricted_problem
 from ksparse.sets import Polyhedron
+from ksparse.util.arrays import Vector
 
 LARGE = 1_000  # variables and rows from which a quadratic program takes a good part of a second
 VECTORS = 32  # of n numbers that a search holds, about, on a factorisation (scale.py)

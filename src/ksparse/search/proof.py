@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, at_least, column_dots, namespace, to_numpy
-from ksparse.linalg.bound import rounding_of
-from ksparse.linalg.far import bare, placed, room_for
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.scaling import unit_rows, unit_scales
+from ksparse.data.device import bare, placed, room_for
+from ksparse.data.model import QuadraticModel
+from ksparse.numerics.bound import rounding_of
+from ksparse.numerics.constraints import unit_rows, unit_scales
 from ksparse.search.candidate import Candidate
 from ksparse.search.gains import parts
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.spectral_proof import prove_spectral
+from ksparse.util.arrays import Array, Vector, at_least, column_dots, namespace, to_numpy
 
 SINGULAR = 1e12  # the largest entry of K⁻¹ that a factorisation is made for
 

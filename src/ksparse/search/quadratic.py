@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, norm
 from ksparse.errors import UnboundedError
-from ksparse.linalg.active_set import Active
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective, convex, least_squares, null_space, regular_minimum
-from ksparse.linalg.qp import solve_qp
-from ksparse.linalg.scaling import unit_rows, unit_scales
-from ksparse.linalg.spectral import Ended, falls_for_ever, minimize_by_projection
+from ksparse.numerics.constraints import Linear, unit_rows, unit_scales
+from ksparse.numerics.nonconvex import Ended, falls_for_ever, minimize_by_projection
+from ksparse.numerics.qp import Active, Objective, convex, least_squares, null_space, regular_minimum, solve_qp
 from ksparse.search.cuts import by_cuts
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Vector, norm
 
 FLAT = 1e-14  # of the largest curvature, in variables of unit curvature, for each of them: less is none
 MET = 1e-13  # of an equation's terms: broken by no more, it is met

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.limits import Limits
-from ksparse.linalg.states import FREE, IN, OUT
+from ksparse.numerics.relaxation import Limits
+from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
+from ksparse.util.arrays import Vector
 
 
 @dataclass(frozen=True, eq=False)

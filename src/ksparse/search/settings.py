@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from ksparse.base.checks import check_integer, check_number
+from ksparse.util.checks import check_integer, check_number
 
 POSITIVE = ("batch_kicks", "clear", "entering", "powers", "weights")  # of 0 the search would have nothing to go by
 RANGES = ("kick", "replaced", "replaced_models")  # shares of a support, between which chance decides

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.bound import EPS
-from ksparse.linalg.eigenvectors import leading_eigenvector
+from ksparse.numerics.bound import EPS
+from ksparse.numerics.eigen import leading_eigenvector
 from ksparse.search.candidate import Candidate
 from ksparse.search.neighbourhoods.rayleigh import larger_eigenvalue
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
 
 
 def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:

@@ -8,22 +8,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, to_float64
 from ksparse.errors import InfeasibleError
 from ksparse.firstorder.drive import Stopping, drive
 from ksparse.firstorder.methods import APDCA, IHT
 from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.integer import fewest_nonzeros
-from ksparse.linalg.perspective import diagonal_part, relax
-from ksparse.linalg.recession import falling_direction
 from ksparse.losses import Loss
+from ksparse.numerics.constraints import Linear
+from ksparse.numerics.linear_programs import falling_direction, fewest_nonzeros
+from ksparse.numerics.relaxation import diagonal_part, relax
 from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
 from ksparse.search.power import column_components, random_components
 from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Array, Vector, to_float64
 
 
 @dataclass(frozen=True)

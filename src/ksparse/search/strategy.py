@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.local import LocalSearch
 from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayleigh, Rowwise, Updated
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
 
 
 @dataclass(frozen=True)

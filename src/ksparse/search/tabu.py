@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.local import LocalSearch
 from ksparse.search.neighbourhoods.base import DependentError, Move
+from ksparse.util.arrays import Vector
 
 
 class Barred:

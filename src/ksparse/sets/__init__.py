@@ -1,6 +1,6 @@
 """The sets C, one file each."""
 
-from ksparse.linalg.constraints import Linear
+from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet, require_length, require_sparse_member
 from ksparse.sets.box import Box
 from ksparse.sets.budget_box import BudgetBox

@@ -9,14 +9,13 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
-from ksparse.base import page
-from ksparse.base.arrays import Array, Vector, dot, indices_of, larger, like, namespace, norm_inf, replaced
-from ksparse.base.largest import top_k
 from ksparse.errors import InfeasibleError, MissingPieceError
-from ksparse.linalg.active_set import Solution
-from ksparse.linalg.bound import Noise
-from ksparse.linalg.constraints import Linear
+from ksparse.numerics.bound import Noise
+from ksparse.numerics.constraints import Linear
+from ksparse.numerics.qp import Solution
 from ksparse.sets.trial import try_out
+from ksparse.util import display
+from ksparse.util.arrays import Array, Vector, dot, indices_of, larger, like, namespace, norm_inf, replaced, top_k
 
 FEASIBLE = 1e-9  # a violation up to this, relative to the size of x, is rounding
 
@@ -170,7 +169,7 @@ class ConvexSet(ABC):
         return type(self).__name__
 
     def _repr_html_(self) -> str:
-        return page.facts({"set": repr(self), "variables": "any" if self.n is None else str(self.n)} | page.told(self))
+        return display.facts({"set": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.told(self))
 
 
 def require_length(C: ConvexSet, n: int) -> None:

@@ -6,13 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, is_array, keep, like, namespace, norm, replaced, to_float64
-from ksparse.base.checks import check_bound
-from ksparse.base.largest import top_k
 from ksparse.errors import InfeasibleError
-from ksparse.linalg.constraints import Linear
+from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
+from ksparse.util.arrays import Array, Vector, is_array, keep, like, namespace, norm, replaced, to_float64, top_k
+from ksparse.util.checks import check_bound
 
 
 class Box(ConvexSet):

@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, larger, namespace, replaced, sum_of, to_float64
-from ksparse.base.checks import check_number
 from ksparse.errors import InfeasibleError
-from ksparse.linalg.constraints import Linear
+from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.box import Box, forced_first
 from ksparse.sets.simplex import project_on_largest
+from ksparse.util.arrays import Array, Vector, larger, namespace, replaced, sum_of, to_float64
+from ksparse.util.checks import check_number
 
 
 class BudgetBox(ConvexSet):

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
-from ksparse.base.checks import call_own, check_callable, check_integer
 from ksparse.errors import InfeasibleError, NotFiniteError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet
 from ksparse.sets.trial import try_out
+from ksparse.util.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
+from ksparse.util.checks import call_own, check_callable, check_integer
 
 DYKSTRA_ROUNDS = 10_000
 ROUNDING = 1e-13  # of the size of a point: so much off the support, or outside C, is none

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import (
+from ksparse.errors import InfeasibleError
+from ksparse.numerics.constraints import Linear
+from ksparse.sets.base import ConvexSet
+from ksparse.util.arrays import (
     Array,
     Vector,
     dot,
@@ -20,12 +23,9 @@ from ksparse.base.arrays import (
     take,
     to_float64,
     to_numpy,
+    top_k,
 )
-from ksparse.base.checks import check_number, check_vector
-from ksparse.base.largest import top_k
-from ksparse.errors import InfeasibleError
-from ksparse.linalg.constraints import Linear
-from ksparse.sets.base import ConvexSet
+from ksparse.util.checks import check_number, check_vector
 
 
 class Hyperplane(ConvexSet):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, larger, namespace, norm_1
-from ksparse.base.checks import check_number
-from ksparse.linalg.active_set import Active, Solution
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective, convex
-from ksparse.linalg.qp import solve_qp
+from ksparse.numerics.constraints import Linear
+from ksparse.numerics.qp import Active, Objective, Solution, convex, solve_qp
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.simplex import project_simplex
+from ksparse.util.arrays import Array, Vector, larger, namespace, norm_1
+from ksparse.util.checks import check_number
 
 
 class L1Ball(ConvexSet):

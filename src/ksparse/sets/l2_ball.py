@@ -6,16 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, keep, larger, namespace, norm
-from ksparse.base.checks import check_radius
-from ksparse.base.largest import top_k
-from ksparse.linalg.active_set import Solution
-from ksparse.linalg.bound import Noise, rounding_of, shortfall
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.objective import Objective
-from ksparse.linalg.trust_region import minimize_on_ball
+from ksparse.numerics.bound import Noise, rounding_of, shortfall
+from ksparse.numerics.constraints import Linear
+from ksparse.numerics.eigen import minimize_on_ball
+from ksparse.numerics.qp import Objective, Solution
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
+from ksparse.util.arrays import Array, Vector, keep, larger, namespace, norm, top_k
+from ksparse.util.checks import check_radius
 
 
 class L2Ball(ConvexSet):

@@ -7,12 +7,11 @@ from typing import Any, Self
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, keep, namespace, norm
-from ksparse.base.checks import check_indices
-from ksparse.base.largest import top_k
-from ksparse.linalg.constraints import Linear
+from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
+from ksparse.util.arrays import Array, Vector, keep, namespace, norm, top_k
+from ksparse.util.checks import check_indices
 
 
 class Nonnegative(ConvexSet):

@@ -6,12 +6,11 @@ from itertools import combinations
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, keep, larger, namespace, norm, norm_inf
-from ksparse.base.checks import check_radius
-from ksparse.base.largest import top_k
-from ksparse.linalg.active_set import Solution
-from ksparse.linalg.trust_region import minimize_on_ball
+from ksparse.numerics.eigen import minimize_on_ball
+from ksparse.numerics.qp import Solution
 from ksparse.sets.base import ConvexSet
+from ksparse.util.arrays import Array, Vector, keep, larger, namespace, norm, norm_inf, top_k
+from ksparse.util.checks import check_radius
 
 FACES = 6  # variables up to which all choices of free ones are tried
 EXCHANGES = 200  # of free and fixed entries

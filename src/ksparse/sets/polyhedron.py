@@ -7,16 +7,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.arrays import Array, Vector, epsilon, indices_of, like, replaced, to_float64
-from ksparse.base.checks import as_array, check_bound, check_matrix, check_vector
-from ksparse.base.largest import top_k
 from ksparse.errors import InfeasibleError
-from ksparse.linalg.active_set import Active
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.integer import Fewest, fewest_nonzeros
-from ksparse.linalg.qp import linear_program, project_polyhedron
-from ksparse.linalg.scaling import unit_rows
+from ksparse.numerics.constraints import Linear, unit_rows
+from ksparse.numerics.linear_programs import Fewest, fewest_nonzeros
+from ksparse.numerics.qp import Active, linear_program, project_polyhedron
 from ksparse.sets.base import FEASIBLE, ConvexSet
+from ksparse.util.arrays import Array, Vector, epsilon, indices_of, like, replaced, to_float64, top_k
+from ksparse.util.checks import as_array, check_bound, check_matrix, check_vector
 
 
 class Polyhedron(ConvexSet):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, embed, indices_of, larger, namespace, norm, sum_of, take
-from ksparse.base.checks import check_number
-from ksparse.base.largest import top_k
-from ksparse.linalg.constraints import Linear
+from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
+from ksparse.util.arrays import Array, Vector, embed, indices_of, larger, namespace, norm, sum_of, take, top_k
+from ksparse.util.checks import check_number
 
 
 class Simplex(ConvexSet):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ksparse.base.arrays import Array, dot, epsilon, like, norm, sqnorm, to_float64
+from ksparse.util.arrays import Array, dot, epsilon, like, norm, sqnorm, to_float64
 
 if TYPE_CHECKING:
     from ksparse.sets.base import ConvexSet

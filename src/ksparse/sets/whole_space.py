@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ksparse.base.arrays import Array, Vector, clip, keep, namespace
-from ksparse.base.largest import top_k
-from ksparse.linalg.constraints import Linear
+from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
+from ksparse.util.arrays import Array, Vector, clip, keep, namespace, top_k
 
 
 class WholeSpace(ConvexSet):

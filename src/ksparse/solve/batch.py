@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer
 from ksparse.result import Result, Status
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd

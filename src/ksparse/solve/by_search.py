@@ -9,10 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.callback import as_scipy_callback
-from ksparse.base.checks import check_integer, check_n_jobs, check_number
-from ksparse.base.progress import Bar, bar
-from ksparse.base.report import Lines, logger
 from ksparse.certify.prove import Certificate, Progress, Wanted, prove
 from ksparse.result import Result, Status
 from ksparse.search.explore import Exploration, Plan, fallback_point
@@ -22,6 +18,8 @@ from ksparse.search.strategy import choose_strategy
 from ksparse.solve.judge import gap_between, judge_search
 from ksparse.solve.penalty_grid import resolve_weights
 from ksparse.solve.request import Request
+from ksparse.util.checks import check_integer, check_n_jobs, check_number
+from ksparse.util.progress import Bar, Lines, as_scipy_callback, bar, logger
 
 SHOWN = 1.0  # seconds between two lines of a tree
 RESTARTS = 8  # from kicked supports: as much work as one more search

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, embed, epsilon, finite, indices_of, like, read, take, to_float64
-from ksparse.base.deadline import OutOfTimeError
 from ksparse.certify.prove import Certificate
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError
 from ksparse.firstorder.drive import Run
@@ -26,6 +24,8 @@ from ksparse.sets import ConvexSet
 from ksparse.sets.base import FEASIBLE
 from ksparse.solve.request import Request, evaluations_of
 from ksparse.solve.rounding import Rounded, cut_to_sparse
+from ksparse.util.arrays import Array, Vector, embed, epsilon, finite, indices_of, like, read, take, to_float64
+from ksparse.util.resources import OutOfTimeError
 
 NOTHING = Certificate()  # proved
 STATIONARY = 1e-6  # a recomputed relative residual below this is called stationary

@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ksparse.base.arrays import Vector, to_float64, to_numpy
-from ksparse.base.checks import check_array, check_flag, check_integer, check_n_jobs, check_number, check_piece, check_squares
-from ksparse.base.progress import show_progress
-from ksparse.base.threads import one_thread, side_by_side
-from ksparse.linalg.designs import design_of
-from ksparse.linalg.matrix import Squares
+from ksparse.data import design_of
+from ksparse.data.products import Squares
 from ksparse.losses import LeastSquares
 from ksparse.result import Result, Status
 from ksparse.search.batch.data import BatchData
@@ -29,6 +25,10 @@ from ksparse.solve.by_search import make_plan
 from ksparse.solve.judge import STATIONARY, judge_given
 from ksparse.solve.minimize import minimize
 from ksparse.solve.progress import Progress
+from ksparse.util.arrays import Vector, to_float64, to_numpy
+from ksparse.util.checks import check_array, check_flag, check_integer, check_n_jobs, check_number, check_piece, check_squares
+from ksparse.util.progress import show_progress
+from ksparse.util.resources import one_thread, side_by_side
 
 BLOCK = 2**21  # entries that one array of a block may have: exchanges of all its right-hand sides
 LONGEST = 256  # right-hand sides in a block

@@ -9,11 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, namespace
-from ksparse.base.checks import check_piece
-from ksparse.base.deadline import until
-from ksparse.base.evaluations import counting
-from ksparse.base.progress import show_progress
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.drive import Stopping, drive
@@ -29,6 +24,11 @@ from ksparse.solve.by_search import make_plan, make_wanted, solve_by_search
 from ksparse.solve.judge import judge_given, judge_penalized
 from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_on_grid
 from ksparse.solve.request import Request, check_pieces, check_request, fitting_threads, support_problem, try_out
+from ksparse.util.arrays import Array, namespace
+from ksparse.util.checks import check_piece
+from ksparse.util.evaluations import counting
+from ksparse.util.progress import show_progress
+from ksparse.util.resources import until
 
 
 def minimize_penalized(

@@ -8,12 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.base import page
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer, check_number
-from ksparse.base.deadline import until
-from ksparse.base.evaluations import counting
-from ksparse.base.progress import bar, show_progress
 from ksparse.certify.near import near_supports
 from ksparse.certify.prove import Progress
 from ksparse.errors import MissingPieceError
@@ -26,6 +20,12 @@ from ksparse.sets import ConvexSet
 from ksparse.solve.by_search import Report, exploration
 from ksparse.solve.judge import judge_search, value_of
 from ksparse.solve.request import check_request, fitting_threads, support_problem
+from ksparse.util import display
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer, check_number
+from ksparse.util.evaluations import counting
+from ksparse.util.progress import bar, show_progress
+from ksparse.util.resources import until
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,8 +102,9 @@ class NearOptimal:
         often = np.argsort(-self.frequencies, kind="stable")[:12]
         shares = {f"x[{j}]": 100.0 * float(self.frequencies[j]) for j in often if self.frequencies[j] > 0}
         rows = [(f"{value:.8g}", ", ".join(map(str, support))) for value, support in zip(self.values[:10], self.supports[:10], strict=True)]
-        chart = page.bars(shares, "in which share of the supports each variable is, per cent")
-        return f'<div class="ksparse-near">{page.facts({"found": repr(self)})}{chart}{page.grid(("objective", "support"), rows)}</div>'
+        table = display.grid(("objective", "support"), rows)
+        chart = display.bars(shares, "in which share of the supports each variable is, per cent")
+        return f'<div class="ksparse-near">{display.facts({"found": repr(self)})}{chart}{table}</div>'
 
 
 def near_optimal(

@@ -8,13 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.base import page
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_integer
-from ksparse.base.deadline import until
-from ksparse.base.evaluations import counting
-from ksparse.base.progress import show_progress
-from ksparse.base.report import Lines, logger
 from ksparse.firstorder.drive import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Result
@@ -23,6 +16,12 @@ from ksparse.sets import ConvexSet
 from ksparse.solve.by_search import make_plan, make_wanted, one_search
 from ksparse.solve.request import check_request, fitting_threads, support_problem
 from ksparse.solve.walk import Walk
+from ksparse.util import display
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer
+from ksparse.util.evaluations import counting
+from ksparse.util.progress import Lines, logger, show_progress
+from ksparse.util.resources import until
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,8 +111,8 @@ class KPath:
     def _repr_html_(self) -> str:
         """What a notebook shows: the objective against k, and a line per k."""
         objective = [float(value) for value in self.objective]
-        chart = page.curve([float(k) for k in self.ks], objective, "objective against k") if np.isfinite(objective).all() else ""
-        return f'<div class="ksparse-path">{chart}{page.grid(("k", "objective", "status", "enters", "leaves"), self._rows())}</div>'
+        chart = display.curve([float(k) for k in self.ks], objective, "objective against k") if np.isfinite(objective).all() else ""
+        return f'<div class="ksparse-path">{chart}{display.grid(("k", "objective", "status", "enters", "leaves"), self._rows())}</div>'
 
     def to_frame(self) -> pd.DataFrame:
         """One row per k."""

@@ -8,8 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from ksparse.base.checks import check_number, check_piece
-from ksparse.base.progress import over
 from ksparse.firstorder.drive import drive, not_begun
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.problem import Problem
@@ -19,6 +17,8 @@ from ksparse.result import Result
 from ksparse.solve.judge import best_of, judge_sparse
 from ksparse.solve.request import Request, evaluations_of
 from ksparse.solve.rounding import round_to_sparse, take_as_sparse
+from ksparse.util.checks import check_number, check_piece
+from ksparse.util.progress import over
 
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ksparse.base.checks import check_callable
-from ksparse.base.progress import NOWHERE, Bar, bar
 from ksparse.result import Status
+from ksparse.util.checks import check_callable
+from ksparse.util.progress import NOWHERE, Bar, bar
 
 
 class Progress:

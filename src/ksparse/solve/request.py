@@ -10,12 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, to_float64
-from ksparse.base.checks import check_indices, check_integer, check_number, check_piece, check_vector
-from ksparse.base.deadline import OutOfTimeError, until
-from ksparse.base.evaluations import counted
-from ksparse.base.memory import GIB, available_memory
-from ksparse.base.threads import one_thread
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.drive import Stopping
 from ksparse.firstorder.problem import Problem
@@ -27,6 +21,10 @@ from ksparse.search.rules import Rules
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.solve.rules import make_rules, require_obedient
+from ksparse.util.arrays import Array, Vector, to_float64
+from ksparse.util.checks import check_indices, check_integer, check_number, check_piece, check_vector
+from ksparse.util.evaluations import counted
+from ksparse.util.resources import GIB, OutOfTimeError, available_memory, one_thread, until
 
 ASKED = 2**28  # bytes from which it is asked whether they are there
 

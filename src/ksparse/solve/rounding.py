@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Array, Vector, embed, namespace, take, to_float64
 from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss
 from ksparse.search.polish import PolishedPoint, polish, residual_at_zero, restricted_problem
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Array, Vector, embed, namespace, take, to_float64
 
 DUST = 1e-5  # relative to the largest entry
 NEGLIGIBLE = 1e-8  # of φ(0): what a step from 0 must lower φ by to show that 0 is not stationary

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.checks import check_indices, check_integer
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.search.pieces import Pieces
 from ksparse.search.rules import Rules, closed_rows
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_indices, check_integer
 
 
 def make_rules(groups: Any = None, group_limits: Any = None, requires: Any = None, *, n: int) -> Rules | None:

@@ -9,10 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from ksparse.base.callback import as_scipy_callback
-from ksparse.base.deadline import OutOfTimeError
-from ksparse.base.progress import NOWHERE, Bar, bar
-from ksparse.base.threads import one_thread
 from ksparse.certify.prove import Wanted
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.result import Result, Status
@@ -26,6 +22,8 @@ from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.solve.by_search import certified, exploration
 from ksparse.solve.judge import NOTHING, judge_search
 from ksparse.solve.request import Request
+from ksparse.util.progress import NOWHERE, Bar, as_scipy_callback, bar
+from ksparse.util.resources import OutOfTimeError, one_thread
 
 
 class Walk:

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ksparse.base.arrays import dot
-from ksparse.base.checks import check_number
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.problem import Point, Problem, require_prox
 from ksparse.firstorder.steps import Backtracking, Memory, Step, StepRule, check_rule
+from ksparse.util.arrays import dot
+from ksparse.util.checks import check_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ksparse.base.arrays import Vector, to_float64
+from ksparse.data import design_of
 from ksparse.errors import MissingPieceError
-from ksparse.linalg.designs import design_of
 from ksparse.losses import Loss
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Vector, to_float64
 
 FEW_ROWS = 1 / 7  # of n: below, the factor form is cheaper even for dense data
 INSTALL = "needs the solver Clarabel: pip install 'ksparse[baselines]'"

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ksparse.base.arrays import Array, like, to_numpy
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.methods.conic import Subproblem
@@ -15,6 +14,7 @@ from ksparse.firstorder.methods.dual_lasso import DualLasso
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.penalties import Penalty, TopK1
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Array, like, to_numpy
 
 
 @dataclass(frozen=True, slots=True)

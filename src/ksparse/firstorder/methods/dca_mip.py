@@ -8,8 +8,6 @@ from typing import ClassVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from ksparse.base.arrays import Array, Vector
-from ksparse.base.checks import check_number
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.methods.conic import Subproblem
@@ -18,6 +16,8 @@ from ksparse.firstorder.methods.dual_lasso import DualLasso
 from ksparse.firstorder.problem import Point, Problem
 from ksparse.penalties import BigM, Penalty
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Array, Vector
+from ksparse.util.checks import check_number
 
 
 @dataclass(frozen=True)

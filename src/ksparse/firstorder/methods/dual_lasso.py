@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 import piqp
 
-from ksparse.base.arrays import Vector, to_float64
-from ksparse.linalg.matrix import Squares, dense
-from ksparse.linalg.qp import FAR
+from ksparse.data.products import Squares, dense
 from ksparse.losses import Loss
+from ksparse.numerics.qp import FAR
 from ksparse.sets import ConvexSet
+from ksparse.util.arrays import Vector, to_float64
 
 TRUSTED = 1e-7  # the relative duality gap beyond which an answer is refused
 

@@ -9,12 +9,12 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ksparse.base.arrays import dot, norms, read
-from ksparse.base.checks import check_integer
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.problem import Point, Problem, require_prox
 from ksparse.firstorder.steps import FixedStep, Memory, StepRule, check_rule
+from ksparse.util.arrays import dot, norms, read
+from ksparse.util.checks import check_integer
 
 
 @dataclass(frozen=True, slots=True)

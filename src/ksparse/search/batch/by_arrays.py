@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.batch.problem import BatchProblem, Best
+from ksparse.util.arrays import Vector
 
 
 @dataclass

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.designs import design_of
+from ksparse.data import design_of
 from ksparse.search.batch.problem import BatchProblem, Best
 from ksparse.search.settings import SearchSettings
+from ksparse.util.arrays import Vector
 
 SLOPE = 1e-13  # of ‖b‖: a slope along a column of length 1 below this is rounding
 ROUGH = 1e-12  # of a column's squares: a share that is no more is not known to a digit from the Gram matrix

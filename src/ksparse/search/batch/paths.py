@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.progress import over
+from ksparse.util.arrays import Vector
+from ksparse.util.progress import over
 
 INDEPENDENT = 1e-9  # of a column's squares: what must be left of it beside those of the support
 WORTH = 1e-9  # of what is left of ½‖b‖²: a gain that is worth an exchange

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.settings import SearchSettings
+from ksparse.util.arrays import Vector
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.threads import side_by_side
-from ksparse.linalg.compiled import compiled, compiler_is_there
 from ksparse.search.batch.by_arrays import descend_all
 from ksparse.search.batch.loop import descend_each
 from ksparse.search.batch.problem import BatchProblem, Best
+from ksparse.util.arrays import Vector
+from ksparse.util.compiled import compiled, compiler_is_there
+from ksparse.util.resources import side_by_side
 
 MANY = 64  # right-hand sides from which compiling is worth its while
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate
+from ksparse.util.arrays import Vector
 
 
 class Evaluator(Protocol):

@@ -7,17 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.active_set import Solution
-from ksparse.linalg.bound import rounding_of, shortfall
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.floors import above_floor
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.objective import Objective
-from ksparse.linalg.qp import solve_qp
+from ksparse.data.model import QuadraticModel
+from ksparse.numerics.bound import rounding_of, shortfall
+from ksparse.numerics.constraints import Linear
+from ksparse.numerics.floors import above_floor
+from ksparse.numerics.qp import Objective, Solution, solve_qp
 from ksparse.search.candidate import Candidate
 from ksparse.search.evaluators.polished import Polished
 from ksparse.search.pieces import Pieces
+from ksparse.util.arrays import Vector
 
 
 class Exact:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, farthest, norm
-from ksparse.linalg.active_set import Solution
-from ksparse.linalg.faces import best_on_faces
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.objective import Objective
+from ksparse.data.model import QuadraticModel
+from ksparse.numerics.nonconvex import best_on_faces
+from ksparse.numerics.qp import Objective, Solution
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 from ksparse.search.polish import Work, best_point, restricted_problem
 from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
+from ksparse.util.arrays import Vector, farthest, norm
 
 SAME = 1e-9  # of a point's size: two that are so near lead to the same place
 

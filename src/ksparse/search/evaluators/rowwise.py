@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.wide import Wide
+from ksparse.losses.by_rows import Wide
 from ksparse.search.candidate import Candidate
+from ksparse.util.arrays import Vector
 
 
 class Rowwise:

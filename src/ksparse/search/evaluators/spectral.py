@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.bound import EPS
-from ksparse.linalg.eigenvectors import leading_eigenvector
-from ksparse.linalg.model import QuadraticModel
+from ksparse.data.model import QuadraticModel
+from ksparse.numerics.bound import EPS
+from ksparse.numerics.eigen import leading_eigenvector
 from ksparse.search.candidate import Candidate
+from ksparse.util.arrays import Vector
 
 
 class Spectral:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate
+from ksparse.util.arrays import Vector
 
 
 class Trust(Enum):

@@ -17,14 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.largest import largest_places
-from ksparse.linalg.constraints import Linear
-from ksparse.linalg.far import both, forms, rest
-from ksparse.linalg.model import QuadraticModel
-from ksparse.linalg.scaling import unit_rows, unit_scales
+from ksparse.data.device import both, forms, rest
+from ksparse.data.model import QuadraticModel
+from ksparse.numerics.constraints import Linear, unit_rows, unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.util.arrays import Vector, largest_places
 
 REFRESH = 256  # changes between inverses from scratch
 DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the support

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.objective import shortest
+from ksparse.numerics.qp import shortest
 from ksparse.search.neighbourhoods.base import Move
 from ksparse.search.neighbourhoods.solved import Solved
+from ksparse.util.arrays import Vector
 
 
 class Gradient(Solved):

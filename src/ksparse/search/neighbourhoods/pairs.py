@@ -11,10 +11,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.neighbourhoods.base import Move
 from ksparse.search.neighbourhoods.basis import Basis
 from ksparse.search.neighbourhoods.working_set import WorkingSet
+from ksparse.util.arrays import Vector
 
 FITS = 1e-9  # of the size of x, or of a row's terms: beyond a bound by less is rounding
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.model import QuadraticModel
+from ksparse.data.model import QuadraticModel
 from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.gains import PART, SupportInverse, factor, parts
 from ksparse.search.neighbourhoods.base import Move, Trust
 from ksparse.search.neighbourhoods.solved import Solved, falling
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
 
 
 def priced_factor(pieces: Pieces, model: QuadraticModel, at: Candidate) -> tuple[SupportInverse, Vector]:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.base.arrays import Vector, norm
 from ksparse.search.neighbourhoods.base import Move
 from ksparse.search.neighbourhoods.solved import Solved, falling
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector, norm
 
 
 class Rayleigh(Solved):

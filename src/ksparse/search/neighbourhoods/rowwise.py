@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.linalg.wide import Gains, Wide
+from ksparse.losses.by_rows import Gains, Wide
 from ksparse.search.candidate import Candidate
 from ksparse.search.gains import parts
 from ksparse.search.neighbourhoods.base import Move, Trust
 from ksparse.search.neighbourhoods.solved import Solved, falling
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
 
 
 class Rowwise(Solved):

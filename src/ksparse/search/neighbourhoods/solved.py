@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
 from ksparse.search.candidate import Candidate
 from ksparse.search.neighbourhoods.base import Move, Swap, Trust, Undo
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector
 
 CHUNK = 256  # moves sorted at a time
 

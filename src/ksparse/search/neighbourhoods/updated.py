@@ -11,9 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.largest import largest_places
-from ksparse.linalg.active_set import PULL
+from ksparse.numerics.qp import PULL
 from ksparse.search.candidate import Candidate
 from ksparse.search.gains import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
 from ksparse.search.neighbourhoods.base import DependentError, Move, Swap, Trust, Undo
@@ -21,6 +19,7 @@ from ksparse.search.neighbourhoods.basis import Basis, Snapshot
 from ksparse.search.neighbourhoods.pairs import pair_moves
 from ksparse.search.neighbourhoods.working_set import BlockedError, WorkingSet
 from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector, largest_places
 
 
 class Updated:

@@ -12,13 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ksparse.base.arrays import Vector
-from ksparse.base.deadline import GRACE, require_time
-from ksparse.linalg.constraints import Linear, Reach
-from ksparse.linalg.scaling import unit_scales
+from ksparse.numerics.constraints import Linear, Reach, unit_scales
 from ksparse.search.gains import add_gains
 from ksparse.search.neighbourhoods.base import DependentError
 from ksparse.search.neighbourhoods.basis import NONE, REFRESH, Basis
+from ksparse.util.arrays import Vector
+from ksparse.util.resources import GRACE, require_time
 
 KEPT = 1e-8  # of an equation's terms: broken by more, a factorisation is made anew
 BROKEN = 1e-11  # of the size of x: beyond a bound by less is rounding

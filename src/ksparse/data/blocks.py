@@ -1,0 +1,340 @@
+"""Data read block by block: single-precision arrays, mapped files, HDF5, zarr, Parquet, .npy and .npz, in one file or in parts."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise, zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ksparse.data.design import BLOCK, Design, Work
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_integer
+from ksparse.util.progress import NOWHERE, Bar, bar
+from ksparse.util.resources import in_threads
+
+FEWEST = 4  # rows, however long: each time a vector of their length is added up
+
+
+BESIDE = 2**19  # entries that are turned to double precision at a time: they stay beside the processor while they are used
+
+
+class Blocks(Design):
+    """An object with `shape`, `dtype` and row slices. A block is read while the last one is multiplied: two of them are held at a time.
+
+    `work` gets some rows of it in double precision, which the next ones take the place of: what it returns must not be part of them.
+    """
+
+    def __init__(self, source: Any, height: int | None = None, tell: Callable[[int, float], None] | None = None) -> None:
+        super().__init__(source.shape, np.dtype(source.dtype))
+        self.source, self._tell = source, tell
+        chunks = getattr(source, "chunks", None)  # of h5py and zarr: whole ones, or each would be read more than once
+        tall = int(chunks[0]) if isinstance(chunks, tuple) and isinstance(chunks[0], int) else 1
+        self._in_memory = isinstance(source, np.ndarray) and not isinstance(source, np.memmap)
+        height = height or max(FEWEST, BLOCK // max(1, self.shape[1]))
+        self.height = max(tall, height - height % tall)
+
+    def each(self, work: Work) -> list[Any]:
+        return [one for part in self._run(lambda blocks: [work(*block) for block in blocks]) for one in part]
+
+    def total(self, work: Work) -> Any:
+        """Added up as they come: what a block gives may be k·n numbers."""
+        return _sum(self._run(lambda blocks: _sum(work(*block) for block in blocks)))
+
+    def _run(self, collect: Callable[[Iterator[tuple[Any, slice]]], Any]) -> list[Any]:
+        """One pass: what is collected of all blocks, or in memory, where each thread has some of them, by each."""
+        self.count()
+        m = self.shape[0]
+        slices = [slice(begin, min(begin + self.height, m)) for begin in range(0, m, self.height)]
+        if not self._in_memory:
+            with bar(f"pass {self.passes} over the data", 1.0) as read:
+                return [collect(self._doubled(self._ahead(slices), read))]
+        return in_threads(lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices))
+
+    def _doubled(self, blocks: Iterable[tuple[Any, slice]], read: Bar = NOWHERE) -> Iterator[tuple[Any, slice]]:
+        """Some rows of each block at a time in double precision, all in the same place."""
+        few = min(self.height, max(FEWEST, BESIDE // self.shape[1]))
+        place = np.empty((few, self.shape[1]))
+        for block, rows in blocks:
+            for begin in range(0, len(block), few):
+                part = block[begin : begin + few]
+                np.copyto(place[: len(part)], part)
+                yield place[: len(part)], slice(rows.start + begin, rows.start + begin + len(part))
+            read.at(rows.stop / self.shape[0])
+            if self._tell is not None:
+                self._tell(self.passes, rows.stop / self.shape[0])
+
+    def _ahead(self, slices: list[slice]) -> Iterator[tuple[Any, slice]]:
+        """Each block, the next one being read meanwhile."""
+        mapped = isinstance(self.source, np.memmap)  # copied here, or the file would be read where it is multiplied
+        tall = slices[0].stop
+        places = [np.empty((tall, self.shape[1]), self.source.dtype) if mapped else None for _ in range(2)]
+        with ThreadPoolExecutor(1, thread_name_prefix="ksparse-read") as reader:
+            ahead: Future[Any] = reader.submit(self._read, slices[0], places[0])
+            for number, (rows, following) in enumerate(zip_longest(slices, slices[1:]), start=1):
+                block = ahead.result()
+                if following is not None:
+                    ahead = reader.submit(self._read, following, places[number % 2])
+                yield block, rows
+
+    def _read(self, rows: slice, place: Vector | None) -> Any:
+        """Return these rows of the source, in `place` if it is given: memory that is used again stays as little as it is."""
+        if place is None:
+            return np.asarray(self.source[rows])
+        block = place[: rows.stop - rows.start]
+        np.copyto(block, self.source[rows])
+        return block
+
+
+def _sum(parts: Iterable[Any]) -> Any:
+    return functools.reduce(operator.iadd, parts)
+
+
+NAMED = ("X", "A")  # which of several tables is meant
+
+
+LOCAL = 30  # bytes of a member's header before its name
+
+
+class Head(NamedTuple):
+    """What a .npy header says, and where it ends."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+    end: int
+
+
+def npz(path: Path) -> Any:
+    """The rows of the table that a .npz file holds: its only member with 2 axes, or the one that is called X or A."""
+    with zipfile.ZipFile(path) as archive:
+        heads = {name: _head(archive, name) for name in archive.namelist() if name.endswith(".npy")}
+        tables = [name for name, head in heads.items() if len(head.shape) == 2]
+        named = [name for name in tables if name.removesuffix(".npy") in NAMED]
+        chosen = tables if len(tables) == 1 else named
+        if len(chosen) != 1:
+            held = ", ".join(f"{name.removesuffix('.npy')} {head.shape}" for name, head in heads.items()) or "no arrays"
+            raise ValueError(f"source must hold one table, or one called X or A, but {path.name} holds {held}: save it as .npy")
+        head, member = heads[chosen[0]], archive.getinfo(chosen[0])
+    if head.dtype.hasobject:
+        raise TypeError(f"source must hold numbers, but {path.name} holds Python objects")
+    needed = head.end + math.prod(head.shape) * head.dtype.itemsize
+    if member.file_size < needed:  # what lies behind it in the file is another member's
+        raise ValueError(f"{path.name} is damaged: {chosen[0]} has {member.file_size} bytes, its shape {head.shape} needs {needed}")
+    if member.compress_type == zipfile.ZIP_STORED and 0 not in head.shape:  # nothing cannot be mapped
+        order: Any = "F" if head.fortran else "C"
+        return np.memmap(path, head.dtype, "r", _begin(path, member) + head.end, head.shape, order)
+    if head.fortran:
+        raise ValueError(f"{path.name} is compressed by columns, so that its rows cannot be read one after the other: save it as .npy")
+    return Unpacked(path, chosen[0], head)
+
+
+def _head(archive: zipfile.ZipFile, name: str) -> Head:
+    with archive.open(name) as stream:
+        npy: Any = np.lib.format  # older stubs have no types for it
+        read = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+        return Head(shape, fortran, dtype, stream.tell())
+
+
+def _begin(path: Path, member: zipfile.ZipInfo) -> int:
+    """Where a member's bytes begin: the header before them says how long it is."""
+    with path.open("rb") as stream:
+        stream.seek(member.header_offset + LOCAL - 4)
+        name, extra = np.frombuffer(stream.read(4), "<u2")
+    return int(member.header_offset + LOCAL + name + extra)
+
+
+class Unpacked:
+    """Rows of a compressed member, in their order: what is asked for again is unpacked again from the beginning."""
+
+    def __init__(self, path: Path, name: str, head: Head) -> None:
+        self.path, self.name, self.head = path, name, head
+        self.shape, self.dtype = head.shape, head.dtype
+        self._stream: Any = None
+        self._at = 0  # the row that the stream stands at
+
+    def __getitem__(self, rows: slice) -> np.ndarray[Any, Any]:
+        begin, end, _ = rows.indices(self.shape[0])
+        width = self.shape[1] * self.dtype.itemsize
+        if self._stream is None or self._at != begin:
+            self.close()
+            self._stream = zipfile.ZipFile(self.path).open(self.name)  # noqa: SIM115  # until other rows are asked for
+            self._stream.seek(self.head.end + begin * width)  # a stream that is unpacked reads its way there
+        found = np.frombuffer(self._stream.read((end - begin) * width), self.dtype).reshape(-1, self.shape[1])
+        if len(found) != end - begin:
+            raise ValueError(f"{self.path.name} is damaged: {self.name} ends before row {end}")
+        self._at = end
+        return found
+
+    def close(self) -> None:
+        """Of the file."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_stream": None}
+
+
+Tell = Callable[[int, float], None]  # of the pass over the data, and the share of them that it has read
+
+
+def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> Blocks:
+    """A data matrix that is read from disk, block of rows by block of rows, each time it is needed.
+
+    Parameters
+    ----------
+    source : str, Path, list of them, or object
+        A .npy, .npz or Parquet file, a folder of them (its parts in the order of their names), a list of such files, or an object with
+        `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own). Of a .npz file its only table, or the one called X
+        or A; what is compressed is unpacked anew in each pass.
+    height : int or None, default=None
+        Rows in a block; None for some 4 million numbers.
+    tell : callable or None, default=None
+        Called after each block with the number of the pass and the share of the data that it has read.
+
+    Returns
+    -------
+    Design
+        To be given to losses and estimators as data.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or folder.
+    ValueError, TypeError
+        If the folder holds no table, a file is damaged, the parts differ in their columns, or the source is none, holds no rows, or
+        something else than numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> A = ks.blocks(np.arange(6.0).reshape(3, 2), height=2)
+    >>> A.shape
+    (3, 2)
+    """
+    height = None if height is None else check_integer(height, "height", 1)
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if not path.exists():
+            raise FileNotFoundError(f"source names {path}, which does not exist")
+        files = sorted(one for one in path.iterdir() if one.suffix in _READERS) if path.is_dir() else [path]
+        if not files:
+            raise ValueError(f"source names the folder {path}, which holds no .npy, .npz or .parquet file")
+        source = Parts(files)
+    elif isinstance(source, list | tuple):
+        source = Parts([Path(one) for one in source])
+    elif not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
+        raise TypeError(
+            f"source must be a file, a folder, a list of files or an object with shape, dtype and row slices, got {type(source)}"
+        )
+    if len(source.shape) != 2:
+        raise ValueError(f"source must have 2 axes, got shape {tuple(source.shape)}")
+    if 0 in source.shape:
+        raise ValueError(f"source must hold a row and a column at least, got shape {tuple(source.shape)}")
+    if np.dtype(source.dtype).kind in "cOSUMm":
+        raise TypeError(f"source must hold real numbers, got {source.dtype}")
+    return Blocks(source, height, tell)
+
+
+class Parts:
+    """Files that hold the rows of one table, opened when they are read."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self.files = files
+        self._open: tuple[Path, Any] | None = None  # the last one that was read
+        for file in files:
+            if file.suffix not in _READERS:
+                raise ValueError(f"source must name .npy, .npz or .parquet files, got {file.name}")
+        if not files:
+            raise ValueError("source must name one file at least, got an empty list")
+        shapes, named, types = zip(*map(_outline, files), strict=True)
+        if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
+            raise ValueError(f"source must name tables of the same columns, got shapes {', '.join(map(str, shapes))}")
+        if any(names != named[0] for names in named):
+            raise ValueError(f"source must name tables of the same columns, but {files[0].name} and others name theirs differently")
+        self.names: list[str] | None = named[0]
+        self._edges = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
+        self.shape = int(self._edges[-1]), int(shapes[0][1])
+        if 0 in self.shape:
+            held = files[0].name if len(files) == 1 else f"{files[0].name} to {files[-1].name} together"
+            raise ValueError(f"source must hold a row and a column at least, got shape {self.shape} in {held}")
+        self.dtype = np.result_type(*types)
+
+    def __getitem__(self, rows: slice) -> Any:
+        begin, end, _ = rows.indices(self.shape[0])
+        found = []
+        for file, (low, high) in zip(self.files, pairwise(self._edges), strict=True):
+            if low < end and begin < high:
+                with _telling(file):
+                    found.append(self._reader(file)[max(begin, low) - low : min(end, high) - low])
+        return np.concatenate(found) if len(found) != 1 else found[0]
+
+    def _reader(self, file: Path) -> Any:
+        """Kept from block to block: a compressed file is read on where it was."""
+        if self._open is None or self._open[0] != file:
+            self._open = file, _READERS[file.suffix](file)
+        return self._open[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_open": None}
+
+
+def _outline(file: Path) -> tuple[tuple[int, ...], list[str] | None, np.dtype[Any]]:
+    """Shape, names of columns where there are any, and type of the numbers of a file."""
+    with _telling(file):
+        table = _READERS[file.suffix](file)
+    if np.dtype(table.dtype).kind not in "biuf":
+        raise TypeError(f"source must hold real numbers, but {file.name} holds {table.dtype}")
+    return table.shape, getattr(table, "names", None), table.dtype
+
+
+@contextmanager
+def _telling(file: Path) -> Iterator[None]:
+    """Which file it is that cannot be read: readers raise all sorts on one that is damaged, and few of them say."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError):  # these do
+        raise
+    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"source names {file}, which cannot be read: {error or type(error).__name__}") from error
+
+
+def _npy(file: Path) -> Any:
+    return np.load(file, mmap_mode="r", allow_pickle=False)
+
+
+class _Parquet:
+    """The rows of a Parquet file, by row groups."""
+
+    def __init__(self, file: Path) -> None:
+        import pyarrow.parquet as parquet
+
+        self._file = parquet.ParquetFile(file)
+        meta = self._file.metadata
+        self._edges = np.concatenate([[0], np.cumsum([meta.row_group(i).num_rows for i in range(meta.num_row_groups)])])
+        self.shape = meta.num_rows, meta.num_columns
+        self.names = list(self._file.schema_arrow.names)
+        types = {np.dtype(field.type.to_pandas_dtype()) for field in self._file.schema_arrow}
+        strange = [one for one in types if one.kind not in "biuf"]  # which have no type in common with numbers
+        self.dtype = strange[0] if strange else np.result_type(*types)
+
+    def __getitem__(self, rows: slice) -> Any:
+        low, high = int(rows.start), int(rows.stop)
+        groups = [i for i, (begin, end) in enumerate(pairwise(self._edges)) if begin < high and low < end]
+        table = self._file.read_row_groups(groups)
+        first = int(self._edges[groups[0]])
+        return np.column_stack([table.column(j).to_numpy()[low - first : high - first] for j in range(self.shape[1])])
+
+
+_READERS: dict[str, Any] = {".npy": _npy, ".npz": npz, ".parquet": _Parquet}

@@ -1,0 +1,174 @@
+"""scipy.sparse: no dense piece of m × n or n × n. With its columns centred it is still the same sparse matrix, and one product more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ksparse.data.design import BLOCK, Design, Work
+from ksparse.util.arrays import Vector, to_float64
+
+TOGETHER = 2**22  # numbers of AᵀDA that are made dense at once
+
+
+class Sparse(Design):
+    """A CSR or CSC matrix."""
+
+    shown, centres = True, False
+
+    def __init__(self, matrix: Any) -> None:
+        super().__init__(matrix.shape, matrix.dtype)
+        self.matrix = matrix
+
+    @property
+    def given(self) -> Any:
+        return self.matrix
+
+    def as_float64(self) -> Sparse:
+        twin = Sparse(to_float64(self.matrix))
+        twin._count = self._count
+        return twin
+
+    dear = False  # a pass is over what is stored
+
+    @property
+    def together(self) -> int:
+        """Few, where they are long: only the rows of A where a column has entries are read."""
+        return max(1, TOGETHER // self.shape[1])
+
+    def each(self, work: Work) -> list[Any]:
+        """Blocks of rows that are made dense."""
+        self.count()
+        rows, height, m = self.matrix.tocsr(), max(1, BLOCK // self.shape[1]), self.shape[0]
+        slices = [slice(begin, min(begin + height, m)) for begin in range(0, m, height)]
+        return [work(rows[one].toarray().astype(np.float64, copy=False), one) for one in slices]
+
+    def __matmul__(self, x: Any) -> Any:
+        self.count()
+        return self.matrix @ x
+
+    def pull(self, r: Any) -> Any:
+        self.count()
+        return self.matrix.T @ r
+
+    def squares(self, w: Vector | None) -> Vector:
+        self.count()
+        squares = self.matrix.multiply(self.matrix)
+        return np.asarray(squares.sum(axis=0) if w is None else squares.T @ w).ravel()
+
+    def gram(self, support: Vector, w: Vector | None) -> Vector:
+        self.count()
+        cut = self.matrix[:, support]
+        weighted = cut if w is None else scipy.sparse.diags_array(w) @ cut
+        return np.asarray((weighted.T @ self.matrix).toarray())
+
+    def columns(self, support: Vector) -> Any:
+        """Sparse."""
+        return self.matrix[:, support]
+
+    def dense(self) -> Vector:
+        return np.asarray(self.matrix.toarray())
+
+    def diagonal(self) -> Vector:
+        return np.asarray(self.matrix.diagonal())
+
+    def asymmetry(self) -> tuple[float, float]:
+        return float(abs(self.matrix - self.matrix.T).max()), float(abs(self.matrix).max())
+
+    def magnitude(self) -> float:
+        return float(np.abs(self.matrix.data).max(initial=0.0))
+
+    def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
+        """Sizes around 0 whatever is asked, so that what is 0 stays so; 1 for an empty column."""
+        top = np.asarray(abs(self.matrix).max(axis=0).toarray(), dtype=float).ravel()
+        top = np.where(top > 0, top, 1.0)  # so that squares neither overflow nor vanish
+        near = self.matrix @ scipy.sparse.diags_array(1.0 / top)
+        square = np.asarray(near.multiply(near).T @ share, dtype=float).ravel()
+        return np.zeros(self.shape[1]), np.where(square > 0, top * np.sqrt(square), 1.0)
+
+    def shifted(self, mean: Vector, size: Vector) -> Any:
+        if mean.any():
+            return CentredSparse(self.matrix, mean, 1.0 / size)
+        return self.matrix @ scipy.sparse.diags_array(1.0 / size)
+
+    def with_ones(self) -> Any:
+        return scipy.sparse.hstack([self.matrix, np.ones((self.shape[0], 1))], format="csc")
+
+    def __getitem__(self, chosen: Any) -> Any:
+        return self.matrix.tocsr()[chosen]
+
+
+class CentredSparse(Design):
+    """Z = (X − 1μᵀ)·diag(s) of a sparse table X, which stays sparse."""
+
+    def __init__(self, X: Any, mean: Vector, scale: Vector) -> None:
+        super().__init__(X.shape, X.dtype)
+        self.X, self.mean, self.scale = X, mean, scale
+
+    def as_float64(self) -> CentredSparse:
+        """X may be single: products with vectors in double precision are double."""
+        twin = CentredSparse(self.X, self.mean.astype(np.float64), self.scale.astype(np.float64))
+        twin.dtype, twin._count = np.dtype(np.float64), self._count
+        return twin
+
+    dear = False
+
+    def check(self, name: str) -> None:
+        """What it was made of is checked."""
+
+    def each(self, work: Work) -> list[Any]:
+        """Blocks of rows that are made dense."""
+        mean, scale = self.mean, self.scale
+        self.count()
+        return Sparse(self.X).each(lambda block, rows: work((block - mean) * scale, rows))
+
+    def __matmul__(self, x: Any) -> Any:
+        self.count()
+        scaled = (self.scale * x.T).T
+        return np.asarray(self.X @ scaled - self.mean @ scaled)
+
+    def pull(self, r: Any) -> Any:
+        self.count()
+        return np.asarray((self.scale * (self.X.T @ r).T - self.scale * np.multiply.outer(r.sum(axis=0), self.mean)).T)
+
+    def squares(self, w: Vector | None) -> Vector:
+        if w is not None:
+            return super().squares(w)
+        self.count()
+        return np.asarray(self.scale.astype(np.float64) ** 2 * centred_squares(self.X, self.mean))
+
+    def gram(self, support: Vector, w: Vector | None) -> Vector:
+        """By its columns, whose means are gone: the difference of two products would lose the digits of the mean."""
+        cut = self.columns(support)
+        return np.asarray(self.pull(cut if w is None else w[:, None] * cut).T)
+
+    def columns(self, support: Vector) -> Vector:
+        self.count()
+        return np.asarray((self.X[:, support].toarray() - self.mean[support]) * self.scale[support])
+
+    @property
+    def cancelled(self) -> float:
+        squares = centred_squares(self.X, self.mean)
+        seen = squares > 0
+        whole = squares + self.X.shape[0] * self.mean.astype(np.float64) ** 2
+        return float(np.sqrt((whole[seen] / squares[seen]).max(initial=1.0)))
+
+    def magnitude(self) -> float:
+        return float(np.abs(self.X.data).max(initial=0.0)) * float(np.abs(self.scale).max())
+
+    def shifted(self, mean: Vector, size: Vector) -> Any:
+        """What is centred already can only be scaled."""
+        if mean.any():
+            return super().shifted(mean, size)
+        return CentredSparse(self.X, self.mean, self.scale / size)
+
+
+def centred_squares(X: Any, mean: Vector) -> Vector:
+    """Σᵢ (Xᵢⱼ − μⱼ)² of a sparse table, entry by entry: the difference of two sums of squares would lose the digits of the mean."""
+    table, mean = X.tocsc(), mean.astype(np.float64)
+    stored = np.diff(table.indptr)
+    column = np.repeat(np.arange(table.shape[1]), stored)
+    squares = np.bincount(column, (table.data.astype(np.float64) - mean[column]) ** 2, minlength=table.shape[1])
+    return np.asarray(squares + (table.shape[0] - stored) * mean**2)

@@ -1,0 +1,1 @@
+"""Dense mathematics that knows no data matrix, loss or set."""

@@ -1,0 +1,181 @@
+"""Extreme eigenvalues, a leading eigenvector, the trust-region problem, and the inverse of a positive definite matrix.
+
+Lanczos' three-term recurrence keeps three vectors and takes one product per step. Nothing is reorthogonalised: rounding then brings copies
+of eigenvalues that have been found already, and they do not move the ends of the spectrum. There is no basis to keep and no restart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ksparse.util.arrays import Array, Vector, epsilon, like, norm, to_numpy
+from ksparse.util.resources import OutOfTimeError, time_left
+
+SMALL = 32  # up to this size the whole matrix is as cheap
+
+
+EVERY = 4  # steps between two looks at the Ritz values
+
+
+LIMIT = 1_000  # steps; by then θ is within (log n / steps)² of the end, whatever the spectrum (Kuczyński and Woźniakowski 1992)
+
+
+TOL = 1e-6  # of the residual, relative to θ
+
+
+MARGIN = 1e-4  # relative safety on top of θ and its residual
+
+
+Apply = Callable[[Array], Array]
+
+
+class End(NamedTuple):
+    """One end of the spectrum as seen so far: an eigenvalue lies within `residual` of the Ritz value θ."""
+
+    theta: float
+    residual: float
+
+
+def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
+    """A bound on |λ|_max of the symmetric n × n operator v ↦ apply(v), not below it; 0 for the operator 0, ∞ where products overflow.
+
+    Lanczos gives θ ≤ |λ|_max; its residual and a relative margin are added.
+    """
+    noise = 200 * epsilon(kind)  # products in float32 are themselves off by some roundings
+    bound = 0.0
+    for ends in _ends(apply, n, kind):
+        best = max(ends, key=lambda end: abs(end.theta))
+        bound = max(abs(end.theta) + end.residual for end in ends)
+        if bound <= (1.0 + max(TOL, noise)) * abs(best.theta):
+            break
+    return bound * (1.0 + max(MARGIN, noise))
+
+
+def has_negative_eigenvalue(apply: Apply, n: int, kind: Array, size: float) -> bool:
+    """Whether a symmetric operator of norm at most `size` has an eigenvalue that is negative beyond rounding, as far as Lanczos sees."""
+    for low, _ in _ends(apply, n, kind):
+        if low.theta < -TOL * size:
+            return True  # no Ritz value lies outside the spectrum
+        if low.residual <= TOL * size:
+            break
+    return False
+
+
+def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
+    """The lower and the upper end, better and better."""
+
+    def image(v: Vector) -> Vector:
+        return to_numpy(apply(like(v, kind))).astype(np.float64)  # a copy: the operator may have handed back v itself
+
+    if n <= SMALL:
+        units: Vector = np.eye(n)
+        matrix = np.array([image(e) for e in units])
+        values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+        yield End(float(values[0]), 0.0), End(float(values[-1]), 0.0)
+        return
+    v: Vector = np.random.default_rng(0).standard_normal(n)  # random: orthogonal to the eigenvector with probability 0
+    v /= norm(v)
+    before: Vector = np.zeros(n)
+    beta = 0.0
+    diagonal: list[float] = []
+    beside: list[float] = []
+    for step in range(1, LIMIT + 1):
+        if time_left() <= 0:
+            raise OutOfTimeError
+        w = image(v)
+        w -= beta * before
+        diagonal.append(float(v @ w))
+        w -= diagonal[-1] * v
+        beta = norm(w)
+        if not math.isfinite(beta):  # products overflow: no finite number bounds this operator
+            yield End(-math.inf, 0.0), End(math.inf, 0.0)
+            return
+        stuck = beta <= 1e-14 * max(map(abs, diagonal))  # the whole space that v and its images span has been seen
+        if step % EVERY == 0 or stuck:
+            yield _end(diagonal, beside, beta, 0), _end(diagonal, beside, beta, step - 1)
+        if stuck:
+            return
+        beside.append(beta)
+        before, v = v, w / beta
+
+
+def _end(diagonal: list[float], beside: list[float], beta: float, i: int) -> End:
+    """The i-th Ritz value: of the tridiagonal matrix so far; the residual of its vector is β times the last entry of the small one."""
+    from scipy.linalg import eigh_tridiagonal  # here: half as long to import as all of ours
+
+    scale = max(map(abs, (*diagonal, *beside))) or 1.0  # LAPACK squares the entries
+    values, vectors = eigh_tridiagonal(np.array(diagonal) / scale, np.array(beside) / scale, select="i", select_range=(i, i))
+    return End(scale * float(values[0]), beta * abs(float(vectors[-1, 0])))
+
+
+POWER_STEPS = 40
+
+
+_START = np.random.default_rng(0).standard_normal(1024)
+
+
+def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vector]:
+    """λ_max and its eigenvector of a positive semidefinite matrix: by power iteration from a near one, where that settles soon."""
+    if start is not None and start.any():
+        x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # not blind to any direction
+        x /= norm(x)
+        for _ in range(POWER_STEPS):
+            y = block @ x
+            value = float(x @ y)
+            if float(np.abs(y - value * x).max()) <= 1e-12 * abs(value):
+                return value, x
+            x = y / max(norm(y), 1e-300)
+    values, vectors = np.linalg.eigh(block)
+    return float(values[-1]), np.asarray(vectors[:, -1])
+
+
+def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
+    """The trust-region problem, convex or not: (H + μI)x = −c with μ ≥ max(0, −λ_min) and ‖x‖ = radius unless μ = 0."""
+    values, vectors = np.linalg.eigh(H)
+    pull = -(vectors.T @ c)
+    size = max(float(np.abs(values).max()), norm(c) / radius, 1e-300)
+    floor = max(0.0, -float(values[0]))
+    tight = np.abs(values + floor) <= 1e-12 * size  # directions that vanish at μ = floor
+
+    def coordinates(mu: float) -> Vector:
+        out: Vector = np.zeros_like(pull)
+        live = ~tight if mu == floor else np.ones_like(tight)
+        out[live] = pull[live] / (values[live] + mu)
+        return out
+
+    hard = not (np.abs(pull[tight]) > 1e-14 * size * radius).any()
+    if hard and norm(coordinates(floor)) <= radius:
+        x = vectors @ coordinates(floor)
+        if floor > 0:  # the rest of the radius goes along the lowest eigenvector, on the side of `near`
+            v = vectors[:, 0] if vectors[:, 0] @ near >= 0 else -vectors[:, 0]
+            along, room = float(x @ v), radius**2 - float(x @ x)
+            x = x + (-along + np.sqrt(along**2 + room)) * v
+        return np.asarray(x * min(1.0, radius / max(norm(x), radius)))
+    low, high = floor, floor + norm(c) / radius
+    for _ in range(200):  # ‖x(μ)‖ falls in μ
+        mu = 0.5 * (low + high)
+        if mu in (low, high):
+            break
+        low, high = (mu, high) if norm(coordinates(mu)) > radius else (low, mu)
+    x = vectors @ coordinates(high)
+    return np.asarray(x * min(1.0, radius / norm(x)))
+
+
+def positive_inverse(H: Vector) -> Vector:
+    """H⁻¹; `LinAlgError` where H is not positive definite, as far as rounding shows."""
+    from scipy.linalg.lapack import dpotrf, dpotri  # here: it takes its time to import, and few calls come so far
+
+    if not H.size:
+        return np.zeros(H.shape)
+    factor, failed = dpotrf(H)  # of the upper triangle
+    if not failed:
+        factor, failed = dpotri(factor, overwrite_c=True)
+    if failed or not np.isfinite(factor.diagonal()).all():
+        raise np.linalg.LinAlgError("not positive definite")
+    inverse = factor + factor.T  # what is below the diagonal is 0
+    inverse[np.diag_indices_from(inverse)] *= 0.5
+    return np.asarray(inverse)

@@ -1,0 +1,1 @@
+"""What every package uses: arrays, checks, resources, progress, display, files, compiled loops."""

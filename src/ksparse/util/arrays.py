@@ -1,0 +1,402 @@
+"""Array operations for NumPy, PyTorch and every other array-API namespace, and the k largest entries of a vector.
+
+Sums, products and norms are Python floats: a NumPy scalar times a foreign array would silently leave its namespace. Those of PyTorch
+arrays on a GPU stay there, in double precision, as arrays without axes, because reading one waits for the GPU. A comparison reads such
+an array; `read` reads several at once.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from functools import cache, cached_property
+from typing import Any
+
+import array_api_compat as compat
+import array_api_compat.numpy as numpy_namespace
+import numpy as np
+import scipy.sparse
+
+Array = Any  # a dense array of some array-API namespace
+
+
+Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
+
+
+Matrix = Any  # an Array with two axes, a scipy.sparse matrix, or anything with .shape, @ and .T
+
+
+def namespace(x: Array) -> Any:
+    """Return the array-API namespace of x."""
+    kind = type(x)
+    if kind not in _namespaces:
+        _namespaces[kind] = compat.array_namespace(x)  # a search, which would cost as much as a small product
+    return _namespaces[kind]
+
+
+_namespaces: dict[type, Any] = {np.ndarray: numpy_namespace}
+
+
+def is_array(x: object) -> bool:
+    """Whether x is a dense array that we compute on as it is (NumPy, PyTorch, CuPy, JAX, array-api-strict)."""
+    return bool(compat.is_array_api_obj(x)) and not scipy.sparse.issparse(x)
+
+
+def on_device(x: Array) -> bool:
+    """Whether x lies on a GPU: to read a number of it is to wait."""
+    if not compat.is_torch_array(x) and not compat.is_cupy_array(x):
+        return False
+    return bool(compat.is_cupy_array(x) or x.device.type != "cpu")
+
+
+def _stays(x: Array) -> bool:
+    """Whether sums and norms of x stay where x lies."""
+    return compat.is_torch_array(x) and on_device(x)
+
+
+def read(*numbers: float) -> list[float]:
+    """Return numbers as floats; those that lie on a device are read together."""
+    there = [i for i, one in enumerate(numbers) if compat.is_torch_array(one)]
+    found = list(numbers)
+    if there:
+        import torch
+
+        values = torch.stack([numbers[i].to(torch.float64) for i in there]).tolist()  # type: ignore[attr-defined]
+        for i, value in zip(there, values, strict=True):
+            found[i] = value
+    return [float(one) for one in found]
+
+
+def larger(a: float, b: float) -> float:
+    """Return the larger of two numbers, without reading those on a device."""
+    for one, other in ((a, b), (b, a)):
+        if compat.is_torch_array(one):
+            return namespace(one).maximum(one, other) if compat.is_torch_array(other) else namespace(one).clip(one, other, None)  # type: ignore[no-any-return]
+    return max(a, b)
+
+
+def along(x: Array, a: float, d: Array) -> Array:
+    """Return x + a·d; for PyTorch by one kernel."""
+    if not compat.is_torch_array(x):
+        return x + a * d
+    import torch
+
+    a = float(a)
+    return torch.add(x, d, alpha=a) if abs(a) <= torch.finfo(x.dtype).max else x + a * d  # which is infinite, no error
+
+
+def against(x: Array, d: Array, l: float) -> Array:  # noqa: E741
+    """Return x − d/l; for PyTorch by one kernel."""
+    return along(x, -1.0 / l, d) if compat.is_torch_array(x) else x - d / l
+
+
+def norms(*vectors: Array) -> list[float]:
+    """Return ‖v‖₂ of vectors of one kind; on a GPU by one kernel for all, where single precision allows it."""
+    first = vectors[0]
+    if not _stays(first) or first.dtype == namespace(first).float64:
+        return [norm(one) for one in vectors]
+    import torch
+
+    return list(torch._foreach_norm(list(vectors), 2, dtype=torch.float64))
+
+
+def like(value: Any, x: Array) -> Array:
+    """The array `value` in the namespace, dtype and device of x, copied only when one of them differs."""
+    if compat.is_numpy_array(x):
+        return np.asarray(to_numpy(value), dtype=x.dtype)
+    xp = namespace(x)
+    if not (is_array(value) and namespace(value) is xp):
+        value = xp.asarray(np.array(to_numpy(value)))  # a fresh copy: PyTorch refuses read-only memory
+    return compat.to_device(xp.astype(value, x.dtype, copy=False), compat.device(x))
+
+
+def to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """x as a NumPy array on the CPU, its dtype kept."""
+    if type(x) is np.ndarray:
+        return x
+    if compat.is_torch_array(x):
+        return np.asarray(x.detach().cpu().numpy())
+    if compat.is_cupy_array(x):
+        return np.asarray(x.get())
+    if compat.is_dask_array(x):
+        lazy: Any = x  # dask has no types of its own
+        return np.asarray(lazy.compute())
+    if is_array(x) and not compat.is_numpy_array(x):
+        return np.asarray(np.from_dlpack(x))
+    return np.asarray(x)
+
+
+def to_float64(x: Any) -> Any:
+    """A vector or matrix as NumPy float64 (scipy.sparse stays sparse; operators pass through)."""
+    if scipy.sparse.issparse(x):
+        return x.astype(np.float64, copy=False)
+    return np.asarray(to_numpy(x), dtype=np.float64) if is_array(x) else x
+
+
+def clip(x: Array, low: float, high: float) -> Array:
+    """x with its entries moved into [low, high]."""
+    if type(x) is not np.ndarray:
+        return namespace(x).clip(x, low, high)
+    y = np.maximum(x, low)
+    return np.minimum(y, high, out=y)
+
+
+def at_least(x: Array, low: float) -> Array:
+    """x with its entries raised to `low`."""
+    return np.maximum(x, low) if type(x) is np.ndarray else namespace(x).clip(x, low, None)
+
+
+def column_dots(X: Array, Y: Array) -> Array:
+    """⟨Xⱼ, Yⱼ⟩ for each column j."""
+    return np.einsum("ij,ij->j", X, Y) if type(X) is np.ndarray else namespace(X).sum(X * Y, axis=0)
+
+
+def zeros_like(x: Array) -> Array:
+    """0 with the shape and kind of x."""
+    return namespace(x).zeros_like(x)
+
+
+def sum_of(x: Array) -> float:
+    """Σ xᵢ."""
+    if type(x) is np.ndarray:
+        return float(np.sum(x))
+    xp = namespace(x)
+    return xp.sum(x, dtype=xp.float64) if _stays(x) else float(xp.sum(x))
+
+
+def dot(x: Array, y: Array) -> float:
+    """⟨x, y⟩."""
+    if type(x) is np.ndarray:
+        return float(np.dot(x, y))
+    return sum_of(x * y)
+
+
+def sqnorm(x: Array) -> float:
+    """‖x‖²."""
+    if type(x) is np.ndarray or not _stays(x):
+        return dot(x, x)
+    length = _norm_there(x, 2)
+    return length * length
+
+
+def _norm_there(x: Array, order: float) -> float:
+    """Return a norm where x lies, in double precision, which holds all squares of single precision."""
+    xp = namespace(x)
+    return xp.linalg.vector_norm(x, ord=order, dtype=xp.float64)  # type: ignore[no-any-return]
+
+
+def norm(x: Array) -> float:
+    """‖x‖₂, where its square over- or underflows by that of x scaled to size 1."""
+    if type(x) is not np.ndarray and _stays(x):
+        return _length_there(x)
+    with np.errstate(over="ignore"):
+        square = sqnorm(x)
+    if 1e-30 < square < 1e30:  # far from the ends of float32 too
+        return math.sqrt(square)
+    largest = norm_inf(x)
+    if largest == 0.0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(sqnorm(x / largest)))
+
+
+def _length_there(x: Array) -> float:
+    """Return ‖x‖₂ where x lies; numbers in double precision are divided by the largest, so that no square over- or underflows."""
+    xp = namespace(x)
+    if x.dtype != xp.float64:
+        return _norm_there(x, 2)
+    largest = xp.clip(_norm_there(x, math.inf), float(xp.finfo(x.dtype).smallest_normal), None)
+    return xp.where(xp.isfinite(largest), largest * _norm_there(x / largest, 2), largest)  # type: ignore[no-any-return]
+
+
+def norm_1(x: Array) -> float:
+    """‖x‖₁."""
+    return _norm_there(x, 1) if type(x) is not np.ndarray and _stays(x) else sum_of(namespace(x).abs(x))
+
+
+def norm_inf(x: Array) -> float:
+    """max |xᵢ|, 0 for no entries, NaN if one is NaN."""
+    if not x.shape[0]:
+        return 0.0
+    if type(x) is not np.ndarray and _stays(x):
+        return _norm_there(x, math.inf)
+    xp = namespace(x)
+    return float(xp.max(xp.abs(x)))
+
+
+def finite(x: Array) -> bool:
+    """Whether no entry is NaN or infinite."""
+    xp = namespace(x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  # the same by one call
+            return True
+        sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  # one entry that is not would spoil its sum
+    return bool(xp.all(xp.isfinite(sums))) or bool(xp.all(xp.isfinite(x)))  # the second where finite ones add up to more than there is
+
+
+def epsilon(x: Array) -> float:
+    """The rounding unit of x's dtype."""
+    return float(namespace(x).finfo(x.dtype).eps)
+
+
+def farthest(x: Array) -> float:
+    """How large the entries of a point of x's dtype may be: where sums of squares near the end of the numbers, past any bound of use."""
+    return 1e-3 * math.sqrt(float(namespace(x).finfo(x.dtype).max))
+
+
+def keep(x: Array, mask: Array) -> Array:
+    """x where the mask holds, 0 elsewhere."""
+    return namespace(x).where(mask, x, _nothing(x))
+
+
+def drop(x: Array, mask: Array) -> Array:
+    """x where the mask does not hold, 0 elsewhere."""
+    return namespace(x).where(mask, _nothing(x), x)
+
+
+def _nothing(x: Array) -> Array:
+    """0 of the kind of x; of PyTorch one number, which all share."""
+    return _zero(x.dtype, x.device) if compat.is_torch_array(x) else zeros_like(x)
+
+
+@cache
+def _zero(dtype: Any, device: Any) -> Array:
+    import torch
+
+    return torch.zeros((), dtype=dtype, device=device)
+
+
+def indices_of(mask: Array) -> np.ndarray[Any, Any]:
+    """The indices where a mask holds, as sorted NumPy integers."""
+    return np.flatnonzero(to_numpy(mask))
+
+
+def take(x: Array, support: np.ndarray[Any, Any]) -> Array:
+    """x on a support, in the support's order."""
+    if compat.is_numpy_array(x):
+        return x[support]
+    xp = namespace(x)
+    return xp.take(x, xp.asarray(support, device=compat.device(x)), axis=0)
+
+
+def embed(z: Array, support: np.ndarray[Any, Any], n: int) -> Array:
+    """The vector of length n that is z on the support and 0 elsewhere: the inverse of `take`."""
+    if type(z) is np.ndarray:
+        whole = np.zeros(n, dtype=z.dtype)
+        whole[support] = z
+        return whole
+    xp = namespace(z)
+    seat = np.full(n, support.size)
+    seat[support] = np.arange(support.size)
+    return take(xp.concat([z, xp.zeros(1, dtype=z.dtype, device=compat.device(z))]), seat)
+
+
+def replaced(piece: Any, **changes: Any) -> Any:
+    """A copy of a piece with other attributes; the piece is untouched, and what was computed from the old ones is forgotten."""
+    twin = copy(piece)
+    for name in _computed(type(piece)):  # type: ignore[arg-type]  # a class has a hash
+        twin.__dict__.pop(name, None)
+    for name, value in changes.items():
+        setattr(twin, name, value)
+    return twin
+
+
+@cache
+def _computed(kind: type) -> tuple[str, ...]:
+    """The attributes that are computed when they are first asked for."""
+    return tuple(name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, cached_property))
+
+
+LONG, PART, FEW = 2**15, 512, 2**21  # on a GPU: vectors longer than LONG are ranked in parts of PART entries where n·k is at most FEW
+
+
+ROWS, FOLDED = 16, 4  # a vector is folded into so many rows where that leaves so many times k columns
+
+
+def top_k(size: Array, k: int) -> Array:
+    """Return the mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused.
+
+    On a GPU nothing is read: NaN counts as large there, and whoever uses the entries meets it.
+    """
+    xp = namespace(size)
+    n = size.shape[0]
+    if k < n and type(size) is np.ndarray:
+        return _top_k_here(size, k)
+    if k < n and on_device(size) and compat.is_torch_array(size):
+        return _top_k_there(size, k)
+    if bool(xp.any(xp.isnan(size))):
+        raise FloatingPointError("top-k of a vector with NaN")
+    if k >= n:
+        return xp.ones_like(size, dtype=xp.bool)
+    threshold = _kth_largest(size, k)
+    above = size > threshold
+    tied = size == threshold
+    seats = k - int(xp.sum(xp.astype(above, xp.int64)))
+    return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
+
+
+def without_largest(x: Array, k: int) -> Array:
+    """Return x with its k entries of largest absolute value set to 0; ties go to the lowest index."""
+    if k < x.shape[0] and on_device(x) and compat.is_torch_array(x):
+        return x.index_fill(0, _places_there(abs(x), k), 0)
+    return drop(x, top_k(namespace(x).abs(x), k))
+
+
+def largest_places(size: Vector, k: int) -> Vector:
+    """The places of k largest entries of a NumPy vector without NaN, in no order.
+
+    Of some rows of entries below each other first the k columns with the largest: one of the k largest lies in each of the others' way
+    only if its column does. That takes a third of the time of looking at all of them where k is small and n in the thousands.
+    """
+    wide = size.size // ROWS
+    if wide < FOLDED * k:
+        return np.asarray(size.argpartition(size.size - k)[size.size - k :])
+    folded = ROWS * wide
+    columns = size[:folded].reshape(ROWS, wide).max(axis=0).argpartition(wide - k)[wide - k :]
+    places = np.concatenate([(columns + wide * np.arange(ROWS)[:, None]).ravel(), np.arange(folded, size.size)])
+    return np.asarray(places[size[places].argpartition(places.size - k)[places.size - k :]])
+
+
+def _top_k_here(size: Vector, k: int) -> Vector:
+    """The same of a NumPy array, with one look for NaN and ties where there are few: among the largest."""
+    largest = np.partition(size, size.size - k)[size.size - k :]  # NaN counts as large
+    if np.isnan(largest).any():
+        raise FloatingPointError("top-k of a vector with NaN")
+    mask: Vector = size >= largest[0]
+    tied = np.count_nonzero(mask) - k
+    if tied:
+        mask[np.flatnonzero(size == largest[0])[-tied:]] = False
+    return mask
+
+
+def _top_k_there(size: Array, k: int) -> Array:
+    """Return the mask of the k largest entries of a vector on a GPU."""
+    import torch
+
+    return torch.zeros_like(size, dtype=torch.bool).index_fill_(0, _places_there(size, k), True)
+
+
+def _places_there(size: Array, k: int) -> Array:
+    """Return the places of the k largest entries of a vector on a GPU, whose selection takes the lowest index among ties.
+
+    A long vector is ranked in parts at once, and then the largest of all parts.
+    """
+    import torch
+
+    n, wide = size.shape[0], max(PART, 4 * k)
+    if n < LONG or n < 8 * wide or n * k > FEW:
+        return torch.topk(size, k, sorted=False).indices
+    parts = -(-n // wide)
+    padded = torch.nn.functional.pad(size, (0, parts * wide - n), value=-math.inf)
+    largest, places = torch.topk(padded.reshape(parts, wide), k, dim=1, sorted=False)
+    best = torch.topk(largest.reshape(-1), k, sorted=False).indices
+    return places.reshape(-1)[best] + wide * (best // k)
+
+
+def _kth_largest(size: Array, k: int) -> float:
+    """The k-th largest value, 1 ≤ k ≤ n, in O(n) where the namespace has a selection routine."""
+    n = size.shape[0]
+    if compat.is_numpy_array(size):
+        return float(np.partition(size, n - k)[n - k])
+    if compat.is_torch_array(size):
+        return float(namespace(size).topk(size, k, sorted=True).values[-1])
+    return float(namespace(size).sort(size, descending=True)[k - 1])

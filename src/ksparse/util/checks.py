@@ -1,0 +1,313 @@
+"""Bad input ends here: each check names the argument, what was given and what is needed."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+import scipy.sparse
+
+from ksparse.util.arrays import Array, Matrix, finite, is_array, like, namespace, to_numpy
+
+LARGEST = 1e100  # of data that is squared, and its squares once more
+
+
+SMALLEST = 1e-120  # of the largest entry of such data: of smaller ones nothing is left
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
+) -> float:
+    """A finite real number in a range, as a Python float."""
+    scalar = isinstance(value, numbers.Real) or (is_array(value) and value.shape == () and not np.iscomplexobj(value))
+    if isinstance(value, bool) or not scalar:
+        raise TypeError(f"{name} must be a real number, got {_kind(value)}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    if number <= above or number < at_least or number >= below or number > at_most:
+        limits = [
+            f"> {above:g}" if above > -math.inf else "",
+            f">= {at_least:g}" if at_least > -math.inf else "",
+            f"< {below:g}" if below < math.inf else "",
+            f"<= {at_most:g}" if at_most < math.inf else "",
+        ]
+        raise ValueError(f"{name} must be {' and '.join(filter(None, limits))}, got {number:g}")
+    return number
+
+
+def check_radius(value: Any) -> float:
+    """Return the radius of a ball: above 0, and such that its square can be computed with."""
+    radius = check_number(value, "radius", above=0)
+    if not 1e-150 <= radius <= 1e150:
+        raise ValueError(f"radius must be between 1e-150 and 1e+150, got {radius:g}: use other units")
+    return radius
+
+
+def check_integer(value: Any, name: str, low: int, high: int | None = None) -> int:
+    """An integer in low…high."""
+    allowed = f"an integer >= {low}" if high is None else f"an integer in {low}..{high}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be {allowed}, got {_kind(value)}")
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        raise ValueError(f"{name} must be {allowed}, got {number}")
+    return number
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """True or False, and nothing that would pass for either."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def check_n_jobs(value: Any) -> int | None:
+    """How many threads or processes: None, or an integer other than 0, below it counted back from all cores."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"n_jobs must be None or an integer other than 0, got {_kind(value)}")
+    if value == 0:
+        raise ValueError("n_jobs must be None or an integer other than 0, got 0")
+    return int(value)
+
+
+def check_callable(value: Any, name: str) -> Callable[..., Any]:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, got {_kind(value)}")
+    return value  # type: ignore[no-any-return]
+
+
+def call_own(function: Callable[..., Any], name: str, x: Array, *more: Any) -> Any:
+    """Call a function of the user's; where it fails, say which one and for how many entries of x."""
+    try:
+        return function(x, *more)
+    except Exception as error:
+        if type(error) not in (IndexError, RuntimeError, TypeError, ValueError):  # others say on purpose what they say
+            raise
+        raise type(error)(f"{name} failed for an x of length {x.shape[0]}: {error}") from error
+
+
+def check_piece(value: Any, kind: type, name: str, what: str) -> None:
+    """An object of a kind, not the class of it."""
+    if isinstance(value, type):
+        raise TypeError(f"{name} must be a ksparse {what}, got the class {value.__name__}: write {value.__name__}(...)")
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a ksparse {what}, got {type(value).__name__}: your own derives from ksparse.{kind.__name__}")
+
+
+def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) -> Array:
+    """A dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64, nothing is copied needlessly."""
+    if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
+        raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
+    ready = is_array(value) and not isinstance(value, np.ma.MaskedArray) and not compat.is_dask_array(value)
+    array = value if ready else as_array(value, name)
+    array = _real(array, name, "" if ready or array.dtype.kind in "iubf" else odd_column(value))
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} {'axis' if ndim == 1 else 'axes'}, got shape {tuple(array.shape)}")
+    if 0 in tuple(array.shape):
+        raise ValueError(f"{name} must not be empty, got shape {tuple(array.shape)}")
+    if not finite(array):
+        xp = namespace(array)
+        if bool(xp.any(xp.isnan(array))):
+            raise ValueError(f"{name} must not contain NaN")
+        if not allow_inf:
+            raise ValueError(f"{name} must be finite, but contains inf")
+    return array
+
+
+def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array | None = None, allow_inf: bool = False) -> Array:
+    """A vector of length n, moved to the namespace, dtype and device of `kind` where one is given."""
+    vector = check_array(value, name, 1, allow_inf=allow_inf)
+    if n is not None and vector.shape[0] != n:
+        raise ValueError(f"{name} must have length {n}, got {vector.shape[0]}")
+    return vector if kind is None else like(vector, kind)
+
+
+def check_row_weights(value: Any, m: int, kind: Array) -> Array | None:
+    """`sample_weight`: one weight >= 0 per row, not all 0; None where none are given."""
+    if value is None:
+        return None
+    weight = check_vector(value, "sample_weight", m, kind=kind)
+    xp = namespace(weight)
+    if float(xp.min(weight)) < 0 or float(xp.max(weight)) == 0:
+        raise ValueError("sample_weight must be >= 0 with at least one positive entry")
+    return weight
+
+
+def check_ridge(value: Any, n: int, kind: Array) -> Array | None:
+    """`ridge`: one number >= 0, or one per column; None where it is 0."""
+    if isinstance(value, list | tuple):
+        value = as_array(value, "ridge")
+    if not np.ndim(value) and check_number(value, "ridge", at_least=0) == 0:
+        return None
+    xp = namespace(kind)
+    ridge = check_vector(value if np.ndim(value) else xp.full((n,), float(value), dtype=kind.dtype), "ridge", n, kind=kind)
+    if float(xp.min(ridge)) < 0:
+        raise ValueError(f"ridge must be >= 0, got {float(xp.min(ridge)):g}")
+    return ridge
+
+
+def check_bound(value: Any, name: str) -> Array | float:
+    """A bound: one number, or a vector with one number per variable; ±inf means none."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        if math.isnan(float(value)):
+            raise ValueError(f"{name} must not be NaN")
+        return float(value)
+    return check_vector(value, name, allow_inf=True)
+
+
+def check_indices(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """A list of distinct nonnegative indices, sorted."""
+    if not (is_array(value) or isinstance(value, Iterable)):
+        raise TypeError(f"{name} must be a list of integer indices, got {_kind(value)}")
+    given = as_array(value if is_array(value) else list(value), name)
+    if given.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be a list of integer indices, got dtype {given.dtype} and shape {given.shape}")
+    if given.min() < 0:
+        raise ValueError(f"{name} must be indices >= 0, got {given.min()}")
+    distinct = np.unique(given)
+    if distinct.size != given.size:
+        raise ValueError(f"{name} must not repeat an index")
+    return np.asarray(distinct, dtype=np.intp)
+
+
+def check_matrix(value: Any, name: str) -> Matrix:
+    """A nonempty real matrix: dense, scipy.sparse (kept as CSR or CSC), or any object with .shape, @ and .T."""
+    if scipy.sparse.issparse(value):
+        matrix = value if value.format in ("csr", "csc") else value.tocsr()
+        entries = _real(matrix.data, name)
+        if matrix.dtype != entries.dtype:
+            matrix = matrix.astype(entries.dtype)
+        _nonempty(matrix.shape, name)
+        if not np.isfinite(entries).all():
+            raise ValueError(f"{name} must be finite, but contains NaN or inf")
+        return matrix
+    if _is_operator(value):
+        if getattr(value, "dtype", None) is not None:
+            _real_dtype(np.dtype(value.dtype), name)
+        _nonempty(tuple(value.shape), name)
+        return value
+    return check_array(value, name, 2)
+
+
+def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0, most: float = LARGEST) -> None:
+    """Refuse numbers of more than `most` in size, whose squares are near the end of all numbers, or all of less than `least`.
+
+    labels : the names of the columns, for the message. An operator does not show its numbers.
+    """
+    sparse = scipy.sparse.issparse(value)
+    entries = value.data if sparse else value
+    if not is_array(entries) or 0 in entries.shape:
+        return
+    xp = namespace(entries)
+    top = max(float(xp.max(entries)), -float(xp.min(entries)))
+    if top > most:
+        where = ""
+        if len(value.shape) == 2:
+            column = int(np.argmax(abs(value).max(axis=0).toarray())) if sparse else int(xp.argmax(xp.max(xp.abs(value), axis=0)))
+            where = f" in column {column if labels is None else repr(str(labels[column]))}"
+        raise ValueError(f"{name} must hold numbers of at most {most:g} in size, got {top:g}{where}: use other units")
+    if 0.0 < top < least:
+        raise ValueError(f"{name} must hold a number of at least {least:g} in size, the largest is {top:g}: use other units")
+
+
+def check_squares(value: Any, name: str) -> None:
+    """Refuse data whose squares overflow, or all vanish, in the precision that it has: no objective could be told from another."""
+    entries = value.data if scipy.sparse.issparse(value) else value
+    if is_array(entries):
+        most = 1e150 if float(namespace(entries).finfo(entries.dtype).eps) < 1e-10 else 1e15
+        check_size(value, name, least=1 / most, most=most)
+
+
+def check_adjoint(value: Any, name: str) -> None:
+    """Refuse an operator that has no products with its transpose, by one with 0."""
+    if is_array(value) or scipy.sparse.issparse(value):
+        return
+    m, n = value.shape
+    try:
+        product = value.T @ np.zeros(m)
+    except Exception as error:  # an operator raises what it likes
+        raise TypeError(
+            f"{name} must offer products with its transpose, {name}.T @ y: {type(value).__name__} raised "
+            f"{type(error).__name__}: {error}; a LinearOperator needs rmatvec"
+        ) from error
+    if tuple(np.shape(product)) != (n,):
+        raise ValueError(f"{name}.T @ y must have shape ({n},), got {tuple(np.shape(product))}")
+
+
+def _is_operator(value: Any) -> bool:
+    return not is_array(value) and not hasattr(value, "__array__") and hasattr(value, "__matmul__") and hasattr(value, "shape")
+
+
+def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """NumPy's array of it, whatever it holds; no mask, no ragged rows."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
+    try:
+        return to_numpy(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of numbers whose rows have one length: {error}") from error
+
+
+def _nonempty(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"{name} must be a nonempty matrix, got shape {shape}")
+
+
+def odd_column(table: Any) -> str:
+    """Name the first column of a table that does not hold numbers, and what it holds; "" where there is none, or no table."""
+    if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
+        return ""
+    for column in table.columns:
+        entries = np.asarray(table[column])
+        if entries.dtype.kind in "iubfc":
+            continue
+        held = "dates or times" if entries.dtype.kind in "mM" else ""
+        try:
+            entries.astype(float)
+        except (TypeError, ValueError):
+            first = next(entry for entry in entries.flat if not isinstance(entry, numbers.Number))
+            dates = isinstance(first, datetime.date | datetime.timedelta)
+            held = "text" if isinstance(first, str | bytes) else "dates or times" if dates else f"objects of type {type(first).__name__}"
+        if held:
+            return f"column {str(column)!r} holds {held}"
+    return ""
+
+
+def _real(array: Array, name: str, why: str = "") -> Array:
+    """Return the array as float32 or float64: integers and booleans become float64, anything else is refused, with a reason if known."""
+    xp = namespace(array)
+    if compat.is_numpy_array(array):
+        _real_dtype(array.dtype, name, why)
+    elif not (xp.isdtype(array.dtype, ("integral", "bool")) or array.dtype in (xp.float32, xp.float64)):
+        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {array.dtype}")
+    return array if xp.isdtype(array.dtype, "real floating") else xp.astype(array, xp.float64)
+
+
+def _real_dtype(dtype: np.dtype[Any], name: str, why: str = "") -> None:
+    if dtype.kind not in "iub" and dtype not in (np.float32, np.float64):
+        advice = {"U": "it holds text", "S": "it holds text", "O": "convert its entries to numbers first"}
+        advice |= dict.fromkeys("mM", "it holds dates or times")
+        why = why or advice.get(dtype.kind, "")
+        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{why and ': ' + why}")
+
+
+def _kind(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"

@@ -1,0 +1,94 @@
+"""HTML reprs for notebooks: small tables and inline SVG charts, all text escaped, for light and dark pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+UP, DOWN = "#0072B2", "#D55E00"  # of Okabe and Ito (2008): told apart by colour-blind eyes too
+
+
+ROW = 18  # height of a bar and its label
+
+
+WIDE = 320  # of a chart, in the units of its own drawing
+
+
+def facts(rows: Mapping[str, str]) -> str:
+    """A table of two columns: what, and how much."""
+    cells = "".join(
+        f'<tr><th style="text-align:left;padding:1px 12px 1px 0">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
+        for name, text in rows.items()
+    )
+    return f'<table style="margin:0 0 .5em">{cells}</table>'
+
+
+def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table with headings."""
+    heads = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<table style="margin:0 0 .5em"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def bars(values: Mapping[str, float], title: str) -> str:
+    """Horizontal bars with their names and values, those below 0 to the left of a common line; nothing where there are none."""
+    if not values:
+        return ""
+    sizes = [value if math.isfinite(value) else 0.0 for value in values.values()]
+    low, high = min(0.0, *sizes), max(0.0, *sizes)
+    scale = 120.0 / ((high - low) or 1.0)
+    zero = 110.0 - low * scale
+    parts = []
+    for place, ((name, value), size) in enumerate(zip(values.items(), sizes, strict=True)):
+        y, left, width = place * ROW, zero + min(0.0, size) * scale, abs(size) * scale
+        parts.append(f'<text x="104" y="{y + 13}" text-anchor="end">{escape(shortened(name))}</text>')
+        parts.append(
+            f'<rect x="{left:.1f}" y="{y + 3}" width="{max(width, 0.5):.1f}" height="{ROW - 6}" fill="{UP if size >= 0 else DOWN}"></rect>'
+        )
+        parts.append(f'<text x="236" y="{y + 13}">{escape(f"{value:.5g}")}</text>')
+    parts.append(f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(values) * ROW}" stroke="currentColor" stroke-width="0.5"></line>')
+    return drawing(parts, len(values) * ROW, title)
+
+
+def share(value: float, title: str) -> str:
+    """A share from 0 to 1 as a bar: what is left open, out of the whole."""
+    width = 200.0 * min(max(value, 0.0), 1.0)
+    parts = [
+        '<rect x="0" y="3" width="200" height="10" fill="none" stroke="currentColor" stroke-width="0.5"></rect>',
+        f'<rect x="0" y="3" width="{width:.2f}" height="10" fill="{DOWN}"></rect>',
+        f'<text x="208" y="13">{escape(title)}</text>',
+    ]
+    return drawing(parts, 18, title)
+
+
+def curve(x: Sequence[float], y: Sequence[float], title: str) -> str:
+    """A line through points, with the first and the last value of y beside it."""
+    low, high = min(y), max(y)
+    across, up = (x[-1] - x[0]) or 1.0, (high - low) or 1.0
+    points = " ".join(f"{20 + 200 * (a - x[0]) / across:.1f},{56 - 48 * (b - low) / up:.1f}" for a, b in zip(x, y, strict=True))
+    parts = [
+        f'<polyline points="{points}" fill="none" stroke="{UP}" stroke-width="1.5"></polyline>',
+        f'<text x="228" y="14">{escape(f"{high:.5g}")}</text>',
+        f'<text x="228" y="60">{escape(f"{low:.5g}")}</text>',
+    ]
+    return drawing(parts, 66, title)
+
+
+def drawing(parts: Iterable[str], height: float, title: str) -> str:
+    """A small picture that a screen reader can name."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDE}" height="{height}" viewBox="0 0 {WIDE} {height}" '
+        f'style="max-width:100%;font:11px sans-serif" fill="currentColor"><title>{escape(title)}</title>{"".join(parts)}</svg>'
+    )
+
+
+def shortened(name: str, most: int = 16) -> str:
+    """A name that fits beside its bar."""
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def told(piece: object) -> dict[str, str]:
+    """What the first line of a piece's docstring says of it."""
+    first = (type(piece).__doc__ or "").strip().partition("\n")[0].replace("``", "")
+    return {"is": first} if first else {}

@@ -1,0 +1,385 @@
+"""Progress bars, verbose lines and callbacks of long runs.
+
+`show_progress` turns bars on for all that runs within; code that counts something opens a `bar`. A bar is plain numbers: moving it costs
+two assignments, and a thread draws it a few times per second on a terminal (rich), in a notebook (a widget) or as lines of a log. Without
+`show_progress` there is no thread, and `bar` returns a null object.
+
+The lines of `verbose` go to the logger "ksparse" at level INFO, and to standard output where logging is not configured.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from html import escape
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from ksparse.util.arrays import Array
+from ksparse.util.checks import check_callable, check_flag, check_integer
+
+EVERY = 0.2  # seconds between two drawings
+
+
+YOUNG = 0.4  # seconds before a bar is drawn: what is over by then needs none, and bars that come and go would flicker
+
+
+T = TypeVar("T")
+
+
+class Bar:
+    """One line: what is done, how much of it, and a word on where that stands."""
+
+    def __init__(self, what: str, total: float | None = None) -> None:
+        self.what, self.total, self.done, self.note = what, total, 0.0, ""
+        self.began = time.perf_counter()
+
+    def at(self, done: float, note: str = "") -> None:
+        """So much is done; of a total that is a whole number that many things, else a share of it."""
+        self.done, self.note = done, note
+
+    @property
+    def share(self) -> float | None:
+        """Between 0 and 1; None where nobody knows how much there is to do."""
+        return None if self.total is None else min(1.0, self.done / self.total) if self.total > 0 else 1.0
+
+    @property
+    def count(self) -> str:
+        """How much is done, in words."""
+        if self.total is None or self.share is None:
+            return ""
+        return f"{self.done:.0f}/{self.total}" if isinstance(self.total, int) else f"{100 * self.share:.0f} %"
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self.began
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest takes if it goes on as it went; None before there is anything to go by."""
+        return self.elapsed * (1.0 - self.share) / self.share if self.share else None
+
+
+class _Forgetful(Bar):
+    """A bar that nobody sees."""
+
+    def at(self, done: float, note: str = "") -> None:
+        """Nothing."""
+
+
+NOWHERE = _Forgetful("")
+
+
+class _Shown:
+    """The bars that are open now, the outermost first, and the thread that draws them while there are any."""
+
+    def __init__(self, screen: Callable[[], Screen]) -> None:
+        self._make, self._owner = screen, threading.get_ident()
+        self._bars: list[Bar] = []
+        self._over, self._drawing = threading.Event(), threading.Thread()
+        self._screen: Screen | None = None
+
+    @property
+    def here(self) -> bool:
+        """Whether this is the thread that asked: others run beside each other, and a line for each would be too many."""
+        return threading.get_ident() == self._owner
+
+    def open(self, bar: Bar) -> None:
+        self._bars.append(bar)
+        if len(self._bars) > 1:
+            return
+        self._screen = self._make()
+        self._over.clear()
+        self._drawing = threading.Thread(target=copy_context().run, args=(self._draw, self._screen), name="ksparse-progress", daemon=True)
+        self._drawing.start()
+
+    def close(self, bar: Bar) -> None:
+        self._bars.remove(bar)
+        if not self._bars and self._screen is not None:
+            self._over.set()
+            self._drawing.join()
+            screen, self._screen = self._screen, None
+            with suppress(OSError):  # a terminal that went away takes no answer with it
+                screen.close()
+
+    def _draw(self, screen: Screen) -> None:
+        while not self._over.wait(EVERY):
+            bars = [bar for bar in tuple(self._bars) if bar.elapsed >= YOUNG]
+            try:
+                screen.draw(bars)
+            except OSError:  # as when it is closed
+                return
+
+
+_shown: ContextVar[_Shown | None] = ContextVar("shown", default=None)
+
+
+@contextmanager
+def show_progress(progress: bool = True) -> Iterator[None]:
+    """Show how far all that runs within has come: bars in a terminal and in a notebook, elsewhere a line now and then.
+
+    Searches, proofs, paths over k, cross-validation, batches and passes over data on disk, of functions and estimators alike. What is over
+    in half a second shows nothing, and nothing stays on the screen. Work that joblib sends to other processes is seen only as a whole.
+
+    Parameters
+    ----------
+    progress : bool, default=True
+        False changes nothing: an outer one stays in force.
+
+    Yields
+    ------
+    None
+        It is shown until the block ends.
+
+    Raises
+    ------
+    ImportError
+        In a terminal, if rich is missing: it comes with ksparse[progress].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
+    >>> with ks.show_progress():
+    ...     model = ks.SparseRegressorCV(ks=range(1, 6)).fit(A, b)
+    >>> int(model.k_)
+    3
+    """
+    if not check_flag(progress, "progress") or _shown.get() is not None:
+        yield
+        return
+    with shown_on(screen_here()):
+        yield
+
+
+@contextmanager
+def shown_on(screen: Callable[[], Screen]) -> Iterator[None]:
+    """Bars within are drawn on what `screen` makes, each time that an outermost one begins."""
+    token = _shown.set(_Shown(screen))
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+
+
+@contextmanager
+def bar(what: str, total: float | None = None) -> Iterator[Bar]:
+    """A line of progress while it lasts: seen where someone asked for it, in the thread that did."""
+    shown = _shown.get()
+    if shown is None or not shown.here:
+        yield NOWHERE
+        return
+    one = Bar(what, total)
+    shown.open(one)
+    try:
+        yield one
+    finally:
+        shown.close(one)
+
+
+def over(items: Collection[T], what: str) -> Iterator[T]:
+    """The items one by one, counted on a bar."""
+    with bar(what, len(items)) as one:
+        for done, item in enumerate(items):
+            one.at(done)
+            yield item
+            one.at(done + 1)
+
+
+SELDOM = 5.0  # seconds between two lines of a log
+
+
+class Screen(Protocol):
+    """Draws bars, all of them anew each time, and leaves nothing behind."""
+
+    def draw(self, bars: Sequence[Bar]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def screen_here() -> Callable[[], Screen]:
+    """What suits the place: a notebook, a terminal (where standard error is one), or a log."""
+    if _in_notebook():
+        return NotebookScreen
+    if sys.stderr is None or not sys.stderr.isatty():
+        return LogScreen
+    if find_spec("rich") is None:
+        raise ImportError("progress in a terminal needs rich: pip install 'ksparse[progress]'")
+    return TerminalScreen
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel runs this, which a front end shows pages of."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def times(bar: Bar) -> str:
+    """How long it has taken, and will take."""
+    left = bar.left
+    return clock(bar.elapsed) + ("" if left is None else f", {clock(left)} left")
+
+
+class TerminalScreen:
+    """Lines at the foot of the terminal, on standard error; what is printed meanwhile stands above them."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        # standard output is left alone where it goes elsewhere: what is printed there must arrive there
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty())
+
+    def draw(self, bars: Sequence[Bar]) -> None:
+        """All bars, one line each."""
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        if not bars and not self._live.is_started:
+            return
+        grid = Table.grid(padding=(0, 1))
+        for bar in bars:
+            drawn = ProgressBar(total=1.0, completed=bar.share or 0.0, pulse=bar.share is None, width=30)
+            words = (bar.count, times(bar), bar.note)
+            grid.add_row(Text(bar.what, no_wrap=True), drawn, *(Text(word, no_wrap=True, overflow="ellipsis") for word in words))
+        self._live.start()
+        self._live.update(grid, refresh=True)
+
+    def close(self) -> None:
+        """The lines are taken away."""
+        self._live.stop()
+
+
+class NotebookScreen:
+    """A widget under the cell; without ipywidgets a page that is replaced, which every front end knows too."""
+
+    def __init__(self) -> None:
+        self._show: Callable[[str], Any] | None = None
+        self._end: Callable[[], Any] = lambda: None
+
+    def _begin(self) -> Callable[[str], Any]:
+        from IPython.display import HTML, display
+
+        if find_spec("ipywidgets") is None:
+            handle = display(HTML(""), display_id=True)
+            self._end = lambda: handle.update(HTML(""))
+            return lambda page: handle.update(HTML(page))
+        import ipywidgets
+
+        widget = ipywidgets.HTML()
+        display(widget)
+        self._end = widget.close
+        return lambda page: setattr(widget, "value", page)
+
+    def draw(self, bars: Sequence[Bar]) -> None:
+        """All bars, one row each."""
+        if not bars and self._show is None:
+            return
+        self._show = self._show or self._begin()
+        self._show(f'<table style="margin:0">{"".join(map(_row, bars))}</table>')
+
+    def close(self) -> None:
+        """The rows are taken away."""
+        self._end()
+
+
+def _row(bar: Bar) -> str:
+    value = "" if bar.share is None else f' value="{bar.share:.4f}"'  # without one it only says that something goes on
+    drawn = f'<progress aria-label="{escape(bar.what)}"{value}></progress>'
+    cells = (escape(bar.what), drawn, *map(escape, (bar.count, times(bar), bar.note)))
+    return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
+
+
+class LogScreen:
+    """A line on standard error now and then, for files and logs."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+
+    def draw(self, bars: Sequence[Bar]) -> None:
+        """One line for all bars, if it is time for one."""
+        if bars and sys.stderr is not None and time.perf_counter() - self._last >= SELDOM:
+            self._last = time.perf_counter()
+            told = "; ".join(" ".join(word for word in (bar.what, bar.count, bar.note) if word) for bar in bars)
+            print(f"{told}; {times(bars[0])}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Lines stay where they are."""
+
+
+logger = logging.getLogger("ksparse")
+
+
+class _Stdout(logging.Handler):
+    """print, as a handler: looks up sys.stdout at the time of printing."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(record.getMessage(), file=sys.stdout)
+
+
+class Lines:
+    """Sends lines to the logger while it is open, and sees to it that they are shown somewhere."""
+
+    def __init__(self, verbose: int) -> None:
+        self.verbose = check_integer(verbose, "verbose", 0)
+        self._handler: logging.Handler | None = None
+        self._level = logger.level
+
+    def __enter__(self) -> Self:
+        if self.verbose and not logger.hasHandlers():
+            self._handler = _Stdout()
+            logger.addHandler(self._handler)
+        if self.verbose and not logger.isEnabledFor(logging.INFO):
+            logger.setLevel(logging.INFO)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._handler is not None:
+            logger.removeHandler(self._handler)
+        logger.setLevel(self._level)
+
+
+class Tell(Protocol):
+    """Tells the callback: a fresh copy of x on demand, F, iteration, residual, seconds, and whatever else is known."""
+
+    def __call__(self, x: Callable[[], Array], F: float, t: int, residual: float, elapsed: float, **more: Any) -> None: ...
+
+
+def as_scipy_callback(callback: Callable[..., Any] | None) -> Tell:
+    """The callback with an `intermediate_result` if that is its parameter's name, else with x alone."""
+    if callback is None:
+        return lambda x, F, t, residual, elapsed, **more: None
+    check_callable(callback, "callback")
+    try:
+        by_result = list(inspect.signature(callback).parameters) == ["intermediate_result"]
+    except ValueError:  # a builtin that does not show its parameters
+        by_result = False
+
+    def tell(x: Callable[[], Array], F: float, t: int, residual: float, elapsed: float, **more: Any) -> None:
+        if by_result:
+            from scipy.optimize import OptimizeResult  # here: scipy.optimize takes as long to import as all of ours
+
+            callback(intermediate_result=OptimizeResult(x=x(), fun=F, nit=t, residual=residual, elapsed=elapsed, **more))
+        else:
+            callback(x())
+
+    return tell

@@ -1,0 +1,203 @@
+"""Threads, memory and the time limit, for code that no argument reaches.
+
+BLAS runs on one thread during a solve, and large products are split over threads of our own. After each product the threads of BLAS wait
+in a busy loop: many small or medium products then cost several times their CPU time, and more wall time than one thread where another
+process holds the second core. Our own threads sleep between products.
+
+`until` sets a deadline for all that runs within, `time_left` returns the seconds left. Long computations call `pause` between their
+steps: it informs the listener (`heard_by`), and raises OutOfTimeError after the deadline. Threads do not inherit the deadline: each
+calls `until` again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+_limits: list[Any] = []  # those in force, the outermost first; of the main thread only: what others set, libraries take differently
+
+
+@cache
+def _controller() -> Any:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One BLAS thread within, where this is the main thread."""
+    if _limits or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with _controller().limit(limits=1, user_api="blas") as limit:
+        _limits.append(limit)
+        try:
+            yield
+        finally:
+            _limits.pop()
+
+
+@contextmanager
+def all_threads() -> Iterator[None]:
+    """As many as there were before `one_thread`, within."""
+    if not _limits or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _limits[0].restore_original_limits()
+    try:
+        yield
+    finally:
+        for library in _blas():
+            library.set_num_threads(1)
+
+
+def _blas() -> list[Any]:
+    return [library for library in _controller().lib_controllers if library.user_api == "blas"]
+
+
+def available_threads() -> int:
+    """How many threads the user lets the linear algebra have: those before `one_thread`, within it too."""
+    if _limits:
+        return int(_limits[0].get_original_num_threads()["blas"] or 1)
+    return max((library.num_threads for library in _blas()), default=1)
+
+
+def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
+    """Return `work(part)` for equal parts of `rows` rows, one part for each thread that BLAS may use outside of a solve."""
+    nested = threading.current_thread().name.startswith("ksparse-rows")  # a thread of the pool must not wait for the pool
+    parts = 1 if nested else max(1, min(available_threads(), rows))
+    edges = np.linspace(0, rows, parts + 1).astype(int)
+    slices = [slice(begin, end) for begin, end in pairwise(edges)]
+    with one_thread():
+        others = [_pool(parts - 1, "rows").submit(work, part) for part in slices[1:]]
+        return [work(slices[0]), *(other.result() for other in others)]
+
+
+def side_by_side(work: Callable[[Any], Any], parts: Sequence[Any], n_jobs: int | None) -> list[Any]:
+    """`work` on each part, in as many threads as n_jobs says in joblib's way; what comes of it is in the order of the parts."""
+    if n_jobs in (None, 1) or len(parts) < 2:
+        return [work(part) for part in parts]
+    from joblib import effective_n_jobs
+
+    pool = _pool(effective_n_jobs(n_jobs), "parts")
+    others = [pool.submit(copy_context().run, work, part) for part in parts]  # with the caller's np.errstate
+    return [other.result() for other in others]
+
+
+@cache
+def _pool(threads: int, use: str) -> ThreadPoolExecutor:
+    """One for each use: work that waits for other work must not hold the threads which that needs."""
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"ksparse-{use}")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a pool's threads do not come along
+
+
+GIB = 2**30
+
+
+def available_memory() -> float:
+    """Bytes: what the system can give without swapping, or less where this process has a limit; ∞ where nothing says."""
+    return min(_of_the_system(), _of_this_process())
+
+
+def _of_the_system() -> float:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:  # elsewhere than on Linux
+        return math.inf
+    sizes = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
+    return float(sizes["MemAvailable"][0]) * 1024 if "MemAvailable" in sizes else math.inf
+
+
+def _of_this_process() -> float:
+    """What is left of a limit on its address space or its data."""
+    try:
+        import resource
+
+        words = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    except (ImportError, OSError):
+        return math.inf
+    page, left = resource.getpagesize(), math.inf
+    for limit, used in ((resource.RLIMIT_AS, words[0]), (resource.RLIMIT_DATA, words[5])):
+        most = resource.getrlimit(limit)[0]
+        if most != resource.RLIM_INFINITY:
+            left = min(left, most - page * int(used))
+    return max(0.0, left)
+
+
+GRACE = 0.1  # seconds after the deadline that may go into a first feasible point, without which there is nothing to return, or into an end
+
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+
+
+_listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def until(deadline: float) -> Iterator[None]:
+    """All within is to end by then (a reading of `time.perf_counter`), or sooner where an outer one says so."""
+    token = _deadline.set(min(deadline, _deadline.get()))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+class OutOfTimeError(Exception):
+    """The time was up before a number that nothing can begin without was known."""
+
+
+def time_left() -> float:
+    """Seconds, 0 where the time is up."""
+    return max(0.0, _deadline.get() - time.perf_counter())
+
+
+class StoppedError(Exception):
+    """The StopIteration of a callback, under a name that no generator on the way takes for its own end."""
+
+
+@contextmanager
+def heard_by(listener: Callable[[], None]) -> Iterator[None]:
+    """Call the listener at every pause within; its StopIteration becomes a `StoppedError`."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def report_pause() -> None:
+    """Call the listener, if there is one."""
+    listener = _listener.get()
+    if listener is not None:
+        try:
+            listener()
+        except StopIteration as stop:
+            raise StoppedError from stop
+
+
+def require_time() -> None:
+    """Raise `OutOfTimeError` where the time is up."""
+    if time_left() <= 0:
+        raise OutOfTimeError
+
+
+def pause() -> None:
+    """Call the listener between two long steps; raise `OutOfTimeError` where the time is up."""
+    report_pause()
+    require_time()
