@@ -185,3 +185,9 @@ def test_a_line_search_from_a_slope_without_curvature_finds_the_bend(method):
     problem = Problem(ks.Quantile([[100.0]], [4.0]), NoPenalty())
     run = drive(method, problem, np.zeros(1), Stopping(tol=1e-12))
     assert problem.F(problem.point(run.x)) == pytest.approx(0.1 * np.log(2))
+
+
+def test_a_line_search_with_small_growth_still_spans_every_scale(rng):
+    loss = ks.Poisson(3 * rng.standard_normal((20, 6)), rng.uniform(0, 20, 20))
+    slow = ks.minimize_penalized(loss, ks.L1(0.1), step=ks.Backtracking(eta=1.01))
+    assert slow.fun == pytest.approx(ks.minimize_penalized(loss, ks.L1(0.1)).fun, rel=1e-2)

@@ -1,5 +1,8 @@
-"""What rows are at least beside an equation, against linear programming."""
+"""What rows are at least beside an equation, against linear programming; solvers that print are silenced."""
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -51,3 +54,12 @@ def test_a_point_that_only_rounding_hides_is_not_denied():
     assert abs(first) <= wide
     assert first + Fraction(g[0, 1]) * second <= 0
     assert not Linear.of(2, -wide, wide, g, [0.0], e, [f]).provably_empty
+
+
+def test_nothing_is_printed_past_python():
+    code = (
+        "import os\nfrom ksparse.numerics.linear_programs import silenced\n"
+        "print('before')\nwith silenced():\n    with silenced():\n        os.write(1, b'noise')\n    os.write(1, b'noise')\nprint('after')"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert ran.stdout.split() == ["before", "after"]

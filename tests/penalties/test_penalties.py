@@ -154,3 +154,9 @@ def test_no_weight_of_top_k2_holds_zero(rng):
     loss = ks.LeastSquares(rng.standard_normal((20, 6)), rng.standard_normal(20))
     assert ks.weight_max(loss, ks.TopK2(1.0, 3)) == np.inf
     assert ks.weight_max(ks.LeastSquares(np.eye(3), np.zeros(3)), ks.TopK2(1.0, 2)) == 0.0
+
+
+@pytest.mark.parametrize("penalty", [ks.MCP(1e-3, 3.7), ks.SCAD(1e-3, 3.7), ks.CappedL1(1e-3, 2.0), ks.LogSum(1e-3, 2.0)])
+def test_flat_penalties_of_large_entries_do_not_cancel(penalty):
+    ends = [penalty.value(np.array([size, -size])) for size in (1e3, 1e20, 1e100)]
+    assert 0 < ends[0] <= ends[1] <= ends[2] < 1.0

@@ -252,3 +252,21 @@ def test_a_custom_set_restricts_by_alternation_or_by_the_users_own_way(rng):
     shifted = ks.CustomSet(lambda u: np.clip(u, 1, 2), lambda x: float(np.abs(x - np.clip(x, 1, 2)).max()), n=3)
     with pytest.raises(ks.InfeasibleError, match="no point on this support"):
         shifted.restrict(np.array([0])).project(np.ones(1))
+
+
+def test_dykstra_does_not_stop_where_it_only_stands_still():
+    P = ks.Polyhedron([[-1, -1], [0, -1], [0, 1], [-1, 0]], [-1, 0, 1, 0])
+    cut = ks.CustomSet(P.project, P.violation, n=2).restrict(np.array([0]))
+    np.testing.assert_allclose(cut.project(np.array([-100.0])), [1.0], atol=1e-8)
+
+
+def test_the_tip_of_a_cone_is_projected_onto():
+    C = ks.Polyhedron([[0.337067, -1.0], [0.49455802, 1.0], [0.43861238, -1.0]], np.zeros(3), lower=-1.0, upper=1.0)
+    np.testing.assert_allclose(C.project(np.array([1.0, 0.61032469])), [0.0, 0.0], atol=1e-14)
+
+
+def test_a_row_on_small_entries_is_met_beside_large_ones():
+    C = ks.Polyhedron([[-1.0, 0.0, 0.0]], [0.0], lower=-0.5, upper=1.0)
+    x = C.project(np.array([-1.7e-13, 1.2, 0.3]))
+    assert C.contains(x)
+    np.testing.assert_allclose(x, [0.0, 1.0, 0.3], atol=1e-15)

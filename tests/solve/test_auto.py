@@ -149,3 +149,64 @@ def test_published_cardinality_constrained_portfolios(K):
         assert abs(mu @ x - target) <= 1e-9
         assert np.count_nonzero(x) <= K
         assert x[x != 0].min() >= 0.01 - 1e-12
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_components_on_boxes_away_from_0(k, rng):
+    Z = rng.standard_normal((9, 5))
+    V = Z.T @ Z / 9
+    result = ks.minimize(ks.PrincipalComponent(V), k, ks.Box(-3, 0))
+    corners = -3.0 * np.array(np.meshgrid(*[[0, 1]] * 5)).reshape(5, -1).T
+    assert result.fun <= min(-x @ V @ x for x in corners if np.count_nonzero(x) <= k) + 1e-9
+    assert ks.minimize(ks.PrincipalComponent(V), k, ks.Box(-np.inf, 0)).status is Status.UNBOUNDED
+
+
+def test_indefinite_quadratics_on_boxes_and_budgets(rng):
+    """Against a fine grid, three variables at a time."""
+    side = np.linspace(-1, 1, 41)
+    grid = np.array(np.meshgrid(side, side, side)).reshape(3, -1).T
+    for _ in range(20):
+        Q = rng.standard_normal((3, 3))
+        loss = ks.Quadratic(Q + Q.T, rng.standard_normal(3))
+        values = 0.5 * np.einsum("ij,jk,ik->i", grid, Q + Q.T, grid) + grid @ loss.c
+        assert ks.minimize(loss, 3, ks.Box(-1, 1)).fun <= values.min() + 1e-12
+        on_budget = np.abs(grid.sum(axis=1) - 1.0) < 1e-9
+        assert ks.minimize(loss, 3, ks.BudgetBox(1.0, -1.0, 1.0)).fun <= values[on_budget].min() + 1e-12
+
+
+@pytest.mark.parametrize("enumerated", [0, 2000])
+def test_starts_that_know_of_the_curvature(enumerated):
+    settings = ks.SearchSettings(enumerated=enumerated, enumerated_dear=enumerated)
+    flat = ks.PrincipalComponent([[8.0, 0.0, -8.0], [0.0, 0.0, 0.0], [-8.0, 0.0, 8.0]])  # along every vector of even signs and sizes
+    assert ks.minimize(flat, 3, ks.L1Ball(100.0), settings=settings).fun == pytest.approx(-80000.0)
+    low, high = np.zeros(2), np.array([1.0, 1.4])
+    C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n=2)
+    beyond = ks.Quadratic(np.diag([0.0, -1.0]), [1.0, 0.48])  # 0 is a valley, the other end a deeper one
+    assert ks.minimize(beyond, 2, C, settings=settings).fun == pytest.approx(0.48 * 1.4 - 0.98)
+
+
+def test_a_guess_rules_no_exchange_out():
+    loss = ks.Huber([[-0.3148, 0.3067, 0.6296, -1.76, -2.0474]], [0.4837], delta=0.7)  # where it is linear its model is flat
+    C = ks.BudgetBox(1.4548, [-1.0796, 0.2, -0.7766, -1.315, -0.1096], [0.0705, 0.7, 0.0056, 1.0592, 0.762])
+    begin = np.array([0.9886, -0.2355, 1.1916, 1.2876, -1.3383])
+    off = ks.minimize(loss, 3, C, x0=begin, settings=SEARCHED)
+    assert off.fun == pytest.approx(ks.minimize(loss, 3, C).fun)
+
+
+def test_a_minimum_further_out_than_one_near_0():
+    c = np.array([0.64, -0.378])
+    loss = ks.Custom(lambda x: float(((x**2 - 1) ** 2).sum() / 4 + c @ x), lambda x: x**3 - x + c, n=2, convex=False)
+    found = ks.minimize(loss, 2, ks.Box([-1.4, -1.0], [0.8, -0.5]))
+    assert found.x[1] == pytest.approx(-0.639, abs=1e-2)  # at -0.5 it is a minimum too
+
+
+def test_a_component_keeps_a_forced_variable_that_explains_nothing():
+    loss = ks.PrincipalComponent.from_factor([[0.845, 0.0, -0.411]])
+    found = ks.minimize(loss, 1, ks.L2Ball(), forced_in=[1], forced_out=[2], settings=SEARCHED)
+    assert set(found.support) <= {1}
+
+
+def test_a_component_is_not_left_at_0_where_it_explains_nothing():
+    ball = ks.CustomSet(lambda u: u / max(1.0, np.linalg.norm(u)), lambda x: max(0.0, np.linalg.norm(x) - 1.0), n=2)
+    found = ks.minimize(ks.PrincipalComponent(np.diag([0.0, 1.0])), 1, ball, settings=SEARCHED)
+    assert found.fun == pytest.approx(-1.0)

@@ -231,3 +231,19 @@ def test_the_largest_and_smallest_balls_are_searched(C, radius):
             found = ks.minimize(loss, 2, C(radius), settings=settings)
             assert np.isfinite(found.fun)
             assert np.linalg.norm(found.x / radius) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda loss: ks.minimize(loss, 1, method=ks.APDCA), "got the class APDCA: write APDCA()"),
+        (lambda loss: ks.minimize_penalized(loss, ks.L1(1.0), step=0.1), "step must be a step rule"),
+        (lambda loss: ks.APDCA(rule=0.1), "rule must be a step rule"),
+        (lambda loss: ks.PDCA(rule=ks.Backtracking), "rule must be a step rule"),
+        (lambda loss: ks.minimize(loss, 1, verbose="x"), "verbose must be an integer"),
+        (lambda loss: ks.LeastSquares(np.ma.masked_array(np.eye(2), mask=np.eye(2)), np.ones(2)), "masked"),
+    ],
+)
+def test_pieces_of_the_wrong_kind_are_named(call, words):
+    with pytest.raises(TypeError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        call(ks.LeastSquares(np.eye(3), np.ones(3)))

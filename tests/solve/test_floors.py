@@ -109,3 +109,42 @@ def test_a_floor_above_the_bound_has_no_point_and_one_at_the_bound_has(settings)
     result = solve(ks.Polyhedron([[1.0, 1.0]], [1.0], lower=0.1, upper=upper), np.array([0.1 + 0.2, 0.7]), 2)
     assert result.success
     np.testing.assert_allclose(result.x, upper, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_a_floor_is_tried_on_both_sides_of_0():
+    C = ks.BudgetBox(1.0, [-0.05, -1.0], [1.0, 2.0])
+    result = ks.minimize(ks.LeastSquares(np.eye(2), [-1.0, 2.0]), 2, C, min_nonzero=0.1, forced_in=[0, 1])
+    np.testing.assert_allclose(result.x, [0.1, 0.9])
+    for seed in range(30):  # against all signs
+        rng = np.random.default_rng(seed)
+        loss = ks.LeastSquares(rng.standard_normal((6, 4)), 0.3 * rng.standard_normal(6))
+        found = ks.minimize(loss, 4, ks.Box(-1.0, 1.0), min_nonzero=0.3, forced_in=range(4)).fun
+        signs = np.array(np.meshgrid(*[[-1, 1]] * 4)).reshape(4, -1).T
+        sides = [ks.Box(np.where(s > 0, 0.3, -1.0), np.where(s > 0, 1.0, -0.3)) for s in signs]
+        assert found == pytest.approx(min(ks.minimize(loss, 4, side).fun for side in sides), rel=1e-9)
+
+
+def test_floors_that_leave_few_sizes(rng):
+    Z = rng.standard_normal((60, 40))
+    mu = rng.uniform(0, 1, 40)
+    exactly_five = ks.minimize(ks.Quadratic(Z.T @ Z), 8, ks.BudgetBox(1.0, 0.0, 0.21), min_nonzero=0.19)
+    assert exactly_five.support.size == 5
+    C = ks.Polyhedron(None, None, np.vstack([np.ones(40), mu]), [1.0, 0.9], lower=0.0)
+    result = ks.minimize(ks.Quadratic(Z.T @ Z), 10, C, min_nonzero=0.2)
+    assert result.success
+    assert result.x[result.support].min() >= 0.2 - 1e-12
+
+
+def test_min_nonzero(rng):
+    V, r = np.cov(rng.standard_normal((80, 20)).T), rng.standard_normal(20) / 50
+    loss = ks.MeanVariance(V, r, 3.0)
+    long_only = ks.minimize(loss, 8, ks.Simplex(), min_nonzero=0.1)
+    assert long_only.x[long_only.support].min() >= 0.1 - 1e-12
+    assert long_only.fun >= ks.minimize(loss, 8, ks.Simplex()).fun - 1e-12
+    long_short = ks.minimize(loss, 8, ks.Hyperplane(), min_nonzero=0.1)
+    assert np.abs(long_short.x[long_short.support]).min() >= 0.1 - 1e-12
+    capped = ks.minimize(loss, 8, ks.BudgetBox(1.0, 0.0, 0.15), min_nonzero=0.1)
+    assert ((capped.x == 0) | ((capped.x >= 0.1 - 1e-12) & (capped.x <= 0.15 + 1e-12))).all()
+    with pytest.raises(ks.InfeasibleError):
+        ks.minimize(loss, 3, ks.Simplex(), min_nonzero=1.5)

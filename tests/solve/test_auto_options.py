@@ -1,13 +1,11 @@
-"""method="auto" obeys: seeds, forced variables, limits, ties, bad input."""
+"""Options of method="auto": seeds, threads, forced variables, starts, arrays of other kinds, ties, bad arguments."""
 
 import numpy as np
 import pytest
-import scipy.sparse.linalg
 
 import catalogue
 import ksparse as ks
 from enumeration import enumerated
-from ksparse import Status
 
 
 @pytest.fixture
@@ -39,20 +37,6 @@ def test_forced_variables(regression):
     assert few.support.max() < 10
 
 
-def test_min_nonzero(rng):
-    V, r = np.cov(rng.standard_normal((80, 20)).T), rng.standard_normal(20) / 50
-    loss = ks.MeanVariance(V, r, 3.0)
-    long_only = ks.minimize(loss, 8, ks.Simplex(), min_nonzero=0.1)
-    assert long_only.x[long_only.support].min() >= 0.1 - 1e-12
-    assert long_only.fun >= ks.minimize(loss, 8, ks.Simplex()).fun - 1e-12
-    long_short = ks.minimize(loss, 8, ks.Hyperplane(), min_nonzero=0.1)
-    assert np.abs(long_short.x[long_short.support]).min() >= 0.1 - 1e-12
-    capped = ks.minimize(loss, 8, ks.BudgetBox(1.0, 0.0, 0.15), min_nonzero=0.1)
-    assert ((capped.x == 0) | ((capped.x >= 0.1 - 1e-12) & (capped.x <= 0.15 + 1e-12))).all()
-    with pytest.raises(ks.InfeasibleError):
-        ks.minimize(loss, 3, ks.Simplex(), min_nonzero=1.5)
-
-
 def test_a_feasible_start_is_never_made_worse(regression, rng):
     for _ in range(5):
         x0 = np.zeros(40)
@@ -63,33 +47,6 @@ def test_a_feasible_start_is_never_made_worse(regression, rng):
     np.testing.assert_allclose(again.x, best.x, atol=1e-12)
     assert again.outcomes[0]["start"] == "x0"
     assert again.outcomes[0]["swaps"] == 0
-
-
-def test_limits_and_stops_return_the_best_so_far(regression):
-    timed = ks.minimize(regression, 6, n_restarts=100_000, max_time=0.3)
-    assert timed.status is Status.TIME_LIMIT
-    assert timed.elapsed < 5
-    assert timed.support.size <= 6
-    calls = []
-
-    def stop(intermediate_result):
-        calls.append(intermediate_result.fun)
-        if len(calls) == 3:
-            raise StopIteration
-
-    stopped = ks.minimize(regression, 6, callback=stop)
-    assert stopped.status is Status.CALLBACK_STOP
-    assert stopped.fun == pytest.approx(min(calls))
-
-
-def test_no_time_at_all_leaves_0_where_no_variable_may_enter():
-    operator = scipy.sparse.linalg.aslinearoperator(np.full((2, 1), 0.1))
-    loss = ks.Logistic(operator, [-1.0, 1.0])
-    settings = ks.SearchSettings(enumerated=0, enumerated_dear=0)
-    late = ks.minimize(loss, 1, ks.NonnegativeBall(0.7), forced_out=[0], max_time=0.0, settings=settings)
-    assert late.status is Status.TIME_LIMIT
-    assert not late.x.any()
-    assert late.fun == pytest.approx(2 * np.log(2))
 
 
 def test_verbose_lists_the_starts(regression, capsys, monkeypatch):
@@ -192,3 +149,11 @@ def test_generalised_linear_models_find_planted_features(loss_name, rng):
 def test_bad_arguments_of_auto(regression, arguments, error, words):
     with pytest.raises(error, match=words):
         ks.minimize(regression, 2, **arguments)
+
+
+def test_threads_do_not_change_the_answer_of_other_losses(rng):
+    A = rng.standard_normal((40, 60))
+    loss = ks.Logistic(A, A[:, 0] + rng.standard_normal(40) > 0)
+    runs = [ks.minimize(loss, 4, n_restarts=8, random_state=1, n_jobs=jobs) for jobs in (1, 2)]
+    np.testing.assert_array_equal(runs[0].x, runs[1].x)
+    assert [row["swaps"] for row in runs[0].outcomes] == [row["swaps"] for row in runs[1].outcomes]
