@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto # parallel as it is: one BLAS thread each
 
-.PHONY: demo docs browse dist test test-optional test-lowest slice lint types types-oldest format fuzz bench clean
+.PHONY: demo docs browse dist test test-sweep test-all test-optional test-lowest slice lint types types-oldest format fuzz bench clean
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("ksparse needs Python 3.11 or newer, got " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
@@ -27,8 +27,13 @@ lint: $(VENV)/ready-dev
 	$(BIN)/mypy
 	$(BIN)/python docs/check_docstrings.py
 
-test: lint
-	$(PYTEST)
+test: lint # every behaviour, in a few minutes
+	$(PYTEST) -m "not sweep"
+
+test-sweep: $(VENV)/ready-dev # random sweeps and long runs, which `make test` leaves out
+	$(PYTEST) -m sweep
+
+test-all: test test-sweep
 
 test-optional: $(VENV)/ready-dev # the tests that need PyTorch or JAX, which `make test` skips where these are missing
 	$(PIP) 'torch==2.13.0' 'jax>=0.6'

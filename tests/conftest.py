@@ -29,6 +29,12 @@ def cases(names):
     ]
 
 
+def sweep(values, always=1):
+    """Return `values` as parameters, all but the first `always` of them marked `sweep`: `make test-all` runs these too."""
+    values = list(values)
+    return [*values[:always], *(pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=pytest.mark.sweep) for v in values[always:])]
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
     """Skip tests whose optional libraries are missing, and mark the first case of every quick test as `slice`.
@@ -42,7 +48,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=f"{' and '.join(missing)} not installed"))
         test = item.nodeid.partition("[")[0]
         aside = item.path.parent.name in ("cli", "benchmarks") and item.path.name not in ("test_cli_tables.py", "test_benchmark_tables.py")
-        if test not in taken and item.get_closest_marker("slow") is None and not aside:
+        long = item.get_closest_marker("slow") or item.get_closest_marker("sweep")
+        if test not in taken and not long and not aside:
             taken.add(test)
             item.add_marker("slice")
 
