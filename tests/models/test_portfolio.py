@@ -264,3 +264,19 @@ def test_a_large_point_is_not_projected_when_the_time_is_up(monkeypatch):
     assert found.status is ks.Status.TIME_LIMIT
     assert found.maxcv <= 1e-9
     assert np.count_nonzero(found.x) <= 10
+
+
+@pytest.mark.parametrize("low", [1e-3, 0.0, -0.5])
+def test_the_convexity_of_a_lifted_problem_is_read_from_the_covariance(low, monkeypatch):
+    """Its own matrix is twice as large in both directions: to factorise it takes eight times as long."""
+    V, r = market(0, 12)
+    values, vectors = np.linalg.eigh(V)
+    V = vectors @ np.diag(np.r_[low * values[-1], values[1:]]) @ vectors.T
+    sizes, cholesky = [], np.linalg.cholesky
+    monkeypatch.setattr(np.linalg, "cholesky", lambda H: sizes.append(len(H)) or cholesky(H))
+    held = np.full(12, 1 / 12)
+    seen = Lifted(portfolio((V + V.T) / 2, r, long_only=False, max_weight=1.0, held=held, cost=1e-3, max_turnover=2.0)).loss
+    assert seen.convex == (low >= 0)
+    assert set(sizes) <= {12}
+    assert ks.Quadratic(seen.matrix, seen.c).convex == seen.convex
+    assert max(sizes) == 36
