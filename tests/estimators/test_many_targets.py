@@ -62,7 +62,5 @@ def test_what_cannot_be_is_said(data):
 
 def test_effort_of_targets_solved_together_is_checked_like_any_other(rng):
     X, Y = rng.standard_normal((30, 8)), rng.standard_normal((30, 3))
-    with pytest.raises(ValueError, match="effort and n_restarts must not be given together"):
-        ks.SparseRegressor(3, effort=2, n_restarts=8).fit(X, Y)
     with pytest.raises(ValueError, match="effort must be an integer >= 1"):
         ks.SparseRegressor(3, effort=0).fit(X, Y)

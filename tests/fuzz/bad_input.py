@@ -128,8 +128,8 @@ def _calls():
     yield "minimize", lambda bad: solve(forced_in=bad), _indices | {"beyond": [3]}, "forced_in"
     yield "minimize", lambda bad: solve(forced_out=bad), _indices | {"beyond": [3]}, "forced_out"
     yield "minimize", lambda bad: solve(min_nonzero=bad), without(bad_numbers(0.0), "array", "list"), "min_nonzero"
-    yield "minimize", lambda bad: solve(n_restarts=bad), without(bad_integers(0), "None"), "n_restarts"
-    yield "minimize", lambda bad: solve(n_restarts=1, n_jobs=bad), {"word": "a", "float": 1.5, "zero": 0, "list": [1]}, "n_jobs"
+    yield "minimize", lambda bad: solve(effort=bad), without(bad_integers(1), "None"), "effort"
+    yield "minimize", lambda bad: solve(effort=2, n_jobs=bad), {"word": "a", "float": 1.5, "zero": 0, "list": [1]}, "n_jobs"
     yield (
         "minimize",
         lambda bad: solve(random_state=bad),

@@ -173,7 +173,7 @@ def _how(chooser, case):
         return replace(case, method=chooser.pick(SLOW))
     if chance(chooser, 65):
         return case
-    names = ["forced_in", "forced_out", "x0", "random_state", "n_restarts", "max_iter", "max_time", "callback"]
+    names = ["forced_in", "forced_out", "x0", "random_state", "effort", "max_iter", "max_time", "callback"]
     if case.loss in QUADRATIC and case.set in POLYHEDRA and case.n <= 6:
         names += ["min_nonzero"] * 3
     count = chooser.integer(1, 2)

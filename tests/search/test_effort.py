@@ -35,15 +35,12 @@ def test_more_effort_is_never_worse_and_threads_do_not_matter(problem):
     assert [row["fun"] for row in beside.outcomes] == [row["fun"] for row in values[2].outcomes]
 
 
-def test_one_search_is_the_default_and_restarts_of_old_are_searches():
+def test_one_search_is_the_default_and_effort_counts_searches():
     problem = next(hard_problems())
     default = ks.minimize(*problem)
     np.testing.assert_array_equal(ks.minimize(*problem, effort=1).x, default.x)
-    np.testing.assert_array_equal(ks.minimize(*problem, n_restarts=0).x, default.x)
-    again = [row for row in ks.minimize(*problem, n_restarts=9).outcomes if row["start"] == "search again"]
+    again = [row for row in ks.minimize(*problem, effort=3).outcomes if row["start"] == "search again"]
     assert len(again) == 2
-    with pytest.raises(ValueError, match="effort and n_restarts must not be given together"):
-        ks.minimize(*problem, effort=2, n_restarts=8)
     with pytest.raises(ValueError, match="effort must be an integer >= 1, got 0"):
         ks.minimize(*problem, effort=0)
     with pytest.raises(ValueError, match="effort needs method='auto'"):

@@ -130,7 +130,7 @@ def test_tokyo():
     returns = np.load(data_file("tokyo_daily_returns_2148x1338.npz"))["returns"].astype(float)
     loss = ks.MeanVariance(np.cov(returns.T), returns.mean(axis=0), 10)
     assert ks.minimize(loss, 10, ks.Hyperplane()).fun <= -4.56e-4
-    result = ks.minimize(loss, 10, ks.Hyperplane(), n_restarts=16)
+    result = ks.minimize(loss, 10, ks.Hyperplane(), effort=3)
     assert result.fun <= -4.739e-4
     assert abs(result.x.sum() - 1) <= 1e-14
 

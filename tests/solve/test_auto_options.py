@@ -15,13 +15,13 @@ def regression(rng):
 
 
 def test_same_seed_same_answer_whatever_the_threads(regression):
-    runs = [ks.minimize(regression, 6, n_restarts=12, random_state=7, n_jobs=jobs) for jobs in (None, 1, 2, 3)]
+    runs = [ks.minimize(regression, 6, effort=3, random_state=7, n_jobs=jobs) for jobs in (None, 1, 2, 3)]
     for other in runs[1:]:
         np.testing.assert_array_equal(other.x, runs[0].x)
         assert [row["fun"] for row in other.outcomes] == [row["fun"] for row in runs[0].outcomes]
-    generators = [ks.minimize(regression, 6, n_restarts=3, random_state=np.random.default_rng(5)) for _ in range(2)]
+    generators = [ks.minimize(regression, 6, effort=2, random_state=np.random.default_rng(5)) for _ in range(2)]
     np.testing.assert_array_equal(generators[0].x, generators[1].x)
-    assert len(ks.minimize(regression, 6, n_restarts=0).outcomes) == len(runs[0].outcomes) - 2  # eight restarts are a search
+    assert len(ks.minimize(regression, 6, effort=1).outcomes) == len(runs[0].outcomes) - 2
 
 
 def test_forced_variables(regression):
@@ -41,7 +41,7 @@ def test_a_feasible_start_is_never_made_worse(regression, rng):
     for _ in range(5):
         x0 = np.zeros(40)
         x0[rng.choice(40, 6, replace=False)] = rng.standard_normal(6)
-        assert ks.minimize(regression, 6, x0=x0, n_restarts=0, max_iter=1).fun <= regression.value(x0)
+        assert ks.minimize(regression, 6, x0=x0, max_iter=1).fun <= regression.value(x0)
     best = ks.minimize(regression, 6)
     again = ks.minimize(regression, 6, x0=best.x)
     np.testing.assert_allclose(again.x, best.x, atol=1e-12)
@@ -137,11 +137,11 @@ def test_generalised_linear_models_find_planted_features(loss_name, rng):
         ({"forced_in": [1], "forced_out": [1]}, ValueError, "must not share a variable, both hold 1"),
         ({"forced_in": [1, 2, 3]}, ks.InfeasibleError, "3 variables are forced in, more than k = 2"),
         ({"min_nonzero": -1.0}, ValueError, "min_nonzero must be >= 0"),
-        ({"n_restarts": -1}, ValueError, "n_restarts must be an integer >= 0"),
+        ({"effort": 0}, ValueError, "effort must be an integer >= 1"),
         ({"random_state": "a"}, TypeError, "random_state must be an integer"),
         ({"method": "apdca", "forced_in": [1]}, ValueError, "forced_in needs method='auto'"),
         ({"method": "apdca", "min_nonzero": 0.1}, ValueError, "min_nonzero needs method='auto'"),
-        ({"method": "apdca", "n_restarts": 3}, ValueError, "n_restarts needs method='auto'"),
+        ({"method": "apdca", "effort": 2}, ValueError, "effort needs method='auto'"),
         ({"C": ks.L2Ball(), "min_nonzero": 0.1}, ks.MissingPieceError, "min_nonzero needs a convex quadratic loss and a polyhedral set"),
         ({"C": ks.Box(np.r_[1.0, np.zeros(39)], 2.0), "forced_out": [0]}, ks.InfeasibleError, "forced_out holds variable 0"),
     ],
@@ -154,6 +154,6 @@ def test_bad_arguments_of_auto(regression, arguments, error, words):
 def test_threads_do_not_change_the_answer_of_other_losses(rng):
     A = rng.standard_normal((40, 60))
     loss = ks.Logistic(A, A[:, 0] + rng.standard_normal(40) > 0)
-    runs = [ks.minimize(loss, 4, n_restarts=8, random_state=1, n_jobs=jobs) for jobs in (1, 2)]
+    runs = [ks.minimize(loss, 4, effort=2, random_state=1, n_jobs=jobs) for jobs in (1, 2)]
     np.testing.assert_array_equal(runs[0].x, runs[1].x)
     assert [row["swaps"] for row in runs[0].outcomes] == [row["swaps"] for row in runs[1].outcomes]

@@ -122,7 +122,7 @@ def test_no_false_proofs_on_dependent_columns(set_name):
         A = rng.standard_normal((int(rng.integers(3, 7)), 14))
         A[:, 7:] = A[:, :7]
         loss, C = ks.LeastSquares(A, 10 * rng.standard_normal(len(A))), catalogue.SETS[set_name](14)
-        result = ks.minimize(loss, 5, C, n_restarts=0, settings=SEARCHED)
+        result = ks.minimize(loss, 5, C, settings=SEARCHED)
         if not result.proved:
             continue
         for j, i in itertools.product(result.support, np.setdiff1d(np.arange(14), result.support)):

@@ -223,7 +223,7 @@ def problems():
     yield "logistic", lambda: ks.minimize(ks.Logistic(A, np.sign(b), ridge=1.0), 5)
     yield "huber", lambda: ks.minimize(ks.Huber(A, b, 0.5), 5)
     yield "apdca", lambda: ks.minimize(ks.LeastSquares(A, b), 8, method="apdca")
-    yield "restarts in threads", lambda: ks.minimize(ks.Huber(A, b, 0.5), 5, n_restarts=4, n_jobs=2)
+    yield "restarts in threads", lambda: ks.minimize(ks.Huber(A, b, 0.5), 5, effort=2, n_jobs=2)
 
 
 PROBLEMS = dict(problems())

@@ -50,7 +50,7 @@ def test_a_path_is_nearly_as_good_as_single_fits_on_table_5():
 
 def test_entering_and_leaving_variables_lead_from_answer_to_answer(rng):
     A, b = regression(rng, 60, 25)
-    path = ks.k_path(ks.LeastSquares(A, b), [1, 2, 3, 5, 8], n_restarts=1)
+    path = ks.k_path(ks.LeastSquares(A, b), [1, 2, 3, 5, 8], effort=2)
     support: set[int] = set()
     for entered, left, now in zip(path.entered, path.left, path.supports, strict=True):
         assert support.isdisjoint(entered)

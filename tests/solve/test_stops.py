@@ -185,7 +185,7 @@ def regression(rng):
 
 
 def test_limits_and_stops_return_the_best_so_far(regression):
-    timed = ks.minimize(regression, 6, n_restarts=100_000, max_time=0.3)
+    timed = ks.minimize(regression, 6, effort=10_000, max_time=0.3)
     assert timed.status is Status.TIME_LIMIT
     assert timed.elapsed < 5
     assert timed.support.size <= 6

@@ -254,7 +254,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
     def _options(self) -> dict[str, Any]:
         options = {"random_state": self.random_state, "max_time": self.max_time, "verbose": self.verbose}
         options |= {} if self.gap is None else {"gap": self.gap}
-        return options | {"effort": self.effort, "n_restarts": self.n_restarts, "n_jobs": self.n_jobs}
+        return options | {"effort": self.effort, "n_jobs": self.n_jobs}
 
     def _members(self, n: int) -> int:
         """How many k counts at most: features, or groups of them."""

@@ -140,7 +140,7 @@ class ChoosesK(SparseLinear):
 
     def _together(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Together | None:
         """All k of all folds at once, where nothing but squares is asked for; None where each path is to be searched by itself."""
-        asked = self.effort is not None or self.n_restarts is not None or self.max_time is not None or self.verbose
+        asked = self.effort is not None or self.max_time is not None or self.verbose
         shared = loss == "squared" and targets[0].ndim == 1 and self.method == "auto" and design_of(X).shown
         if asked or not shared or self._rules(X.shape[1]):
             return None

@@ -57,9 +57,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
-        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
-    n_restarts : int or None, default=None
-        The older way to say it: eight are one more unit of effort.
+        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
     n_jobs : int or None, default=None
         Threads to run the searches in.
     random_state : int or None, default=None
@@ -121,7 +119,6 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         requires: Any = None,
         method: str = "auto",
         effort: int | None = None,
-        n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
         gap: float | None = None,
@@ -144,7 +141,6 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         self.requires = requires
         self.method = method
         self.effort = effort
-        self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.gap = gap

@@ -61,9 +61,7 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
-        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
-    n_restarts : int or None, default=None
-        The older way to say it: eight are one more unit of effort.
+        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
     n_jobs : int or None, default=None
         Folds that run beside each other.
     random_state : int or None, default=None
@@ -136,7 +134,6 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         requires: Any = None,
         method: str = "auto",
         effort: int | None = None,
-        n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
         max_time: float | None = None,
@@ -161,7 +158,6 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
         self.requires = requires
         self.method = method
         self.effort = effort
-        self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.max_time = max_time
@@ -244,9 +240,7 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
-        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
-    n_restarts : int or None, default=None
-        The older way to say it: eight are one more unit of effort.
+        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
     n_jobs : int or None, default=None
         Folds that run beside each other.
     random_state : int or None, default=None
@@ -319,7 +313,6 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         requires: Any = None,
         method: str = "auto",
         effort: int | None = None,
-        n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
         max_time: float | None = None,
@@ -344,7 +337,6 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         self.requires = requires
         self.method = method
         self.effort = effort
-        self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.max_time = max_time

@@ -35,9 +35,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     scale : bool, default=True
         Standardise the columns, so that correlations count; otherwise covariances.
     effort : int or None, default=None
-        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
-    n_restarts : int or None, default=None
-        The older way to say it: eight are one more unit of effort.
+        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
     n_jobs : int or None, default=None
         Threads to run the searches in.
     random_state : int or None, default=None
@@ -93,7 +91,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         deflation: str = "projection",
         scale: bool = True,
         effort: int | None = None,
-        n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
         gap: float | None = None,
@@ -106,7 +103,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         self.deflation = deflation
         self.scale = scale
         self.effort = effort
-        self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.gap = gap
@@ -141,7 +137,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         task = Task(self, X, y)
         found = sparse_components(
             X, self._sizes(X.shape[1]), count, scale=self.scale, nonnegative=self.nonnegative, deflation=self.deflation,
-            max_time=self.max_time, effort=self.effort, n_restarts=self.n_restarts, n_jobs=self.n_jobs, random_state=self.random_state,
+            max_time=self.max_time, effort=self.effort, n_jobs=self.n_jobs, random_state=self.random_state,
             gap=self.gap, verbose=self.verbose, callback=task.callback,
         )  # fmt: skip
         self.components_, self.result_ = as_precise(found.loadings, X), found.results

@@ -77,9 +77,7 @@ class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
     warm_start : bool, default=False
         Whether a second fit begins at the weights of the first, and looks less far: for data that have changed a little.
     effort : int or None, default=None
-        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
-    n_restarts : int or None, default=None
-        The older way to say it: eight are one more unit of effort.
+        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
     n_jobs : int or None, default=None
         Threads to run the searches in.
     random_state : int or None, default=None
@@ -154,7 +152,6 @@ class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
         C: Any = None,
         warm_start: bool = False,
         effort: int | None = None,
-        n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
         gap: float | None = None,
@@ -186,7 +183,6 @@ class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
         self.C = C
         self.warm_start = warm_start
         self.effort = effort
-        self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.gap = gap

@@ -51,7 +51,7 @@ class PortfolioProblem(BaseEstimator):
 
     def _options(self) -> dict[str, Any]:
         """How the search is run."""
-        return {name: getattr(self, name) for name in ("effort", "n_restarts", "n_jobs", "random_state", "gap", "max_time")}
+        return {name: getattr(self, name) for name in ("effort", "n_jobs", "random_state", "gap", "max_time")}
 
     def _rules(self, n: int) -> dict[str, Any]:
         """Every rule but the objective's, for `portfolio`."""

@@ -12,7 +12,6 @@ from ksparse.estimators.base import SparseLinear, as_precise, warn
 from ksparse.estimators.callbacks import Task, with_callbacks
 from ksparse.models.losses import LOG_LINK, LossMaker, check_loss
 from ksparse.models.targets import ManyFits, fit_singly, fit_together, shareable
-from ksparse.solve.by_search import check_effort
 
 LOSSES = ("squared", "huber", "quantile", "poisson", "negative_binomial", "gamma", "tweedie")
 COUNTS = ("poisson", "negative_binomial")
@@ -61,9 +60,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     method : str, default="auto"
         "auto", or one of the paper's methods (see `ks.minimize`).
     effort : int or None, default=None
-        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
-    n_restarts : int or None, default=None
-        The older way to say it: eight are one more unit of effort.
+        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
     n_jobs : int or None, default=None
         Threads to run the searches in.
     random_state : int or None, default=None
@@ -128,7 +125,6 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         requires: Any = None,
         method: str = "auto",
         effort: int | None = None,
-        n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
         gap: float | None = None,
@@ -152,7 +148,6 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         self.requires = requires
         self.method = method
         self.effort = effort
-        self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.gap = gap
@@ -210,7 +205,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         k = self._at_most(self.k, self._members(X.shape[1]))
         if self.method == "auto" and not rules and self.gap is None and shareable(first):
             options = {name: getattr(self, name) for name in ("n_jobs", "random_state", "max_time", "verbose")}
-            effort = check_effort(self.effort, self.n_restarts) or 1
+            effort = 1 if self.effort is None else self.effort
             found = fit_together(first, Y, sample_weight, k, effort=effort, callback=task.share, **options)
         else:
             options = {"method": self.method, "callback": task.callback, **self._options(), **rules}

@@ -79,9 +79,7 @@ class SparseMeanRisk(BaseOptimization):
     prior_estimator : BasePrior or None, default=None
         skfolio's prior for mean and covariance; None for `EmpiricalPrior`.
     effort : int or None, default=None
-        Whole searches, of which the best counts; None for one, or with max_time as many as bring something in the time.
-    n_restarts : int or None, default=None
-        The older way to say it: eight are one more unit of effort.
+        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
     n_jobs : int or None, default=None
         Threads to run the searches in.
     random_state : int or None, default=None
@@ -143,7 +141,6 @@ class SparseMeanRisk(BaseOptimization):
         max_tracking_error: float | None = None,
         prior_estimator: Any = None,
         effort: int | None = None,
-        n_restarts: int | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
         gap: float | None = None,
@@ -178,7 +175,6 @@ class SparseMeanRisk(BaseOptimization):
         self.max_tracking_error = max_tracking_error
         self.prior_estimator = prior_estimator
         self.effort = effort
-        self.n_restarts = n_restarts
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.gap = gap
@@ -278,7 +274,7 @@ class SparseMeanRisk(BaseOptimization):
         try:
             self.result_ = solve_portfolio(
                 wanted, clipped(k, len(mu), "assets", self), min_weight=self.min_weight, effort=self.effort,
-                n_restarts=self.n_restarts, n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
+                n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
                 gap=self.gap,
             )  # fmt: skip
         except UnboundedError:

@@ -22,35 +22,21 @@ from ksparse.util.checks import check_integer, check_n_jobs, check_number
 from ksparse.util.progress import Bar, Lines, as_scipy_callback, bar, logger
 
 SHOWN = 1.0  # seconds between two lines of a tree
-RESTARTS = 8  # from kicked supports: as much work as one more search
 
 
 def one_search(options: dict[str, Any]) -> dict[str, Any]:
     """Options of `minimize` for one of several calls that share a time limit: one search each, unless more effort is asked for."""
-    said = options.get("effort") is not None or options.get("n_restarts") is not None
-    return options if said else options | {"effort": 1}
+    return options if options.get("effort") is not None else options | {"effort": 1}
 
 
-def make_plan(
-    effort: int | None, n_restarts: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]
-) -> Plan:
+def make_plan(effort: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
     """The plan that the arguments describe."""
     return Plan(
-        effort=check_effort(effort, n_restarts),
+        effort=None if effort is None else check_integer(effort, "effort", 1),
         n_jobs=check_n_jobs(n_jobs),
         seed=_seed(random_state),
         weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
     )
-
-
-def check_effort(effort: int | None, n_restarts: int | None) -> int | None:
-    """Return the number of independent searches, from either argument; None where neither is given."""
-    restarts = None if n_restarts is None else check_integer(n_restarts, "n_restarts", 0)
-    if effort is not None:
-        if restarts is not None:
-            raise ValueError("effort and n_restarts must not be given together: n_restarts = 8 is one more unit of effort")
-        return check_integer(effort, "effort", 1)
-    return None if restarts is None else 1 + -(-restarts // RESTARTS)
 
 
 def _seed(random_state: int | np.random.Generator | None) -> int:

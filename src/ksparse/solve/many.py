@@ -127,7 +127,7 @@ def minimize_many(
     require_sparse_member(C, n, k)
     effort, n_jobs = check_integer(effort, "effort", 1), check_n_jobs(n_jobs)
     deadline = math.inf if max_time is None else started + check_number(max_time, "max_time", at_least=0)
-    seed = make_plan(effort, None, n_jobs, random_state, "auto").seed
+    seed = make_plan(effort, n_jobs, random_state, "auto").seed
     if settings is not None and not isinstance(settings, SearchSettings):
         raise TypeError(f"settings must be a ksparse.SearchSettings, got {type(settings).__name__}")
     task = _Task(loss.squares(), B, k, C, effort, n_jobs, seed, deadline, settings or DEFAULTS, callback, started)

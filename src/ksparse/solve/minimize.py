@@ -160,7 +160,6 @@ def minimize(
     group_limits: Any = None,
     requires: Any = None,
     effort: int | None = None,
-    n_restarts: int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
     gap: float | None = None,
@@ -214,8 +213,6 @@ def minimize(
     effort : int or None, default=None
         Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time as many as bring
         something in the time. For "auto".
-    n_restarts : int or None, default=None
-        The older name: eight are one more unit of effort.
     n_jobs : int or None, default=None
         Threads to run searches, and to bound a tree's nodes, in.
     random_state : int, numpy.random.Generator or None, default=None
@@ -283,7 +280,7 @@ def minimize(
         if isinstance(method, str) and method == "auto":
             resolve_rule(step)  # not used, but not wrong either
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
-            plan = make_plan(effort, n_restarts, n_jobs, random_state, rho)
+            plan = make_plan(effort, n_jobs, random_state, rho)
             wanted = make_wanted(gap, max_nodes, plan.n_jobs)
             if request.k == 0:
                 return _zero(request)
@@ -291,7 +288,7 @@ def minimize(
         if request.loss.per_feature > 1:
             raise MissingPieceError(f"{type(request.loss).__name__} needs method='auto': the paper's methods count entries, not features")
         _refuse_for_papers_methods(
-            forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, n_restarts=n_restarts, settings=settings,
+            forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, settings=settings,
             gap=None if gap is None else True, max_nodes=max_nodes, groups=groups is not None or None,
             group_limits=group_limits is not None or None, requires=requires is not None or None,
         )  # fmt: skip

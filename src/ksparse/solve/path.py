@@ -13,7 +13,7 @@ from ksparse.losses import Loss
 from ksparse.result import Result
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import make_plan, make_wanted, one_search
+from ksparse.solve.by_search import make_plan, make_wanted
 from ksparse.solve.request import check_request, fitting_threads, support_problem
 from ksparse.solve.walk import Walk
 from ksparse.util import display
@@ -136,7 +136,6 @@ def k_path(
     group_limits: Any = None,
     requires: Any = None,
     effort: int | None = None,
-    n_restarts: int | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
     gap: float | None = None,
@@ -180,8 +179,6 @@ def k_path(
     effort : int or None, default=None
         Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time as many as bring
         something in the time.
-    n_restarts : int or None, default=None
-        The older name: eight are one more unit of effort.
     n_jobs : int or None, default=None
         Threads to run searches, and to bound a tree's nodes, in.
     random_state : int, numpy.random.Generator or None, default=None
@@ -238,7 +235,7 @@ def k_path(
     request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, "ks", groups, group_limits, requires, by_entries=by_entries)
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.members))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
-    plan = make_plan(**one_search({"effort": effort, "n_restarts": n_restarts}), n_jobs=n_jobs, random_state=random_state, rho="auto")
+    plan = make_plan(1 if effort is None else effort, n_jobs, random_state, "auto")
     walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))
     quiet = np.errstate(over="ignore", invalid="ignore")
     with show_progress(progress), Lines(verbose), until(top.deadline), fitting_threads(top.loss), counting(), quiet:
