@@ -10,7 +10,8 @@ import pytest
 HOUSE = Path(__file__).parents[1] / "src" / "ksparse"
 ROOMS = [  # each may use those before it
     "errors", "util", "result", "numerics", "data", "losses", "sets", "penalties", "firstorder", "search", "certify", "solve",
-    "models", "datasets", "estimators", "skfolio", "plotting", "experiments", "cli", "__main__",
+    "datasets", "estimator_base", "models", "linear", "components", "portfolio", "estimators", "skfolio", "plotting", "experiments", "cli",
+    "__main__",
 ]  # fmt: skip
 PIECES = ("losses", "sets", "penalties", "firstorder/methods")
 ABSTRACT = {"Loss", "ConvexSet", "Penalty", "Method"}  # what a piece is at all may be asked at the door

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ksparse.data import Design, by_blocks
-from ksparse.estimators.callbacks import CallbackSupportMixin
+from ksparse.data import Design
+from ksparse.estimator_base import SparseEstimator, check_numeric, clip_k, validate_X, warn_if_stopped
 from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LossMaker
-from ksparse.result import Result, Status
-from ksparse.sets import ConvexSet
+from ksparse.result import Status
 from ksparse.util.arrays import Vector, on_device, to_numpy
-from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector, odd_column
-
-DOC_LINK = (
-    "#{estimator_name}"  # scikit-learn's page of an estimator shows the text of a parameter only beside a link: one that leads nowhere
-)
-OURS = ("ksparse", "sklearn", "skfolio", "joblib")  # whose lines no warning should point at
+from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector
 
 
 def positions(given: Any, name: str, n: int, names: Any) -> Vector:
@@ -93,103 +82,9 @@ def _members(given: Any, name: str, n: int, names: Any, groups: list[Any]) -> Ve
     ], name, n, names)  # fmt: skip
 
 
-def clipped(k: int, n: int, what: str, estimator: Any) -> int:
-    """Return k, or n with a warning where k is larger."""
-    if k > n:
-        warn(f"{type(estimator).__name__}: k={k} is more than the number of {what}, {n}: all of them may be chosen")
-    return min(k, n)
-
-
-def warn_of_limit(result: Result, what: str) -> None:
-    """A ConvergenceWarning where a limit cut the search short."""
-    if not result.status.good:
-        warn(f"{what}: {result.message}", ConvergenceWarning)
-
-
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """A warning that points at the user's own line: the first frame outside this library and those that call it for the user."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
-
-
-def validated(estimator: Any, X: Any, *, reset: bool = True, blocks: bool = False, single: bool = False, **how: Any) -> Any:
-    """Return X as scikit-learn validates it; where it holds text or dates, the error names X and the column.
-
-    With `blocks`, data that are read so stay as they are, with `single` those in single precision; all others are in double.
-    """
-    design = by_blocks(X, "X") if blocks else None
-    if design is not None:
-        return _by_blocks(estimator, X, design, reset, how)
-    if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in getattr(X, "dtypes", [getattr(X, "dtype", None)])):
-        raise TypeError(f"X must hold numbers, but {odd_column(X) or 'it holds dates or times'}")  # scikit-learn would take them as numbers
-    try:
-        return validate_data(estimator, X, dtype=[np.float64, np.float32] if single else np.float64, reset=reset, **how)
-    except (TypeError, ValueError) as error:
-        odd = odd_column(X)
-        if not odd and "could not convert string" not in str(error):
-            raise
-        kind = ValueError if isinstance(error, ValueError) else TypeError
-        raise kind(f"X must hold numbers, but {odd or 'it holds text'}: {error}") from error
-
-
-def _by_blocks(estimator: Any, X: Any, design: Any, reset: bool, how: dict[str, Any]) -> Any:
-    """The names and the number of columns seen, or compared with those that fit saw; y checked beside them."""
-    names = np.asarray(X.columns, dtype=object) if hasattr(X, "dtypes") else None
-    if reset:
-        estimator.n_features_in_ = design.shape[1]
-        if names is not None:
-            estimator.feature_names_in_ = names
-    elif design.shape[1] != estimator.n_features_in_:
-        raise ValueError(f"X has {design.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_}")
-    if "y" not in how:
-        return design
-    y = column_or_1d(np.asarray(how["y"]), warn=True)
-    if len(y) != design.shape[0]:
-        raise ValueError(f"y must have as many entries as X has rows, {design.shape[0]}, got {len(y)}")
-    return design, check_array(y, dtype="numeric" if how.get("y_numeric") else None, ensure_2d=False, input_name="y")
-
-
-def as_precise(x: Any, X: Any, C: ConvexSet | None = None) -> Any:
-    """What was found for X in its precision; where that is single, rounded towards 0, so that signs and balls hold still.
-
-    In double where single precision has no room for it, or no row of it would lie in C.
-    """
-    if getattr(X, "dtype", None) != np.float32 or isinstance(X, Design):
-        return x
-    with np.errstate(over="ignore"):
-        found = np.asarray(x, dtype=np.float32)
-    rounded = np.where(np.abs(found.astype(np.float64)) > np.abs(x), np.nextafter(found, np.float32(0.0)), found)
-    lost = ((rounded == 0) & (np.asarray(x) != 0)) | ~np.isfinite(found)
-    if lost.any() or (C is not None and not all(_inside(C, row) for row in np.atleast_2d(rounded))):
-        return x
-    return rounded if rounded.ndim else np.float32(rounded)
-
-
-def _inside(C: ConvexSet, row: Any) -> bool:
-    return bool(C.for_length(row.size).contains(row.astype(np.float64)))
-
-
-def numeric(value: Any, name: str) -> Any:
-    """The value as it is, unless it holds text or times: scikit-learn's errors would not name it."""
-    if value is None or scipy.sparse.issparse(value):
-        return value
-    try:
-        entries = np.asarray(value)
-    except ValueError as error:
-        raise ValueError(f"{name} must be an array of numbers: {error}") from error
-    if entries.dtype.kind in "mM":
-        raise TypeError(f"{name} must hold numbers, but it holds dates or times")
-    if entries.dtype.kind in "US" or (entries.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in entries.flat)):
-        raise TypeError(f"{name} must hold numbers, but it holds text")
-    return value
-
-
-class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
+class SparseLinear(SelectorMixin, SparseEstimator):
     """A linear model with at most k features; the subclasses say what y is."""
 
-    _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
     _losses: ClassVar[tuple[str, ...]]
     gap: float | None = None  # those that choose k by cross-validation prove nothing
     _targets: ClassVar[bool] = False  # whether y may have several columns
@@ -199,8 +94,8 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         y, sample_weight = (to_numpy(one) if on_device(one) else one for one in (y, sample_weight))
         shape: tuple[int, ...] = np.asarray(y).shape if self._targets else ()
         several = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
-        given = numeric(y, "y") if y_numeric else y
-        X, y = validated(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, single=True, y_numeric=y_numeric, **several)
+        given = check_numeric(y, "y") if y_numeric else y
+        X, y = validate_X(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, single=True, y_numeric=y_numeric, **several)
         if not isinstance(X, Design):
             check_size(X, "X", getattr(self, "feature_names_in_", None))
         if y_numeric:
@@ -208,7 +103,9 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         if sample_weight is not None and isinstance(X, Design):
             sample_weight = check_vector(np.asarray(sample_weight), "sample_weight", X.shape[0], kind=np.zeros(0))
         elif sample_weight is not None:
-            sample_weight = _check_sample_weight(numeric(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = _check_sample_weight(
+                check_numeric(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True
+            )
         if sample_weight is not None:
             check_size(sample_weight, "sample_weight")
             if not sample_weight.any():
@@ -229,7 +126,7 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
 
     def _at_most(self, k: Any, n: int) -> int:
         """Return k, at most n, the number of features or groups."""
-        return clipped(check_integer(k, "k", 0), n, "features" if self.groups is None else "groups", self)
+        return clip_k(check_integer(k, "k", 0), n, "features" if self.groups is None else "groups", self)
 
     def _rules(self, n: int) -> dict[str, Any]:
         """Rules about supports in indices of features, where there are any."""
@@ -265,13 +162,13 @@ class SparseLinear(SelectorMixin, CallbackSupportMixin, BaseEstimator):
         fit = problem.minimize(k, method=self.method, callback=callback, **self._options(), **self._rules(problem.n))
         if fit.result.status is Status.UNBOUNDED:
             raise ValueError("the loss has no minimum over C: restrict the coefficients, or check the data")
-        warn_of_limit(fit.result, type(self).__name__)
+        warn_if_stopped(fit.result, type(self).__name__)
         return fit
 
     def _score_of(self, X: Any) -> Any:
         """X·coef + intercept."""
         check_is_fitted(self)
-        X = validated(self, X, accept_sparse="csr", blocks=True, single=True, reset=False)
+        X = validate_X(self, X, accept_sparse="csr", blocks=True, single=True, reset=False)
         return X @ self.coef_.T + self.intercept_
 
     def _get_support_mask(self) -> Vector:

@@ -14,10 +14,9 @@ from sklearn.model_selection import check_cv
 
 from ksparse.data import design_of
 from ksparse.errors import InfeasibleError
-from ksparse.estimators.base import SparseLinear, clipped, positions, warn_of_limit
-from ksparse.estimators.callbacks import Task
+from ksparse.estimator_base import Task, clip_k, run_jobs, warn_if_stopped
+from ksparse.estimators.base import SparseLinear, positions
 from ksparse.estimators.choice import CRITERIA, best_k, counted, deviance, information, mean_error, robust_delta
-from ksparse.estimators.jobs import beside_each_other
 from ksparse.models.folds import paths_together, walks_together
 from ksparse.models.linear import LinearFit, LinearProblem
 from ksparse.models.losses import LossMaker
@@ -72,7 +71,7 @@ class ChoosesK(SparseLinear):
         if isinstance(self.ks, numbers.Number):
             raise TypeError(f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV")
         what = "features" if self.groups is None else "groups"
-        sizes = sorted({clipped(check_integer(k, "ks", 1), n, what, self) for k in self.ks})
+        sizes = sorted({clip_k(check_integer(k, "ks", 1), n, what, self) for k in self.ks})
         if not sizes:
             raise ValueError("ks must hold at least one k, got none")
         return np.array(sizes)
@@ -135,7 +134,7 @@ class ChoosesK(SparseLinear):
             models[0][at] = found.coef, found.intercept
         chosen = [path[at] for path in paths] if together is None else [found]
         for fit in chosen:
-            warn_of_limit(fit.result, type(self).__name__)
+            warn_if_stopped(fit.result, type(self).__name__)
         return chosen, models
 
     def _together(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Together | None:
@@ -182,7 +181,7 @@ class ChoosesK(SparseLinear):
         """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
         folds = self._folds(X, y, weight, loss)
         jobs = [delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds]
-        return np.array(beside_each_other(jobs, self.n_jobs, "folds"))
+        return np.array(run_jobs(jobs, self.n_jobs, "folds"))
 
     def _one_fold(
         self, X: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector, train: Vector, test: Vector

@@ -10,8 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ksparse.estimators.base import SparseLinear, as_precise
-from ksparse.estimators.callbacks import Task, with_callbacks
+from ksparse.estimator_base import Task, to_input_dtype, with_callbacks
+from ksparse.estimators.base import SparseLinear
 from ksparse.models.linear import LinearFit
 from ksparse.util.progress import over
 
@@ -208,8 +208,8 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         return weight if sample_weight is None else weight * sample_weight
 
     def _keep(self, X: Any, fits: list[LinearFit]) -> None:
-        self.coef_ = as_precise(np.vstack([fit.coef for fit in fits]), X, self.C)
-        self.intercept_ = as_precise(np.concatenate([np.atleast_1d(fit.intercept) for fit in fits]), X)
+        self.coef_ = to_input_dtype(np.vstack([fit.coef for fit in fits]), X, self.C)
+        self.intercept_ = to_input_dtype(np.concatenate([np.atleast_1d(fit.intercept) for fit in fits]), X)
         results = [fit.result for fit in fits]
         self.result_ = results[0] if len(results) == 1 else results
         self.n_iter_ = max(1, *(result.nit for result in results))

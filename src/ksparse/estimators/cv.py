@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.estimators.base import as_precise
-from ksparse.estimators.callbacks import with_callbacks
+from ksparse.estimator_base import to_input_dtype, with_callbacks
 from ksparse.estimators.chooses import ChoosesK, path_of
 from ksparse.estimators.classifier import SparseClassifier, classes_of
 from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
@@ -188,8 +187,8 @@ class SparseRegressorCV(ChoosesK, SparseRegressor):
             (fit,), paths = self._choose(X, y, [np.asarray(y, dtype=float)], sample_weight, self.loss)
         coefs, shifts = path_of(paths)
         several = y.ndim == 2
-        self.coef_path_: Any = as_precise(coefs if several else coefs[0], X)
-        self.intercept_path_: Any = as_precise(shifts if several else shifts[0], X)
+        self.coef_path_: Any = to_input_dtype(coefs if several else coefs[0], X)
+        self.intercept_path_: Any = to_input_dtype(shifts if several else shifts[0], X)
         self._keep(X, fit.coef, fit.intercept, fit.result, fit.result.nit)
         return self
 
@@ -367,6 +366,6 @@ class SparseClassifierCV(ChoosesK, SparseClassifier):
         with one_thread():
             fits, paths = self._choose(X, y, targets, sample_weight, loss)
         coefs, shifts = path_of(paths)
-        self.coef_path_, self.intercept_path_ = as_precise(coefs, X), as_precise(shifts, X)
+        self.coef_path_, self.intercept_path_ = to_input_dtype(coefs, X), to_input_dtype(shifts, X)
         self._keep(X, fits)
         return self

@@ -8,16 +8,25 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ksparse.estimators.base import DOC_LINK, as_precise, clipped, validated, warn_of_limit
-from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
+from ksparse.estimator_base import (
+    SparseEstimator,
+    Task,
+    clip_k,
+    fill_docstrings,
+    to_input_dtype,
+    validate_X,
+    warn_if_stopped,
+    with_callbacks,
+)
 from ksparse.models.components import DEFLATIONS, sparse_components
 from ksparse.util.checks import check_integer, check_n_jobs, check_size
 
 
-class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
+@fill_docstrings()
+class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimator):
     """Principal components with at most k nonzero loadings each.
 
     Works for far more features than samples: no covariance is formed.
@@ -34,19 +43,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         How a component is taken out before the next is sought.
     scale : bool, default=True
         Standardise the columns, so that correlations count; otherwise covariances.
-    effort : int or None, default=None
-        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
-    n_jobs : int or None, default=None
-        Threads to run the searches in.
-    random_state : int or None, default=None
-        Their seed; the same seed gives the same answer, whatever n_jobs.
-    gap : float or None, default=None
-        Prove, after the search, how good the answer is, until no other can be better by more than this share (0.01 for 1 %); see
-        `result_.lower_bound` and `result_.gap`.
+    {effort, n_jobs, random_state, gap}
     max_time : float or None, default=None
-        Seconds for all components; the best answer so far is kept, with a `ConvergenceWarning`.
-    verbose : int, default=0
-        Whether to print a table of the search.
+        Time limit in seconds for all components; the best solution found so far is kept, with a `ConvergenceWarning`.
+    {verbose}
 
     Attributes
     ----------
@@ -65,12 +65,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         Divided by.
     result_ : list of Result
         The full answer of each component.
-    n_iter_ : int
-        Iterations.
-    n_features_in_ : int
-        Features that fit has seen.
-    feature_names_in_ : ndarray of str
-        Their names, where X has any.
+    {n_iter_, n_features_in_, feature_names_in_}
 
     Examples
     --------
@@ -79,8 +74,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     >>> np.count_nonzero(ks.SparsePCA(2, k=[5, 3]).fit(X).components_, axis=1)
     array([5, 3])
     """
-
-    _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
 
     def __init__(
         self,
@@ -125,7 +118,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
         SparsePCA
             Itself, fitted.
         """
-        X = validated(self, X, ensure_min_samples=2, accept_sparse=["csc", "csr"], single=True)
+        X = validate_X(self, X, ensure_min_samples=2, accept_sparse=["csc", "csr"], single=True)
         check_size(X, "X", getattr(self, "feature_names_in_", None))
         check_n_jobs(self.n_jobs)
         if self.deflation not in DEFLATIONS:
@@ -140,16 +133,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             max_time=self.max_time, effort=self.effort, n_jobs=self.n_jobs, random_state=self.random_state,
             gap=self.gap, verbose=self.verbose, callback=task.callback,
         )  # fmt: skip
-        self.components_, self.result_ = as_precise(found.loadings, X), found.results
+        self.components_, self.result_ = to_input_dtype(found.loadings, X), found.results
         self.n_components_ = self._n_features_out = len(found.loadings)
-        self.mean_ = as_precise(found.mean, X)
-        self.scale_ = as_precise(np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1]), X)
+        self.mean_ = to_input_dtype(found.mean, X)
+        self.scale_ = to_input_dtype(np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1]), X)
         total = found.total if found.total > 0 else 1.0
-        self.explained_variance_ = as_precise(found.variance, X)
-        self.explained_variance_ratio_ = as_precise(found.variance / total, X)
+        self.explained_variance_ = to_input_dtype(found.variance, X)
+        self.explained_variance_ratio_ = to_input_dtype(found.variance / total, X)
         self.n_iter_ = max(1, *(result.nit for result in found.results))
         for result in found.results:
-            warn_of_limit(result, type(self).__name__)
+            warn_if_stopped(result, type(self).__name__)
         task.end()
         return self
 
@@ -167,7 +160,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
             One row per row of X.
         """
         check_is_fitted(self)
-        X = validated(self, X, reset=False, accept_sparse=["csr", "csc"], single=True)
+        X = validate_X(self, X, reset=False, accept_sparse=["csr", "csc"], single=True)
         if scipy.sparse.issparse(X):  # centred by what the means would score
             loadings = self.components_ / self.scale_
             return np.asarray(X @ loadings.T - self.mean_ @ loadings.T)
@@ -176,7 +169,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSuppo
     def _sizes(self, n: int) -> Any:
         """Return k for every component, at most n."""
         one = isinstance(self.k, numbers.Number | str) or not isinstance(self.k, Iterable)
-        sizes = [clipped(check_integer(k, "k", 1), n, "features", self) for k in ([self.k] if one else self.k)]
+        sizes = [clip_k(check_integer(k, "k", 1), n, "features", self) for k in ([self.k] if one else self.k)]
         return sizes[0] if one else sizes
 
     def __sklearn_tags__(self) -> Any:

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from ksparse.errors import UnboundedError
-from ksparse.estimators.base import DOC_LINK, warn_of_limit
-from ksparse.estimators.callbacks import CallbackSupportMixin, Task, with_callbacks
+from ksparse.estimator_base import Task, warn_if_stopped, with_callbacks
 from ksparse.estimators.portfolio_problem import NO_RISK, check_vector_of
 from ksparse.estimators.portfolio_uses import PortfolioUses
 from ksparse.models.portfolio import WARM
 from ksparse.result import Status
 
 
-class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
+class SparsePortfolio(PortfolioUses):
     """The best portfolio of at most k assets, from a table of returns (one row per period, one column per asset).
 
     `fit(X)` minimises risk_aversion times the variance minus the mean return, or the variance under a target return. `fit(X, y)` tracks an
@@ -122,8 +121,6 @@ class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
     (8, 1.0)
     """
 
-    _doc_link_module, _doc_link_template = "ksparse", DOC_LINK
-
     def __init__(
         self,
         k: int = 10,
@@ -222,7 +219,7 @@ class SparsePortfolio(CallbackSupportMixin, PortfolioUses):
             raise ValueError(NO_RISK) from None
         if result.status is Status.UNBOUNDED or (result.status is Status.NUMERICAL_TROUBLE and not result.maxcv <= 1e-6):
             raise ValueError(NO_RISK)
-        warn_of_limit(result, type(self).__name__)
+        warn_if_stopped(result, type(self).__name__)
         self.weights_, self.result_ = np.asarray(result.x, dtype=float), result
         self.mean_return_, self.variance_ = float(assets.r @ self.weights_), float(self.weights_ @ assets.V @ self.weights_)
         if y is not None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
 from ksparse.datasets import Assets
-from ksparse.estimators.base import clipped, numeric, validated, warn
+from ksparse.estimator_base import SparseEstimator, check_numeric, clip_k, validate_X, warn
 from ksparse.losses import LeastSquares
 from ksparse.models.index import Index
 from ksparse.models.mandate import mandate
@@ -34,18 +33,18 @@ BESIDE_SET: dict[str, Any] = {  # what a set of one's own has to say itself
 NO_RISK = "some portfolio has no risk and as much return as one likes: use long_only, or max_weight"
 
 
-class PortfolioProblem(BaseEstimator):
+class PortfolioProblem(SparseEstimator):
     """The reading of the parameters."""
 
     def _assets(self, X: Any) -> tuple[Assets, int]:
         """The returns as numbers, looked at, and k."""
-        X = validated(self, X, ensure_min_samples=2)
+        X = validate_X(self, X, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", None)
         check_size(X, "X", names, least=SMALLEST)
         check_n_jobs(self.n_jobs)
         if looks_like_prices(X):
             warn("SparsePortfolio: X looks like prices, all positive and steady; it must hold returns, prices[1:] / prices[:-1] - 1")
-        return Assets.from_returns(X, [] if names is None else list(names)), clipped(
+        return Assets.from_returns(X, [] if names is None else list(names)), clip_k(
             check_integer(self.k, "k", 1), X.shape[1], "assets", self
         )
 
@@ -109,7 +108,7 @@ class PortfolioProblem(BaseEstimator):
 
 def check_vector_of(y: Any, rows: int) -> Vector:
     """y as a finite vector with one entry per row."""
-    y = np.array(column_or_1d(numeric(y, "y"), warn=True), dtype=float)
+    y = np.array(column_or_1d(check_numeric(y, "y"), warn=True), dtype=float)
     if len(y) != rows:
         raise ValueError(f"y must hold one return per row of X, {rows}, got {len(y)}")
     if not np.isfinite(y).all():

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ksparse.errors import UnboundedError
-from ksparse.estimators.base import numeric, validated
+from ksparse.estimator_base import check_numeric, validate_X
 from ksparse.estimators.portfolio_problem import NO_RISK, PortfolioProblem, check_vector_of
 from ksparse.estimators.walk_forward import WalkForward, walk_forward
 from ksparse.models.frontier import Frontier, frontier
@@ -62,7 +62,7 @@ class PortfolioUses(PortfolioProblem):
         if np.ndim(points) == 0:
             check_integer(points, "points", 2)
         else:
-            points = np.sort(np.asarray(numeric(points, "points"), dtype=float))
+            points = np.sort(np.asarray(check_numeric(points, "points"), dtype=float))
             if points.ndim != 1 or not points.size or not np.isfinite(points).all():
                 raise ValueError("points must be how many, or a list of finite mean returns")
         assets, k = self._assets(X)
@@ -131,7 +131,7 @@ class PortfolioUses(PortfolioProblem):
             Returns of the portfolio.
         """
         check_is_fitted(self)
-        X = validated(self, X, reset=False)
+        X = validate_X(self, X, reset=False)
         return np.asarray(X @ self.weights_)
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -11,7 +11,8 @@ from scipy.stats import norm, t
 from sklearn.utils.validation import check_is_fitted
 
 from ksparse.data.products import dense
-from ksparse.estimators.base import SparseLinear, validated
+from ksparse.estimator_base import validate_X
+from ksparse.estimators.base import SparseLinear
 from ksparse.models.losses import huber_with, make_loss
 from ksparse.solve.minimize import minimize
 from ksparse.util.arrays import Vector
@@ -130,7 +131,7 @@ def standard_errors(model: Any, X: Any, y: Any, sample_weight: Any = None, *, ro
     coef = np.atleast_2d(model.coef_)
     if len(coef) > 1:
         raise ValueError(f"model has {len(coef)} rows of coefficients: standard errors are for one target or two classes")
-    X = validated(model, X, accept_sparse="csc", reset=False)
+    X = validate_X(model, X, accept_sparse="csc", reset=False)
     classes = getattr(model, "classes_", None)
     loss: Any = "logistic" if classes is not None else model.loss
     target = (np.asarray(y) == classes[1]).astype(float) if classes is not None else np.asarray(y, dtype=float)

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ksparse.estimators.base import SparseLinear, as_precise, warn
-from ksparse.estimators.callbacks import Task, with_callbacks
+from ksparse.estimator_base import Task, to_input_dtype, warn, with_callbacks
+from ksparse.estimators.base import SparseLinear
 from ksparse.models.losses import LOG_LINK, LossMaker, check_loss
 from ksparse.models.targets import ManyFits, fit_singly, fit_together, shareable
 
@@ -196,7 +196,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
                 raise ValueError(f'multi_output="common" needs method="auto", got {self.method!r}')
 
     def _keep(self, X: Any, coef: Any, intercept: Any, result: Any, steps: int) -> None:
-        self.coef_, self.intercept_ = as_precise(coef, X, self.C), as_precise(intercept, X)
+        self.coef_, self.intercept_ = to_input_dtype(coef, X, self.C), to_input_dtype(intercept, X)
         self.result_, self.n_iter_ = result, max(1, steps)
 
     def _solve_all(self, X: Any, Y: np.ndarray[Any, Any], sample_weight: Any, task: Task) -> ManyFits:
@@ -206,7 +206,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         if self.method == "auto" and not rules and self.gap is None and shareable(first):
             options = {name: getattr(self, name) for name in ("n_jobs", "random_state", "max_time", "verbose")}
             effort = 1 if self.effort is None else self.effort
-            found = fit_together(first, Y, sample_weight, k, effort=effort, callback=task.share, **options)
+            found = fit_together(first, Y, sample_weight, k, effort=effort, callback=task.batch_callback, **options)
         else:
             options = {"method": self.method, "callback": task.callback, **self._options(), **rules}
             found = fit_singly(lambda y: self._problem(X, y, sample_weight, self.loss), Y, k, **options)

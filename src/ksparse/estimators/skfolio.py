@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import validate_data
 
 from ksparse.errors import UnboundedError
-from ksparse.estimators.base import clipped, warn, warn_of_limit
+from ksparse.estimator_base import clip_k, warn, warn_if_stopped
 from ksparse.estimators.portfolio_problem import NO_RISK, check_vector_of
 from ksparse.models.index import Index
 from ksparse.models.mandate import mandate
@@ -273,7 +273,7 @@ class SparseMeanRisk(BaseOptimization):
         wanted = portfolio(V, mu, objective=objective, risk_aversion=self.risk_aversion, target_return=self.min_return, **rules)
         try:
             self.result_ = solve_portfolio(
-                wanted, clipped(k, len(mu), "assets", self), min_weight=self.min_weight, effort=self.effort,
+                wanted, clip_k(k, len(mu), "assets", self), min_weight=self.min_weight, effort=self.effort,
                 n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
                 gap=self.gap,
             )  # fmt: skip
@@ -281,7 +281,7 @@ class SparseMeanRisk(BaseOptimization):
             raise ValueError(NO_RISK) from None
         if self.result_.status is Status.UNBOUNDED:
             raise ValueError(NO_RISK)
-        warn_of_limit(self.result_, type(self).__name__)
+        warn_if_stopped(self.result_, type(self).__name__)
         return self.result_.x
 
 

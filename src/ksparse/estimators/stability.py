@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ksparse.estimators.jobs import beside_each_other
+from ksparse.estimator_base import run_jobs
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer, check_n_jobs, check_number
 
@@ -136,7 +136,7 @@ def selection_stability(
     drawn = [_drawn(rng, y, rows, share, is_classifier(estimator)) for _ in range(count)]
     weight = None if sample_weight is None else np.asarray(sample_weight)
     jobs = [delayed(_support)(clone(estimator), X, y, weight, chosen) for chosen in drawn]
-    found = beside_each_other(jobs, check_n_jobs(n_jobs), "subsamples")
+    found = run_jobs(jobs, check_n_jobs(n_jobs), "subsamples")
     names = found[0][1]
     return Stability(np.array([support for support, _ in found]), names, share)
 

@@ -1,0 +1,74 @@
+"""Texts of parameters are written once and appear in every docstring that names them."""
+
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+
+import ksparse as ks
+from ksparse.estimator_base import SHARED, fill_docstrings
+
+TABLE = """
+alpha : float, default=0.0
+    Ridge.
+effort : int
+    Own text,
+    in two lines.
+"""
+
+
+@fill_docstrings(TABLE)
+class Model:
+    """A model.
+
+    Parameters
+    ----------
+    k : {"a", "b"}
+        Own.
+    {alpha, effort}
+    {verbose}
+    """
+
+    def fit(self):
+        """Fit.
+
+        {alpha}
+        """
+
+
+def test_a_docstring_holds_the_shared_entries_that_it_names():
+    shown = inspect.getdoc(Model)
+    assert 'k : {"a", "b"}\n    Own.\nalpha : float, default=0.0\n    Ridge.\neffort : int\n    Own text,\n    in two lines.\n' in shown
+    assert shown.endswith("verbose : int, default=0\n    Whether to print a table of the search.")
+    assert inspect.getdoc(Model.fit) == "Fit.\n\nalpha : float, default=0.0\n    Ridge."
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(KeyError, match="beta"):
+
+        @fill_docstrings(TABLE)
+        def f(beta):
+            """Return beta.
+
+            {beta}
+            """
+
+
+@pytest.mark.parametrize("name", ks.estimators.__all__)
+def test_no_name_in_braces_is_left(name):
+    piece = getattr(ks.estimators, name)
+    for part in [piece, *(part for part in vars(piece).values() if inspect.isfunction(part))]:
+        assert not re.search(r"^ *\{[\w, ]+\}$", part.__doc__ or "", re.MULTILINE)
+
+
+def test_estimators_work_without_docstrings():
+    code = "import ksparse as ks; model = ks.SparseRegressor(k=3); assert model.__doc__; print(model.__doc__, model.get_params()['k'])"
+    done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["None", "3"]
+
+
+def test_entries_are_in_numpydoc_form():
+    for line in SHARED.strip().split("\n"):
+        assert line.startswith("    ") or re.match(r"\w+ : \w", line)
