@@ -19,6 +19,8 @@ def njit(**options):
 """
 
 CALLS = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start this process with SIGINT ignored
 from ksparse.util.compiled import compiled
 
 try:

@@ -249,8 +249,12 @@ class Problem:
                 reference = self.point(self.C.project(zero))
             self._scale = float(norm(self.grad_f(reference)))
 
-    def relative(self, residual: float, gradient_norm: float, least: float = 0.0) -> float:
-        """Return a stationarity residual relative to the largest of ‖∇f(0)‖, the given ‖∇f(x)‖ and `least`."""
+    def relative(self, residual: float, gradient: Array) -> float:
+        """Return a stationarity residual at x relative to the larger of ‖∇f(0)‖ and ‖∇f(x)‖, given ∇f(x)."""
+        return self.relative_to(residual, float(norm(gradient)))
+
+    def relative_to(self, residual: float, gradient_norm: float, least: float = 0.0) -> float:
+        """Return a stationarity residual at x relative to the largest of ‖∇f(0)‖, ‖∇f(x)‖ and `least`, given ‖∇f(x)‖."""
         scale = max(self._scale or 0.0, least, gradient_norm)
         return residual / scale if scale > 0 else residual
 
@@ -278,7 +282,7 @@ class Problem:
         terms = max(float(l * norm(point.x)), math.sqrt(2.0 * l) * math.sqrt(abs(float(point.phi))))
         lost = epsilon(point.x) ** 0.5 * terms if self.loss.least > -math.inf else 0.0
         moved, gradient_norm = read(norm(z - point.x), norm(gradient))
-        return self.relative(l * moved, gradient_norm, lost)
+        return self.relative_to(l * moved, gradient_norm, lost)
 
     def with_penalty(self, penalty: Penalty) -> Problem:
         """The same φ on the same C under another penalty, with the same counts."""

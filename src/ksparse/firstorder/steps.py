@@ -63,7 +63,7 @@ def _prox_step(problem: Problem, y: Point, gradient: Array, s: Array, l: float) 
 
 def _finish(problem: Problem, z: Point, memory: Memory, moved: float, gradient_norm: float) -> Step:
     # l‖z − y‖ falls with l, so that a long step would look stationary: the curvature of the first step is the least yardstick
-    return Step(z, memory, problem.relative(max(memory.l, problem.yardstick) * moved, gradient_norm), moved)
+    return Step(z, memory, problem.relative_to(max(memory.l, problem.yardstick) * moved, gradient_norm), moved)
 
 
 @dataclass(frozen=True)
