@@ -51,7 +51,7 @@ def solve(family, group, name):
     problem = build(group, name)
     loss, C = pieces(problem)
     if problem.kind == "penalised":
-        from ksparse.experiments.table2 import OURS
+        from ksparse.experiments.tables import OURS
         return lambda: ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), **OURS)
     gap = {"gap": GAP, "max_time": 120.0} if family == "proofs" else {}
     return lambda: ks.minimize(loss, problem.k, C, min_nonzero=problem.floor, **gap)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from ksparse.experiments.environment import environment
+from ksparse.experiments.run import environment
 from suite.claims import Claim, claims
 from suite.contenders import OURS
 from suite.harness import Settings

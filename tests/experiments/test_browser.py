@@ -8,11 +8,9 @@ pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from ksparse.experiments import pitprops, table5
-from ksparse.experiments.environment import environment
-from ksparse.experiments.figures import draw, to_png
-from ksparse.experiments.report import Made
+from ksparse.experiments.report import Made, draw, to_png
 from ksparse.experiments.report import html as report_html
-from ksparse.experiments.run import run
+from ksparse.experiments.run import environment, run
 
 
 @pytest.fixture(scope="module")

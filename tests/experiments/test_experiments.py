@@ -15,11 +15,10 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from ksparse.experiments import EXPERIMENTS, pitprops, table2, table3, table4, table5  # noqa: E402
 from ksparse.experiments import run as run_module  # noqa: E402
-from ksparse.experiments.catalogue import jobs_of  # noqa: E402
 from ksparse.experiments.paper import COLON, PAPER, TOKYO, figures  # noqa: E402
 from ksparse.experiments.row import Figures  # noqa: E402
 from ksparse.experiments.run import METHODS, run  # noqa: E402
-from ksparse.experiments.table4 import SMALL  # noqa: E402
+from ksparse.experiments.tables import SMALL, jobs_of  # noqa: E402
 
 FAST = ("l2-APDCA", "auto")
 

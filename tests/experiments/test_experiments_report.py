@@ -14,14 +14,20 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from ksparse import LeastSquares, Nonnegative, TopK2, datasets, minimize_penalized  # noqa: E402
 from ksparse.experiments import pitprops, table5  # noqa: E402
 from ksparse.experiments import run as run_module  # noqa: E402
-from ksparse.experiments.environment import environment  # noqa: E402
-from ksparse.experiments.figures import draw, to_png  # noqa: E402
-from ksparse.experiments.layout import at_papers_weights, compact, lay_out, starts_layout  # noqa: E402
-from ksparse.experiments.markdown import markdown  # noqa: E402
 from ksparse.experiments.readings import claims, reading  # noqa: E402
-from ksparse.experiments.report import Made, html  # noqa: E402
+from ksparse.experiments.report import (  # noqa: E402
+    Made,
+    at_papers_weights,
+    compact,
+    draw,
+    html,
+    lay_out,
+    markdown,
+    starts_layout,
+    to_png,
+)  # fmt: skip
 from ksparse.experiments.row import Row, frame  # noqa: E402
-from ksparse.experiments.run import METHODS, run  # noqa: E402
+from ksparse.experiments.run import METHODS, environment, run  # noqa: E402
 
 
 def made_up(times, objectives, iterations=None, name="table5", instance="180 x 640"):

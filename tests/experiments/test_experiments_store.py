@@ -15,8 +15,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from ksparse.experiments import run as run_module  # noqa: E402
 from ksparse.experiments import table5  # noqa: E402
 from ksparse.experiments.row import frame, weights_frame  # noqa: E402
-from ksparse.experiments.run import run  # noqa: E402
-from ksparse.experiments.store import Store  # noqa: E402
+from ksparse.experiments.run import Store, run  # noqa: E402
 from ksparse.util.files import sweep, write_atomically  # noqa: E402
 
 

@@ -54,7 +54,7 @@ class Ours(Contender):
 
     def solve(self, problem: Problem, seconds: float) -> Answer:
         import ksparse as ks
-        from ksparse.experiments.table2 import OURS as PENALISED
+        from ksparse.experiments.tables import OURS as PENALISED
 
         loss, C = pieces(problem)
         if problem.kind == "penalised":

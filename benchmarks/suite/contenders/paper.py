@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.experiments.table2 import METHODS
+from ksparse.experiments.tables import TABLE2_METHODS
 from suite.contenders.base import Answer, Contender
 from suite.contenders.ours import ended, pieces
 from suite.problem import Problem
@@ -57,7 +57,7 @@ class Constrained(Contender):
 
 
 CONTENDERS: list[Contender] = [
-    *(Penalised(f"paper {label}", method, step) for label, (method, step) in METHODS.items() if label != "ours"),
+    *(Penalised(f"paper {label}", method, step) for label, (method, step) in TABLE2_METHODS.items() if label != "ours"),
     Constrained("paper l2-APDCA", "apdca", ("least squares", "logistic", "component", "portfolio")),
     Constrained("paper l2-PDCA", "pdca", ("least squares", "component")),
     Constrained("paper IHT", "iht", ("least squares",)),

@@ -21,7 +21,7 @@ def table2_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 def _table2(i: int) -> Problem:
     from ksparse.datasets import table2
-    from ksparse.experiments.table2 import LAM
+    from ksparse.experiments.tables import LAM
 
     data = table2(i, seed=0)
     return Problem("penalised", data.k, A=data.A, b=data.b, lam=LAM)

@@ -7,19 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from ksparse.cli.exits import SOLVED, InputError
-from ksparse.cli.output import Output, plain
-from ksparse.cli.reproduce import require_extras
-from ksparse.cli.watch import watching
+from ksparse.cli.output import SOLVED, InputError, Output, plain
+from ksparse.cli.reproduce import require_extras, watching
 from ksparse.datasets import factor_model
-from ksparse.experiments.pitprops import load as load_pit_props
 from ksparse.experiments.readings import claims, reading
 from ksparse.experiments.row import Row, frame
 from ksparse.experiments.run import METHODS, Instance, Job, sparse_job
 from ksparse.experiments.run import run as run_jobs
-from ksparse.experiments.table4 import ALPHA, SMALL, K
-from ksparse.experiments.table4 import load as load_portfolio
-from ksparse.experiments.table5 import load as load_regression
+from ksparse.experiments.tables import SMALL, TABLE4_ALPHA, TABLE4_K, load_pitprops, load_table4, load_table5
 from ksparse.losses import MeanVariance
 from ksparse.sets import Hyperplane
 from ksparse.solve.minimize import minimize
@@ -30,9 +25,9 @@ EXAMPLES = ("ksparse demo --out demo",)
 SECONDS = 15.0  # per method and problem
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)  # the middle of the paper's grid
 PROBLEMS: dict[str, Callable[[], Instance]] = {
-    "sparse component: 5 of 13 pit props": load_pit_props,
-    "portfolio: 10 of 300 assets": partial(load_portfolio, SMALL, 0),
-    "regression: 20 of 640, signs known": partial(load_regression, 1, 0),
+    "sparse component: 5 of 13 pit props": load_pitprops,
+    "portfolio: 10 of 300 assets": partial(load_table4, SMALL, 0),
+    "regression: 20 of 640, signs known": partial(load_table5, 1, 0),
 }
 
 
@@ -92,13 +87,13 @@ def _show(rows: list[Row], output: Output) -> None:
 
 
 def _draw(rows: list[Row]) -> Iterator[bytes]:
-    from ksparse.experiments.figures import to_png
+    from ksparse.experiments.report import to_png
     from ksparse.plotting import plot_objective_time, plot_weights
 
     ax = plot_objective_time(frame(rows), time="time_all")
     ax.set_title("Three problems, five methods: how good against how long", pad=24, fontsize="medium")
     yield to_png(ax.figure)  # type: ignore[arg-type]
     assets = factor_model(300, 600, 0)
-    ax = plot_weights(assets.names, minimize(MeanVariance(assets.V, assets.r, ALPHA), K, Hyperplane()).x)
+    ax = plot_weights(assets.names, minimize(MeanVariance(assets.V, assets.r, TABLE4_ALPHA), TABLE4_K, Hyperplane()).x)
     ax.set_title("The best 10 of 300 assets (negative: sold short)", fontsize="medium")
     yield to_png(ax.figure)  # type: ignore[arg-type]

@@ -18,9 +18,8 @@ import numpy as np
 
 import ksparse
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
-from ksparse.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, InputError
-from ksparse.cli.output import Output, prepare_streams, visible
-from ksparse.cli.shares import number
+from ksparse.cli.output import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, InputError, Output, prepare_streams, visible
+from ksparse.cli.tables import number
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.util.progress import show_progress
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.cli.exits import InputError, exit_code
-from ksparse.cli.output import Output, facts
-from ksparse.cli.page import Part, Report, around, warnings_of
+from ksparse.cli.output import InputError, Output, Part, Report, around, exit_code, facts, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table, refuse_unnamed
 from ksparse.models.components import Components, sparse_components
 

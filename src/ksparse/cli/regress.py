@@ -4,23 +4,209 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.cli.big import Data, read_data
-from ksparse.cli.exits import InputError, exit_code
-from ksparse.cli.output import Output, facts
-from ksparse.cli.page import Part, Report, around, warnings_of
-from ksparse.cli.rules import add_rules, read_rules
-from ksparse.cli.tables import at_most, choose, numbers
+from ksparse.cli.output import InputError, Output, Part, Report, around, exit_code, facts, warnings_of
+from ksparse.cli.tables import at_most, choose, dropped, numbers, pairs, read_table, refuse_unnamed, texts
+from ksparse.data.blocks import blocks
 from ksparse.data.products import columns
 from ksparse.errors import InfeasibleError, UnboundedError
+from ksparse.estimators.factors import factors
 from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
 from ksparse.models.losses import LOSSES
 from ksparse.result import Status
 from ksparse.util.checks import SMALLEST, check_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Data:
+    """A target and the features beside it."""
+
+    target: pd.Series
+    features: Any  # whose `columns` are their names
+    numbers: Callable[[], Any]  # the features as a matrix
+    out: list[int]  # features that may not be used: of a table on disk the target is one
+    rows: int
+
+    @property
+    def names(self) -> list[str]:
+        """Of the features."""
+        return list(self.features.columns)
+
+
+def is_big(path: Path) -> bool:
+    """Whether a file is read by blocks: a .npy array, or a folder of .npy or Parquet parts, unless its name says that it is a table."""
+    return path.suffix.lower() not in (".csv", ".tsv", ".npz", ".gz") if path.is_dir() else path.suffix.lower() == ".npy"
+
+
+def read_data(options: argparse.Namespace) -> Data:
+    """The file that a command names, and the target in it or in a file of its own."""
+    return _from_blocks(options) if is_big(options.file) else _from_table(options)
+
+
+def _from_table(options: argparse.Namespace) -> Data:
+    table = read_table(options.file)
+    (name,) = choose(table, options.target, "--target")[:1] or [""]
+    table = dropped(table, options.drop, options.file)
+    if name not in table.columns:
+        raise InputError(f"--drop: {name!r} is the target")
+    features = refuse_unnamed(table.drop(columns=name))
+    if features.columns.empty:
+        raise InputError(f"{options.file} has no column beside the target")
+    return Data(table[name], features, lambda: numbers(features), [], len(table))
+
+
+def _from_blocks(options: argparse.Namespace) -> Data:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise InputError("reading tables needs pandas: pip install 'ksparse[cli]'") from error
+    if not options.file.exists():
+        raise InputError(f"{options.file} does not exist")
+    try:
+        design = blocks(options.file)
+    except ImportError as error:
+        raise InputError("reading Parquet needs pyarrow: pip install 'ksparse[cli]'") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{options.file}: {error}") from error
+    m, n = design.shape
+    names = getattr(design.source, "names", None) or [str(j) for j in range(n)]
+    features = SimpleNamespace(columns=names)
+    out = [names.index(name) for name in choose(features, options.drop, "--drop")]
+    if options.target.lower().endswith(".npy"):
+        y, name = _vector(Path(options.target), m), Path(options.target).stem
+    else:
+        (name,) = choose(features, options.target, "--target")[:1] or [""]
+        place = names.index(name) if name in names else -1
+        if place < 0:
+            raise InputError("--target must name a column, or a .npy file with one number per row")
+        if place in out:
+            raise InputError(f"--drop: {name!r} is the target")
+        y, out = np.asarray(design.columns(np.array([place])))[:, 0], [*out, place]
+    if len(out) >= n:
+        raise InputError(f"{options.file} has no column beside the target")
+    return Data(pd.Series(y, name=name), features, lambda: design, out, m)
+
+
+def _vector(path: Path, rows: int) -> np.ndarray[Any, Any]:
+    """The target, in a file of its own."""
+    try:
+        y = np.load(path, allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(f"--target: {path} cannot be read: {error}") from error
+    if y.shape not in ((rows,), (rows, 1)) or y.dtype.kind not in "iubf":
+        raise InputError(f"--target: {path} must hold one number per row, {rows}, got shape {y.shape} of {y.dtype}")
+    return np.ravel(y)
+
+
+LIMIT = re.compile(r"(.+)=(\d*)\.\.(\d*)")
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """The options of the rules."""
+    parser.add_argument(
+        "--groups",
+        default="",
+        metavar="FILE|NAME,NAME",
+        help="features that enter together, k counting groups: a table of two columns, feature and group, or factors whose dummies are "
+        "called NAME_...",
+    )
+    parser.add_argument("--labels", type=Path, metavar="FILE", help="a table of two columns: feature, label, for --group-limits")
+    parser.add_argument(
+        "--group-limits", default="", metavar="LIMITS", help="how many of a label of --labels: LABEL=LEAST..MOST,LABEL=..MOST,LABEL=LEAST.."
+    )
+    parser.add_argument(
+        "--requires",
+        default="",
+        metavar="FILE|RULES",
+        help="features only with others: CHILD=PARENT+PARENT,CHILD=PARENT, or a table of two columns, child and parent",
+    )
+
+
+def read_rules(options: argparse.Namespace, features: Any) -> dict[str, Any]:
+    """Keyword arguments of `minimize` from the options, in indices of the features."""
+    rules, names = dict[str, Any](), list(features.columns)
+    if options.groups:
+        rules["groups"] = _groups(options.groups, names)
+    if options.group_limits or options.labels is not None:
+        if not options.group_limits or options.labels is None:
+            raise InputError(
+                "--group-limits and --labels need each other: a table of two columns, feature and label, and LABEL=LEAST..MOST"
+            )
+        labels = _labels(options.labels, "label", names)
+        rules["group_limits"] = [labels.get(name) for name in names], _limits(options.group_limits, set(labels.values()))
+    if options.requires:
+        rules["requires"] = {
+            names.index(child): [names.index(p) for p in of] for child, of in _requires(options.requires, features).items()
+        }
+    return rules
+
+
+def _groups(given: str, names: list[str]) -> list[Any]:
+    """A label for each feature; those without are groups of their own."""
+    if Path(given).is_file():
+        of = _labels(Path(given), "group", names)
+        return [of.get(name, (name,)) for name in names]
+    try:
+        return list(factors(*(name.strip() for name in next(csv.reader([given])) if name.strip()))(names))
+    except ValueError as error:
+        raise InputError(f"--groups: there is no file {given}, and as names of factors: {error}") from error
+
+
+def _labels(path: Path, what: str, names: list[str]) -> dict[str, str]:
+    found = pairs(path, "feature", what, names)
+    strange = [feature for feature in found if feature not in names]
+    if strange:
+        raise InputError(f"{path} names {strange[0]!r}, which is not a feature")
+    lacking = [feature for feature, label in found.items() if not label]
+    if lacking:
+        raise InputError(f"{path} has no {what} for {lacking[0]!r}")
+    return found
+
+
+def _limits(text: str, known: set[str]) -> dict[str, tuple[int, int | None]]:
+    """LABEL=LEAST..MOST, either of them left out where there is none."""
+    found = {}
+    for part in next(csv.reader([text], skipinitialspace=True)):
+        match = LIMIT.fullmatch(part.strip())
+        if match is None or not (match[2] or match[3]):
+            raise InputError(f"--group-limits must be LABEL=LEAST..MOST,LABEL=..MOST, got {part!r}")
+        if match[1] not in known:
+            raise InputError(f"--group-limits speaks of label {match[1]!r}, which no feature of --labels has")
+        found[match[1]] = int(match[2] or 0), int(match[3]) if match[3] else None
+    return found
+
+
+def _requires(given: str, features: Any) -> dict[str, list[str]]:
+    """The parents of each child, by their names."""
+    found: dict[str, list[str]] = {}
+    if Path(given).is_file():
+        table = read_table(Path(given), as_text=True)
+        if len(table.columns) < 2:
+            raise InputError(f"{given} must have two columns, child and parent, got {len(table.columns)}")
+        rows = [(child, [parent]) for child, parent in zip(texts(table.iloc[:, 0]), texts(table.iloc[:, 1]), strict=True)]
+    else:
+        parts = next(csv.reader([given], skipinitialspace=True))
+        rows = [(part.rpartition("=")[0].strip(), [name.strip() for name in part.rpartition("=")[2].split("+")]) for part in parts]
+    for child, parents in rows:
+        if not child:
+            raise InputError(f"--requires must be CHILD=PARENT+PARENT,CHILD=PARENT, or a file that is there, got {given!r}")
+        for name in (child, *parents):
+            if name not in features.columns:
+                choose(features, f'"{name}"', "--requires")
+        found.setdefault(child, []).extend(parents)
+    return found
+
 
 HELP = "the best linear model of one column by at most k others"
 POWERS = {"poisson": 1.0, "negative_binomial": 1.0, "tweedie": 1.5, "gamma": 2.0}  # of the deviance that is explained, log link

@@ -7,22 +7,61 @@ import json
 import math
 import shlex
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ksparse.cli.exits import INTERRUPTED, LIMIT, SOLVED, InputError
-from ksparse.cli.output import Output, plain
-from ksparse.cli.watch import watching
-from ksparse.experiments.catalogue import EXPERIMENTS, jobs_of
-from ksparse.experiments.environment import environment
-from ksparse.experiments.layout import AT_PAPERS_WEIGHTS, Layout, at_papers_weights, compact, lay_out, starts_layout
+from rich.console import Console
+
+from ksparse.cli.output import INTERRUPTED, LIMIT, SOLVED, InputError, Output, plain
 from ksparse.experiments.readings import claims, reading
+from ksparse.experiments.report import AT_PAPERS_WEIGHTS, Layout, at_papers_weights, compact, lay_out, starts_layout
 from ksparse.experiments.row import Row, frame, weights_frame
 from ksparse.experiments.run import LIMIT as SECONDS
-from ksparse.experiments.run import Job
+from ksparse.experiments.run import Job, Store, Watch, environment
 from ksparse.experiments.run import run as run_jobs
-from ksparse.experiments.store import Store
+from ksparse.experiments.tables import EXPERIMENTS, jobs_of
 from ksparse.util.files import sweep, write_atomically
+from ksparse.util.progress import NOWHERE, bar
+
+
+@contextmanager
+def watching(console: Console, total: int, *, all_weights: bool = False) -> Iterator[Watch]:
+    """A watch for `run` that shows the current instance and method; its seconds are those of the chosen weight, or of all weights."""
+    with bar("experiments", total) as one:
+        if one is NOWHERE or not console.is_terminal:
+            yield _lines(console, total, all_weights)
+            return
+
+        def tell(job: Job, row: Row | None) -> None:
+            one.at(one.done + (row is not None), f"{job.table} · {job.instance} · {job.method}")
+
+        yield tell
+
+
+def _lines(console: Console, total: int, all_weights: bool) -> Watch:
+    done, began = 0, time.perf_counter()
+
+    def tell(job: Job, row: Row | None) -> None:
+        nonlocal done
+        if row is None:
+            return
+        done += 1
+        if job.table == "pitprops" and done % 50 and done < total:  # hundreds of rows of a few milliseconds
+            return
+        seconds = row.time_all if all_weights else row.time
+        several = len(row.details.get("weights", ())) > 1
+        which = "" if not several else " for all weights" if all_weights else " for the chosen weight"
+        said = row.note or f"objective {row.objective:.5g}, {seconds:.2f} s{which}"
+        console.print(
+            f"[{done}/{total}, {time.perf_counter() - began:.0f} s] {job.table} · {job.instance} · {job.method}: {said}",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
+
+    return tell
+
 
 HELP = "the paper's Tables 2-5 and box plot, with a report"
 EXAMPLES = (
@@ -162,9 +201,7 @@ def _open(out: Path, force: bool) -> None:
 
 
 def _write_report(options: argparse.Namespace, names: list[str], rows_of: dict[str, list[Row]]) -> None:
-    from ksparse.experiments.figures import draw, to_png
-    from ksparse.experiments.markdown import markdown
-    from ksparse.experiments.report import Made, html
+    from ksparse.experiments.report import Made, draw, html, markdown, to_png
 
     pictures = {}
     for name, rows in rows_of.items():

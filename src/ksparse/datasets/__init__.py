@@ -1,6 +1,6 @@
 """Problems to try the methods on: the paper's generators, published tables, bundled data, and loaders of files you have."""
 
-from ksparse.datasets.bundled import breast_cancer, diabetes, digits
+from ksparse.datasets.bundled import breast_cancer, diabetes, digits, pit_props
 from ksparse.datasets.files import (
     BuyIns,
     MissingDataError,
@@ -15,9 +15,7 @@ from ksparse.datasets.files import (
     tokyo,
     unmixing,
 )
-from ksparse.datasets.pit_props import pit_props
-from ksparse.datasets.portfolio import Assets, factor_model
-from ksparse.datasets.synthetic import SparseRegression, table2, table5
+from ksparse.datasets.synthetic import Assets, SparseRegression, factor_model, table2, table5
 
 __all__ = [
     "Assets",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.datasets.portfolio import Assets
+from ksparse.datasets.synthetic import Assets
 from ksparse.util.checks import check_integer
 
 FOLDER = "KSPARSE_DATA"

@@ -2,25 +2,125 @@
 
 from __future__ import annotations
 
+import json
+import os
+import platform
+import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 import ksparse
 from ksparse.datasets import MissingDataError
-from ksparse.experiments.environment import machine
 from ksparse.experiments.paper import figures
 from ksparse.experiments.row import Row
-from ksparse.experiments.store import Store
 from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
 from ksparse.sets import ConvexSet
 from ksparse.solve.minimize import minimize
 from ksparse.solve.penalty_grid import resolve_method
+from ksparse.util.files import sweep, write_atomically
+
+PACKAGES = ("ksparse", "numpy", "scipy", "scikit-learn", "piqp", "clarabel", "pandas", "matplotlib")
+
+
+def environment() -> dict[str, str]:
+    """What a reader needs to judge the times."""
+    threads = sorted({f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()})
+    found = {
+        "processor": _processor(),
+        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or "unknown"),
+        "memory": _memory(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        "linear algebra threads": ", ".join(threads) or "unknown",
+    }
+    return found | {package: _version(package) for package in PACKAGES}
+
+
+@cache
+def machine() -> str:
+    """The same in one line, to stand beside a time."""
+    found = environment()
+    words = [found["processor"], f"{found['cores']} cores", f"threads: {found['linear algebra threads']}"]
+    return ", ".join([*words, *(f"{package} {found[package]}" for package in ("ksparse", "numpy", "scipy"))])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory() -> str:
+    try:
+        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+    except (AttributeError, ValueError, OSError):
+        return "unknown"
+
+
+class Store:
+    """The folder `rows` of a run."""
+
+    def __init__(self, out: Path) -> None:
+        self.folder = out / "rows"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        sweep(self.folder)
+
+    def path(self, job: Job) -> Path:
+        name = f"{job.table} {job.instance} seed {job.seed} run {job.repetition} {job.method}"
+        return self.folder / (re.sub(r"[^\w.-]+", "_", name) + ".json")
+
+    def get(self, job: Job, limit: float) -> Row | None:
+        """The row of a job that was done before under the same settings, unless a shorter limit had cut it off."""
+        try:
+            stored = json.loads(self.path(job).read_text(encoding="utf-8"))
+            if stored["settings"] != json.loads(json.dumps(job.settings)) or (stored["limited"] and stored["limit"] < limit):
+                return None
+            return _with_paper(Row.from_json(stored["row"]))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, AttributeError):  # a file of another version, or not ours: do the job again
+            return None
+
+    def rows(self, table: str) -> list[Row]:
+        """All rows of a table that lie here, whatever the settings of the run that made them."""
+        found = []
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                row = _with_paper(Row.from_json(json.loads(path.read_text(encoding="utf-8"))["row"]))
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                continue
+            if row.table == table:
+                found.append(row)
+        return found
+
+    def put(self, job: Job, limit: float, row: Row) -> None:
+        stored = {"settings": job.settings, "limit": limit, "limited": row.limited, "row": row.to_json()}
+        write_atomically(self.path(job), json.dumps(stored))
+
+
+def _with_paper(row: Row) -> Row:
+    """The row beside the paper's figures, which are looked up and not stored."""
+    return replace(row, paper=figures(row.table, row.instance, row.method))
+
 
 LIMIT = 300.0  # seconds per method and instance
 ROUNDED = "no weight gave at most k nonzeros by itself: the k largest kept and re-solved"
