@@ -35,7 +35,7 @@ def best(A, b, k, rules, state):
     for size in range(N + 1):
         for S in (np.array(S, dtype=np.intp) for S in combinations(range(N), size)):
             decided = np.isin(np.flatnonzero(state == IN), S).all() and not np.isin(np.flatnonzero(state == OUT), S).any()
-            if decided and rules.obeys(S) and rules.weight[S].sum() <= k:
+            if decided and rules.is_satisfied(S) and rules.weight[S].sum() <= k:
                 x = np.linalg.lstsq(A[:, S], b, rcond=None)[0] if size else np.zeros(0)
                 found = min(found, 0.5 * float(np.sum((A[:, S] @ x - b) ** 2)))
     return found

@@ -8,7 +8,7 @@ from scipy.optimize import lsq_linear, nnls
 
 import ksparse as ks
 from ksparse.result import Status
-from ksparse.search.rules import closed_rows
+from ksparse.search.support_rules import closed_rows
 from ksparse.solve.rules import make_rules
 
 SEARCHED = ks.SearchSettings(enumerated=0)  # no support is found by trying all
@@ -203,9 +203,9 @@ def test_swap_optimal_holds_for_every_allowed_exchange(seed):
     assert result.status is Status.SWAP_OPTIMAL
     told = make_rules(None, *rules.values(), n=n)
     at = set(result.support.tolist())
-    assert told.fits(result.support, k)
+    assert told.is_extendable(result.support, k)
     for T in [at - {j} | {i} for j in [None, *at] for i in set(range(n)) - at]:
-        if told.fits(np.array(sorted(T)), k):
+        if told.is_extendable(np.array(sorted(T)), k):
             assert squares(A, b, T) >= result.fun * (1 - 1e-8)
 
 

@@ -44,15 +44,14 @@ class ComponentFamily:
         self.k, self.names, self.settings = problem.k, np.flatnonzero(pieces.allowed), settings
         self.scale, self.together, self.looks = abs(best) or 1.0, settings.together_component, settings.looks
         self.V = -0.5 * model.block(self.names) * (pieces.radius**2 / self.scale)
-        self.rules, self.asked = None if pieces.rules is None else pieces.rules.on(self.names), problem.asked
+        self.rules, self.asked = pieces.rules.on(self.names), problem.asked
         self.constant, self.forced = model.constant / self.scale, np.isin(self.names, pieces.forced)
         self.blur = rounding_of(len(self.V)) + model.noise.entries
 
     def root(self, cut: float, deadline: float) -> tuple[float, ComponentNode]:
         others = FREE if self.forced.sum() < self.k else OUT
         node = ComponentNode(np.where(self.forced, IN, others).astype(np.int8), 0.0, np.zeros(len(self.V)))
-        if self.rules is not None:
-            self.rules.propagate(node.state, self.asked)
+        self.rules.propagate(node.state, self.asked)
         largest = float(np.abs(self.V - np.diag(np.diag(self.V))).max(initial=0.0))
         thresholds = np.linspace(0.0, largest, self.settings.thresholds)
         return self._best_of(node, thresholds[_coarse_first(len(thresholds))], np.inf, deadline), node
@@ -98,7 +97,7 @@ class ComponentFamily:
 
     def _others(self, size: Vector, kept: Vector) -> Vector:
         """What the k − 1 largest of each row sum to; under limits the largest sum that they allow beside the row's own variable."""
-        limits = None if self.rules is None else self.rules.on(kept).limits(self.asked if self.rules.grouped else self.k)
+        limits = self.rules.on(kept).limits(self.asked if self.rules.grouped else self.k)
         if limits is None:
             least = max(0, len(size) - self.k + 1)  # how many of each row are left out
             return np.asarray(np.partition(size, min(least, len(size) - 1), axis=1)[:, least:].sum(axis=1))
@@ -114,7 +113,7 @@ class ComponentFamily:
             state[i] = side
             if (state == IN).sum() >= self.k:
                 state[state == FREE] = OUT
-            if self.rules is None or self.rules.propagate(state, self.asked):
+            if self.rules.propagate(state, self.asked):
                 found.append(ComponentNode(state, node.rho, node.weight))
         return found
 
@@ -125,8 +124,8 @@ class ComponentFamily:
     def leaf(self, node: ComponentNode, every: bool) -> Vector | None:
         free, room = int((node.state == FREE).sum()), self.k - int((node.state == IN).sum())
         whole = free == 0 or (free <= room and not every)
-        if whole and free and self.rules is not None:
-            whole = self.rules.holds(np.flatnonzero(node.state != OUT), self.asked)
+        if whole and free:
+            whole = self.rules.is_satisfied_within(np.flatnonzero(node.state != OUT), self.asked)
         return self.names[node.state != OUT] if whole else None
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:

@@ -98,7 +98,7 @@ class _Found:
         edge = self.edge + ROUNDING * abs(self.edge)
         good = [one for key, one in self.problem.memory.seen.items() if one is not None and one.value <= edge and self._allowed(key, one)]
         assert self.incumbent.best is not None
-        if self.problem.pieces.rules is None or not good:
+        if not self.problem.pieces.rules.any or not good:
             good.append(self.incumbent.best)
         once = {one.support[one.x != 0].tobytes(): one for one in sorted(good, key=lambda one: -one.value)}  # forced ones may be 0
         return sorted(once.values(), key=lambda one: (one.value, tuple(one.support)))
@@ -111,4 +111,4 @@ class _Found:
         problem, pieces, asked = self.problem, self.problem.pieces, np.frombuffer(key, dtype=np.intp)
         if not np.isin(pieces.forced, asked).all():
             return False
-        return problem.allows(one.support) if pieces.rules is None else pieces.rules.obeys(asked) and problem.allows(asked)
+        return pieces.rules.is_satisfied(asked) and problem.allows(asked) if pieces.rules.any else problem.allows(one.support)

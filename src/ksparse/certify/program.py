@@ -14,7 +14,7 @@ from ksparse.numerics.relaxation import Limits, Sizes
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
-from ksparse.search.rules import Rules
+from ksparse.search.support_rules import NO_RULES, Rules
 from ksparse.util.arrays import Vector
 
 WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
@@ -41,7 +41,7 @@ class Program:
     scale: float  # of values
     least: float = 0.0  # not above any eigenvalue of H, and nearly the least; 0 where that is not known
     largest: float = np.inf  # not below any
-    rules: Rules | None = None  # what supports must obey
+    rules: Rules = NO_RULES  # what supports must obey
     asked: int = 0  # how many that may be, as they count
 
     @classmethod
@@ -116,21 +116,21 @@ class Program:
         return replace(
             self, H=self.H[np.ix_(kept, kept)], r=self.r[kept], linear=linear, sizes=self.sizes.on(kept), vanishes=self.vanishes[kept],
             state=self.state[kept], names=self.names[kept], per=self.per[kept],
-            rules=None if self.rules is None else self.rules.on(kept),
+            rules=self.rules.on(kept),
         )  # fmt: skip
 
     @cached_property
     def limits(self) -> Limits | None:
         """What the rules leave of numbers: so many of each label, and groups that count as one; None where they say nothing of that."""
-        return None if self.rules is None else self.rules.limits(self.asked if self.rules.grouped else self.k)
+        return self.rules.limits(self.asked if self.rules.grouped else self.k)
 
     def ruled(self, pieces: Pieces, asked: int) -> Program:
         """The same with the rules of the whole problem."""
-        return self if pieces.rules is None else replace(self, rules=pieces.rules.on(self.names), asked=asked)
+        return replace(self, rules=pieces.rules.on(self.names), asked=asked)
 
     def propagate(self, state: Vector) -> bool:
         """Decide, in place, what follows from what is decided; False where no support can be so."""
-        return self.rules is None or self.rules.propagate(state, self.asked)
+        return self.rules.propagate(state, self.asked)
 
     def followed(self) -> Program:
         """The same with what follows from what it decides; that some support obeys has been seen."""

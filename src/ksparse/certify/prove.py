@@ -147,11 +147,11 @@ def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = N
     if isinstance(whole, str):
         return whole
     pieces, k, parts = problem.pieces, problem.k, list[Family]()
-    parted = pieces.floored and (pieces.rules is None or not pieces.rules.grouped)  # groups are not counted by their variables
+    parted = pieces.floored and not pieces.rules.grouped  # groups are not counted by their variables
     while parted and pieces.linear is not None and k > max(1, pieces.forced.size):
         fits = fitting(pieces.linear, *pieces.linear.above(pieces.floor), pieces.allowed, k)
         fits[pieces.forced] = True
-        fits = fits if pieces.rules is None else pieces.rules.usable(fits)
+        fits = pieces.rules.usable_within(fits)
         if fits.sum() > TreeSettings().shrunk * pieces.allowed.sum():
             break
         if fits.sum() >= k:

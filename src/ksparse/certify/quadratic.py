@@ -97,7 +97,7 @@ class QuadraticFamily:
         doubt = np.minimum(z[free], 1.0 - z[free]) * (self.settings.doubt + np.abs(y[free]))
         i = free[doubt.argmax()] if doubt.max() > 0 else free[z[free].argmax()]
         both = [self._decided(node, i, side) for side in (IN, OUT)]
-        return both if self.program.rules is None else [child for child in both if self.program.propagate(child.state[0])]
+        return [child for child in both if self.program.propagate(child.state[0])]
 
     def _decided(self, node: Nodes, i: int, side: int) -> Nodes:
         child = node.of(FIRST)
@@ -119,9 +119,9 @@ class QuadraticFamily:
         found = self.relaxation.bound(whole, cut, self.settings.steps, self.settings.patience, deadline)
         if self.boxes:
             found = np.minimum(found, cut)  # beyond its box a node has nothing below the cut, and no more is known
-        if self.program.rules is not None:  # what the bounds decided may contradict the rules: then nothing below the cut obeys
-            obeyed = np.array([self.program.propagate(state) for state in whole.state])
-            found = np.where(obeyed, found, np.maximum(found, cut))
+        # what the bounds decided may contradict the rules: then nothing below the cut obeys
+        obeyed = np.array([self.program.propagate(state) for state in whole.state])
+        found = np.where(obeyed, found, np.maximum(found, cut))
         for i, node in enumerate(nodes):
             node.put(FIRST, whole.of(np.array([i])))
         return found
@@ -131,8 +131,8 @@ class QuadraticFamily:
         state = node.state[0]
         free, room = int((state == FREE).sum()), self.program.k - int((state == IN).sum())
         whole = free == 0 or (free <= room and not self.program.floored and not every)
-        if whole and free and self.program.rules is not None:
-            whole = self.program.rules.holds(np.flatnonzero(state != OUT), self.program.asked)
+        if whole and free:
+            whole = self.program.rules.is_satisfied_within(np.flatnonzero(state != OUT), self.program.asked)
         return self.program.names[state != OUT] if whole else None
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:

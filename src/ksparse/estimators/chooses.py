@@ -79,8 +79,8 @@ class ChoosesK(SparseLinear):
     def _least(self, n: int) -> int:
         """The least k that the forced features, what rules ask for and C allow."""
         forced = positions(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))
-        if (rules := make_rules(**self._rules(n), n=n)) is not None:
-            return max(1, min(rules.needs(forced), rules.members))
+        if (rules := make_rules(**self._rules(n), n=n)).any:
+            return max(1, min(rules.min_cardinality(forced), rules.members))
         least = max(1, len(forced))
         for k in range(least, n + 1 if self.C is not None else least):
             try:

@@ -32,7 +32,7 @@ def explore_by_columns(problem: SupportProblem, start: Candidate, rng: np.random
             return
         hood.stand_at(best)
         wanted = np.union1d(problem.forced_first(best.support), _pointed_at(problem, hood, length))
-        wanted = wanted if pieces.rules is None else pieces.rules.closure(wanted)
+        wanted = pieces.rules.closure(wanted)
         if np.isin(wanted, shown).all():
             return
         shown = np.union1d(shown, wanted)
@@ -75,9 +75,9 @@ def among(problem: SupportProblem, shown: Vector) -> SupportProblem:
         pieces.loss.restrict(shown), pieces.C.restrict(shown), shown.size, forced_in=np.flatnonzero(np.isin(shown, pieces.forced)),
         forced_out=np.flatnonzero(~pieces.allowed[shown]), floor=pieces.floor[shown], deadline=pieces.deadline,
         settings=replace(pieces.settings, memory=max(pieces.settings.memory, 8 * shown.size * max(shown.size, problem.k))), most=problem.k,
-        rules=None if pieces.rules is None else pieces.rules.on(shown),
+        rules=pieces.rules.on(shown),
     )  # fmt: skip
-    return SupportProblem(few, min(problem.k, shown.size) if pieces.rules is None else problem.asked)
+    return SupportProblem(few, problem.asked)
 
 
 def _seen_whole(found: Found, shown: Vector) -> Found:

@@ -13,7 +13,7 @@ from ksparse.errors import InfeasibleError
 from ksparse.search.candidate import Found
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
-from ksparse.search.rules import Rules
+from ksparse.search.support_rules import Rules
 from ksparse.util.arrays import Vector
 
 
@@ -50,14 +50,14 @@ def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     open_[pieces.forced] = False
     free = np.flatnonzero(open_)  # there may be millions: nothing is sorted
     room = min(problem.k - pieces.forced.size, free.size)
-    if pieces.rules is not None:
+    if pieces.rules.any:
         free = free[pieces.rules.weight[free] > 0]
         room = min(problem.asked, free.size)
-    sizes = range(room + 1) if pieces.floored or pieces.rules is not None else (room,)
+    sizes = range(room + 1) if pieces.floored or pieces.rules.any else (room,)
     count = sum(comb(free.size, size) for size in sizes)
     if count > (settings.enumerated if pieces.direct else settings.enumerated_dear):
         return None
-    if pieces.rules is not None:
+    if pieces.rules.any:
         return _obedient_supports(problem, pieces.rules)
     choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
     return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
@@ -73,7 +73,7 @@ def _obedient_supports(problem: SupportProblem, rules: Rules) -> Iterator[Vector
             support = rules.closure(support) if rules.grouped else support
             if not problem.allows(support):
                 continue
-            if pieces.floored or not (rules.entering(support, problem.asked) & pieces.allowed).any():
+            if pieces.floored or not (rules.enterable(support, problem.asked) & pieces.allowed).any():
                 yield support
 
 
@@ -82,6 +82,6 @@ def asked(problem: SupportProblem) -> str:
     low, high = problem.pieces.floor.min(), problem.pieces.floor.max()
     sized = "" if high == 0 else f", each at least {low:g} in size," if low == high else ", each at least as large as its min_nonzero,"
     rules = problem.pieces.rules
-    what = "nonzeros" if rules is None or not rules.grouped else "groups"
-    ruled = "" if rules is None else " that the rules about supports allow"
+    what = "groups" if rules.grouped else "nonzeros"
+    ruled = " that the rules about supports allow" if rules.any else ""
     return f"with at most k = {problem.asked} {what}{sized}{ruled}"

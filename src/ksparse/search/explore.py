@@ -254,15 +254,14 @@ def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     if pieces.wide is not None:
         return problem.evaluate(pieces.forced)
     chosen = feasible_support(problem, start)
-    chosen = chosen if chosen is None or pieces.rules is None else problem.trim_to_rules(chosen)
-    supports = [] if chosen is None else [np.sort(chosen)]
+    supports = [] if chosen is None else [np.sort(problem.trim_to_rules(chosen))]
     if pieces.floored:  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
         supports += [support for key in problem.memory.doubtful if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k]
         supports += few_above_floor(problem)
         if supports and supports[-1].size < problem.k:  # on both sides of 0 a floor may take one variable more, against the others
             others = np.setdiff1d(np.flatnonzero(pieces.allowed), supports[-1])[: pieces.settings.tried]
             supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
-    if pieces.rules is not None:
+    if pieces.rules.any:
         supports = [support for support in [*supports, *few_above_floor(problem)] if problem.allows(support)]
     for support in supports:
         x = _point_on(problem, support, start) if support.size or pieces.C.contains(full) else None

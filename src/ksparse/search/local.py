@@ -25,14 +25,14 @@ class LocalSearch:
     def __init__(self, problem: SupportProblem, neighbourhood: Neighbourhood, most: int, aside: float = math.inf) -> None:
         self.problem, self.hood, self.most, self.aside = problem, neighbourhood, most, aside
         self.rules = problem.pieces.rules
-        self.k = problem.k if self.rules is None else min(problem.k, problem.asked)
+        self.k = min(problem.k, problem.asked)
         settings = problem.pieces.settings
         self.depth = max(3, int(settings.depth * self.k))  # ways by other k go as far
         self.dear = not problem.pieces.priced  # C only projects: every move takes a first-order method, and no descent may go on for ever
         self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
-        if self.rules is not None and self.rules.brings is not None:
+        if self.rules.brings is not None:
             self.most *= settings.ruled
-        self.strict = self.rules is not None and self.rules.strict and self.rules.brings is not None  # one by one is not as they enter
+        self.strict = self.rules.strict and self.rules.brings is not None  # one by one is not as they enter
         self.swaps = self.penalty = 0
         self._visited: set[tuple[str, int]] = set()
 
@@ -44,7 +44,7 @@ class LocalSearch:
     @property
     def size(self) -> int:
         """How many variables the support has; under rules how many it counts with all that it needs."""
-        return self.hood.size if self.rules is None else self.rules.needs(self.hood.support)
+        return self.rules.count(self.hood)
 
     @property
     def changes(self) -> int:
@@ -64,7 +64,7 @@ class LocalSearch:
         """
         if self.hood.value <= self.problem.pieces.loss.least + self.tiny:
             return True
-        if self.hood.trust is not Trust.EXACT or self.rules is not None or self.size < self.k:
+        if self.hood.trust is not Trust.EXACT or self.rules.any or self.size < self.k:
             return False
         least, most = self.hood.worth()
         clear = self.problem.pieces.settings.clear
@@ -95,7 +95,7 @@ class LocalSearch:
         """
         for _ in range(3 * self.problem.k):  # under signs those that enter may push others out: not for ever
             room = k - self.size
-            if room <= 0 and self.rules is None:  # under rules others may have their place already
+            if room <= 0 and not self.rules.any:  # under rules others may have their place already
                 break
             if self.problem.expired or not self._first(self.adds(max(room, 1), shut), sure=self.hood.monotone):
                 break
@@ -106,9 +106,9 @@ class LocalSearch:
     def complete(self) -> bool:
         """Where nonzeros must obey by themselves, let enter who is missing, of some the best; False where that cannot be."""
         rules = self.rules
-        if rules is None or not rules.strict:
+        if not rules.strict:
             return True
-        while (missing := rules.missing(self.hood.support, self.k) & self.problem.pieces.allowed).any():
+        while (missing := rules.required_additions(self.hood.support, self.k) & self.problem.pieces.allowed).any():
             ranked = [move.entering[0] for move in self.hood.adds(0.0, 1, ~missing)]
             ranked += [int(i) for i in np.flatnonzero(missing) if i not in ranked]
             tried: list[tuple[float, int]] = []
@@ -160,9 +160,8 @@ class LocalSearch:
             size, undo = self.size, self.hood.apply(move)
             if undo is None:
                 continue
-            if (
-                refill and not self.strict and (self.rules is not None or self.size < size)
-            ):  # signs made others leave, or rules let others in
+            # signs made others leave, or rules let others in
+            if refill and not self.strict and (self.rules.any or self.size < size):
                 self.fill(self.k)
             improved = self.hood.value < before - max(tiny, move.needed) if not refill or self.complete() else False
             if sure or (improved and self.hood.compared <= 1):
@@ -174,35 +173,29 @@ class LocalSearch:
 
     def adds(self, most: int, shut: Vector | None = None, k: int | None = None) -> Iterator[Move]:
         """The neighbourhood's, without those whom rules keep out of a support of k."""
-        if self.rules is not None:
-            closed = ~self.rules.entering(self.hood.support, self.k if k is None else k)
-            if shut is not None:
-                closed[shut] = True
-            shut = closed
-        return self.hood.adds(self.tiny, most, shut)
+        return self.hood.adds(self.tiny, most, self.rules.barred(self.hood, self.k if k is None else k, shut))
 
     def drops(self) -> Iterator[Move]:
         """The neighbourhood's; under rules all who need a variable leave with it, ranked by the dearest of them."""
-        if self.rules is None or self.rules.brings is None:
+        if self.rules.brings is None:
             return self.hood.drops()
         return (Move(block, ()) for block in self._blocks())
 
     def moves(self) -> Iterator[Move]:
         """The neighbourhood's that rules allow; then whole blocks for one variable, which what it needs may follow."""
-        if self.rules is None:
-            return self.hood.moves(self.tiny, self.size >= self.k)
-        moves = self._allowed(self.hood.moves(self.tiny, False))
+        moves = self._allowed(self.hood.moves(self.tiny, not self.rules.any and self.size >= self.k))
         if self.rules.brings is None:
             return moves
         return chain(moves, self.drops() if self.strict else (), self._block_moves())
 
     def _allowed(self, moves: Iterator[Move]) -> Iterator[Move]:
-        """Those that rules allow."""
-        return moves if self.rules is None else (move for move in moves if self.rules.fits(_after(self.hood.support, move), self.k))
+        """Return the moves that the rules allow."""
+        if not self.rules.any:
+            return moves
+        return (move for move in moves if self.rules.is_extendable(_after(self.hood.support, move), self.k))
 
     def _blocks(self) -> list[tuple[int, ...]]:
         """Members that leave together, those first whose dearest one costs least."""
-        assert self.rules is not None
         support = self.hood.support.copy()
         rank = {move.leaving[0]: place for place, move in enumerate(self.hood.drops())}
         blocks = {tuple(sorted(int(i) for i in block)) for block in self.rules.blocks(support)}
@@ -211,7 +204,6 @@ class LocalSearch:
 
     def _block_moves(self) -> Iterator[Move]:
         """For each promising variable as many blocks as must leave for it, from the cheapest on, or from one after that."""
-        assert self.rules is not None
         support, blocks = self.hood.support.copy(), self._blocks()
         out, into = self.problem.pieces.settings.paired_blocks
         shut = np.zeros(self.problem.n, dtype=bool)
@@ -234,7 +226,7 @@ class LocalSearch:
                 if needed.isdisjoint(block):
                     gone.update(block)
                     move = Move(tuple(sorted(gone)), (i,))
-                    if self.rules.fits(_after(support, move), self.k):
+                    if self.rules.is_extendable(_after(support, move), self.k):
                         yield move
                         break
 

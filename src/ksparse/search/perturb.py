@@ -158,8 +158,7 @@ def _up(search: LocalSearch, best: float) -> int | None:
     for more in range(1, search.depth + 1):
         if search.spent or hood.size >= hood.room:
             return None
-        wider = None if search.rules is None else search.size + 1  # than k
-        entering = next((move for move in search.adds(1, k=wider) if hood.apply(move) is not None), None)
+        entering = next((move for move in search.adds(1, k=search.size + 1) if hood.apply(move) is not None), None)
         if entering is None or search.size <= search.k:  # it pushed others out
             return None
         known = search.mark_visited("reduce")
@@ -179,7 +178,7 @@ def _kicked(search: LocalSearch, rng: np.random.Generator) -> bool:
     count = min(max(2, int(np.ceil(rng.uniform(*kick) * search.size))), movable.size)
     leaving = rng.choice(movable, count, replace=False)
     try:
-        if not hood.kick(leaving, rng) or (search.rules is not None and search.size > search.k):
+        if not hood.kick(leaving, rng) or (search.rules.any and search.size > search.k):
             return False
         search.fill(search.k, leaving)
         return search.descend()

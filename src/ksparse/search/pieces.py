@@ -14,8 +14,8 @@ from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss
 from ksparse.losses.by_rows import Wide
 from ksparse.numerics.constraints import Linear, fixed_by_equations, most_nonzeros, presolved, usable
-from ksparse.search.rules import Rules
 from ksparse.search.settings import DEFAULTS, SearchSettings
+from ksparse.search.support_rules import NoRules, Rules
 from ksparse.sets import ConvexSet, WholeSpace
 from ksparse.util.arrays import Vector
 from ksparse.util.evaluations import count
@@ -39,8 +39,8 @@ class Pieces:
     settings: SearchSettings
     linear: Linear | None  # C, where it is a polyhedron
     quadratic: Callable[[], QuadraticModel | None]
+    rules: Rules  # what supports must obey beside that
     hidden: bool = False  # whether columns are seen only where they are asked for: an operator's, or too many to hold k rows of H
-    rules: Rules | None = None  # what supports must obey beside that
     wide: Wide | None = None  # φ of a matrix, each variable being a row of it; then C is all of space
 
     @classmethod
@@ -66,20 +66,20 @@ class Pieces:
         C = C.without(np.asarray(forced_out, dtype=np.intp))
         linear, forced = C.as_linear(n), np.union1d(forced_in, needed).astype(np.intp)
         floor = np.broadcast_to(np.asarray(floor, dtype=float), n)
-        if rules is not None:
-            forced, rules = rules.closure(forced), replace(rules, strict=bool(floor.any()) and rules.asking)
+        rules = NoRules.of(n) if rules is None else rules
+        forced, rules = rules.closure(forced), replace(rules, strict=bool(floor.any()) and rules.has_requirements)
         if linear is not None:
             floor = linear.reachable(floor)
             if most is not None:
                 allowed = usable(linear, *linear.above(floor), allowed, most)
                 allowed[forced] = True  # whether they can be met is seen when they are asked for
             linear = presolved(linear)
-        allowed = allowed if rules is None else rules.usable(allowed)
+        allowed = rules.usable_within(allowed)
         settings = settings or DEFAULTS
         crowded = loss.has_columns and most is not None and 8 * most * n > settings.memory and not floor.any()
         hidden = loss.opaque or crowded
         quadratic = _no_model if hidden else loss.quadratic
-        return cls(loss, C, n, forced, allowed, floor, deadline, settings, linear, quadratic, hidden, rules)
+        return cls(loss, C, n, forced, allowed, floor, deadline, settings, linear, quadratic, rules, hidden)
 
     @classmethod
     def by_rows(
@@ -98,10 +98,11 @@ class Pieces:
         assert wide is not None
         allowed = np.ones(wide.n, dtype=bool)
         allowed[forced_out] = False
-        forced, allowed = (forced_in, allowed) if rules is None else (rules.closure(forced_in), rules.usable(allowed))
+        rules = NoRules.of(wide.n) if rules is None else rules
+        forced, allowed = rules.closure(forced_in), rules.usable_within(allowed)
         return cls(
             loss, C, wide.n, forced, allowed, np.zeros(wide.n), deadline, settings or DEFAULTS, C.as_linear(wide.n), _no_model,
-            rules=rules, wide=wide,
+            rules, wide=wide,
         )  # fmt: skip
 
     @cached_property

@@ -54,13 +54,12 @@ class SupportProblem:
 
         It is no more than are allowed, and than floors leave room for.
         """
-        rules = self.pieces.rules
-        return min(self.asked if rules is None else rules.widest(self.asked), self.pieces.room)
+        return min(self.pieces.rules.widest(self.asked), self.pieces.room)
 
     def allows(self, support: Vector) -> bool:
         """Return whether the nonzeros of a point may be these: at most k, none of them barred, and as the rules say."""
         allowed, rules = self.pieces.allowed, self.pieces.rules
-        return support.size <= self.k and bool(allowed[support].all()) and (rules is None or rules.allows(support, self.asked))
+        return support.size <= self.k and bool(allowed[support].all()) and rules.allows(support, self.asked)
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -120,7 +119,7 @@ class SupportProblem:
     def walks(self) -> bool:
         """Whether a search walks out of local optima: what a swap gains is known exactly, and k is not small."""
         pieces = self.pieces
-        return self.k >= pieces.settings.walks and self.updatable and pieces.signs_and_equations and pieces.rules is None
+        return self.k >= pieces.settings.walks and self.updatable and pieces.signs_and_equations and not pieces.rules.any
 
     def forced_first(self, support: Vector) -> Vector:
         """A support with the variables that are always in it at its head: what is cut off at its end is not among them."""
@@ -133,12 +132,12 @@ class SupportProblem:
         Under strict rules the rest need not satisfy them by itself.
         """
         support, rules = self.forced_first(support[self.pieces.allowed[support]]), self.pieces.rules
-        return support if rules is None else rules.kept(support, self.asked)
+        return rules.longest_extendable(support, self.asked)
 
     def extend_to_rules(self, support: Vector) -> Vector:
         """Add to a support the variables that the rules require, where nonzeros themselves must satisfy them."""
         rules = self.pieces.rules
-        return support if rules is None or not rules.strict else rules.completed(support, self.asked, self.pieces.allowed)
+        return support if not rules.strict else rules.completed(support, self.asked, self.pieces.allowed)
 
     def variables(self, support: Vector) -> Vector:
         """The entries of x that a support's members are: themselves, or of a matrix whole rows."""
@@ -239,7 +238,7 @@ class SupportProblem:
             step = np.where(step > 0, pieces.linear.upper > 0, pieces.linear.lower < 0) * step
         size = np.where(pieces.allowed, self.sizes(np.abs(step)), 0.0)
         ranked = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
-        support = np.sort(ranked[: self.k] if pieces.rules is None else pieces.rules.kept(ranked, self.asked))
+        support = np.sort(pieces.rules.longest_extendable(ranked, self.asked))
         if not support.size or not self.allows(support):
             return 0.0
         return residual_at_zero(pieces.loss, pieces.C, self.variables(support), pieces.claimable(value))

@@ -44,7 +44,7 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
     if not pieces.certifying or problem.lower_bound(at.support) < target:
         return Proof(False, _better_by_trial(problem, at))
     assert pieces.model is not None
-    if pieces.rules is not None and pieces.rules.grouped:  # an exchange of groups is not one of variables
+    if pieces.rules.grouped:  # an exchange of groups is not one of variables
         return Proof(False)
     moves = _in_doubt(problem, pieces.model, at, pieces.settings.proved)
     if moves is None:
@@ -54,7 +54,7 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
         if problem.expired or doubts > pieces.settings.tried:
             return Proof(False)
         support = _moved(at.support, j, i)
-        if pieces.rules is not None and not problem.allows(support):
+        if not problem.allows(support):
             continue
         if problem.lower_bound(support) >= target:
             continue
@@ -97,7 +97,7 @@ def _every_move(problem: SupportProblem, at: Candidate, most: int) -> Moves | No
     if len(places) * inactive.size > most:
         return None
     moves = drops + [(j, int(i)) for j in places for i in inactive]
-    return moves if problem.pieces.rules is None else [(j, i) for j, i in moves if problem.allows(_moved(at.support, j, i))]
+    return [(j, i) for j, i in moves if problem.allows(_moved(at.support, j, i))]
 
 
 def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
@@ -107,20 +107,20 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     if model.sign > 0 and pieces.linear is not None and pieces.linear.bounds_only:  # a variable that φ does not feel helps nobody
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
     free, rules = at.support.size < problem.k, pieces.rules
-    exchanges = None if rules is None else rules.exchanges(at.support, problem.asked)
+    exchanges = rules.exchanges(at.support, problem.asked)
     factor = _SupportInverse.of(pieces, model, at)
     if factor is None:  # nothing to reckon with
         return _every_move(problem, at, most)
     moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floored else []
     least = pieces.claimable(at.value) - factor.slack
     if free:
-        entering = inactive if rules is None else inactive[rules.entering(at.support, problem.asked)[inactive]]
+        entering = inactive[rules.enterable(at.support, problem.asked)[inactive]]
         moves += [(-1, int(i)) for i in factor.open_adds(entering, least)]
     for chunk in (inactive[part] for part in parts(inactive.size, at.support.size, factor.room)):
         open_ = factor.open_swaps(chunk, movable, least)
         if open_ is None:
             continue
-        open_ &= True if exchanges is None else exchanges.table(at.support, chunk)
+        exchanges.forbid(open_, at.support, chunk)
         if len(moves) + int(open_.sum()) > most:
             return None
         moves += [(int(j), int(chunk[i])) for j, i in np.argwhere(open_)]

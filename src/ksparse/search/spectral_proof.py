@@ -21,7 +21,7 @@ def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
     pieces = problem.pieces
     assert pieces.model is not None
     inactive = problem.inactive(at)
-    if (at.support.size < problem.k and inactive.size) or (pieces.rules is not None and pieces.rules.grouped):
+    if (at.support.size < problem.k and inactive.size) or pieces.rules.grouped:
         return False
     if not at.x.any():
         return not ((-0.5 * pieces.model.diagonal)[pieces.allowed] > 0).any()
@@ -43,7 +43,7 @@ def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
         coupling = scale * np.sqrt(np.maximum(all_squares - squares[j], 0.0)) + blur
         bound = larger_eigenvalue(np.full(inactive.size, without), coupling, diagonal) + blur
         for i in np.flatnonzero(~(bound <= present)):
-            if pieces.rules is not None and not problem.allows(np.append(at.support[others], inactive[i])):
+            if not problem.allows(np.append(at.support[others], inactive[i])):
                 continue
             spent += 1
             if (

@@ -64,7 +64,7 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
     while candidate is None and pieces.floored and support.size > max(1, pieces.forced.size):
         support = support[:-1]
         candidate = problem.evaluate(problem.extend_to_rules(support))
-    return candidate if candidate is None or pieces.rules is None or problem.allows(candidate.support) else None
+    return candidate if candidate is None or not pieces.rules.any or problem.allows(candidate.support) else None
 
 
 def _without(allowed: Vector, members: Vector) -> Vector:
@@ -206,7 +206,7 @@ def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> lis
     if pieces.linear is None:
         return []
     possible = pieces.linear.without(~pieces.allowed)
-    rows = None if pieces.rules is None else pieces.rules.rows(pieces.allowed)
+    rows = pieces.rules.rows(pieces.allowed)
     fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score, rows=rows)
     return [] if fewest is None or fewest.support.size > problem.k else [fewest.support]
 
@@ -278,4 +278,4 @@ def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator, p
     room = min(count + max(0, problem.k - support.size), outside.size)
     entering = rng.choice(outside, room, replace=False)
     support = np.setdiff1d(support, leaving)
-    return np.union1d(support, entering) if pieces.rules is None else problem.trim_to_rules(np.concatenate([support, entering]))
+    return np.sort(problem.trim_to_rules(np.concatenate([support, entering])))

@@ -17,8 +17,8 @@ from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
-from ksparse.search.rules import Rules
 from ksparse.search.settings import SearchSettings
+from ksparse.search.support_rules import NO_RULES, Rules
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.solve.rules import make_rules, require_obedient
 from ksparse.util.arrays import Array, Vector, to_float64
@@ -55,13 +55,13 @@ class Request:
     interrupted: bool = False  # whether that happened before anything was done
     before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ before the call, where the loss counts them itself
     passes_before: int = 0  # over its data
-    rules: Rules | None = None  # what supports must obey
+    rules: Rules = NO_RULES  # what supports must obey
     by_rows: bool = False  # whether supports are those of features with several entries of x each
 
     @property
     def members(self) -> int:
         """How many a support may have: variables, groups, or features with several entries of x each."""
-        return self.n // self.loss.per_feature if self.rules is None else self.rules.members
+        return self.rules.members
 
     @property
     def elapsed(self) -> float:
@@ -126,10 +126,10 @@ def check_request(
         _refuse_rules(loss, groups=groups, group_limits=group_limits, requires=requires)
         groups = np.repeat(np.arange(n // loss.per_feature), loss.per_feature)
     rules = make_rules(groups, group_limits, requires, n=n // loss.per_feature if by_rows else n)
-    k = check_integer(k, name, least, n // loss.per_feature if rules is None else rules.members)
+    k = check_integer(k, name, least, rules.members)
     C = C.for_length(n)
     with until(np.inf if stopping.max_time is None else started + stopping.max_time):
-        require_sparse_member(C, n, k * loss.per_feature if rules is None else rules.widest(k))
+        require_sparse_member(C, n, rules.widest(k))
     before, interrupted = loss.evaluations or (0, 0), False
     try:
         try_out(loss, C, n, start)
@@ -194,14 +194,14 @@ def support_problem(
     floor, rules = _floor(min_nonzero, n), request.rules
     pieces = Pieces.of(
         request.loss, request.C, n, forced_in=inside, forced_out=outside, floor=floor, deadline=request.deadline, settings=settings,
-        most=most or k if rules is None else rules.widest(most or k), rules=rules,
+        most=rules.widest(most or k), rules=rules,
     )  # fmt: skip
 
     if pieces.floored and not _knows_floors(pieces):
         raise MissingPieceError(
             f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(request.loss).__name__} on {request.C}"
         )
-    if rules is not None:
+    if rules.any:
         require_obedient(pieces, outside, k)
     elif pieces.forced.size > k:
         by = "" if pieces.forced.size == inside.size else ": forced_in and those that bounds and equations keep from 0"
@@ -219,7 +219,7 @@ def _problem_by_rows(request: Request, inside: Vector, outside: Vector, settings
     pieces = Pieces.by_rows(
         request.loss, forced_in=inside, forced_out=outside, deadline=request.deadline, settings=settings, rules=request.rules
     )
-    if pieces.rules is not None:
+    if pieces.rules.any:
         require_obedient(pieces, outside, request.k)
     elif inside.size > request.k:
         raise InfeasibleError(f"{inside.size} features are forced in, more than k = {request.k}")

@@ -11,15 +11,15 @@ import numpy as np
 
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.search.pieces import Pieces
-from ksparse.search.rules import Rules, closed_rows
+from ksparse.search.support_rules import NoRules, Rules, closed_rows
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_indices, check_integer
 
 
-def make_rules(groups: Any = None, group_limits: Any = None, requires: Any = None, *, n: int) -> Rules | None:
-    """The rules that the arguments describe; None where they describe none."""
+def make_rules(groups: Any = None, group_limits: Any = None, requires: Any = None, *, n: int) -> Rules:
+    """Return the rules that the arguments describe."""
     if groups is None and group_limits is None and requires is None:
-        return None
+        return NoRules.of(n)
     label, names, least, most = _limits(group_limits, n)
     weight, pairs, of = np.ones(n), list(_needs(requires, n)), None
     if groups is not None:
@@ -90,7 +90,6 @@ def _needs(requires: Any, n: int) -> Iterator[tuple[int, int]]:
 def require_obedient(pieces: Pieces, out: Vector, k: int) -> None:
     """`InfeasibleError` where no support of k obeys, saying who cannot be served; `MissingPieceError` for rules that are not known."""
     rules, forced, allowed = pieces.rules, pieces.forced, pieces.allowed
-    assert rules is not None
     faint = allowed & (pieces.floor == 0)
     if rules.brings is None:  # a member that is 0 is missed only where there must be some
         faint &= (rules.least > 0)[rules.label]

@@ -31,8 +31,8 @@ class Gradient(Solved):
     def moves(self, least: float, full: bool) -> Iterator[Move]:
         ranks, (out, into) = self.add_ranks(), self.problem.pieces.settings.paired
         inactive, rules = self.problem.inactive(self.at), self.problem.pieces.rules
-        if rules is not None:  # where few exchanges are allowed any member may be the one to leave
-            inactive, out = inactive[rules.exchanges(self.at.support, self.problem.asked).some[inactive]], self.size
+        if rules.any:  # where few exchanges are allowed any member may be the one to leave
+            inactive, out = rules.exchanges(self.at.support, self.problem.asked).enterable(inactive), self.size
         entering = inactive[np.argsort(-ranks[inactive], kind="stable")][:into]
         leaving = [move.leaving for move, _ in zip(self.drops(), range(out), strict=False)]
         pairs = sorted((a + b, a, b) for a in range(len(leaving)) for b in range(entering.size))

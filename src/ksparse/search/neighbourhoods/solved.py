@@ -70,9 +70,8 @@ class Solved:
             return True
         others = self.problem.inactive(self.at)
         entering = rng.choice(others, min(leaving.size, others.size), replace=False)
-        if self.problem.pieces.rules is not None:
-            kept = self.problem.trim_to_rules(np.append(np.setdiff1d(self.at.support, leaving), entering))
-            entering = np.setdiff1d(kept, self.at.support)
+        kept = self.problem.trim_to_rules(np.append(np.setdiff1d(self.at.support, leaving), entering))
+        entering = np.setdiff1d(kept, self.at.support)
         return self.apply(Move(gone, tuple(int(i) for i in entering))) is not None
 
     def mark(self) -> Candidate:

@@ -164,11 +164,10 @@ class Updated:
                     break
                 yield Move((int(variables[j]),), ())
         banned: list[int] = []
-        exchanges = None if self.rules is None else self.rules.exchanges(self.support.copy(), self.problem.asked)
+        exchanges = self.rules.exchanges(self.support.copy(), self.problem.asked)
         while True:
             alone = self._add_gains(within=False)
-            if exchanges is not None:
-                alone[~exchanges.some] = 0.0
+            exchanges.bar(alone)
             if banned:
                 alone[banned] = 0.0
             count = min(self.entering, int(np.count_nonzero(alone > least)))
@@ -178,8 +177,7 @@ class Updated:
             variables, gains = self._swap_gains(entering)
             if not gains.size:  # all of the support is forced in, and held at 0
                 return
-            if exchanges is not None:
-                gains[~exchanges.table(variables, entering)] = -np.inf
+            exchanges.forbid(gains, variables, entering, -np.inf)
             tried = len(banned)
             while True:  # what was taken back has left the others' gains as they were
                 j, i = divmod(int(gains.argmax()), count)
@@ -256,7 +254,7 @@ class Updated:
         return variables, gains
 
     def apply(self, move: Move) -> Undo | None:
-        exactly = self.trust is Trust.EXACT and self.rules is None  # under rules others may enter after a move, before it is taken back
+        exactly = self.trust is Trust.EXACT and not self.rules.any  # under rules others may enter after a move, before it is taken back
         return self._apply_exactly(move) if exactly else self._apply_within_bounds(move)
 
     def _apply_exactly(self, move: Move) -> Undo:
@@ -320,8 +318,7 @@ class Updated:
         if self.working.is_free(i) and self.working.is_decided(self.working.place(i)):
             free = basis.h > basis.dependence_tol
             free[np.concatenate([self.shut, self.support, leaving])] = False
-            if self.rules is not None:
-                free &= self.rules.entering(np.setdiff1d(self.support, [i]), self.problem.asked)
+            free &= self.rules.enterable(np.setdiff1d(self.support, [i]), self.problem.asked)
             others = np.flatnonzero(free)
             if others.size and basis.size < self.room:
                 self.working.enter(int(rng.choice(others)))
