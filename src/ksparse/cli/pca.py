@@ -10,7 +10,7 @@ import numpy as np
 
 from ksparse.cli.output import InputError, Output, Part, Report, around, exit_code, facts, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table, refuse_unnamed
-from ksparse.models.components import Components, sparse_components
+from ksparse.components.problem import Components, sparse_components
 
 HELP = "principal components with at most k nonzero loadings each"
 EXAMPLES = (

@@ -18,9 +18,9 @@ from ksparse.cli.tables import at_most, choose, dropped, numbers, pairs, read_ta
 from ksparse.data.blocks import blocks
 from ksparse.data.products import columns
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.estimators.factors import factors
-from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
-from ksparse.models.losses import LOSSES
+from ksparse.linear.factors import factors
+from ksparse.linear.losses import LOSSES
+from ksparse.linear.problem import LinearFit, LinearProblem, linear_problem
 from ksparse.result import Status
 from ksparse.util.checks import SMALLEST, check_size
 

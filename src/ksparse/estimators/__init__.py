@@ -1,14 +1,14 @@
 """Estimators in scikit-learn's manner."""
 
-from ksparse.estimators.classifier import SparseClassifier
-from ksparse.estimators.cv import SparseClassifierCV, SparseRegressorCV
-from ksparse.estimators.factors import factors
-from ksparse.estimators.pca import SparsePCA
+from ksparse.components.estimator import SparsePCA
 from ksparse.estimators.portfolio import SparsePortfolio
-from ksparse.estimators.refit import Refit, standard_errors
-from ksparse.estimators.regressor import SparseRegressor
-from ksparse.estimators.stability import Stability, selection_stability
 from ksparse.estimators.walk_forward import WalkForward
+from ksparse.linear.classifier import SparseClassifier
+from ksparse.linear.cv import SparseClassifierCV, SparseRegressorCV
+from ksparse.linear.factors import factors
+from ksparse.linear.regressor import SparseRegressor
+from ksparse.linear.stability import Stability, selection_stability
+from ksparse.linear.standard_errors import Refit, standard_errors
 from ksparse.models.frontier import Frontier
 
 __all__ = [

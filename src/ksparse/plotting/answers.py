@@ -13,8 +13,8 @@ from ksparse.solve.near_optimal import NearOptimal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ksparse.estimators.refit import Refit
-    from ksparse.estimators.stability import Stability
+    from ksparse.linear.stability import Stability
+    from ksparse.linear.standard_errors import Refit
 
 
 def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:

@@ -1,4 +1,4 @@
-"""Linear models, sparse components and portfolio problems: against enumeration and the textbook."""
+"""Linear models agree with enumeration and with scikit-learn."""
 
 from itertools import combinations
 
@@ -9,11 +9,8 @@ from scipy.optimize import lsq_linear
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 import ksparse as ks
-from conftest import data_file
-from ksparse.models.components import adjusted_variance, sparse_components
-from ksparse.models.linear import linear_problem
-from ksparse.models.losses import LOSSES
-from ksparse.models.portfolio import portfolio
+from ksparse.linear.losses import LOSSES
+from ksparse.linear.problem import linear_problem
 
 
 def fit_linear(X, y, k, *, tol=1e-5, **options):
@@ -169,81 +166,3 @@ def test_a_path_of_linear_models(rng):
     assert [np.count_nonzero(fit.coef) <= k for fit, k in zip(fits, (1, 3, 6), strict=True)] == [True] * 3
     values = [squares(X, y, fit.coef, fit.intercept) for fit in fits]
     assert values == sorted(values, reverse=True)
-
-
-def test_all_loadings_allowed_is_the_ordinary_principal_component_analysis(rng):
-    X = rng.standard_normal((40, 6)) @ rng.standard_normal((6, 6))
-    found = sparse_components(X, 6, 3, scale=False)
-    values, vectors = np.linalg.eigh(np.cov(X.T))
-    np.testing.assert_allclose(found.variance, values[::-1][:3], rtol=1e-6)
-    np.testing.assert_allclose(np.abs(found.loadings @ vectors[:, ::-1][:, :3]), np.eye(3), atol=1e-4)
-    assert found.total == pytest.approx(values.sum())
-
-
-def test_components_are_sparse_and_their_variance_is_not_counted_twice(rng):
-    X = rng.standard_normal((30, 50)) @ np.diag(np.linspace(3, 1, 50))
-    found = sparse_components(X, [5, 8, 3], 3)
-    np.testing.assert_array_equal((found.loadings != 0).sum(axis=1), [5, 8, 3])
-    np.testing.assert_allclose(np.linalg.norm(found.loadings, axis=1), 1.0)
-    assert found.total == pytest.approx(50)  # of a correlation matrix
-    assert found.variance.sum() <= 50
-    Z = (X - X.mean(axis=0)) / X.std(axis=0) / np.sqrt(30)
-    twice = adjusted_variance(Z, np.vstack([found.loadings[0], found.loadings[0]]))
-    assert twice[1] <= 1e-20
-    shared = Z @ found.loadings[:2].T
-    explained = np.linalg.norm(Z - shared @ np.linalg.lstsq(shared, Z, rcond=None)[0]) ** 2
-    assert found.variance[:2].sum() <= 50 - explained + 1e-9
-
-
-def test_components_refuse_a_k_per_component_of_the_wrong_length(rng):
-    with pytest.raises(ValueError, match="k must be one number or 2, one per component, got 3"):
-        sparse_components(rng.standard_normal((10, 5)), [1, 2, 3], 2)
-
-
-@pytest.mark.parametrize(
-    ("options", "kind"),
-    [
-        ({}, ks.Hyperplane),
-        ({"long_only": True}, ks.Simplex),
-        ({"long_only": True, "max_weight": 0.6}, ks.BudgetBox),
-        ({"max_weight": 0.6}, ks.BudgetBox),
-        ({"long_only": True, "max_weight": 0.6, "target_return": 0.0006}, ks.Polyhedron),
-        ({"target_return": 0.001, "risk_aversion": 3.0}, ks.Polyhedron),
-    ],
-)
-def test_portfolios_obey_and_are_best_of_all_supports(options, kind, rng):
-    returns = rng.standard_normal((300, 8)) * rng.uniform(0.005, 0.03, 8) + rng.uniform(-0.001, 0.002, 8)
-    V, r = np.cov(returns.T), returns.mean(axis=0)
-    wanted = portfolio(V, r, **options)
-    loss, C = wanted.loss, wanted.C
-    assert isinstance(C, kind)
-    result = ks.minimize(loss, 3, C)
-    x = result.x
-    assert abs(x.sum() - 1) <= 1e-12
-    assert np.count_nonzero(x) <= 3
-    assert not options.get("long_only") or x.min() >= 0
-    assert np.abs(x).max() <= options.get("max_weight", np.inf)
-    assert r @ x >= options.get("target_return", -np.inf) - 1e-15
-    alpha = options.get("risk_aversion", None if "target_return" in options else 10.0)
-    value = x @ V @ x if alpha is None else alpha * x @ V @ x - r @ x
-    assert result.fun == pytest.approx(value, rel=1e-9)
-    for subset in combinations(range(8), 3):
-        held = np.setdiff1d(np.arange(8), subset)
-        try:
-            other = ks.minimize(loss, 3, C, forced_out=held)
-        except ks.InfeasibleError:
-            continue
-        assert result.fun <= other.fun + 1e-12
-
-
-def test_the_published_portfolio_of_or_library_is_reached():
-    """OR-Library port1 at most 5 assets, each at least 1 %: the variance published for one target return (an equation there)."""
-    data = np.load(data_file("orlib_port1_n31.npz"))
-    V = data["corr"] * np.outer(data["sd"], data["sd"])
-    t = 25
-    target, published = float(data["cc_rho"][t]), float(data["cc_K5_var"][t])
-    wanted = portfolio(V, data["mu"], long_only=True, target_return=target)
-    loss, C = wanted.loss, wanted.C
-    result = ks.minimize(loss, 5, C, min_nonzero=0.01)
-    assert result.fun <= published * 1.0005
-    assert data["mu"] @ result.x >= target - 1e-12

@@ -9,9 +9,9 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ksparse.estimator_base import Task, to_input_dtype, warn, with_callbacks
-from ksparse.estimators.base import SparseLinear
-from ksparse.models.losses import LOG_LINK, LossMaker, check_loss
-from ksparse.models.targets import ManyFits, fit_singly, fit_together, shareable
+from ksparse.linear.base import SparseLinear
+from ksparse.linear.losses import LOG_LINK, LossMaker, check_loss
+from ksparse.linear.problem import ManyFits, fit_singly, fit_together, shareable
 
 LOSSES = ("squared", "huber", "quantile", "poisson", "negative_binomial", "gamma", "tweedie")
 COUNTS = ("poisson", "negative_binomial")

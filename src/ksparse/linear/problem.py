@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ksparse.data import check_data, design_of, root_mean_square
 from ksparse.errors import InfeasibleError, MissingPieceError
+from ksparse.linear.losses import LossMaker, check_loss, huber_with, make_loss, name_of
 from ksparse.losses import Loss
-from ksparse.models.losses import LossMaker, check_loss, huber_with, make_loss, name_of
-from ksparse.models.scaling import power_of_two, scaled, shares
-from ksparse.result import Result
+from ksparse.result import Result, Status
+from ksparse.search.batch.paths import walk_paths
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
+from ksparse.solve.batch import Batch
+from ksparse.solve.judge import uninterrupted
+from ksparse.solve.many import minimize_many
 from ksparse.solve.minimize import minimize
 from ksparse.solve.path import k_path
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_array, check_bound, check_indices, check_integer, check_number, check_squares, check_vector
+from ksparse.util.progress import over
+from ksparse.util.resources import one_thread
 
 
 @dataclass(frozen=True)
@@ -247,3 +252,115 @@ def _beside_intercept(C: ConvexSet, n: int, free: bool, loss: str | LossMaker) -
         np.hstack([linear.G, np.zeros((linear.h.size, 1))]), linear.h, np.hstack([linear.E, np.zeros((linear.f.size, 1))]), linear.f,
         lower=np.append(linear.lower, -np.inf), upper=np.append(linear.upper, np.inf),
     )  # fmt: skip
+
+
+ORDINARY = (1e-6, 1e6)  # data of such a size are not touched where columns are not scaled
+
+
+def scaled(X: Any, weight: Vector | None, *, centre: bool, how: str) -> tuple[Any, Vector, Vector]:
+    """X with columns of root mean square 1, the means that were taken off and the factors; sparse columns stay where they are.
+
+    how : "columns", each by its own factor; "all" by one, where they are not of an ordinary size; "none". A mean far from 0 would make
+    the column nearly that of the intercept. What is left of a constant column is rounding: it becomes 0.
+    """
+    design = design_of(X)
+    mean, rms = design.moments(shares(X.shape[0], weight), centre)
+    common = power_of_two(float(rms.max())) if how == "all" else 1.0
+    size = np.where(rms == 0, 1.0, rms) if how == "columns" else np.full(X.shape[1], common)
+    return design.shifted(mean, np.where(rms == 0, np.inf, size)), mean, size
+
+
+def shares(m: int, weight: Vector | None) -> Vector:
+    """What each row counts for, in all 1."""
+    return np.full(m, 1.0 / m) if weight is None or not weight.sum() > 0 else weight / weight.sum()
+
+
+def power_of_two(size: float) -> float:
+    """1 for data of an ordinary size, else about that size: dividing by it rounds nothing."""
+    return 1.0 if size == 0.0 or ORDINARY[0] <= size <= ORDINARY[1] else float(2.0 ** np.floor(np.log2(size)))
+
+
+@dataclass(frozen=True)
+class ManyFits:
+    """One row of coefficients and one intercept per target."""
+
+    coef: Vector
+    intercept: Vector
+    results: Batch | list[Result]  # in scaled variables
+
+    @property
+    def failure(self) -> Status | None:
+        """A status that is not good, where a target has one; of several the one with the smallest number."""
+        numbers = self.results.status if isinstance(self.results, Batch) else [result.status for result in self.results]
+        return next((status for status in Status if not status.good and status in numbers), None)
+
+
+def shareable(problem: LinearProblem) -> bool:
+    """Whether targets can share what is known of X: squares, the mean as intercept, and no bounds but signs, whatever the units of y."""
+    linear = problem.C.as_linear(problem.n) if not problem.free else None
+    if linear is None or linear.h.size or linear.f.size or problem.forced_in.size or problem.forced_out.size:
+        return False
+    signs = np.isin(linear.lower, (0.0, -np.inf)).all() and np.isin(linear.upper, (0.0, np.inf)).all()
+    return bool(signs and problem.loss.squares() is not None)
+
+
+def fit_together(first: LinearProblem, Y: Vector, sample_weight: Any, k: int, **options: Any) -> ManyFits:
+    """All targets on one Gram matrix; `first` is the problem of the first, and `shareable`. The options are those of `minimize_many`."""
+    squares = first.loss.squares()
+    assert squares is not None
+    levels = np.average(Y, axis=0, weights=sample_weight) if first.intercept else np.zeros(Y.shape[1])
+    units = root_mean_square(Y - levels, shares(len(Y), sample_weight))
+    units = np.where(units > 0, units, 1.0)
+    batch = minimize_many(
+        squares.A, (Y - levels) / units, k, first.C, sample_weight=squares.weight, ridge=0.0 if squares.ridge is None else squares.ridge,
+        **options,
+    )  # fmt: skip
+    Z = batch.x.toarray().T
+    fits = [replace(first, level=float(level), unit=float(unit)).coefficients(z) for level, unit, z in zip(levels, units, Z, strict=True)]
+    return ManyFits(np.array([coef for coef, _ in fits]), np.array([shift for _, shift in fits]), batch)
+
+
+def fit_singly(problem_of: Callable[[Vector], LinearProblem], Y: Vector, k: int, **options: Any) -> ManyFits:
+    """One target after the other; the options are those of `minimize`."""
+    fits = []
+    for y in over(Y.T, "targets"):
+        fits.append(problem_of(y).minimize(k, **options))
+        uninterrupted(fits[-1].result)
+    return ManyFits(np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits]), [fit.result for fit in fits])
+
+
+GRAMS = 2**24  # entries of all Gram matrices together
+LONGEST = 64  # nonzeros: beyond, factorisations are better updated than made anew
+
+
+def walks_together(problems: Sequence[LinearProblem], most: int) -> bool:
+    """Whether paths can be walked together: dense squares with nothing asked of the coefficients."""
+    plain = all(p.width == 1 and p.C.whole_space and not p.free and not p.forced_in.size and not p.forced_out.size for p in problems)
+    squares = [p.loss.squares() for p in problems] if plain else [None]
+    n = problems[0].n
+    shown = all(s is not None and design_of(s.A).shown and most < s.A.shape[0] for s in squares)
+    return shown and most <= LONGEST and len(problems) * n * n <= GRAMS
+
+
+def paths_together(problems: Sequence[LinearProblem], ks: Vector) -> list[list[tuple[Vector, float, Vector]]]:
+    """For each problem and k the coefficients and the intercept in the units of the data, and the coefficients of the scaled columns."""
+    grams, pulls, halves, sizes = [], [], [], []
+    with one_thread():
+        for problem in problems:
+            model = problem.loss.quadratic()
+            assert model is not None
+            unit = np.where(model.diagonal > 0, np.sqrt(model.diagonal), 1.0)
+            grams.append(model.block(np.arange(model.n)) / np.outer(unit, unit))
+            pulls.append(model.r / unit)
+            halves.append(model.constant)
+            sizes.append(unit)
+        found = walk_paths(np.array(grams), np.array(pulls), np.array(halves), int(ks[-1]))
+    paths = []
+    for place, (problem, size) in enumerate(zip(problems, sizes, strict=True)):
+        path = []
+        for k in ks:
+            z, at = np.zeros(problem.n), found[int(k) - 1]
+            z[at.S[place]] = at.x[place] / size[at.S[place]]
+            path.append((*problem.coefficients(z), z))
+        paths.append(path)
+    return paths

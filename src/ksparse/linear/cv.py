@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ksparse.estimator_base import to_input_dtype, with_callbacks
-from ksparse.estimators.chooses import ChoosesK, path_of
-from ksparse.estimators.classifier import SparseClassifier, classes_of
-from ksparse.estimators.regressor import LOSSES, SparseRegressor, require_loss
-from ksparse.models.losses import LossMaker
+from ksparse.linear.choose_k import ChoosesK, path_of
+from ksparse.linear.classifier import SparseClassifier, classes_of
+from ksparse.linear.losses import LossMaker
+from ksparse.linear.regressor import LOSSES, SparseRegressor, require_loss
 from ksparse.util.resources import one_thread
 
 

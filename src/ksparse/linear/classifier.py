@@ -11,8 +11,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ksparse.estimator_base import Task, to_input_dtype, with_callbacks
-from ksparse.estimators.base import SparseLinear
-from ksparse.models.linear import LinearFit
+from ksparse.linear.base import SparseLinear
+from ksparse.linear.problem import LinearFit
 from ksparse.util.progress import over
 
 

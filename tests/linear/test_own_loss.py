@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import ksparse as ks
-from ksparse.estimators.choice import deviance
-from ksparse.models.linear import linear_problem
+from ksparse.linear.choose_k import deviance
+from ksparse.linear.problem import linear_problem
 
 
 class LogCosh(ks.DataFit):

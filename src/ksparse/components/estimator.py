@@ -11,6 +11,7 @@ import scipy.sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ksparse.components.problem import DEFLATIONS, sparse_components
 from ksparse.estimator_base import (
     SparseEstimator,
     Task,
@@ -21,7 +22,6 @@ from ksparse.estimator_base import (
     warn_if_stopped,
     with_callbacks,
 )
-from ksparse.models.components import DEFLATIONS, sparse_components
 from ksparse.util.checks import check_integer, check_n_jobs, check_size
 
 

@@ -11,8 +11,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ksparse.data import Design
 from ksparse.estimator_base import SparseEstimator, check_numeric, clip_k, validate_X, warn_if_stopped
-from ksparse.models.linear import LinearFit, LinearProblem, linear_problem
-from ksparse.models.losses import LossMaker
+from ksparse.linear.losses import LossMaker
+from ksparse.linear.problem import LinearFit, LinearProblem, linear_problem
 from ksparse.result import Status
 from ksparse.util.arrays import Vector, on_device, to_numpy
 from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_size, check_vector
