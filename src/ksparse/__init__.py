@@ -10,9 +10,9 @@ from ksparse.data.model import QuadraticModel
 from ksparse.data.operator import operator
 from ksparse.data.products import Squares
 from ksparse.errors import InfeasibleError, MissingPieceError
+from ksparse.firstorder.continuation import weight_max
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.steps import Backtracking, FixedStep
-from ksparse.firstorder.weight import weight_max
 from ksparse.losses import (
     Cox,
     Custom,

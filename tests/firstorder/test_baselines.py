@@ -7,10 +7,9 @@ import pytest
 
 import ksparse as ks
 from ksparse.datasets import pit_props, table5
-from ksparse.firstorder.drive import Stopping, drive
-from ksparse.firstorder.methods.conic import Subproblem
-from ksparse.firstorder.methods.dual_lasso import DualLasso
-from ksparse.firstorder.problem import Problem
+from ksparse.firstorder.loop import drive
+from ksparse.firstorder.methods.conic import ConicSubproblem, DualLasso
+from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.penalties import BigM
 
 clarabel = pytest.importorskip("clarabel", reason="Clarabel is not installed")
@@ -42,7 +41,7 @@ def test_a_subproblem_is_solved_to_optimality(C, kind, rng):
     }[kind]()
     problem = Problem(loss, ks.TopK1(0.3, 2), C)
     method = ks.L1DCA()
-    s = method.init(problem, problem.enter(rng.standard_normal(6)))
+    s = method.init(problem, problem.project_to_domain(rng.standard_normal(6)))
     pull = problem.subgradient_g2(s.x)
     x = method.step(problem, s).x.x
 
@@ -60,7 +59,7 @@ def test_the_dual_and_the_conic_form_agree(C, weight, rng):
     """Few rows: the subproblem min γ + qᵀx + Σ wⱼ|xⱼ| in m variables, and in all of them."""
     A, b = rng.standard_normal((7, 15)), rng.standard_normal(7)
     loss = ks.LeastSquares(A, b, sample_weight=None if weight is None else rng.uniform(0, 2, 7))
-    lasso, conic = DualLasso.for_pieces(loss, C, 15), Subproblem("l1dca", loss, C, 15)
+    lasso, conic = DualLasso.for_pieces(loss, C, 15), ConicSubproblem("l1dca", loss, C, 15)
     conic.absolute_values()
     for w in (0.01, 0.5, 3.0):  # from nearly interpolating to all 0
         q = w * rng.uniform(-0.9, 0.9, 15)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.firstorder import drive, methods, problem, steps
-from ksparse.firstorder.problem import Problem
+from ksparse.firstorder import loop, methods, problem, steps
+from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.util import arrays
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -33,7 +33,7 @@ class Reads(TorchDispatchMode):
             return arrays_read(*numbers)
 
         arrays_read = arrays.read
-        for module in (problem, steps, drive, methods.pdcae):
+        for module in (problem, steps, loop, methods.pdcae):
             monkeypatch.setattr(module, "read", counted)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -44,7 +44,7 @@ class Reads(TorchDispatchMode):
 @pytest.fixture
 def on_device(monkeypatch):
     """Tensors of the CPU are treated as those of a GPU."""
-    for module in (arrays, drive, arrays, steps):
+    for module in (arrays, loop, arrays, steps):
         monkeypatch.setattr(module, "on_device", lambda x: not isinstance(x, np.ndarray))
 
 
@@ -57,10 +57,10 @@ def loss(dtype="float64", kind=ks.LeastSquares, m=60, n=80):
 
 
 def run(one, penalty, method, C=None, steps=30):
-    stopping = drive.Stopping(tol=0.0, max_iter=steps)
+    stopping = Stopping(tol=0.0, max_iter=steps)
     problem = Problem(one, penalty, C)
     start = problem.zeros() + 1e-3 * torch.cos(torch.arange(problem.n, dtype=problem.zeros().dtype))  # no ties, which CPUs break otherwise
-    return drive.drive(method, problem, start, stopping), problem
+    return loop.drive(method, problem, start, stopping), problem
 
 
 @pytest.mark.parametrize("C", [None, ks.Nonnegative(), ks.L2Ball(2.0), ks.Box(-1.0, 1.0)], ids=repr)

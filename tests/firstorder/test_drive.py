@@ -9,8 +9,8 @@ import pytest
 
 import ksparse as ks
 from ksparse import Status
-from ksparse.firstorder.drive import Stopping, drive
-from ksparse.firstorder.problem import Problem
+from ksparse.firstorder.loop import drive
+from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.penalties import NoPenalty
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import catalogue
 import ksparse as ks
-from ksparse.firstorder.drive import Stopping, drive
-from ksparse.firstorder.problem import Problem
+from ksparse.firstorder.loop import drive
+from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.util.arrays import to_numpy
 
 cases = st.tuples(st.integers(1, 8), st.integers(0, 10**6), st.sampled_from([0.05, 0.5, 1.0, 3.0, 20.0]), st.sampled_from([0.1, 1.0, 5.0]))

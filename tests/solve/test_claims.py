@@ -8,8 +8,7 @@ import pytest
 import catalogue
 import ksparse as ks
 from ksparse import Status
-from ksparse.firstorder.drive import Stopping
-from ksparse.firstorder.problem import Problem, Products
+from ksparse.firstorder.problem import Problem, Products, Stopping
 from ksparse.numerics.bound import Noise, shortfall
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent

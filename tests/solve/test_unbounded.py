@@ -6,8 +6,8 @@ import scipy.sparse
 
 import ksparse as ks
 from ksparse import Status
-from ksparse.firstorder.drive import Stopping, drive
-from ksparse.firstorder.problem import Problem
+from ksparse.firstorder.loop import drive
+from ksparse.firstorder.problem import Problem, Stopping
 
 SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # not by trying every support
 

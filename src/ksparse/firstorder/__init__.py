@@ -1,1 +1,1 @@
-"""The paper's first-order methods: F and its points, step rules, the loop that runs a method, the methods themselves."""
+"""First-order methods of the paper: the composite problem, step rules, the loop that runs a method, and the methods."""

@@ -1,7 +1,7 @@
-"""Continuation in the penalty weight: first a λ so large that hardly anything enters, then a fourth of it, and so on to the one asked for.
+"""Continuation in the penalty weight λ: solve for a large λ first, then divide λ by 4 until it is the given one.
 
-With a large λ x has few nonzeros and a few steps suffice; each answer is a good start for the next λ, so that the last one, from 0 the slow
-one, begins near its end.
+With a large λ, x has few nonzeros and a few steps suffice. Each solution is a good start for the next λ, and the last
+run, which would be the slow one from 0, begins near its end.
 """
 
 from __future__ import annotations
@@ -10,20 +10,49 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ksparse.errors import MissingPieceError
-from ksparse.firstorder.drive import Run, Stopping, drive
+from ksparse.firstorder.loop import Run, drive
 from ksparse.firstorder.methods import Method
-from ksparse.firstorder.problem import Point, Problem
+from ksparse.firstorder.problem import Point, Problem, Stopping
+from ksparse.losses import Loss
 from ksparse.penalties import Penalty
-from ksparse.result import Trace
 from ksparse.util.arrays import Array, namespace
 
-RATIO = 4.0  # from one λ to the next
-ROUGH = 3e-4  # relative change of F at which a λ on the way has done its part
+RATIO = 4.0  # of two consecutive λ
+ROUGH_TOL = 3e-4  # relative change of F at which the run for a larger λ stops
+
+
+def weight_max(loss: Loss, penalty: Penalty) -> float:
+    """Return the smallest weight (λ or ρ) of this kind of penalty at which 0 is stationary.
+
+    With a larger weight, every method started at 0 stays there. The weight of `penalty` itself plays no role.
+
+    Parameters
+    ----------
+    loss : Loss
+        φ.
+    penalty : Penalty
+        A penalty of the kind in question.
+
+    Returns
+    -------
+    float
+        The weight; inf if no weight suffices (`TopK2` is flat at 0).
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> ks.weight_max(ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0]), ks.L1(1.0))
+    4.0
+    """
+    zero = Problem(loss, penalty, n=loss.n).zeros()
+    return float(np.float64(penalty.weight_max(loss.gradient(zero))))
 
 
 def require_continuation(problem: Problem) -> float:
-    """The penalty's λ, if there is one that holds x at 0."""
+    """Return the penalty's λ; raise MissingPieceError if the penalty has no term λ‖x‖₁."""
     if problem.penalty.lam is None:
         name = type(problem.penalty).__name__
         raise MissingPieceError(
@@ -33,35 +62,31 @@ def require_continuation(problem: Problem) -> float:
 
 
 def continued(method: Method, problem: Problem, x0: Array, stopping: Stopping, callback: Callable[..., Any] | None, verbose: int) -> Run:
-    """The run for the problem's own λ, after those for larger ones; limits and counts are those of all together."""
-    lam, penalty, at = require_continuation(problem), problem.penalty, problem.enter(x0)
-    problem.measure_scale(at)
+    """Return the run for the problem's λ, started from runs for larger λ; limits and counts are totals of all runs."""
+    lam, penalty, point = require_continuation(problem), problem.penalty, problem.project_to_domain(x0)
+    problem.measure_scale(point)
     steps, seconds = 0, 0.0
-    for larger in _on_the_way(lam, penalty, at):
+    for larger in _larger_weights(lam, penalty, point):
         rough = problem.with_penalty(penalty.with_lam(larger))
-        left = _left(stopping, steps, seconds)
-        run = drive(method, rough, at, replace(left, tol=max(stopping.tol, ROUGH)), callback=callback, verbose=verbose)
-        at, steps, seconds = run.point, steps + run.nit, seconds + float(run.trace.elapsed[-1])
+        left = _remaining(stopping, steps, seconds)
+        run = drive(method, rough, point, replace(left, tol=max(stopping.tol, ROUGH_TOL)), callback=callback, verbose=verbose)
+        point, steps, seconds = run.point, steps + run.nit, seconds + float(run.trace.elapsed[-1])
         if run.status.early:
-            return replace(run, point=problem.adopt(at), nit=steps)
-    run = drive(method, problem, problem.adopt(at), _left(stopping, steps, seconds), callback=callback, verbose=verbose)
-    return replace(run, nit=steps + run.nit, trace=_later(run.trace, seconds))
+            return replace(run, point=problem.point_from(point), nit=steps)
+    run = drive(method, problem, problem.point_from(point), _remaining(stopping, steps, seconds), callback=callback, verbose=verbose)
+    return replace(run, nit=steps + run.nit, trace=replace(run.trace, elapsed=run.trace.elapsed + seconds))
 
 
-def _on_the_way(lam: float, penalty: Penalty, at: Point) -> list[float]:
-    """Values of λ above the penalty's own, the largest first."""
-    zero = 0.0 * at if bool(namespace(at.x).any(at.x != 0)) else at  # ∇φ(0), with no product for its image
-    most = float(penalty.weight_max(zero.gradient))
+def _larger_weights(lam: float, penalty: Penalty, point: Point) -> list[float]:
+    """Return λ·RATIO, λ·RATIO², … below the weight that keeps x at 0, the largest first."""
+    zero = 0.0 * point if bool(namespace(point.x).any(point.x != 0)) else point  # ∇φ(0), with no product for its image
+    limit = float(penalty.weight_max(zero.gradient))
     weights: list[float] = []
-    while lam * RATIO ** (len(weights) + 1) < most:
+    while lam * RATIO ** (len(weights) + 1) < limit:
         weights.append(lam * RATIO ** (len(weights) + 1))
     return weights[::-1]
 
 
-def _left(stopping: Stopping, steps: int, seconds: float) -> Stopping:
+def _remaining(stopping: Stopping, steps: int, seconds: float) -> Stopping:
     limit = None if stopping.max_time is None else max(0.0, stopping.max_time - seconds)
     return replace(stopping, max_iter=max(0, stopping.max_iter - steps), max_time=limit)
-
-
-def _later(trace: Trace, seconds: float) -> Trace:
-    return replace(trace, elapsed=trace.elapsed + seconds)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
-from ksparse.firstorder.drive import Stopping
+from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.numerics.floors import feasible_above_floor
 from ksparse.result import Status

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.firstorder.drive import Run, Stopping, drive
+from ksparse.firstorder.loop import Run, drive
 from ksparse.firstorder.methods import APDCA, PDCA, Method, PDCAe
-from ksparse.firstorder.problem import Point, Problem, Products
+from ksparse.firstorder.problem import Point, Problem, Products, Stopping
 from ksparse.firstorder.steps import FixedStep
 from ksparse.losses import Loss
 from ksparse.numerics.qp import Objective

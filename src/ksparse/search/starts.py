@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ksparse.errors import InfeasibleError
-from ksparse.firstorder.drive import Stopping, drive
+from ksparse.firstorder.loop import drive
 from ksparse.firstorder.methods import APDCA, IHT
-from ksparse.firstorder.problem import Problem
+from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.firstorder.steps import Backtracking
 from ksparse.losses import Loss
 from ksparse.numerics.constraints import Linear

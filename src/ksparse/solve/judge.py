@@ -11,7 +11,7 @@ import numpy as np
 
 from ksparse.certify.prove import Certificate
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError
-from ksparse.firstorder.drive import Run
+from ksparse.firstorder.loop import Run
 from ksparse.firstorder.methods import Method
 from ksparse.firstorder.problem import Problem
 from ksparse.losses import Loss

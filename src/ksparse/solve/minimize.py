@@ -11,9 +11,9 @@ import numpy as np
 
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.continuation import continued
-from ksparse.firstorder.drive import Stopping, drive
+from ksparse.firstorder.loop import drive
 from ksparse.firstorder.methods import Method
-from ksparse.firstorder.problem import Problem
+from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.firstorder.steps import StepRule
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty

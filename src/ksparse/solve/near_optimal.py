@@ -11,7 +11,7 @@ import numpy as np
 from ksparse.certify.near import near_supports
 from ksparse.certify.prove import Progress
 from ksparse.errors import MissingPieceError
-from ksparse.firstorder.drive import Stopping
+from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Result
 from ksparse.search.explore import Plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.firstorder.drive import Stopping
+from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Result
 from ksparse.search.settings import SearchSettings

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ksparse.firstorder.drive import drive, not_begun
+from ksparse.firstorder.loop import drive, not_begun
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking, FixedStep, StepRule, check_rule

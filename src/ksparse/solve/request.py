@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.errors import InfeasibleError, MissingPieceError
-from ksparse.firstorder.drive import Stopping
-from ksparse.firstorder.problem import Problem
+from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
 from ksparse.search.pieces import Pieces

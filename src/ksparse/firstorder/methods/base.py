@@ -1,4 +1,4 @@
-"""What a method is: `init` and `step`, pure, on a state whose fields are the paper's symbols. No loop, stop, print or clock."""
+"""Base class of methods: `init` and `step`, pure functions on a frozen state whose fields are the paper's symbols."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ksparse.sets import ConvexSet
 
 
 class State(Protocol):
-    """What every state shows to the driver."""
+    """What the loop reads of every state."""
 
     @property
     def x(self) -> Point:
@@ -23,47 +23,45 @@ class State(Protocol):
 
     @property
     def residual(self) -> float:
-        """The relative stationarity residual met by the last step."""
+        """The relative stationarity residual computed by the last step."""
 
 
 class Method(ABC):
-    """An algorithm: `init` and `step` on a state of its own. The base of every method.
+    """Base class of every first-order method: `init` and `step` on a state of its own.
 
-    A method of your own says by `penalty` how it asks for at most k nonzeros; see the guide to own pieces.
+    A custom method states by `penalty` how it expresses that x has at most k nonzeros; see the guide to custom
+    components.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
-    >>> rng = np.random.default_rng(0)
-    >>> A = rng.standard_normal((60, 20))
-    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
-    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.PDCA()).support
-    array([0, 1, 2])
+    >>> import numpy as np, ksparse as ks
+    >>> loss = ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0])
+    >>> ks.minimize(loss, 2, method=ks.PDCA()).support
+    array([0, 1])
     """
 
     name: ClassVar[str] = "own"  # in results and messages
     stop: ClassVar[str] = "objective"  # the paper's stopping rule for it: "objective" or "step"
-    patience: ClassVar[int] = 1  # how many small changes in a row end it: 2 where a Barzilai–Borwein step may stand still by accident
+    patience: ClassVar[int] = 1  # consecutive small changes to stop at: 2 for Barzilai–Borwein steps
 
-    weighted: ClassVar[bool] = True  # whether its penalty has a weight, of which a grid is tried
-    exact: ClassVar[bool] = False  # whether its answers are k-sparse by themselves, for weights that are large enough
+    weighted: ClassVar[bool] = True  # whether its penalty has a weight, chosen from a grid
+    exact: ClassVar[bool] = False  # whether its points are k-sparse without rounding, for weights that are large enough
 
-    def require(self, problem: Problem) -> None:  # noqa: B027  # many lack nothing
-        """Say what the method lacks in this problem's pieces."""
+    def require(self, problem: Problem) -> None:  # noqa: B027  # many methods need nothing
+        """Raise MissingPieceError if the loss, set or penalty lacks a capability that the method needs."""
 
     def penalty(self, k: int, rho: float, C: ConvexSet) -> Penalty:
-        """The penalty by which it asks for at most k nonzeros over C, of weight ρ."""
+        """Return the penalty of weight ρ for at most k nonzeros over C."""
         return TopK2(rho, k)
 
     def residual(self, problem: Problem, point: Point) -> float:
-        """How far a point is from being stationary in the method's sense, relative."""
+        """Return the relative stationarity residual of a point, by the method's notion of stationarity."""
         return problem.residual(point)
 
     @abstractmethod
     def init(self, problem: Problem, x: Point) -> Any:
-        """The state at t = 0."""
+        """Return the state at t = 0."""
 
     @abstractmethod
     def step(self, problem: Problem, s: Any) -> Any:
-        """The state at t + 1."""
+        """Return the state at t + 1."""

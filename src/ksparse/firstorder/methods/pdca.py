@@ -1,6 +1,7 @@
-"""PDCA: the proximal DC algorithm (paper, Algorithms PDCA and PDCAbt).
+"""PDCA, the proximal DC algorithm, and the methods with the same iteration: GIST, ℓ1-PDCA and IHT.
 
-SCP of Lu (2012) is the same iteration; with g2 = 0 it is the proximal gradient method.
+PDCA is from the paper (Algorithms PDCA and PDCAbt). SCP (Lu 2012) is PDCA; with g2 = 0 PDCA is the proximal gradient
+method.
 """
 
 from __future__ import annotations
@@ -8,17 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
-from ksparse.firstorder.problem import Point, Problem, require_prox
-from ksparse.firstorder.steps import Backtracking, Memory, StepRule, check_rule
+from ksparse.firstorder.problem import Point, Problem, require_prox, require_whole_prox
+from ksparse.firstorder.steps import Backtracking, StepMemory, StepRule, check_rule
+from ksparse.penalties import Cardinality, Penalty, TopK1
+from ksparse.sets import ConvexSet
 
 
 @dataclass(frozen=True, slots=True)
 class PDCAState:
-    """x⁽ᵗ⁾ and what the step rule remembers."""
+    """x⁽ᵗ⁾ and the memory of the step rule."""
 
     x: Point  # x⁽ᵗ⁾
-    memory: Memory  # l⁽ᵗ⁻¹⁾, and for the Barzilai–Borwein rule x⁽ᵗ⁻¹⁾
+    memory: StepMemory  # l⁽ᵗ⁻¹⁾ and, for the Barzilai–Borwein rule, x⁽ᵗ⁻¹⁾
     residual: float = float("inf")
 
     @property
@@ -29,27 +33,24 @@ class PDCAState:
 
 @dataclass(frozen=True)
 class PDCA(Method):
-    """``x⁽ᵗ⁺¹⁾ = prox_{g₁/l}(x⁽ᵗ⁾ − (∇f(x⁽ᵗ⁾) − s(x⁽ᵗ⁾))/l)``, l fixed at L or found by backtracking: the proximal DC algorithm.
+    """The proximal DC algorithm: ``x⁽ᵗ⁺¹⁾ = prox_{g₁/l}(x⁽ᵗ⁾ − (∇f(x⁽ᵗ⁾) − s(x⁽ᵗ⁾))/l)``.
 
     Parameters
     ----------
     rule : step rule, default=Backtracking()
-        How far a step goes: `Backtracking` or `FixedStep`.
+        `Backtracking` or `FixedStep`.
 
     Raises
     ------
-    ValueError, TypeError
-        If a parameter is out of its range.
+    TypeError
+        If `rule` is not a step rule.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
-    >>> rng = np.random.default_rng(0)
-    >>> A = rng.standard_normal((60, 20))
-    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
-    >>> ks.minimize(ks.LeastSquares(A, b), 3, method=ks.PDCA(ks.FixedStep())).support
-    array([0, 1, 2])
+    >>> import numpy as np, ksparse as ks
+    >>> loss = ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0])
+    >>> ks.minimize(loss, 2, method=ks.PDCA(ks.FixedStep())).support
+    array([0, 1])
     """
 
     rule: StepRule = field(default_factory=Backtracking)
@@ -68,3 +69,118 @@ class PDCA(Method):
     def step(self, problem: Problem, s: PDCAState) -> PDCAState:
         step = self.rule.from_point(problem, s.x, s.memory)  # eq. (PDCAbtsubprob)
         return PDCAState(step.z, step.memory, step.residual)
+
+
+class GIST(PDCA):
+    """``x⁽ᵗ⁺¹⁾ = prox_{g/l}(x⁽ᵗ⁾ − ∇f(x⁽ᵗ⁾)/l)``: PDCA with g₁ = g and g₂ = 0 (Gong et al. 2013; paper, Sec. 4).
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        `Backtracking` or `FixedStep`.
+
+    Raises
+    ------
+    TypeError
+        If `rule` is not a step rule.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> loss = ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0])
+    >>> ks.minimize(loss, 2, method=ks.GIST()).support
+    array([0, 1])
+    """
+
+    name: ClassVar[str] = "gist"
+
+    def require(self, problem: Problem) -> None:
+        require_whole_prox(problem, "GIST")
+
+    def residual(self, problem: Problem, point: Point) -> float:
+        return problem.with_undivided_penalty.residual(point)
+
+    def init(self, problem: Problem, x: Point) -> PDCAState:
+        return super().init(problem.with_undivided_penalty, x)
+
+    def step(self, problem: Problem, s: PDCAState) -> PDCAState:
+        return super().step(problem.with_undivided_penalty, s)
+
+
+class L1PDCA(PDCA):
+    """PDCA on the top-(k,1) penalty, over sets with a closed-form soft threshold (paper, eq. l1PDCAsubprob).
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        `Backtracking` or `FixedStep`.
+
+    Raises
+    ------
+    TypeError
+        If `rule` is not a step rule.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> loss = ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0])
+    >>> ks.minimize(loss, 2, method=ks.L1PDCA()).support
+    array([0, 1])
+    """
+
+    name: ClassVar[str] = "l1pdca"
+    exact: ClassVar[bool] = True
+
+    def require(self, problem: Problem) -> None:
+        require_top_k1(problem, self.name)
+        super().require(problem)
+
+    def penalty(self, k: int, rho: float, C: ConvexSet) -> Penalty:
+        return TopK1(rho, k)
+
+
+class IHT(PDCA):
+    """Iterative hard thresholding: project x⁽ᵗ⁾ − ∇φ(x⁽ᵗ⁾)/l onto the k-sparse points of C.
+
+    It is PDCA with the constraint ‖x‖₀ ≤ k as g₁ (Bertsimas, King, Mazumder 2016; paper, eq. IHTsubprob). C needs that
+    projection in closed form.
+
+    Parameters
+    ----------
+    rule : step rule, default=Backtracking()
+        `Backtracking` or `FixedStep`.
+
+    Raises
+    ------
+    TypeError
+        If `rule` is not a step rule.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> loss = ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0])
+    >>> ks.minimize(loss, 2, method=ks.IHT()).support
+    array([0, 1])
+    """
+
+    name: ClassVar[str] = "iht"
+    weighted: ClassVar[bool] = False
+
+    def require(self, problem: Problem) -> None:
+        if not problem.penalty.constraint:
+            raise MissingPieceError(
+                f"IHT needs the constraint of at most k nonzeros, not the penalty {problem.penalty}: use minimize(loss, k)"
+            )
+        if not problem.penalty.supports(problem.C):
+            raise MissingPieceError(
+                f"IHT needs the projection onto the k-sparse points of C; {problem.C} has none in closed form: use apdca"
+            )
+
+    def penalty(self, k: int, rho: float, C: ConvexSet) -> Penalty:
+        return Cardinality(k, C)
+
+
+def require_top_k1(problem: Problem, method: str) -> None:
+    """Raise MissingPieceError if the penalty is not the top-(k,1) penalty."""
+    if problem.penalty.k is None or problem.penalty.lam is None:
+        raise MissingPieceError(f"{method} needs the penalty TopK1, not {problem.penalty}")
