@@ -124,7 +124,7 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
                 nodes = Relaxation(tried, dual).root()
                 nodes.state[0] = state
                 narrow(tried, nodes, best / program.scale)
-                own = replace(tried.sizes, up=nodes.up, down=nodes.down)
+                own = replace(tried.sizes, max_above=nodes.max_above, max_below=nodes.max_below)
                 assert not above(optimum_here, dual.at(w, price, row_price, state[None], own).value[0], 1.0)
 
 

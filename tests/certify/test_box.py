@@ -79,8 +79,9 @@ def test_equations_at_a_small_angle_cost_no_point_its_place(angle):
         program = Program.of(pieces, pieces.model, k, best)
         program = boxed(program, best.value / program.scale)
         y = best.x / program.per[best.support]
-        assert (y <= program.sizes.up[best.support] * (1 + 1e-9)).all()  # a box "for values up to this one" holds the point that has it
-        assert (-y <= program.sizes.down[best.support] * (1 + 1e-9)).all()
+        # bounds implied by a value hold the point of that value
+        assert (y <= program.sizes.max_above[best.support] * (1 + 1e-9)).all()
+        assert (-y <= program.sizes.max_below[best.support] * (1 + 1e-9)).all()
 
 
 def test_singular_matrices_have_no_box():

@@ -16,7 +16,7 @@ from ksparse.certify.program import WIDER, Program
 from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.eigen import largest_eigenvalue, positive_inverse
 from ksparse.numerics.qp import shortest
-from ksparse.numerics.relaxation import Nodes, Sizes
+from ksparse.numerics.relaxation import MagnitudeRange, NodeBatch
 from ksparse.numerics.relaxation_kernels import OUT
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import pause
@@ -35,7 +35,7 @@ def boxed(program: Program, best: float) -> Program:
     known = replace(program, largest=ends[0], least=1.0 / ends[1])
     if not trusted(known):
         return program
-    return replace(known, sizes=Sizes(program.sizes.near, *reach(known, np.arange(program.n), best)))
+    return replace(known, sizes=MagnitudeRange(program.sizes.min_abs, *reach(known, np.arange(program.n), best)))
 
 
 def trusted(program: Program) -> bool:
@@ -64,7 +64,7 @@ def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
         S = E @ KE
         wrong += program.n * rounding * float(np.linalg.cond(S))  # equations at a small angle cost P digits, whatever H is like
         if not wrong <= INVERTED:
-            return sizes.up[kept], sizes.down[kept]
+            return sizes.max_above[kept], sizes.max_below[kept]
         follows = KE @ np.linalg.inv(S)  # what x follows f by
         P = K - follows @ KE.T
         x = P @ r + follows @ f
@@ -79,14 +79,14 @@ def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
     far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / shrunk
     spread = np.maximum(np.diag(P), 0.0) + wrong * np.diag(K)  # the second where an equation nearly fixes a variable
     apart = WIDER * (far * np.sqrt(spread) + np.abs(follows) @ unmet + rounding * np.abs(x))
-    return np.minimum(sizes.up[kept], np.maximum(x + apart, 0.0)), np.minimum(sizes.down[kept], np.maximum(apart - x, 0.0))
+    return np.minimum(sizes.max_above[kept], np.maximum(x + apart, 0.0)), np.minimum(sizes.max_below[kept], np.maximum(apart - x, 0.0))
 
 
-def narrow(program: Program, nodes: Nodes, best: float) -> None:
+def narrow(program: Program, nodes: NodeBatch, best: float) -> None:
     """Give each node the box of the variables that are not out there, where more of them are than when it got the one it has."""
     out = nodes.state == OUT
     count = out.sum(axis=1)
-    for node in np.flatnonzero(count > nodes.boxed):
+    for node in np.flatnonzero(count > nodes.n_out_when_tightened):
         kept = np.flatnonzero(~out[node])
-        nodes.up[node, kept], nodes.down[node, kept] = reach(program, kept, best)
-    nodes.boxed = count
+        nodes.max_above[node, kept], nodes.max_below[node, kept] = reach(program, kept, best)
+    nodes.n_out_when_tightened = count

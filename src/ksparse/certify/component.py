@@ -102,7 +102,7 @@ class ComponentFamily:
             least = max(0, len(size) - self.k + 1)  # how many of each row are left out
             return np.asarray(np.partition(size, min(least, len(size) - 1), axis=1)[:, least:].sum(axis=1))
         together = limits.member[:, None] == limits.member
-        return limits.largest(size, np.where(together, IN, FREE)).total
+        return limits.top_sum(size, np.where(together, IN, FREE)).total
 
     def children(self, node: ComponentNode) -> list[ComponentNode]:
         free = np.flatnonzero(node.state == FREE)

@@ -18,7 +18,7 @@ import numpy as np
 from ksparse.certify.program import Program
 from ksparse.numerics.bound import EPS
 from ksparse.util.arrays import Vector
-from ksparse.util.compiled import compiled, compiler_is_there
+from ksparse.util.compiled import compiled
 from ksparse.util.resources import pause
 
 SWEEPS = 30  # of coordinate descent, at most: the rows are those of the last round to begin with
@@ -97,7 +97,7 @@ class Diagonals:
         w = self._weights + lightest if self._rounds else np.ones(self.program.n)
         root, U = np.sqrt(w), self._U
         U *= (root / np.linalg.norm(U, axis=1))[:, None]
-        descend = compiled(_sweeps) if len(U) >= COMPILED and compiler_is_there() else _sweeps
+        descend = compiled(_sweeps) if len(U) >= COMPILED else _sweeps
         rows, still, moved = np.ascontiguousarray(H), STILL * float(w.sum()), np.full(1, np.inf)
         together = SWEEPS if len(U) < MANY else 1
         for _ in range(0, SWEEPS, together):

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksparse.certify.program import Program
-from ksparse.numerics.relaxation import Largest, Sizes
+from ksparse.numerics.relaxation import MagnitudeRange, TopSum
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.util.arrays import Vector
 
@@ -65,7 +65,7 @@ class DualBound(ABC):
     def linearised(self, w: Vector, state: Vector) -> Linearised:
         """g at the rows of w, for nodes of which so much is decided."""
 
-    def at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: Sizes | None = None) -> Bounds:
+    def at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: MagnitudeRange | None = None) -> Bounds:
         """The bound at (w, λ, μ) for each node, λ improved a little; `sizes`: those of each node, if not those of the problem."""
         sizes = sizes or self.program.sizes
         best = self._at(w, price, row_price, state, sizes)
@@ -80,7 +80,7 @@ class DualBound(ABC):
             best = better
         return best[0]
 
-    def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: Sizes) -> tuple[Bounds, Vector, Vector]:
+    def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: MagnitudeRange) -> tuple[Bounds, Vector, Vector]:
         """The bounds, the x that the charges are reached at, and which of them count."""
         linear, rounding = self.program.linear, self.program.rounding
         g = self.linearised(w, state)
@@ -90,46 +90,48 @@ class DualBound(ABC):
         blur = g.blur + rounding * (np.abs(price) @ np.abs(linear.f) + row_price @ np.abs(linear.h))
         charge, x = self.charges(q, off, state, sizes)
         most = self._most(charge, state)
-        counted = most.counted
+        counted = most.selected
         blur += rounding * np.abs(np.where(counted & np.isfinite(charge), charge, 0.0)).sum(axis=1)  # charges may be of either sign
         value = g.value + paid - most.total - blur
         value = np.where(np.isnan(value), -np.inf, value)  # what overflowed says nothing
-        return Bounds(value, most.charge, most.last_in, most.first_out), x, counted
+        return Bounds(value, most.values, most.smallest_selected, most.largest_unselected), x, counted
 
-    def _most(self, charge: Vector, state: Vector) -> Largest:
+    def _most(self, charge: Vector, state: Vector) -> TopSum:
         """What the charges of a support can sum to."""
         program = self.program
         if program.limits is not None:
-            return program.limits.largest(charge, state, program.exactly)
+            return program.limits.top_sum(charge, state, program.exactly)
         total, last_in, first_out = top_sum(charge, state, program.k, program.exactly)
         counted = (state == IN) | ((state == FREE) & (charge >= last_in[:, None]))
-        return Largest(total, charge, last_in[:, None], first_out[:, None], counted)
+        return TopSum(total, charge, last_in[:, None], first_out[:, None], counted)
 
-    def charges(self, q: Vector, off: Vector, state: Vector, sizes: Sizes) -> tuple[Vector, Vector]:
+    def charges(self, q: Vector, off: Vector, state: Vector, sizes: MagnitudeRange) -> tuple[Vector, Vector]:
         """cᵢ at q, with what it rises where q is off by as much as that; and the x it is reached at."""
         d = self.d
         best, at = np.full(q.shape, -np.inf), np.zeros(q.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
-            for pull, far, sign in ((q, sizes.up, 1.0), (-q, sizes.down, -1.0)):
-                free = np.where(d > 0, pull / d, np.where(pull > 0.5 * d * (far + sizes.near), np.inf, 0.0))  # of no curvature: an end
-                x = np.minimum(np.maximum(free, sizes.near), far)
+            for pull, far, sign in ((q, sizes.max_above, 1.0), (-q, sizes.max_below, -1.0)):
+                free = np.where(d > 0, pull / d, np.where(pull > 0.5 * d * (far + sizes.min_abs), np.inf, 0.0))  # of no curvature: an end
+                x = np.minimum(np.maximum(free, sizes.min_abs), far)
                 value = np.where(np.isinf(x), np.inf, x * (pull - 0.5 * d * x))
-                better = (far > 0) & (far >= sizes.near) & ~(value <= best)
+                better = (far > 0) & (far >= sizes.min_abs) & ~(value <= best)
                 best, at = np.where(better, value, best), np.where(better, sign * x, at)
             may_be_0 = (state == OUT) | ((state == FREE) & (not self.program.exactly)) | self.program.vanishes
             nothing = may_be_0 & ~(best > 0)
             best, at = np.where(nothing, 0.0, best), np.where(nothing, 0.0, at)
-            reach = np.minimum(np.where(d > 0, np.maximum((np.abs(q) + off) / d, sizes.near), np.inf), np.maximum(sizes.up, sizes.down))
+            reach = np.minimum(
+                np.where(d > 0, np.maximum((np.abs(q) + off) / d, sizes.min_abs), np.inf), np.maximum(sizes.max_above, sizes.max_below)
+            )
             risen = np.where(off > 0, off * np.maximum(reach, 0.0), 0.0)
         return best + np.where(np.isnan(risen), np.inf, risen), at
 
-    def _newton(self, x: Vector, counted: Vector, sizes: Sizes) -> Vector:
+    def _newton(self, x: Vector, counted: Vector, sizes: MagnitudeRange) -> Vector:
         """A step of λ: the bound's slope is f − Ex over what counts, its curvature E·diag(1/d)·Eᵀ over what is not at a bound."""
         E = self.program.linear.E
         x = np.where(counted & np.isfinite(x), x, 0.0)
         slope = self.program.linear.f - x @ E.T
         size = np.abs(x)
-        inner = counted & (size > sizes.near) & (size < np.where(x > 0, sizes.up, sizes.down)) & (self.d > 0)
+        inner = counted & (size > sizes.min_abs) & (size < np.where(x > 0, sizes.max_above, sizes.max_below)) & (self.d > 0)
         bend = np.where(inner, 1.0 / np.where(self.d > 0, self.d, 1.0), 0.0)
         K = np.einsum("bi,ri,si->brs", bend, E, E)
         K += 1e-9 * (1.0 + np.trace(K, axis1=1, axis2=2))[:, None, None] * np.eye(len(E))

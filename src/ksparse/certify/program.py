@@ -10,7 +10,7 @@ import numpy as np
 from ksparse.data.model import QuadraticModel
 from ksparse.numerics.bound import EPS, Noise, rounding_of
 from ksparse.numerics.constraints import Linear, fixed_by_equations, implied_upper, unit_rows, unit_scales
-from ksparse.numerics.relaxation import Limits, Sizes
+from ksparse.numerics.relaxation import GroupLimits, MagnitudeRange
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
@@ -30,7 +30,7 @@ class Program:
     r: Vector
     constant: float
     linear: Linear  # rows of largest entry 1; its bounds are not used
-    sizes: Sizes
+    sizes: MagnitudeRange
     vanishes: Vector  # whether a variable that is in the support may be 0: one that bounds fix there may only be that
     state: Vector  # IN where a variable is in every support
     k: int
@@ -75,7 +75,7 @@ class Program:
             model.r[names] / unit / np.sqrt(scale),
             constant / scale,
             Linear(lower, upper, G, h, E, f),
-            Sizes.between(lower, upper, pieces.floor[names] / per),
+            MagnitudeRange.between(lower, upper, pieces.floor[names] / per),
             (lower <= 0) & (upper >= 0) & (pieces.floor[names] == 0),
             np.where(forced, IN, FREE if forced.sum() < k else OUT).astype(np.int8),
             k,
@@ -99,15 +99,15 @@ class Program:
     @property
     def floored(self) -> bool:
         """Whether a variable in the support may be held away from 0."""
-        return bool(self.sizes.near.any())
+        return bool(self.sizes.min_abs.any())
 
     @cached_property
     def held(self) -> Vector:
         """The value of each variable in every support that can have no other; NaN for the others."""
         sizes = self.sizes
-        above = (sizes.up - sizes.near <= HELD * sizes.up) & (sizes.down <= 0)
-        below = (sizes.down - sizes.near <= HELD * sizes.down) & (sizes.up <= 0)
-        return np.where((self.state == IN) & (sizes.near > 0) & (above | below), np.where(above, sizes.near, -sizes.near), np.nan)
+        above = (sizes.max_above - sizes.min_abs <= HELD * sizes.max_above) & (sizes.max_below <= 0)
+        below = (sizes.max_below - sizes.min_abs <= HELD * sizes.max_below) & (sizes.max_above <= 0)
+        return np.where((self.state == IN) & (sizes.min_abs > 0) & (above | below), np.where(above, sizes.min_abs, -sizes.min_abs), np.nan)
 
     def on(self, kept: Vector) -> Program:
         """The same where only some variables may be nonzero."""
@@ -120,7 +120,7 @@ class Program:
         )  # fmt: skip
 
     @cached_property
-    def limits(self) -> Limits | None:
+    def limits(self) -> GroupLimits | None:
         """What the rules leave of numbers: so many of each label, and groups that count as one; None where they say nothing of that."""
         return self.rules.limits(self.asked if self.rules.grouped else self.k)
 

@@ -13,7 +13,7 @@ from ksparse.certify.dual_bound import QuadraticBound
 from ksparse.certify.program import Program
 from ksparse.certify.relaxation import Relaxation
 from ksparse.certify.settings import TreeSettings
-from ksparse.numerics.relaxation import Nodes
+from ksparse.numerics.relaxation import NodeBatch
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import OutOfTimeError, pause, side_by_side
@@ -22,7 +22,7 @@ FIRST = np.array([0])
 
 
 class QuadraticFamily:
-    """One node is one row of `Nodes`."""
+    """One node is one row of `NodeBatch`."""
 
     def __init__(self, program: Program, settings: TreeSettings, n_jobs: int | None = None) -> None:
         self.program, self.settings, self.n_jobs = program, settings, n_jobs
@@ -30,7 +30,7 @@ class QuadraticFamily:
         self.boxes = program.least > 0 and program.n <= settings.boxed and not bounded
         self.scale, self.together, self.looks = program.scale, settings.together, settings.looks
 
-    def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
+    def root(self, cut: float, deadline: float) -> tuple[float, NodeBatch]:
         """With D chosen for it, and again on the variables that are left where few are."""
         given = self.program.state
         self.program = self.program.followed()
@@ -53,7 +53,7 @@ class QuadraticFamily:
         decided = root.state.shape[1] != given.size or bool((root.state[0] != given).any())
         return min(bound, cut) if decided else bound, root
 
-    def _rooted(self, cut: float, deadline: float) -> tuple[Relaxation, Nodes, float]:
+    def _rooted(self, cut: float, deadline: float) -> tuple[Relaxation, NodeBatch, float]:
         """The relaxation whose D gives the best bound of the root, of some rounds; the root with all that was decided on the way."""
         settings, program = self.settings, self.program
         diagonals, best, found = Diagonals(program), -np.inf, None
@@ -61,7 +61,7 @@ class QuadraticFamily:
         steps, patience = settings.root_steps, settings.root_patience
         if program.n > settings.small:
             steps, patience = settings.root_steps_large, settings.root_patience_large
-        node: Nodes | None = None
+        node: NodeBatch | None = None
         before = [-np.inf] * settings.watched  # the best of the last rounds: while they rise, more may
         for turn in itertools.count():
             if turn >= rounds and not best > before[-settings.watched] + settings.risen * (cut - best):
@@ -76,7 +76,7 @@ class QuadraticFamily:
                 if found is None:
                     raise
                 break
-            node = relaxation.root() if node is None else node.of(FIRST)  # from where the last D led
+            node = relaxation.root() if node is None else node.gather(FIRST)  # from where the last D led
             bound = float(relaxation.bound(node, cut, steps, patience, deadline)[0])
             if found is None or bound > best:
                 best, found = bound, (relaxation, node)
@@ -90,7 +90,7 @@ class QuadraticFamily:
         found[1].state = node.state
         return *found, best
 
-    def children(self, node: Nodes) -> list[Nodes]:
+    def children(self, node: NodeBatch) -> list[NodeBatch]:
         """One variable more is decided: the one of which the relaxation says least."""
         state, y, z = node.state[0], node.y[0], node.z[0]
         free = np.flatnonzero(state == FREE)
@@ -99,20 +99,20 @@ class QuadraticFamily:
         both = [self._decided(node, i, side) for side in (IN, OUT)]
         return [child for child in both if self.program.propagate(child.state[0])]
 
-    def _decided(self, node: Nodes, i: int, side: int) -> Nodes:
-        child = node.of(FIRST)
+    def _decided(self, node: NodeBatch, i: int, side: int) -> NodeBatch:
+        child = node.gather(FIRST)
         child.state[0, i] = side
         if (child.state == IN).sum() >= self.program.k:
             child.state[child.state == FREE] = OUT
         return child
 
-    def bounds(self, nodes: list[Nodes], cut: float, deadline: float) -> Vector:
+    def bounds(self, nodes: list[NodeBatch], cut: float, deadline: float) -> Vector:
         """So many of them side by side that it does not depend on n_jobs."""
         share = self.settings.share
         shares = [nodes[begin : begin + share] for begin in range(0, len(nodes), share)]
         return np.concatenate(side_by_side(lambda part: self._bounds(part, cut, deadline), shares, self.n_jobs))
 
-    def _bounds(self, nodes: list[Nodes], cut: float, deadline: float) -> Vector:
+    def _bounds(self, nodes: list[NodeBatch], cut: float, deadline: float) -> Vector:
         whole = stacked(nodes)
         if self.boxes:
             narrow(self.program, whole, cut)
@@ -123,10 +123,10 @@ class QuadraticFamily:
         obeyed = np.array([self.program.propagate(state) for state in whole.state])
         found = np.where(obeyed, found, np.maximum(found, cut))
         for i, node in enumerate(nodes):
-            node.put(FIRST, whole.of(np.array([i])))
+            node.scatter(FIRST, whole.gather(np.array([i])))
         return found
 
-    def leaf(self, node: Nodes, every: bool) -> Vector | None:
+    def leaf(self, node: NodeBatch, every: bool) -> Vector | None:
         """What is decided, or where all that is free fits and nothing is lost by it, with that."""
         state = node.state[0]
         free, room = int((state == FREE).sum()), self.program.k - int((state == IN).sum())
@@ -139,7 +139,7 @@ class QuadraticFamily:
         """None of its own: on a support the search proves its value."""
         return -np.inf
 
-    def promising(self, node: Nodes) -> Vector:
+    def promising(self, node: NodeBatch) -> Vector:
         """Those decided, then those with the largest z."""
         state = node.state[0]
         rank = np.where(state == IN, 2.0, np.where(state == OUT, -1.0, node.z[0]))
@@ -147,6 +147,6 @@ class QuadraticFamily:
         return np.asarray(self.program.names[order[rank[order] > 0][: self.program.k]])
 
 
-def stacked(nodes: list[Nodes]) -> Nodes:
+def stacked(nodes: list[NodeBatch]) -> NodeBatch:
     """Many nodes as one batch."""
-    return Nodes(**{name: np.concatenate([getattr(node, name) for node in nodes]) for name in vars(nodes[0])})
+    return NodeBatch(**{name: np.concatenate([getattr(node, name) for node in nodes]) for name in vars(nodes[0])})

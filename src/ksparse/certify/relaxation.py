@@ -15,7 +15,7 @@ import numpy as np
 from ksparse.certify.diagonal import COMPILED
 from ksparse.certify.dual_bound import Bounds, DualBound
 from ksparse.certify.program import Program
-from ksparse.numerics.relaxation import Nodes, Perspective
+from ksparse.numerics.relaxation import NodeBatch, Perspective
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import report_pause
@@ -30,29 +30,29 @@ class Relaxation:
     def __init__(self, program: Program, dual: DualBound) -> None:
         self.program, self.dual = program, dual
         self.method = Perspective(
-            program.H, program.r, dual.d, program.linear, program.sizes, program.k, limits=program.limits, held=program.held
+            program.H, program.r, dual.d, program.linear, program.sizes, program.k, limits=program.limits, fixed_values=program.held
         )
-        self.method.long = program.n >= COMPILED
+        self.method.many_steps = program.n >= COMPILED
 
-    def root(self) -> Nodes:
+    def root(self) -> NodeBatch:
         """The node where nothing is decided but what the problem decides."""
         return self.method.start(self.program.state[None].copy())
 
-    def bound(self, nodes: Nodes, cut: float, steps: int, patience: int, deadline: float = np.inf) -> Vector:
+    def bound(self, nodes: NodeBatch, cut: float, steps: int, patience: int, deadline: float = np.inf) -> Vector:
         """Bounds of the nodes, each as far as it rises below the cut; the nodes move, and what is decided on the way stays so.
 
         What was decided against is known not to fall below the cut, and no more: a node where that happened has no higher bound.
         """
         best, before_all = np.full(len(nodes), -np.inf), nodes.state.copy()
-        every = self.method.every
-        places, now, last = np.arange(len(nodes)), nodes.of(np.arange(len(nodes))), np.zeros(len(nodes), dtype=int)
+        every = self.method.steps_per_bound
+        places, now, last = np.arange(len(nodes)), nodes.gather(np.arange(len(nodes))), np.zeros(len(nodes), dtype=int)
         for step in range(1, steps + 1):
             self.method.step(now)
             if step % every:
                 continue
             report_pause()
-            sizes = replace(self.program.sizes, up=now.up, down=now.down)
-            found = self.dual.at(now.x, now.price, self.method.row_price(now), now.state, sizes)
+            sizes = replace(self.program.sizes, max_above=now.max_above, max_below=now.max_below)
+            found = self.dual.at(now.x, now.equation_multipliers, self.method.row_multipliers(now), now.state, sizes)
             before = best[places]
             best[places] = np.maximum(before, found.value)
             rises = best[places] > before + GAIN * np.maximum(cut - before, 0.0) if step > every else np.ones(len(now), dtype=bool)
@@ -61,9 +61,9 @@ class Relaxation:
             if over.all() or time.perf_counter() >= deadline:
                 break
             if (~over).mean() < FEW:
-                nodes.put(places[over], now.of(over))
-                places, now, last = places[~over], now.of(~over), last[~over]
-        nodes.put(places, now)
+                nodes.scatter(places[over], now.gather(over))
+                places, now, last = places[~over], now.gather(~over), last[~over]
+        nodes.scatter(places, now)
         return np.where((nodes.state != before_all).any(axis=1), np.minimum(best, cut), best)
 
 

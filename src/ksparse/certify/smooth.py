@@ -25,7 +25,7 @@ from ksparse.data.products import columns, dense
 from ksparse.losses.base import Composite
 from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.qp import shortest
-from ksparse.numerics.relaxation import Nodes
+from ksparse.numerics.relaxation import NodeBatch
 from ksparse.numerics.relaxation_kernels import IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
@@ -108,7 +108,7 @@ def _reach(composite: Composite, others: Vector, a: Vector, way: float, edge: fl
 
 
 class SmoothFamily(QuadraticFamily):
-    """One node is one row of `Nodes`, as for the model."""
+    """One node is one row of `NodeBatch`, as for the model."""
 
     def __init__(
         self, problem: SupportProblem, composite: Composite, best: Candidate, settings: TreeSettings, n_jobs: int | None, edge: float
@@ -128,8 +128,8 @@ class SmoothFamily(QuadraticFamily):
             return program
         j, up, down = self._ends
         at, sizes = program.names == j, program.sizes
-        bounded = [np.where(at, np.minimum(far, end / program.per), far) for far, end in ((sizes.up, up), (sizes.down, down))]
-        return replace(program, sizes=replace(sizes, up=bounded[0], down=bounded[1]))
+        bounded = [np.where(at, np.minimum(far, end / program.per), far) for far, end in ((sizes.max_above, up), (sizes.max_below, down))]
+        return replace(program, sizes=replace(sizes, max_above=bounded[0], max_below=bounded[1]))
 
     def _ends_of(self, edge: float) -> tuple[int, float, float] | None:
         """The one variable without a ridge, and how far from 0 it can be on either side; None where there is none, or nothing is known."""
@@ -142,7 +142,7 @@ class SmoothFamily(QuadraticFamily):
         up, down = (_reach(self.composite, names[ridge > 0], a, way, edge, max(0.0, edge - least)) for way in (1.0, -1.0))
         return j, up, down
 
-    def root(self, cut: float, deadline: float) -> tuple[float, Nodes]:
+    def root(self, cut: float, deadline: float) -> tuple[float, NodeBatch]:
         """Models at one answer of the relaxation after the other, while the bound rises."""
         best, found = -np.inf, None
         given = self.program.state

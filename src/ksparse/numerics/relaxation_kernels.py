@@ -1,9 +1,10 @@
-"""The y-step of the perspective relaxation as compiled loops: plain, and under limits per group.
+"""The y-step of the perspective relaxation as compiled loops: `y_step` without and `y_step_with_limits` with limits per label.
 
-Most of the time of a tree is spent here. Only variables that are still free are visited. `relaxation` has the same step on whole arrays.
+Most of the time of branch and bound is spent here. Only free variables are visited. `Perspective._y_step` is the step without limits
+on whole arrays, for single nodes of small problems.
 
-Under limits, members are groups of variables or single variables, sorted by label. A label's own σ is found where it would hold too many
-members or too few; then that of all, clipped for each member to the range of its label.
+Under limits, members are variables or groups of variables, sorted by label. The σ of a label is computed if it would otherwise hold too
+many or too few members; the common σ follows, clipped for each member to the range that its label allows.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-FREE, IN, OUT = 0, 1, -1
+FREE, IN, OUT = 0, 1, -1  # state of a variable in a node: free, fixed in the support, fixed at 0
 
 
-def nearest(
+def y_step(
     v: Any, state: Any, sigma: Any, d: Any, half: Any, near: Any, up: Any, down: Any, steepest: Any,
     k: int, weight: float, flattest: float, settled: float, newton: int, y: Any, z: Any,
 ) -> None:  # fmt: skip
-    """y, z and σ (in place) nearest to the rows of v, as in `Perspective._nearest`."""
+    """Compute y, z and σ in place, as `Perspective._y_step` does."""
     count, n = v.shape
     free, flat = np.empty(n, np.int64), np.empty(n)
     for b in range(count):
@@ -32,7 +33,7 @@ def nearest(
                 free[many], flat[i] = i, 1.0 / far
                 many += 1
                 pulled = weight * abs(v[b, i])
-                if flat[i] + d[i] > 0:  # else no ν lets it in
+                if flat[i] + d[i] > 0:  # else z = 0 for every ν
                     most = max(most, pulled * min(far, 0.5 * pulled / max(d[i], 1e-300)))
         room = k - inside
         least = 1.0 / math.sqrt(min(max(most, 1e-300), 1e200))
@@ -73,22 +74,22 @@ def nearest(
                 part = min(max(tau * size - (0.5 * d[i] + (tau / s) ** 2) / weight, 0.0), 1.0)
             whole = min(max(weight * size / (weight + d[i]), near[i]), max(far, near[i]))
             at = whole if part >= 1.0 else part / (tau if tau > 0 else 1.0)
-            if far <= 0 and state[b, i] == IN:  # decided, and pulled to the side where it may not be
+            if far <= 0 and state[b, i] == IN:  # v has the sign that is not allowed
                 at = near[i] if up[b, i] > 0 else -near[i]
             elif not above:
                 at = -at
             y[b, i], z[b, i] = at, part
 
 
-def nearest_limited(
+def y_step_with_limits(
     v: Any, state: Any, sigma: Any, d: Any, half: Any, near: Any, up: Any, down: Any,
     variables: Any, starts: Any, order: Any, ends: Any, fewest: Any, fullest: Any,
     k: int, weight: float, flattest: float, settled: float, newton: int, inner: int, close: float, y: Any, z: Any,
 ) -> None:  # fmt: skip
-    """y, z and σ (in place) nearest to the rows of v, as in `Perspective._nearest`."""
+    """Compute y, z and σ in place under limits per label; see the module for the order of the σ."""
     count, n = v.shape
     members, labels = order.size, fewest.size
-    kind, share = np.empty(members, np.int64), np.empty(members)  # by place in the order
+    kind, share = np.empty(members, np.int64), np.empty(members)  # by position in `order`
     none, whole, of = np.empty(members), np.empty(members), np.empty(members, np.int64)  # h at 0 and at 1
     taken, open_, low, high = np.empty(labels), np.empty(labels), np.empty(labels), np.empty(labels)
     size, far, least = np.empty(n), np.empty(n), np.empty(n)
@@ -127,7 +128,7 @@ def nearest_limited(
             taken[of[p]] += kind[p] == IN
             open_[of[p]] += kind[p] == FREE
             share[p] = 1.0 if kind[p] == IN else 0.0
-        for turn in range(2 * labels + 1):  # each label's most, its least, then all
+        for turn in range(2 * labels + 1):  # the maximum of each label, the minimum of each, then all members
             if turn < 2 * labels:
                 label = turn % labels
                 first, last = ends[label], ends[label + 1]
@@ -145,7 +146,7 @@ def nearest_limited(
                     most = max(most, none[p])
             bottom = 1.0 / math.sqrt(min(max(most, 1e-300), 1e200))
             top, under, over = flattest * bottom, bottom, math.inf
-            kept = 0 if label < 0 else 1 + turn  # where its σ was, and will be
+            kept = 0 if label < 0 else 1 + turn  # place of this σ in `sigma`
             sig = min(max(sigma[b, kept], bottom), top)
             for _ in range(newton):
                 off, rise = room, 0.0
@@ -161,7 +162,7 @@ def nearest_limited(
                         share[p] = 1.0
                         off -= 1.0
                         continue
-                    if starts[order[p] + 1] - starts[order[p]] == 1:  # a variable by itself
+                    if starts[order[p] + 1] - starts[order[p]] == 1:  # a single variable
                         i = variables[starts[order[p]]]
                         bent = own * half[i]
                         tau = min(max(bent, 1.0 / far[i]), 1.0 / least[i])
@@ -232,7 +233,7 @@ def nearest_limited(
                 elif state[b, i] == FREE and reach > 0 and part > 0:
                     loose = weight * size[i] / (weight * part + d[i]) if size[i] > 0 else 0.0
                     at = part * min(max(loose, near[i]), max(reach, near[i]))
-                if reach <= 0 and state[b, i] == IN:  # decided, and pulled to the side where it may not be
+                if reach <= 0 and state[b, i] == IN:  # v has the sign that is not allowed
                     at = near[i] if up[b, i] > 0 else -near[i]
                 elif not above:
                     at = -at

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from ksparse.numerics.relaxation import Limits
+from ksparse.numerics.relaxation import GroupLimits
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.util.arrays import Vector
 
@@ -221,7 +221,7 @@ class Rules:
         group = None if self.group is None else self.group[shown]
         return replace(self, label=self.label[shown], weight=self.weight[shown], brings=brings, group=group)
 
-    def limits(self, k: int) -> Limits | None:
+    def limits(self, k: int) -> GroupLimits | None:
         """Return the limits on numbers of members, k in all; None if they only say that there are at most k variables."""
         if self.group is not None:
             first, member = np.unique(self.group, return_index=True, return_inverse=True)[1:]
@@ -230,7 +230,7 @@ class Rules:
         else:
             return None
         known, label = np.unique(self.label[first], return_inverse=True)
-        return Limits(k, label, self.least[known], self.most[known], member)
+        return GroupLimits(k, label, self.least[known], self.most[known], member)
 
     def rows(self, allowed: Vector) -> tuple[csr_array, Vector, Vector] | None:
         """Return the rules as low ≤ M·u ≤ high for 0/1 indicators u, 0 for variables that are not allowed."""
@@ -325,7 +325,7 @@ class NoRules(Rules):
     def on(self, shown: Vector) -> NoRules:
         return NoRules.of(shown.size)
 
-    def limits(self, k: int) -> Limits | None:
+    def limits(self, k: int) -> GroupLimits | None:
         return None
 
     def rows(self, allowed: Vector) -> tuple[csr_array, Vector, Vector] | None:
