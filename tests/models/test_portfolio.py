@@ -12,7 +12,7 @@ from ksparse.models.lifting import Lifted
 from ksparse.models.portfolio import portfolio
 from ksparse.models.rules import Rows
 from ksparse.models.solve_portfolio import solve_portfolio
-from ksparse.search.neighbourhoods.working_set import WorkingSet
+from ksparse.search.active_set import ActiveSet
 
 
 def market(seed, n, periods=60):
@@ -238,7 +238,7 @@ def test_many_constraints_that_follow_each_other_end_with_the_time(monkeypatch):
     n, now, calls = 120, [0.0], []
     V, r = market(2, n, periods=200)
     wanted = portfolio(V, r, max_weight=0.3, held=np.full(n, 1 / n), cost=1e-4, max_turnover=2.5)
-    hold = WorkingSet._hold_worst
+    hold = ActiveSet._hold_worst
 
     def slow(self):
         now[0] += 1.0
@@ -246,7 +246,7 @@ def test_many_constraints_that_follow_each_other_end_with_the_time(monkeypatch):
         return hold(self)
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    monkeypatch.setattr(WorkingSet, "_hold_worst", slow)
+    monkeypatch.setattr(ActiveSet, "_hold_worst", slow)
     found = solve_portfolio(wanted, 10, max_time=5.0)
     assert len(calls) <= 64
     assert found.status is ks.Status.TIME_LIMIT

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 import ksparse as ks
 from ksparse.datasets import table5
+from ksparse.numerics.kkt_inverse import factor
 from ksparse.search import by_models
+from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import Candidate
-from ksparse.search.gains import factor
 from ksparse.search.local import descended
-from ksparse.search.neighbourhoods import Priced, Updated
+from ksparse.search.neighbourhoods import Priced
 from ksparse.search.neighbourhoods.base import DependentError, Move
 from ksparse.search.perturb import explore
 from ksparse.search.pieces import Pieces
@@ -57,18 +58,18 @@ def twin(problem, basis):
 def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(name, seed, units):
     rng = np.random.default_rng(seed)
     problem = a_problem(rng, SETS[name](18), units=units)
-    hood = Updated(problem, 12)
-    basis = hood.basis
-    assert basis.stand_on(np.sort(rng.choice(18, 4, replace=False)))
+    hood = ActiveSetNeighbourhood(problem, 12)
+    basis = hood.active_set
+    assert basis.rebuild(np.sort(rng.choice(18, 4, replace=False)))
     for _ in range(12):
         outside = np.setdiff1d(np.arange(18), basis.support)
         move = rng.uniform()
-        if basis.size < 4 or (basis.size < 10 and move < 0.35):
+        if basis.n_elements < 4 or (basis.n_elements < 10 and move < 0.35):
             basis.add(int(rng.choice(outside)))
         elif move < 0.7:
-            basis.drop(int(rng.integers(basis.size)))
+            basis.drop(int(rng.integers(basis.n_elements)))
         else:
-            basis.swap(int(rng.integers(basis.size)), int(rng.choice(outside)))
+            basis.pivot(int(rng.integers(basis.n_elements)), int(rng.choice(outside)))
     slow = twin(problem, basis)
     assume(not slow.singular)  # the twin says so itself where units make its own inverse rounding
     unit = np.sqrt(problem.pieces.model.diagonal)
@@ -78,13 +79,13 @@ def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(
     np.testing.assert_allclose(
         (basis.s / unit)[outside], slow.s[outside], rtol=1e-5, atol=1e-8 * np.abs(problem.pieces.model.r / unit).max()
     )
-    assert basis.value == pytest.approx(slow.value, rel=1e-8, abs=1e-10 * problem.pieces.model.constant)
-    if not hood.working.signed:
-        np.testing.assert_allclose(hood._add_gains()[outside], slow.adds()[outside], rtol=1e-4, atol=1e-9)
-        spared = np.isfinite(hood._losses()[1])  # the others an equation needs, or nearly so
+    assert basis.value == pytest.approx(slow.value, rel=1e-6, abs=1e-10 * problem.pieces.model.constant)
+    if not basis.signed:
+        np.testing.assert_allclose(hood.active_set.add_gains()[outside], slow.adds()[outside], rtol=1e-4, atol=1e-9)
+        spared = np.isfinite(hood.active_set.drop_losses())  # the others an equation needs, or nearly so
         assert (slow.kappa[~spared] <= 1e-9 * (1 + 1e-2)).all()
-        np.testing.assert_allclose(hood._losses()[1][spared], slow.drops()[spared], rtol=1e-4, atol=1e-9)
-        np.testing.assert_allclose(hood._swap_gains(outside)[1][spared], slow.swaps(outside)[0][spared], rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(hood.active_set.drop_losses()[spared], slow.drops()[spared], rtol=1e-4, atol=1e-9)
+        np.testing.assert_allclose(hood.active_set.swap_gains(outside)[1][spared], slow.swaps(outside)[0][spared], rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -92,22 +93,22 @@ def test_no_exchange_gains_more_than_its_newcomer_alone(name, rng):
     """The bound that lets the search look at few outsiders."""
     for _ in range(20):
         problem = a_problem(rng, SETS[name](18))
-        hood = Updated(problem, 8)
-        basis = hood.basis
-        assert basis.stand_on(np.sort(rng.choice(18, 6, replace=False)))
-        hood.closed = []  # no signs
+        hood = ActiveSetNeighbourhood(problem, 8)
+        basis = hood.active_set
+        assert basis.rebuild(np.sort(rng.choice(18, 6, replace=False)))
+        hood.active_set.sign_blocked = []  # no signs
         outside = np.setdiff1d(np.arange(18), basis.support)
-        assert (hood._swap_gains(outside)[1] <= hood._add_gains()[outside] * (1 + 1e-9) + 1e-12).all()
+        assert (hood.active_set.swap_gains(outside)[1] <= hood.active_set.add_gains()[outside] * (1 + 1e-9) + 1e-12).all()
 
 
 def test_the_best_swap_is_the_best_of_the_whole_table(rng):
     for _ in range(20):
         problem = a_problem(rng, ks.WholeSpace(), n=150, k=6)
-        hood = Updated(problem, 8)
-        basis = hood.basis
-        assert basis.stand_on(np.sort(rng.choice(150, 6, replace=False)))
+        hood = ActiveSetNeighbourhood(problem, 8)
+        basis = hood.active_set
+        assert basis.rebuild(np.sort(rng.choice(150, 6, replace=False)))
         outside = np.setdiff1d(np.arange(150), basis.support)
-        table = hood._swap_gains(outside)[1]
+        table = hood.active_set.swap_gains(outside)[1]
         j, i = divmod(int(table.argmax()), outside.size)
         assert next(hood.moves(1e-12, True)) == Move((basis.support[j],), (outside[i],))
         assert next(hood.moves(float(table.max()) * 1.01, True), None) is None
@@ -115,15 +116,15 @@ def test_the_best_swap_is_the_best_of_the_whole_table(rng):
 
 def test_a_snapshot_brings_everything_back(rng):
     problem = a_problem(rng, ks.Simplex())
-    basis = Updated(problem, 10).basis
-    basis.stand_on(np.array([1, 4, 7, 9]))
+    basis = ActiveSetNeighbourhood(problem, 10).active_set
+    basis.rebuild(np.array([1, 4, 7, 9]))
     saved = basis.snapshot()
     before = (basis.support.copy(), basis.x.copy(), basis.s.copy(), basis.h.copy(), basis.value, basis.key)
     for i in (0, 2, 12):
         basis.add(i)
     basis.drop(0)
     basis.drop(1)
-    basis.swap(0, 15)
+    basis.pivot(0, 15)
     assert basis.key != before[-1]
     basis.restore(saved)
     for was, now in zip(before, (basis.support, basis.x, basis.s, basis.h, basis.value, basis.key), strict=True):
@@ -134,12 +135,12 @@ def test_a_snapshot_brings_everything_back(rng):
 
 def test_a_support_has_one_key_however_it_was_reached(rng):
     problem = a_problem(rng, ks.WholeSpace())
-    one, other = (Updated(problem, 10).basis for _ in range(2))
-    one.stand_on(np.array([2, 5, 11]))
-    other.stand_on(np.array([5, 7]))
+    one, other = (ActiveSetNeighbourhood(problem, 10).active_set for _ in range(2))
+    one.rebuild(np.array([2, 5, 11]))
+    other.rebuild(np.array([5, 7]))
     other.add(2)
     other.add(3)
-    other.swap(int(np.flatnonzero(other.support == 7)[0]), 11)
+    other.pivot(int(np.flatnonzero(other.support == 7)[0]), 11)
     assert one.key != other.key
     other.drop(int(np.flatnonzero(other.support == 3)[0]))
     assert one.key == other.key
@@ -165,7 +166,7 @@ def test_a_search_does_not_go_the_same_way_twice(rng):
 def test_a_move_taken_back_leaves_everything_as_it_was(name, rng):
     problem = a_problem(rng, SETS[name](18))
     start = next(c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None)
-    for hood in (Updated(problem, 9), Priced(problem)):
+    for hood in (ActiveSetNeighbourhood(problem, 9), Priced(problem)):
         hood.stand_at(start)
         for move in list(hood.moves(0.0, True))[:5]:
             before = np.sort(hood.support).tolist(), hood.value, hood.key
@@ -242,11 +243,11 @@ def test_the_answer_is_what_the_search_said_where_columns_are_nearly_copies(seed
 def test_members_are_not_taken_twice(rng):
     A = rng.standard_normal((5, 30))
     problem = problem_of(ks.LeastSquares(A, rng.standard_normal(5)), ks.WholeSpace(), 30, 10)
-    hood = Updated(problem, 12)
-    basis = hood.basis
-    basis.stand_on(np.arange(5))
+    hood = ActiveSetNeighbourhood(problem, 12)
+    basis = hood.active_set
+    basis.rebuild(np.arange(5))
     basis.h[:5], basis.s[:5] = 1e-3, 1.0  # as rounding may leave them
-    assert (hood._add_gains()[:5] == 0.0).all()
+    assert (hood.active_set.add_gains()[:5] == 0.0).all()
     assert all(move.entering[0] >= 5 for move in hood.moves(0.0, True))
 
 

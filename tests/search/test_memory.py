@@ -6,7 +6,7 @@ import scipy.sparse
 
 import ksparse as ks
 from ksparse.data import Blocks
-from ksparse.search.gains import parts
+from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.neighbourhoods import priced
 from ksparse.solve import request
 
@@ -94,7 +94,7 @@ def test_tables_in_parts_are_the_table(planted, monkeypatch):
     A, b = planted
     C = ks.Nonnegative(np.arange(N // 2))
     whole = ks.minimize(ks.LeastSquares(A, b), K, C)
-    monkeypatch.setattr("ksparse.search.gains.PART", 64)
+    monkeypatch.setattr("ksparse.numerics.kkt_inverse.PART", 64)
     monkeypatch.setattr(priced, "PART", 64)
     found = ks.minimize(ks.LeastSquares(A, b), K, C)
     np.testing.assert_array_equal(found.support, whole.support)

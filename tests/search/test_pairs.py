@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.search.neighbourhoods.updated import Updated
+from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 
@@ -42,9 +42,9 @@ def test_they_are_the_moves_that_gain_with_all_others_where_they_are(seed):
     problem = SupportProblem(pieces, k)
     found = [one for S in combinations(range(n), k) if (one := problem.evaluate(np.array(S))) is not None and one.support.size == k]
     start = max(found, key=lambda one: one.value)
-    hood = Updated(problem, k + 3)
+    hood = ActiveSetNeighbourhood(problem, k + 3)
     hood.stand_at(start)
-    basis, x = hood.basis, start.full(n)
+    basis, x = hood.active_set, start.full(n)
     free, active = basis.element[basis.element >= 0], ~basis.element[basis.element < 0]
     outside = np.setdiff1d(np.arange(n), start.support)
     values = {

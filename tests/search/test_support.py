@@ -13,10 +13,10 @@ from conftest import MATRIX_KINDS
 from ksparse.datasets import table5
 from ksparse.numerics.constraints import Linear
 from ksparse.numerics.eigen import minimize_on_ball
+from ksparse.numerics.kkt_inverse import factor
 from ksparse.numerics.qp import Objective, solve_qp
 from ksparse.search.again import local_search
 from ksparse.search.explore import settle
-from ksparse.search.gains import factor
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove

@@ -8,9 +8,9 @@ import pytest
 import ksparse as ks
 from ksparse.datasets import table5
 from ksparse.search import again
+from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import Found
 from ksparse.search.local import LocalSearch, descended
-from ksparse.search.neighbourhoods import Updated
 from ksparse.search.neighbourhoods.base import DependentError, Move
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
@@ -36,7 +36,7 @@ def a_problem(seed, C, n=14, k=5, **options):
 
 
 def standing_at(problem, support):
-    hood = Updated(problem, problem.k + 3)
+    hood = ActiveSetNeighbourhood(problem, problem.k + 3)
     hood.stand_at(problem.evaluate(np.asarray(support)))
     return hood
 
@@ -93,10 +93,10 @@ def test_a_walk_leaves_local_optima_that_no_swap_leaves():
         problem = a_problem(seed, ks.WholeSpace(), n=12, k=4, settings=ks.SearchSettings(patience=20.0))
         found = [problem.evaluate(np.array(S)) for S in itertools.combinations(range(12), 4)]
         best = min(one.value for one in found)
-        search = LocalSearch(problem, Updated(problem, 7), 10_000)
+        search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 7), 10_000)
         ends = {round(end.value, 9): end for one in found[::40] if (end := descended(search, one)).value > best + 1e-9}
         for end in ends.values():
-            search = LocalSearch(problem, Updated(problem, 7), 10_000)
+            search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 7), 10_000)
             search.hood.stand_at(end)
             reached = [search.hood.value for _ in tabu_walk(search, np.random.default_rng(0))]
             assert reached == sorted(reached, reverse=True)
@@ -110,7 +110,7 @@ def test_a_walk_leaves_local_optima_that_no_swap_leaves():
 def test_a_walk_ends_at_the_best_place_it_saw_and_obeys_on_the_way(C):
     instance = table5(1, seed=5)
     problem = problem_of(ks.LeastSquares(instance.A, instance.b), C, 640, 20)
-    search = LocalSearch(problem, Updated(problem, 25), 600)
+    search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 25), 600)
     start = problem.evaluate(np.arange(20))
     begin = descended(search, start)
     for _ in tabu_walk(search, np.random.default_rng(1)):
@@ -123,7 +123,7 @@ def test_a_walk_ends_at_the_best_place_it_saw_and_obeys_on_the_way(C):
 
 def test_a_walk_ends_where_variables_are_dependent(monkeypatch):
     problem = a_problem(3, ks.WholeSpace())
-    search = LocalSearch(problem, Updated(problem, 8), 1_000)
+    search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 8), 1_000)
     begin = descended(search, problem.evaluate(np.arange(5)))
 
     def dependent(move):
@@ -138,11 +138,11 @@ def test_a_walk_ends_where_variables_are_dependent(monkeypatch):
 def test_a_walk_fetches_all_columns_at_once_where_it_is_long_enough():
     problem = a_problem(0, ks.WholeSpace())
     hood = standing_at(problem, [0, 1, 2, 3, 4])
-    known = hood.basis.model.known.sum()
+    known = hood.active_set.model.known.sum()
     hood.get_ready(4)
-    assert hood.basis.model.known.sum() == known < 14
+    assert hood.active_set.model.known.sum() == known < 14
     hood.get_ready(5)
-    assert hood.basis.model.known.all()
+    assert hood.active_set.model.known.all()
 
 
 @pytest.mark.parametrize("patience", [0.2, 1.0, 4.0])
@@ -154,7 +154,7 @@ def test_a_walk_never_leaves_the_best_place_it_stood_at(patience, changes):
         A = rng.standard_normal((60, 120)) + rng.standard_normal((60, 1))
         b = A[:, :25] @ rng.standard_normal(25) + 6.0 * rng.standard_normal(60)
         problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 120, 18, settings=ks.SearchSettings(patience=patience))
-        search = LocalSearch(problem, Updated(problem, 23), changes)
+        search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 23), changes)
         seen = [descended(search, problem.evaluate(np.arange(18))).value]
         visited = search.mark_visited
 
@@ -179,14 +179,14 @@ def test_a_swap_of_columns_in_other_units_leaves_the_factorisation_exact(ratio):
     problem = problem_of(ks.LeastSquares(rng.standard_normal((30, 14)) * units, rng.standard_normal(30)), ks.WholeSpace(), 14, 5)
     hood = standing_at(problem, [1, 3, 5, 7, 9])  # small ones, for which large ones enter
     for leaving, entering in ((3, 2), (7, 0), (2, 3)):
-        hood.basis.swap(hood.working.place(leaving), entering)
-        p, S = hood.basis.size, hood.basis.element.copy()
-        kept, scale = hood.basis.inverse[:p, :p].copy(), units[S][:, None] * units[S]
-        s, h = hood.basis.s.copy(), hood.basis.h.copy()
-        assert hood.basis.refresh()
-        np.testing.assert_allclose(kept * scale, hood.basis.inverse[:p, :p] * scale, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(s / units, hood.basis.s / units, atol=1e-10)
-        np.testing.assert_allclose(h / units**2, hood.basis.h / units**2, atol=1e-9)
+        hood.active_set.pivot(hood.active_set._place(leaving), entering)
+        p, S = hood.active_set.n_elements, hood.active_set.element.copy()
+        kept, scale = hood.active_set.inverse[:p, :p].copy(), units[S][:, None] * units[S]
+        s, h = hood.active_set.s.copy(), hood.active_set.h.copy()
+        assert hood.active_set.recompute()
+        np.testing.assert_allclose(kept * scale, hood.active_set.inverse[:p, :p] * scale, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(s / units, hood.active_set.s / units, atol=1e-10)
+        np.testing.assert_allclose(h / units**2, hood.active_set.h / units**2, atol=1e-9)
 
 
 @pytest.mark.parametrize("power", [-280, -262, 254, 300])
@@ -213,7 +213,7 @@ def test_units_do_not_matter_though_squares_of_the_slopes_are_beyond_the_range_o
 def test_whoever_interrupts_a_walk_has_heard_of_every_local_optimum_it_found():
     instance = table5(1, seed=4)
     problem = problem_of(ks.LeastSquares(instance.A, instance.b), ks.WholeSpace(), 640, 20)
-    search = LocalSearch(problem, Updated(problem, 25), 800)
+    search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 25), 800)
     descended(search, problem.evaluate(np.arange(20)))
     ends, attempt = [], search.attempt
 

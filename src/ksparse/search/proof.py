@@ -17,8 +17,8 @@ from ksparse.data.device import bare, placed, room_for
 from ksparse.data.model import QuadraticModel
 from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.constraints import unit_rows, unit_scales
+from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.candidate import Candidate
-from ksparse.search.gains import parts
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.spectral_proof import prove_spectral
@@ -108,7 +108,7 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
     free, rules = at.support.size < problem.k, pieces.rules
     exchanges = rules.exchanges(at.support, problem.asked)
-    factor = _SupportInverse.of(pieces, model, at)
+    factor = _KKTInverse.of(pieces, model, at)
     if factor is None:  # nothing to reckon with
         return _every_move(problem, at, most)
     moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floored else []
@@ -127,14 +127,14 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     return moves
 
 
-class _SupportInverse:
+class _KKTInverse:
     """K⁻¹ and what follows from it, each with its error, in variables scaled to a unit diagonal of H.
 
     What has n entries or more lies where the rows of H lie, on a device where the data are there; K and what it holds are on the host.
     """
 
     @classmethod
-    def of(cls, pieces: Pieces, model: QuadraticModel, at: Candidate) -> _SupportInverse | None:
+    def of(cls, pieces: Pieces, model: QuadraticModel, at: Candidate) -> _KKTInverse | None:
         """None where the variables are dependent, or nearly so."""
         try:
             factor = cls(pieces, model, at)

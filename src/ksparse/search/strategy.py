@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.local import LocalSearch
-from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayleigh, Rowwise, Updated
+from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayleigh, Rowwise
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 
@@ -38,7 +39,7 @@ class Strategy:
 def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
     if name == "updated":
         depth = max(3, int(problem.pieces.settings.depth * problem.k))
-        return Updated(problem, min(problem.rows_in_memory, problem.k + depth))
+        return ActiveSetNeighbourhood(problem, min(problem.rows_in_memory, problem.k + depth))
     if problem.pieces.wide is not None:
         return Rowwise(problem, problem.pieces.wide)
     kinds: dict[str, Callable[[SupportProblem], Neighbourhood]] = {"priced": Priced, "rayleigh": Rayleigh, "gradient": Gradient}

@@ -5,6 +5,5 @@ from ksparse.search.neighbourhoods.gradient import Gradient
 from ksparse.search.neighbourhoods.priced import Priced
 from ksparse.search.neighbourhoods.rayleigh import Rayleigh
 from ksparse.search.neighbourhoods.rowwise import Rowwise
-from ksparse.search.neighbourhoods.updated import Updated
 
-__all__ = ["Gradient", "Move", "Neighbourhood", "Priced", "Rayleigh", "Rowwise", "Trust", "Updated"]
+__all__ = ["Gradient", "Move", "Neighbourhood", "Priced", "Rayleigh", "Rowwise", "Trust"]

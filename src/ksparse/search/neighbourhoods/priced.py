@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ksparse.data.model import QuadraticModel
+from ksparse.numerics.kkt_inverse import PART, KKTInverse, factor, parts
 from ksparse.search.candidate import NONE, Candidate
-from ksparse.search.gains import PART, SupportInverse, factor, parts
 from ksparse.search.neighbourhoods.base import Move, Trust
 from ksparse.search.neighbourhoods.solved import Solved, falling
 from ksparse.search.pieces import Pieces
@@ -21,7 +21,7 @@ from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 
 
-def priced_factor(pieces: Pieces, model: QuadraticModel, at: Candidate) -> tuple[SupportInverse, Vector]:
+def priced_factor(pieces: Pieces, model: QuadraticModel, at: Candidate) -> tuple[KKTInverse, Vector]:
     """The factorisation with the multipliers in r, and the constant that each variable's own bound contributes."""
     r, own = model.r.copy(), np.zeros(at.support.size)
     E, f = np.zeros((0, pieces.n)), np.zeros(0)
@@ -40,9 +40,9 @@ class Priced(Solved):
     def __init__(self, problem: SupportProblem) -> None:
         super().__init__(problem)
         self.trust = Trust.UPPER_BOUND if problem.pieces.certifying else Trust.GUESS
-        self._known: tuple[Candidate, SupportInverse, Vector] | None = None
+        self._known: tuple[Candidate, KKTInverse, Vector] | None = None
 
-    def _factor(self) -> tuple[SupportInverse, Vector] | None:
+    def _factor(self) -> tuple[KKTInverse, Vector] | None:
         """At where it stands, made once; None where there is no model."""
         if self._known is None or self._known[0] is not self.at:
             pieces = self.problem.pieces
@@ -90,7 +90,7 @@ class Priced(Solved):
                 at = place - adds.size - drops.size
                 yield Move((int(support[leaving[at]]),), (int(coming[at]),))
 
-    def _swaps(self, found: SupportInverse, own: Vector, entering: Vector, least: float) -> tuple[Vector, Vector, Vector]:
+    def _swaps(self, found: KKTInverse, own: Vector, entering: Vector, least: float) -> tuple[Vector, Vector, Vector]:
         """The places of variables that leave, those that enter in their stead, and what that gains, where it is above `least`.
 
         A table is made for some entering variables at a time; where too many swaps are left to be looked at ever, the best of them stay.
@@ -107,7 +107,7 @@ class Priced(Solved):
         order = np.lexsort((coming, leaving))  # equal gains in the order of the whole table
         return leaving[order], coming[order], gains[order]
 
-    def _swap_ranks(self, found: SupportInverse, own: Vector, entering: Vector) -> Vector:
+    def _swap_ranks(self, found: KKTInverse, own: Vector, entering: Vector) -> Vector:
         """The table of swaps; −∞ for forced variables, and for entering ones that would get the wrong sign."""
         table, pull = found.swaps(entering)
         table += own[:, None]

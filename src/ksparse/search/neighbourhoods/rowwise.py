@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ksparse.losses.by_rows import Gains, Wide
+from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.candidate import Candidate
-from ksparse.search.gains import parts
 from ksparse.search.neighbourhoods.base import Move, Trust
 from ksparse.search.neighbourhoods.solved import Solved, falling
 from ksparse.search.problem import SupportProblem

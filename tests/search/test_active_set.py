@@ -1,4 +1,4 @@
-"""The factorisation with active constraints in it, beside the quadratic program solved from scratch."""
+"""The KKT inverse that is updated with its active constraints, compared with solves from scratch."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ksparse as ks
+from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import NONE
-from ksparse.search.neighbourhoods import Updated
 from ksparse.search.neighbourhoods.base import DependentError, Move
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
@@ -27,30 +27,79 @@ def sets(rng):
         "return": (ks.Polyhedron(-mu[None], [-1.0], ones, [1.0], lower=0.0), 0.0),
         "return, equation": (ks.Polyhedron(E=np.vstack([ones, mu]), f=[1.0, 1.0], lower=0.0, upper=0.6), 0.05),
         "sectors": (ks.Polyhedron(sectors, np.full(3, 0.5), ones, [1.0], lower=0.0, upper=0.4), 0.03),
+        "signs": (ks.Box(np.where(np.arange(N) % 2, 0.0, -np.inf), np.inf), 0.0),
+        "two equations": (ks.Polyhedron(E=np.vstack([ones, np.arange(N)]), f=[1.0, N / 3]), 0.0),
         "rows alone": (ks.Polyhedron(rng.standard_normal((3, N)), rng.uniform(0.1, 0.5, 3)), 0.0),
     }
 
 
-def problem_of(rng, name):
+def problem_of(rng, name, forced_in=NONE):
     A = rng.standard_normal((24, N)) + 0.8 * rng.standard_normal((24, 1))
     C, floor = sets(rng)[name]
-    return SupportProblem(
-        Pieces.of(
-            ks.LeastSquares(A, A[:, :5].sum(axis=1) / 5 + 0.3 * rng.standard_normal(24)), C, N, forced_in=NONE, forced_out=NONE, floor=floor
-        ),
-        K,
-    )
+    loss = ks.LeastSquares(A, A[:, :5].sum(axis=1) / 5 + 0.3 * rng.standard_normal(24))
+    return SupportProblem(Pieces.of(loss, C, N, forced_in=forced_in, forced_out=NONE, floor=floor), K)
 
 
 def stand_somewhere(problem, rng):
     """A neighbourhood at a random support that C has a point on."""
-    hood = Updated(problem, K + 4)
+    hood = ActiveSetNeighbourhood(problem, K + 4)
     for _ in range(200):
         found = problem.evaluate(np.sort(rng.choice(N, K, replace=False)))
         if found is not None:
             hood.stand_at(found)
             return hood, found
     raise AssertionError("no support has a point")
+
+
+def test_every_number_along_a_random_walk_is_that_of_an_inverse_from_scratch():
+    """Adds, drops, swaps, undone moves, snapshots, removals of several and fresh supports, over every kind of set."""
+    compared = 0
+    for seed, name in enumerate(list(sets(np.random.default_rng(0))) * 3):
+        rng = np.random.default_rng(seed)
+        problem = problem_of(rng, name, forced_in=np.array([3]) if seed % 4 == 0 else NONE)
+        hood, _ = stand_somewhere(problem, rng)
+        twin, saved = ActiveSetNeighbourhood(problem, K + 4), hood.mark()
+        for _ in range(20):
+            outside = np.setdiff1d(np.arange(N), hood.support)
+            leaving = tuple(rng.choice(hood.support, min(1, hood.size)).tolist())
+            entering, kind = (int(rng.choice(outside)),), rng.integers(8)
+            try:
+                if kind == 0 and hood.size > K:
+                    hood.apply(Move(leaving, ()))
+                elif kind == 1 and hood.size < K + 2:
+                    hood.apply(Move((), entering))
+                elif kind <= 4 and hood.size:
+                    undo = hood.apply(Move(leaving, entering))
+                    if undo is not None and kind == 4:
+                        undo()
+                elif kind == 5:
+                    hood.back_to(saved)
+                elif kind == 6:
+                    saved = hood.mark()
+                    if not hood.kick(rng.permutation(hood.support)[:2], rng):
+                        hood.back_to(saved)
+                elif not hood.jump(np.sort(rng.choice(N, K, replace=False))):
+                    hood.back_to(saved)
+            except DependentError:
+                hood.back_to(saved)
+            one, other = hood.active_set, twin.active_set
+            free = one.element[one.free]
+            if not other.rebuild(np.append(free, one.held), one.held, one.level, ~one.element[one.element < 0]):
+                continue
+            compared += 1
+            assert (one.key, hood.size) == (other.key, twin.size)
+            assert hood.value == pytest.approx(twin.value, rel=1e-8)
+            order = np.searchsorted(np.sort(other.element), one.element)
+            places = np.argsort(other.element, kind="stable")[order]
+            for mine, fresh in ((one.x, other.x[places]), (one.kappa, other.kappa[places]), (one.s, other.s), (one.h, other.h)):
+                np.testing.assert_allclose(mine, fresh, rtol=1e-6, atol=1e-8 * max(1.0, np.abs(fresh).max(initial=0.0)))
+            at = {i: place for place, i in enumerate(other.support.tolist())}
+            losses, promising = one.drop_losses(), np.flatnonzero(one.add_gains(within=False) > 1e-9)
+            np.testing.assert_allclose(losses, other.drop_losses()[[at[i] for i in one.support.tolist()]], rtol=1e-5, atol=1e-8)
+            np.testing.assert_allclose(one.add_gains(), other.add_gains(), rtol=1e-5, atol=1e-8)
+            rows, gains = one.swap_gains(promising)
+            np.testing.assert_allclose(gains, other.swap_gains(promising)[1][[at[i] for i in rows.tolist()]], rtol=1e-5, atol=1e-7)
+    assert compared > 250
 
 
 @pytest.mark.parametrize("name", list(sets(np.random.default_rng(0))))
@@ -85,11 +134,11 @@ def test_the_value_is_that_of_the_quadratic_program_wherever_it_stands(name, see
         compared += 1
         assert hood.value == pytest.approx(exact.value, rel=1e-7, abs=1e-9)
         x = np.zeros(N)
-        x[hood.basis.element[hood.basis.free]] = hood.basis.x[hood.basis.free]
-        x[hood.basis.held] = hood.basis.level
+        x[hood.active_set.element[hood.active_set.free]] = hood.active_set.x[hood.active_set.free]
+        x[hood.active_set.held] = hood.active_set.level
         assert problem.pieces.linear.violation(x) <= 1e-9
         np.testing.assert_allclose(x, exact.full(N), atol=1e-6)
-        if rng.random() < 0.3:
+        if rng.random() < 0.3 and leaving and entering:
             undo()
             assert hood.value == pytest.approx(before[0], rel=1e-9)
             assert sorted(hood.support) == before[1]

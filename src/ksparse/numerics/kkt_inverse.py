@@ -81,7 +81,7 @@ def swap_terms(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed
 
 
 @dataclass(frozen=True)
-class SupportInverse:
+class KKTInverse:
     """K⁻¹ and what follows from it, for one support, in variables scaled to a unit diagonal of H: gains do not depend on units."""
 
     inverse: Vector  # K⁻¹
@@ -136,7 +136,7 @@ class SupportInverse:
         return gains, pull
 
 
-def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0) -> SupportInverse:
+def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0) -> KKTInverse:
     """The factorisation on a support; rows = H[support, :], which are kept, scaled; `shift` adds shift·I to H (the multiplier of a ball).
 
     k × n numbers are held once: what is made of them is made of some columns at a time.
@@ -163,7 +163,7 @@ def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diago
     s = r - u @ B
     s[np.abs(s) <= 1e-10 * max(float(np.abs(r).max()), float(np.abs(u).max(initial=0.0)))] = 0.0
     s[support] = 0.0
-    return SupportInverse(inverse, u, B, h, s, -0.5 * float(d @ u), k, singular)
+    return KKTInverse(inverse, u, B, h, s, -0.5 * float(d @ u), k, singular)
 
 
 def parts(n: int, height: int, room: int | None = None) -> Iterator[slice]:

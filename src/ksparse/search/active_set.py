@@ -1,0 +1,978 @@
+"""Moves for convex quadratics over a polyhedron, on a KKT inverse that is updated at each change of the support.
+
+Write the symbols as in `numerics.kkt_inverse`. The variables of a support are free or held at a bound. K has the
+equations, then in any order the free variables and the active rows of G: its *elements*. With w = K⁻¹b, σ the element's
+own entry less bᵀw (h_i for a variable) and c = its row − wᵀB, an entering element takes c²/σ from h, t·c from s and t·w
+from u, where t is the residual of its own equation over σ. With v = K⁻¹e_q, t = (u_q − level)/v_q and z = vᵀB, a leaving
+element adds z²/v_q to h, t·z to s and −t·v to u. Moving a held variable by δ takes δ·c from s and δ·w from u. A pivot is
+a drop and an add in one product, which reads B once. So a change costs one product with k rows of H. Rounding adds up
+slowly: after RECOMPUTED changes the inverse is computed from scratch.
+
+After each change the active constraints follow. A variable beyond a bound is held there, and leaves the support if the
+bound is 0. A violated row of G becomes an equation. A constraint whose multiplier has the wrong sign is released. Each of
+these is one change, the worst violation first, until none is left: the optimum over C on the support.
+
+Under equations and signs the gains of moves are exact. Under bounds, minimum sizes and rows they are those under the
+constraints that are active now, each entering variable within its own bounds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ksparse.data.device import both, forms, rest
+from ksparse.data.model import QuadraticModel
+from ksparse.numerics.constraints import Linear, Reach, unit_rows, unit_scales
+from ksparse.numerics.kkt_inverse import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
+from ksparse.numerics.qp import PULL
+from ksparse.search.candidate import Candidate
+from ksparse.search.neighbourhoods.base import DependentError, Move, Swap, Trust, Undo
+from ksparse.search.problem import SupportProblem
+from ksparse.util.arrays import Vector, largest_places
+from ksparse.util.resources import GRACE, require_time
+
+RECOMPUTED = 256  # changes between inverses from scratch
+DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the support
+SINGULAR = 1e8  # the largest entry of K⁻¹ at which updates are still accurate
+EQUATION_TOL = 1e-8  # relative residual of an equation above which the inverse is computed from scratch
+VIOLATION_TOL = 1e-11  # relative to the size of x: a smaller violation of a bound or row is rounding
+PAIR_TOL = 1e-9  # the same for the predicted point after a pair swap
+DECIDED = 1e-9  # κ·H_jj up to this: the equations alone decide x_j
+NONE = np.zeros(0, dtype=np.intp)
+
+
+class BlockedError(Exception):
+    """No point of C with this support was found."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of an inverse, to return to."""
+
+    element: Vector
+    held: Vector
+    level: Vector
+    inverse: Vector
+    u: Vector
+    s: Vector
+    h: Vector
+    value: float
+    updates: int
+    key: int
+
+
+class UpdatedInverse:
+    """K⁻¹, u, s and h for a support and the constraints that are active on it.
+
+    Fields that follow from the elements (see `_index`): `element`, i ≥ 0 for the variable i and < 0 for the row ~i of G,
+    in the order of the rows of B after the equations; `x` and `kappa` of the elements, for a row its multiplier and a
+    κ below 0; `free`, the places of the free variables among the elements, and `free_rows`, their rows of K; `support`,
+    the free variables, then the held ones.
+    """
+
+    def __init__(self, model: QuadraticModel, linear: Linear, capacity: int) -> None:
+        from scipy.linalg.blas import dger  # here: scipy.linalg takes half as long to import as all of ksparse
+
+        self.model, self.n, self.r, self.diagonal = model, model.n, model.r, model.diagonal
+        E, self.f, _ = unit_rows(linear.E, linear.f)
+        self.G, self.right, _ = unit_rows(linear.G, linear.h)
+        self.e, slots = self.f.size, capacity + min(self.right.size, capacity)
+        self.B = model.table(self.e + slots)  # [E; H_i· and G_g·], where the rows of H lie
+        self.B[: self.e] = E
+        self.inverse = np.zeros((self.e + slots, self.e + slots))
+        self._diagonal = self.inverse.diagonal()  # a view
+        self._pair = np.zeros((2, self.e + slots))  # room for what is added to K⁻¹ by outer products
+        self._element = np.empty(slots, dtype=np.intp)
+        self._u = np.empty(self.e + slots)
+        self.held, self.level = NONE, np.zeros(0)  # variables of the support at a bound, and that bound
+        self.capacity = capacity  # variables that a support may have
+        self.n_elements = self.n_active = 0  # elements; rows of G among them
+        self.prefetch_size = 0  # variables that are about to enter: so many columns of H are fetched at once
+        self.dependence_tol = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
+        self._add_outer = dger
+        self._keys = _hash_keys(self.n)
+        self.key = 0  # Zobrist hash of the support: the keys of its variables by exclusive or
+        self._index()
+
+    def _index(self) -> None:
+        """Set the fields that follow from the elements, after these or the held variables have changed."""
+        rows = slice(self.e, self.e + self.n_elements)
+        self.element, self.x, self.kappa = self._element[: self.n_elements], self._u[rows], self._diagonal[rows]
+        self.free: Vector | slice = slice(0, self.n_elements)
+        self.free_rows: Vector | slice = rows
+        if self.n_active:
+            self.free = np.flatnonzero(self.element >= 0)
+            self.free_rows = self.e + self.free
+        free: Vector = self.element[self.free]
+        self.support = np.concatenate([free, self.held]) if self.held.size else free
+
+    @property
+    def size(self) -> int:
+        """The number of variables in the support."""
+        return self.support.size
+
+    def rebuild(self, support: Vector, held: Vector = NONE, level: Vector | None = None, rows: Vector = NONE) -> bool:
+        """Compute the inverse of a support from scratch, some of it held, some rows active; False if K is nearly singular."""
+        self.held, self.level = held, np.zeros(held.size) if level is None else level
+        element = np.concatenate([np.setdiff1d(support, held, assume_unique=True) if held.size else support, ~rows])
+        self.n_elements, self.n_active = element.size, rows.size
+        if self.n_elements > self._element.size:
+            return False
+        self._element[: self.n_elements] = element
+        self._index()
+        self._fill_rows(np.arange(self.n_elements))
+        self.key = self._hash(support)
+        return self.recompute()
+
+    def _fill_rows(self, places: Vector) -> None:
+        """Copy the rows of some elements into B."""
+        element = self._element[places]
+        variables = element >= 0
+        if variables.any():
+            self.B[self.e + places[variables]] = self.model.rows_there(element[variables])
+        if not variables.all():
+            self.B[self.e + places[~variables]] = self.G[~element[~variables]]
+
+    def _hash(self, support: Vector) -> int:
+        return int(np.bitwise_xor.reduce(self._keys[support], initial=0))
+
+    def recompute(self) -> bool:
+        """Compute K⁻¹, u, s and h from scratch, in variables of unit curvature and rows with largest entry 1."""
+        e, p, element = self.e, self.e + self.n_elements, self.element
+        B, unit, K, d = self.B[:p], np.ones(p), np.zeros((p, p)), np.empty(p)
+        free = np.arange(p)[self.free_rows]
+        constraints = np.setdiff1d(np.arange(p), free) if self.n_active else np.arange(e)
+        S, r = element[free - e], self.r
+        unit[free] = unit_scales(self.diagonal[S])
+        K[:, free] = B[:, S]
+        K[np.ix_(free, constraints)] = B[np.ix_(constraints, S)].T
+        if constraints.size and S.size:
+            largest = np.abs(B[np.ix_(constraints, S)] / unit[free]).max(axis=1)
+            unit[constraints] = np.where(largest > 0, largest, 1.0)
+        d[:e] = self.f
+        if constraints.size > e:
+            d[constraints[e:]] = self.right[~element[constraints[e:] - e]]
+        if self.held.size:
+            d[constraints] -= B[np.ix_(constraints, self.held)] @ self.level
+            r = r - self.level @ self.model.rows(self.held)
+        d[free] = r[S]
+        self.updates = 0
+        try:
+            inverse = np.linalg.inv(K / unit / unit[:, None])
+        except np.linalg.LinAlgError:
+            return False
+        if p and not float(np.abs(inverse).max()) < SINGULAR:
+            return False
+        inverse /= unit
+        inverse /= unit[:, None]
+        u = inverse @ d
+        self.inverse[:p, :p], self._u[:p] = inverse, u
+        self.h = self.diagonal - forms(inverse, B)
+        self.s = r - u @ B
+        self.h[S] = self.s[S] = 0.0
+        self.value = -0.5 * float(d @ u) if not self.held.size else self._value(S, u[free], free)
+        return True
+
+    def _value(self, S: Vector, x: Vector, free: Vector) -> float:
+        """Return ½xᵀHx − rᵀx where some variables are held."""
+        support, x = np.concatenate([S, self.held]), np.concatenate([x, self.level])
+        H = np.vstack([self.B[np.ix_(free, support)], self.model.rows(self.held)[:, support]])
+        return float(0.5 * x @ H @ x - self.r[support] @ x)
+
+    def add(self, i: int) -> None:
+        """Let the variable i enter, or free it if it is held."""
+        start = self._release(i)
+        p = self.e + self.n_elements
+        self._enter(i, self._row(i), self.inverse[:p, :p] @ self.B[:p, i], float(self.h[i]), float(self.s[i]), start)
+        self.h[i] = self.s[i] = 0.0
+
+    def add_row(self, g: int, slack: float) -> bool:
+        """Let row g of G, whose slack is given, hold as an equation; False if it depends on the present equations."""
+        b, row = self._column(g), self.G[g]
+        p = self.e + self.n_elements
+        w = self.inverse[:p, :p] @ b
+        sigma = -float(b @ w)
+        alone = float(np.sum(b[self.free_rows] ** 2 / np.maximum(self.diagonal[self.element[self.free]], 1e-300)))
+        if -sigma <= DEPENDENT * alone or self.n_elements == self._element.size:  # alone: −σ without other equations
+            return False
+        self._enter(~g, row, w, sigma, slack, 0.0)
+        return True
+
+    def _column(self, g: int) -> Vector:
+        """Return the column of row g of G in K."""
+        b = np.zeros(self.e + self.n_elements)
+        b[self.free_rows] = self.G[g, self.element[self.free]]
+        return b
+
+    def _enter(self, element: int, row: Any, w: Vector, sigma: float, left: float, start: float) -> None:
+        """Let an element enter; `left` is the residual of its equation, `start` its x until now."""
+        p, t = self.e + self.n_elements, left / sigma
+        c = rest(row, w, self.B[:p])
+        self.s -= t * c
+        c /= math.sqrt(abs(sigma))  # first: squares of H may overflow
+        c *= c
+        self.h -= math.copysign(1.0, sigma) * c
+        self._update(w, 1.0 / sigma)
+        self.inverse[p, :p] = self.inverse[:p, p] = w / -sigma
+        self.inverse[p, p] = 1.0 / sigma
+        self._u[:p] -= t * w
+        self._u[p] = start + t
+        self.B[p] = row
+        self._element[self.n_elements] = element
+        self.n_elements += 1
+        self.n_active += element < 0
+        self.value -= 0.5 * left * t
+        self.updates += 1
+        self._index()
+
+    def _release(self, i: int) -> float:
+        """Return x_i, which is its bound if i is held, and hold it no longer; otherwise 0, and i joins the support."""
+        if self.held.size:
+            at = np.flatnonzero(self.held == i)
+            if at.size:
+                level = float(self.level[at[0]])
+                self.held, self.level = np.delete(self.held, at[0]), np.delete(self.level, at[0])
+                return level
+        self.key ^= int(self._keys[i])
+        return 0.0
+
+    def _update(self, w: Vector, a: float) -> None:
+        """Add a·wwᵀ to K⁻¹ in place."""
+        self._pair[0, : w.size] = w
+        self._pair[0, w.size :] = 0.0
+        self._outer(a, self._pair[0])
+
+    def _outer(self, a: float, w: Vector) -> None:
+        """Add a·wwᵀ for a w padded with zeros: BLAS updates in place only a whole array."""
+        self._add_outer(a, w, w, a=self.inverse.T, overwrite_a=True)
+
+    def _row(self, i: int) -> Any:
+        """Return H_i·; if it is not known yet, fetch the rows that are likely to be needed next with it."""
+        if not self.model.knows(i) and (count := min(max(self.model.ahead, min(self.prefetch_size, self.capacity)), self.n)) > 1:
+            likely = add_gains(self.s, self.h, self.dependence_tol)
+            likely[self.model.known] = 0.0
+            likely[i] = np.inf
+            self.model.fetch(largest_places(likely, count))
+        return self.model.row(i)
+
+    def drop(self, j: int, level: float | None = None) -> None:
+        """Let the element at place j leave; the last element takes its place.
+
+        A variable is held at `level`, or leaves the support (None). A row is active no longer.
+        """
+        p, q = self.e + self.n_elements, self.e + j
+        last = p - 1
+        B, K = self.B[:p], self.inverse[:p, :p]
+        v = K[:, q].copy()
+        if not abs(v[q]) > 0.0:  # without it K is singular
+            raise DependentError
+        off = float(self._u[q]) - (level or 0.0)
+        t = off / float(v[q])
+        self._forget(int(self._element[j]), level)
+        z = v @ B
+        self.s += t * z
+        z /= math.sqrt(abs(float(v[q])))
+        z *= z
+        self.h += math.copysign(1.0, float(v[q])) * z
+        self._update(v, -1.0 / float(v[q]))
+        self._u[:p] -= t * v
+        if q != last:
+            K[q, :], self._u[q] = K[last, :], self._u[last]
+            K[:, q] = K[:, last]
+            self.B[q] = self.B[last]
+            self._element[j] = self._element[self.n_elements - 1]
+        self.n_elements -= 1
+        self.value += 0.5 * off * t
+        self.updates += 1
+        self._index()
+
+    def _forget(self, element: int, level: float | None) -> None:
+        """Record that an element is inactive (a row), held at a level, or out of the support."""
+        if element < 0:
+            self.n_active -= 1
+        elif level is not None:
+            self.held, self.level = np.append(self.held, element), np.append(self.level, level)
+        else:
+            self.key ^= int(self._keys[element])
+
+    def remove_held(self, i: int) -> None:
+        """Let a held variable leave the support."""
+        p = self.e + self.n_elements
+        delta, s = -self._release(i), float(self.s[i])
+        row = self._row(i)
+        w = self.inverse[:p, :p] @ self.B[:p, i]
+        c = rest(row, w, self.B[:p])
+        self.s -= delta * c
+        self._u[:p] -= delta * w
+        self.value += delta * (0.5 * delta * float(self.h[i]) - s)
+        self._forget(i, None)
+        self.updates += 1
+        self._index()
+
+    def _leave_at_zero(self, forced: Vector) -> None:
+        """Let the variables leave the support that are held at 0, except forced ones; nothing else changes."""
+        gone = (self.level == 0.0) & ~forced[self.held]
+        if gone.any():
+            self.key ^= self._hash(self.held[gone])
+            self.held, self.level = self.held[~gone], self.level[~gone]
+            self._index()
+
+    def coupling(self, held: Vector, others: Vector) -> Vector:
+        """Return by how much moving each held variable (row) by 1 lowers s of others (columns)."""
+        p = self.e + self.n_elements
+        W = self.inverse[:p, :p] @ self.B[:p, held]
+        return np.asarray(self.model.rows(held)[:, others] - W.T @ self.B[:p, others])
+
+    def pivot(self, j: int, i: int) -> None:
+        """Let the free variable at place j leave and i enter in its place: a drop and an add with one product."""
+        p, q = self.e + self.n_elements, self.e + j
+        B, K, V = self.B[:p], self.inverse[:p, :p], self._pair[:, :p]
+        self._pair[:, p:] = 0.0
+        row, b, (v, w) = self._row(i), B[:, i], V
+        v[:] = K[:, q]
+        kappa = v.item(q)
+        if not kappa > 0.0:
+            raise DependentError
+        v /= math.sqrt(kappa)  # first: squares of H may overflow
+        back, z = self._u.item(q) / math.sqrt(kappa), float(v @ b)
+        h, s = self.h.item(i) + z * z, self.s.item(i) + back * z
+        if not h > 0.0:
+            raise DependentError
+        unit = math.sqrt(h)
+        np.matmul(K, b, out=w)
+        w -= z * v  # K⁻¹b of the others
+        w[q] = 0.0
+        w /= -unit
+        steps, products = np.array((back, -s / unit)), both(row, 1.0 / unit, V, B)
+        self.s += steps @ products
+        products *= products
+        self.h += products[0]
+        self.h -= products[1]
+        self._u[:p] -= steps @ V
+        self._u[q] = s / h
+        self._outer(-1.0, self._pair[0])
+        self._outer(1.0, self._pair[1])
+        w /= unit
+        w[q] = 1.0 / h
+        K[q, :] = K[:, q] = w  # what is left there is rounding in the units of the variable that left
+        B[q] = row
+        self.key ^= self._keys.item(self._element.item(j)) ^ self._keys.item(i)
+        self._element[j] = i
+        self.h[i] = self.s[i] = 0.0
+        self.value += 0.5 * (back * back - s / h * s)
+        self.updates += 2
+        if self.n_active or self.held.size:  # otherwise all fields are views
+            self._index()
+
+    def snapshot(self) -> Snapshot:
+        """Return a copy of the state."""
+        p = self.e + self.n_elements
+        return Snapshot(
+            self.element.copy(), self.held, self.level, self.inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(), self.h.copy(),
+            self.value, self.updates, self.key,
+        )  # fmt: skip
+
+    def restore(self, saved: Snapshot) -> None:
+        """Return to a snapshot; only the rows of elements that differ are copied again."""
+        size = saved.element.size
+        common, p = min(size, self.n_elements), self.e + size
+        differs = np.ones(size, dtype=bool)
+        differs[:common] = self._element[:common] != saved.element[:common]
+        self.n_elements, self.value, self.updates, self.key = size, saved.value, saved.updates, saved.key
+        self._element[:size], self.inverse[:p, :p], self._u[:p] = saved.element, saved.inverse, saved.u
+        self.held, self.level = saved.held, saved.level
+        self.n_active = int((saved.element < 0).sum()) if self.right.size else 0
+        places = np.flatnonzero(differs)
+        if places.size:
+            self._fill_rows(places)
+        self.s, self.h = saved.s.copy(), saved.h.copy()
+        self._index()
+
+
+@lru_cache(maxsize=1)
+def _hash_keys(n: int) -> Vector:
+    """Return a random number for each variable, always the same."""
+    keys = np.random.default_rng(0).integers(2**63, size=n)
+    keys.setflags(write=False)  # the array is shared
+    return keys
+
+
+class ActiveSet(UpdatedInverse):
+    """A support at its optimum over C, the gains of changing it, and changes that keep it optimal."""
+
+    def __init__(
+        self, model: QuadraticModel, linear: Linear, low: Vector, high: Vector, forced: Vector, forbidden: Vector, capacity: int
+    ) -> None:
+        super().__init__(model, linear, capacity)
+        self.low, self.high, self.forced, self.forbidden = low, high, forced, forbidden
+        self.changes = 0  # variables and constraints that entered or left so far
+        self.capped = bool(np.isfinite(high).any())
+        self.signed = bool(np.isfinite(low).any()) or self.capped
+        self.bounded = bool(((low != 0) & np.isfinite(low) | (high != 0) & np.isfinite(high)).any())
+        sides = ((np.greater, high <= 0), (np.less, low >= 0))  # variables that may not go up, or not down
+        self.sign_blocked = [(beyond, blocked) for beyond, blocked in sides if blocked.any()]
+        self._all_removable = not (self.f.size or self.right.size or forced.any())
+        self._curvature = unit_scales(self.diagonal) ** 2  # 1 for a variable without curvature
+        self._within = Linear(low, high, linear.G, linear.h, linear.E, linear.f)
+
+    # gains
+
+    def add_gains(self, within: bool = True) -> Vector:
+        """Return by how much each variable would lower φ; 0 if it is in the support, forbidden, or would get a wrong sign.
+
+        `within` its bounds, or without them: no swap gains more than its entering variable alone without bounds.
+        """
+        if self.bounded and within:
+            gains = bounded_gains(self.s, self.h, self.dependence_tol, self.low, self.high)
+        else:  # where i lies in the span of the support s_i is rounding, or φ is unbounded, which the proof finds
+            gains = add_gains(self.s, self.h, self.dependence_tol)
+            for beyond, blocked in self.sign_blocked:
+                np.putmask(gains, blocked & beyond(self.s, 0.0), 0.0)
+        gains[self.support] = 0.0  # their h and s are 0 except for rounding
+        if self.forbidden.size:
+            gains[self.forbidden] = 0.0
+        return gains
+
+    def drop_losses(self) -> Vector:
+        """Return what each variable of the support costs to leave; ∞ if an equation needs it or it is forced in."""
+        losses = drop_losses(self.x[self.free], self.kappa[self.free], self._needed())
+        return np.concatenate([losses, self._held_losses()]) if self.held.size else losses
+
+    def _held_losses(self) -> Vector:
+        losses = self.level * (self.s[self.held] + 0.5 * self.level * self.h[self.held])
+        return np.where(self.forced[self.held], np.inf, losses)
+
+    def _needed(self) -> Vector | None:
+        """Return which free variables an equation needs or are forced in; None if there can be none."""
+        return None if self._all_removable else np.asarray(self._decided() | self.forced[self.element[self.free]])
+
+    def swap_gains(self, entering: Vector) -> tuple[Vector, Vector]:
+        """Return variables of the support (rows) and what it gains to swap them for others (columns) within their bounds.
+
+        None of the others may lie in the span of the support.
+        """
+        p = self.e + self.n_elements
+        W = self.inverse[self.free_rows, :p] @ self.B[:p, entering]
+        x, kappa, s, h, needed = self.x[self.free], self.kappa[self.free], self.s[entering], self.h[entering], self._needed()
+        if not self.bounded:
+            gains, pull = swap_gains(x, kappa, W, s, h, needed)
+            for beyond, blocked in self.sign_blocked:
+                np.putmask(gains, blocked[entering] & beyond(pull, 0.0), -np.inf)
+            return self.element[self.free], gains
+        low, high, least = self.low[entering], self.high[entering], self.dependence_tol[entering]
+        pull, curvature, losses = swap_terms(x, kappa, W, s, h, needed)
+        gains = bounded_gains(pull, curvature, least, low, high) - losses[:, None]
+        if self.held.size:
+            pull = s + self.level[:, None] * self.coupling(self.held, entering)
+            of_held = bounded_gains(pull, np.broadcast_to(h, pull.shape), least, low, high) - self._held_losses()[:, None]
+            gains = np.vstack([gains, of_held])
+        return self.support, gains
+
+    def pair_moves(self, outside: Vector, most: int, least: float) -> list[Move]:
+        """Return swaps of two held variables for two from `outside`, at their bounds, that gain more than `least`, best first.
+
+        Minimum positions that nearly fill a budget leave room for few single swaps. The free variables follow, so φ is
+        a quadratic in all others: a change Δ of some of them lowers φ by sᵀΔ − ½ΔᵀQΔ, where Q is H less what the free
+        variables take up. Leaving means Δⱼ = −xⱼ, entering means Δᵢ at the bound. The new slacks are linear in Δ, so
+        pairs that violate a bound or a row are left out here. `most` variables of `outside` with the best single swaps
+        are paired.
+        """
+        removable = ~self.forced[self.held]
+        held, at = self.held[removable], self.level[removable]
+        if held.size < 2 or outside.size < 2:
+            return []
+        k = held.size
+        others = np.concatenate([held, outside])
+        delta = np.concatenate([-at, self.low[outside]])
+        alone = delta * (self.s[others] - 0.5 * self.h[others] * delta)
+        between = delta[:k, None] * self.coupling(held, outside) * delta[k:]
+        best = (alone[:k, None] + alone[k:] - between).max(axis=0)
+        kept = np.sort(np.argsort(-best, kind="stable")[:most])
+        chosen, between = outside[kept], between[:, kept]
+        gain, delta = alone[k:][kept], delta[np.concatenate([np.arange(k), k + kept])]
+        among = delta[k:, None] * self.coupling(chosen, chosen) * delta[k:]
+        both_held = delta[:k, None] * self.coupling(held, held) * delta[:k]
+        room, taken = self._room(np.concatenate([held, chosen]), delta)
+        first, second = np.triu_indices(kept.size, 1)
+        found: list[tuple[float, Move]] = []
+        for i, j in combinations(range(k), 2):
+            gains = alone[i] + alone[j] - both_held[i, j] + (gain - between[i] - between[j])[first]
+            gains += (gain - between[i] - between[j])[second] - among[first, second]
+            promising = np.flatnonzero(gains > least)
+            pairs = taken[:, k + first[promising]] + taken[:, k + second[promising]]
+            fits = (pairs <= (room - taken[:, i] - taken[:, j])[:, None]).all(axis=0)
+            for pair in promising[fits]:
+                move = Move((int(held[i]), int(held[j])), (int(chosen[first[pair]]), int(chosen[second[pair]])))
+                found.append((float(gains[pair]), move))
+        return [move for _, move in sorted(found, key=lambda one: (-one[0], one[1].leaving, one[1].entering))]
+
+    def _room(self, others: Vector, delta: Vector) -> tuple[Vector, Vector]:
+        """Return the slack of the free variables' bounds and of the rows of G, and what each change δ takes of it."""
+        p, variables, x = self.e + self.n_elements, self.element[self.free], self.x[self.free]
+        moved = -(self.inverse[self.free_rows, :p] @ self.B[:p, others]) * delta  # the free variables follow
+        slack, terms = self._slack()
+        slack[~self.element[self.element < 0]] = np.inf  # active rows stay active
+        tol = PAIR_TOL * (np.abs(x) + PAIR_TOL)
+        room = np.concatenate([x - self.low[variables] + tol, self.high[variables] - x + tol, slack + PAIR_TOL * terms])
+        return room, np.vstack([-moved, moved, self.G[:, others] * delta + self.G[:, variables] @ moved])
+
+    # changes of the support
+
+    def apply_exactly(self, move: Move) -> Undo:
+        """Make a move where C has signs and equations only: a swap is undone by a swap, which costs less than a snapshot."""
+        after = None
+        try:
+            self._make(move)
+            if move.leaving and move.entering and self._is_violated():
+                after = self.snapshot()  # signs remove further variables: the undo returns to this first
+            self.restore_optimality()
+        except BlockedError as error:
+            raise DependentError from error
+        return lambda: self._swap_back(move, after)
+
+    def apply_within_bounds(self, move: Move) -> Undo | None:
+        """Make a move; None, and nothing changed, if C has no point there."""
+        if not self._may_be_feasible(move):
+            self.changes += 2  # the cost of the check
+            return None
+        before = self.snapshot()
+        try:
+            self._make(move)
+            self.restore_optimality()
+        except BlockedError:
+            self.restore(before)
+            return None
+        return lambda: self.restore(before)
+
+    def _swap_back(self, move: Move, after: Snapshot | None) -> None:
+        (leaving,), (entering,) = move.leaving, move.entering
+        if after is not None:
+            self.restore(after)
+        self.pivot(self._place(entering), leaving)
+        self._after_update(2)
+
+    def _make(self, move: Move) -> None:
+        swap = len(move.leaving) == len(move.entering) == 1
+        if swap and self._is_free(move.leaving[0]) and not self.is_decided(move.leaving[0]):
+            self.pivot(self._place(move.leaving[0]), move.entering[0])
+            self._after_update(2)
+            return
+        for i in move.entering:  # first: they may allow the others to leave
+            self._insert(i)
+        for i in move.leaving:
+            self._remove(i)
+
+    def remove_one(self, i: int, others: Vector, rng: np.random.Generator) -> None:
+        """Let i leave; if an equation needs it, one of the `others` enters at random first. A forced variable stays.
+
+        The active constraints do not follow.
+        """
+        if self.is_decided(i):
+            others = others[self.h[others] > self.dependence_tol[others]]
+            if others.size and self.n_elements < self.capacity:
+                self._insert(int(rng.choice(others)))
+            if self.is_decided(i):
+                return
+        if not self.forced[i]:
+            self._remove(i)
+
+    @cached_property
+    def _reach(self) -> Reach:
+        return Reach(self._within)
+
+    def _may_be_feasible(self, move: Move) -> bool:
+        """Check whether each row alone, and each with one equation, can be met within the bounds; True proves nothing."""
+        if not self.bounded:
+            return True
+        support = self.support
+        for i in move.leaving:
+            support = support[support != i]
+        return not self._reach.misses(np.concatenate([support, np.asarray(move.entering, dtype=np.intp)]))
+
+    def _insert(self, i: int) -> None:
+        if self.n_elements == self.capacity or self.h[i] <= self.dependence_tol[i]:
+            raise BlockedError
+        self.add(i)
+        self._after_update(1)
+
+    def _remove(self, i: int) -> None:
+        if self._is_free(i):
+            self._hold(i, None)
+        else:
+            self.remove_held(i)
+            self._after_update(1)
+
+    def _hold(self, i: int, level: float | None) -> None:
+        """Hold a free variable at a level, or let it leave the support (None).
+
+        If the equations alone decide it, another constraint is released for it.
+        """
+        if self.is_decided(i):
+            unit = np.zeros(self.e + self.n_elements)
+            unit[self.e + self._place(i)] = 1.0
+            self._release_another(unit, np.zeros(self.held.size), float(np.sign((level or 0.0) - unit[self.e :] @ self.x)))
+            if self.is_decided(i):
+                raise BlockedError
+        self.drop(self._place(i), level)
+        self._after_update(1)
+
+    def _is_free(self, i: int) -> bool:
+        return not self.held.size or not (self.held == i).any()
+
+    def _place(self, i: int) -> int:
+        return int((self.element == i).argmax())
+
+    def _decided(self) -> Vector:
+        """Return which free variables the equations alone decide."""
+        return np.asarray(self.kappa[self.free] * self._curvature[self.element[self.free]] <= DECIDED)
+
+    def is_decided(self, i: int) -> bool:
+        """Return whether i is free and the equations alone decide x_i."""
+        return self._is_free(i) and self.kappa.item(self._place(i)) * self._curvature.item(i) <= DECIDED
+
+    def _after_update(self, changes: int) -> None:
+        """Count changes, and recompute the inverse after many; `DependentError` if it is singular."""
+        self.changes += changes
+        if self.updates >= RECOMPUTED and not self.recompute():
+            raise DependentError
+
+    # the active constraints
+
+    def restore_optimality(self) -> None:
+        """Change the active constraints, the worst violation first, until x is optimal over C; `BlockedError` if it fails."""
+        if not self._is_violated() and not self._release_worst():
+            return
+        began = time.perf_counter()
+        for _ in range(4 * self.n_elements + 4 * self.held.size + 8):
+            if time.perf_counter() - began > GRACE:  # a shorter run ends by itself, and its work is not lost
+                require_time()
+            if not (self._hold_worst() or self._release_worst()):
+                self._leave_at_zero(self.forced)
+                if self._meets_equations() or (self.recompute() and self._meets_equations()):
+                    return
+                break
+        raise BlockedError
+
+    def _is_violated(self) -> bool:
+        """Return whether a free variable is outside its bounds, or a row is violated."""
+        if self.signed:
+            x, variables = self.x[self.free], self.element[self.free]
+            if (x < self.low[variables]).any() or (self.capped and (x > self.high[variables]).any()):
+                return True
+        return bool(self.right.size) and self._worst_row()[0] is not None
+
+    def _meets_equations(self) -> bool:
+        """Return whether the equations hold, which updates through nearly dependent constraints can spoil."""
+        x, E = np.concatenate([self.x[self.free], self.level]), self.B[: self.e, self.support]
+        return bool((np.abs(E @ x - self.f) <= EQUATION_TOL * (np.abs(E) @ np.abs(x) + np.abs(self.f))).all())
+
+    def _hold_worst(self) -> bool:
+        """Activate the violated constraint that costs most to meet; return whether there was one."""
+        variables, x, kappa = self.element[self.free], self.x[self.free], self.kappa[self.free]
+        target = np.clip(x, self.low[variables], self.high[variables])
+        off = np.abs(x - target)
+        beyond = off > VIOLATION_TOL * max(float(np.abs(x).max(initial=0.0)), float(np.abs(self.level).max(initial=0.0)))
+        row, row_cost, slack = self._worst_row()
+        if not beyond.any() and row is None:
+            return False
+        decided = self._decided()
+        cost = np.where(beyond, np.where(decided, np.inf, off**2 / np.where(decided, 1.0, kappa)), 0.0)
+        at = int(cost.argmax()) if cost.size else 0
+        if row is not None and not (cost.size and cost[at] >= row_cost):
+            self._activate(row, slack)
+        else:
+            self._hold(int(variables[at]), float(target[at]))
+        return True
+
+    def _activate(self, row: int, slack: float) -> None:
+        """Make a row an equation; if the present equations decide it, another constraint is released for it."""
+        if not self.add_row(row, slack):
+            self._release_another(self._column(row), self.G[row, self.held], -1.0)
+            if not self.add_row(row, self._slack()[0][row]):
+                raise BlockedError
+        self._after_update(1)
+
+    def _slack(self) -> tuple[Vector, Vector]:
+        """Return the slack of every row of G, and the size of its terms."""
+        x, G = np.concatenate([self.x[self.free], self.level]), self.G[:, self.support]
+        return self.right - G @ x, np.abs(G) @ np.abs(x) + np.abs(self.right)
+
+    def _worst_row(self) -> tuple[int | None, float, float]:
+        """Return the inactive row of G whose violation costs most to remove, that cost, and its slack."""
+        if not self.right.size:
+            return None, 0.0, 0.0
+        slack, terms = self._slack()
+        slack[~self.element[self.element < 0]] = 0.0
+        rows = np.flatnonzero(slack < -VIOLATION_TOL * terms)
+        if not rows.size:
+            return None, 0.0, 0.0
+        M = self.G[np.ix_(rows, self.element[self.free])]
+        curvature = ((M @ self.inverse[self.free_rows][:, self.free_rows]) * M).sum(axis=1)  # −σ of the rows
+        cost = np.where(curvature > 1e-300, slack[rows] ** 2 / np.maximum(curvature, 1e-300), np.inf)
+        worst = int(cost.argmax())
+        return int(rows[worst]), float(cost[worst]), float(slack[rows[worst]])
+
+    def _release_another(self, a: Vector, of_held: Vector, towards: float) -> None:
+        """Release the constraint that moves aᵀu + of_heldᵀlevel, which the active ones decide, at the least cost."""
+        p, rows = self.e + self.n_elements, np.flatnonzero(self.element < 0)
+        inward = np.where(self.level == self.low[self.held], 1.0, -1.0)  # the direction that a held variable may move in
+        along = a @ self.inverse[:p, :p]
+        by_variables = towards * inward * (of_held - along @ self.B[:p, self.held])
+        by_variables[self.h[self.held] <= self.dependence_tol[self.held]] = 0.0
+        rate = np.concatenate([by_variables, np.where(self._removable(rows), -towards * along[self.e + rows], 0.0)])
+        multiplier = np.concatenate([-inward * self.s[self.held], self.x[rows]])
+        moving = rate > 1e-9 * float(np.abs(rate).max(initial=0.0))
+        if not moving.any():
+            raise BlockedError
+        best = int(np.where(moving, np.maximum(multiplier, 0.0) / np.where(moving, rate, 1.0), np.inf).argmin())
+        if best < self.held.size:
+            self.add(int(self.held[best]))
+        else:
+            self.drop(int(rows[best - self.held.size]))
+        self._after_update(1)
+
+    def _removable(self, rows: Vector) -> Vector:
+        """Return which active rows, at places among the elements, K stays regular without."""
+        G, variables = self.G[~self.element[rows]], self.element[self.free]
+        alone = np.sum(G[:, variables] ** 2 / self._curvature[variables], axis=1)  # 1/−κ if the row is the only constraint
+        return np.asarray(-self.kappa[rows] * alone > DECIDED)
+
+    def _release_worst(self) -> bool:
+        """Release the constraint with a multiplier of the wrong sign that gains most; return whether there was one."""
+        if not (self.held.size or self.n_active):
+            return False
+        gain, variable, row = 0.0, -1, -1
+        if self.held.size:
+            s, h = self.s[self.held], self.h[self.held]
+            wrong = (self.level == self.low[self.held]) & (s > 0) | (self.level == self.high[self.held]) & (s < 0)
+            gains = np.where(wrong, add_gains(s, h, self.dependence_tol[self.held]), 0.0)
+            at = int(gains.argmax())
+            gain, variable = float(gains[at]), int(self.held[at])
+        rows = np.flatnonzero(self.element < 0) if self.n_active else NONE
+        if rows.size:
+            multiplier, kappa = self.x[rows], self.kappa[rows]
+            wrong = (multiplier < 0) & self._removable(rows)
+            gains = np.where(wrong, multiplier**2 / np.where(wrong, -2.0 * kappa, 1.0), 0.0)
+            at = int(gains.argmax())
+            if gains[at] > gain:
+                gain, row = float(gains[at]), int(rows[at])
+        if not gain > 1e-12 * abs(self.value):
+            return False
+        if row >= 0:
+            self.drop(row)
+        else:
+            self.add(variable)
+        self._after_update(1)
+        return True
+
+
+class ActiveSetNeighbourhood:
+    """Moves of an `ActiveSet`, ranked by their gains there."""
+
+    monotone, compared = True, 1
+
+    def __init__(self, problem: SupportProblem, capacity: int) -> None:
+        self.problem, pieces = problem, problem.pieces
+        model, linear = pieces.model, pieces.linear
+        assert model is not None
+        assert linear is not None
+        low, high = linear.above(pieces.floor)
+        forced = np.zeros(pieces.n, dtype=bool)
+        forced[pieces.forced] = True
+        self.active_set = ActiveSet(model, linear, low, high, forced, np.flatnonzero(~pieces.allowed), capacity)
+        self.entering, self.walked = pieces.settings.entering, pieces.settings.walked
+        self.rules, self.floored = pieces.rules, pieces.floored
+        self.may_be_unbounded, self.linear_scale = pieces.loss.least == -np.inf, float(np.abs(model.r).max(initial=0.0))
+        self.constant, self.room, self.promise = model.constant, capacity, np.inf
+        # variables without the sign they need do not enter, so signs alone leave the gains exact
+        self.trust = Trust.GUESS if self.active_set.bounded or linear.h.size else Trust.EXACT
+        self.walks = problem.walks
+
+    @property
+    def changes(self) -> int:
+        return self.active_set.changes
+
+    @property
+    def support(self) -> Vector:
+        return self.active_set.support
+
+    @property
+    def size(self) -> int:
+        return self.active_set.size
+
+    @property
+    def value(self) -> float:
+        return self.active_set.value + self.constant
+
+    @property
+    def key(self) -> int:
+        return self.active_set.key
+
+    def stand_at(self, candidate: Candidate) -> None:
+        at, support = self.active_set, np.asarray(candidate.support, dtype=np.intp)
+        places = (candidate.x != 0) & ((candidate.x == at.low[support]) | (candidate.x == at.high[support]))
+        held, rows = support[places], np.flatnonzero(candidate.row_price > 0)
+        warm = (held.size or rows.size) and at.rebuild(support, held, candidate.x[places], rows)
+        if not warm and not at.rebuild(support):
+            raise DependentError
+        try:
+            at.restore_optimality()
+        except BlockedError as error:
+            raise DependentError from error
+
+    def jump(self, support: Vector) -> bool:
+        self.active_set.changes += support.size
+        if support.size > self.room:
+            return False
+        try:
+            if self.active_set.rebuild(support):
+                self.active_set.restore_optimality()
+                return True
+            found = self.problem.evaluate(support)  # too nearly dependent, unless constraints hold some of it
+            if found is not None:
+                self.stand_at(found)
+        except (BlockedError, DependentError):
+            return False
+        return found is not None
+
+    def adds(self, least: float, most: int, shut: Vector | None = None) -> Iterator[Move]:
+        self.active_set.prefetch_size = most
+        gains = self.active_set.add_gains()
+        if shut is not None:
+            gains[shut] = 0.0
+        while True:
+            i = int(gains.argmax())
+            if gains[i] <= least:
+                return
+            yield Move((), (i,))
+            gains[i] = 0.0
+
+    def drops(self) -> Iterator[Move]:
+        variables, losses = self.support, self.active_set.drop_losses()
+        while losses.size:
+            j = int(losses.argmin())
+            if not losses[j] < np.inf:
+                return
+            yield Move((int(variables[j]),), ())
+            losses[j] = np.inf
+
+    def moves(self, least: float, full: bool) -> Iterator[Move]:
+        """Yield the best swap, then the next best with another entering variable; with minimum sizes drops before them."""
+        if self.floored:
+            variables, losses = self.support, self.active_set.drop_losses()
+            for j in np.argsort(losses, kind="stable"):
+                if not losses[j] < -least or self.size < 2:
+                    break
+                yield Move((int(variables[j]),), ())
+        tried: list[int] = []  # variables that entered and were taken back
+        exchanges = self.rules.exchanges(self.support.copy(), self.problem.asked)
+        while True:
+            alone = self.active_set.add_gains(within=False)
+            exchanges.bar(alone)
+            if tried:
+                alone[tried] = 0.0
+            count = min(self.entering, int(np.count_nonzero(alone > least)))
+            if not count or not self.size:
+                return
+            entering = largest_places(alone, count)
+            variables, gains = self.active_set.swap_gains(entering)
+            if not gains.size:  # all of the support is forced in, and held at 0
+                return
+            exchanges.forbid(gains, variables, entering, -np.inf)
+            before = len(tried)
+            while True:  # a swap that was taken back leaves the gains of the others as they were
+                j, i = divmod(int(gains.argmax()), count)
+                if not gains[j, i] > least:
+                    break
+                yield Move((int(variables[j]),), (int(entering[i]),))
+                tried.append(int(entering[i]))
+                gains[:, i] = -np.inf
+            if len(tried) == before:
+                return
+
+    def pairs(self, least: float) -> Iterator[Move]:
+        if not self.floored:
+            return
+        at = self.active_set
+        outside = np.isfinite(at.low) & (at.low > 0)
+        outside[at.forbidden] = outside[at.support] = False
+        yield from at.pair_moves(np.flatnonzero(outside), self.entering, least)
+
+    def get_ready(self, changes: int) -> None:
+        """Fetch all columns of H at once if so many changes need most of them: in one product each costs a third."""
+        model = self.active_set.model
+        if model.n <= 3 * changes and model.n**2 * 8 <= model.memory:
+            model.fetch(np.arange(model.n))
+
+    def swap(self, shut: Vector, kept: Vector, aspired: float = np.inf) -> Swap | None:
+        alone, out = self.active_set.add_gains(within=False), np.flatnonzero(shut)
+        alone[out[alone[out] <= aspired]] = 0.0  # no swap gains more than its entering variable would alone
+        entering = self._promising(alone)
+        variables, gains = self.active_set.swap_gains(entering)
+        if not gains.size:
+            return None
+        best = int(gains.argmax())
+        if not gains.item(best) > aspired:  # then no tabu swap does
+            gains[kept[variables]] = -np.inf
+            gains[:, shut[entering]] = -np.inf
+            best = int(gains.argmax())
+        gain, (j, i) = gains.item(best), divmod(best, entering.size)
+        return Swap(Move((variables.item(j),), (entering.item(i),)), gain) if gain > -np.inf else None
+
+    def _promising(self, alone: Vector) -> Vector:
+        """Return about `walked` variables with the largest gains, by the threshold of the last step if it still fits."""
+        entering = np.flatnonzero(alone >= self.promise)
+        if not self.walked <= 2 * entering.size <= 4 * self.walked:
+            count = min(self.walked, int(np.count_nonzero(alone)))
+            entering = largest_places(alone, count) if count else entering[:0]
+            self.promise = float(alone[entering].min(initial=np.inf))
+        return entering
+
+    def apply(self, move: Move) -> Undo | None:
+        if self.trust is Trust.EXACT and not self.rules.any:  # under rules others may enter after a move, before its undo
+            return self.active_set.apply_exactly(move)
+        return self.active_set.apply_within_bounds(move)
+
+    def kick(self, leaving: Vector, rng: np.random.Generator) -> bool:
+        at = self.active_set
+        try:
+            for i in (int(i) for i in leaving):
+                if i in self.support:
+                    at.remove_one(i, self._replacements(i, leaving) if at.is_decided(i) else NONE, rng)
+            at.restore_optimality()
+        except BlockedError:
+            return False
+        return True
+
+    def _replacements(self, i: int, leaving: Vector) -> Vector:
+        """Return the variables that may enter for i."""
+        free = np.ones(self.problem.n, dtype=bool)
+        free[np.concatenate([self.active_set.forbidden, self.support, leaving])] = False
+        free &= self.rules.enterable(np.setdiff1d(self.support, [i]), self.problem.asked)
+        return np.flatnonzero(free)
+
+    def mark(self) -> Snapshot:
+        return self.active_set.snapshot()
+
+    def back_to(self, mark: Snapshot) -> None:
+        self.active_set.restore(mark)
+
+    def worth(self) -> tuple[float, float]:
+        least = float(self.active_set.drop_losses().min(initial=np.inf))
+        return least, np.inf if self._is_unbounded() else float(self.active_set.add_gains().max(initial=0.0))
+
+    def _is_unbounded(self) -> bool:
+        """Return whether φ may be unbounded and a variable with a slope has no curvature: on some support φ has no minimum."""
+        at = self.active_set
+        sloped = (at.h <= at.dependence_tol) & (np.abs(at.s) > PULL * self.linear_scale)
+        sloped &= ((at.s > 0) & np.isposinf(at.high)) | ((at.s < 0) & np.isneginf(at.low))
+        sloped[np.concatenate([at.forbidden, at.support])] = False
+        return self.may_be_unbounded and bool(sloped.any())
