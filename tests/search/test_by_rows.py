@@ -9,7 +9,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import ksparse as ks
-from ksparse.losses.softmax import SoftmaxWide, softmax
+from ksparse.losses.multinomial import SoftmaxWide, softmax
 from ksparse.result import Status
 
 SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # no support is found by trying all

@@ -2,7 +2,7 @@
 
 from ksparse.losses.autodiff import autodiff
 from ksparse.losses.base import Loss
-from ksparse.losses.check import GradientCheck, check_gradient
+from ksparse.losses.checks import GradientCheck, check_gradient
 from ksparse.losses.cox import Cox
 from ksparse.losses.custom import Custom
 from ksparse.losses.data_fit import DataFit, LeastSquares

@@ -1,16 +1,215 @@
-"""φ from a function of PyTorch or JAX, its derivatives by automatic differentiation."""
+"""Losses from functions of PyTorch or JAX, with derivatives by automatic differentiation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
+import array_api_compat as compat
 import numpy as np
 
 from ksparse.losses.custom import Custom
-from ksparse.losses.engines import ENGINES, Engine, choose_engine
-from ksparse.util.arrays import Array, Vector, epsilon, like, to_numpy
+from ksparse.util.arrays import Array, Vector, epsilon, like, to_float64, to_numpy
 from ksparse.util.checks import check_callable
+
+# The simple emitters of XLA's CPU backend in one piece, and LLVM's work on what they emit left out: a fifth of the time to compile.
+PLAIN = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+QUICK = {"xla_backend_optimization_level": 0}
+SMALL = 2**14  # numbers read per operation: each that is compiled quickly saves its time once, each number costs more at every call
+
+
+class Program:
+    """`fn` of arrays, compiled once for each shape and dtype that it is called with."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self._traced: dict[Any, Any] = {}
+        self._compiled: dict[Any, Any] = {}
+        self._operations: dict[Any, int] = {}
+
+    def __call__(self, *arrays: np.ndarray[Any, Any]) -> Any:
+        key = _kinds(arrays)
+        if key not in self._compiled:
+            self._compiled[key] = _compile(self._trace(arrays))
+        return self._compiled[key](*arrays)
+
+    def operations(self, *arrays: np.ndarray[Any, Any]) -> int:
+        """How many it consists of, those of its parts among them; nothing is compiled for that."""
+        key = _kinds(arrays)
+        if key not in self._operations:
+            self._operations[key] = sum(1 for _ in _equations(self._trace(arrays).jaxpr.jaxpr))
+        return self._operations[key]
+
+    def again(self, *arrays: np.ndarray[Any, Any]) -> Callable[..., Any]:
+        """The same function from what JAX has seen of it, for further transformations: what comes back are its results in a row."""
+        from jax.extend.core import jaxpr_as_fun
+
+        function: Callable[..., Any] = jaxpr_as_fun(self._trace(arrays).jaxpr)
+        return function
+
+    def _trace(self, arrays: tuple[np.ndarray[Any, Any], ...]) -> Any:
+        import jax
+
+        key = _kinds(arrays)
+        if key not in self._traced:
+            self._traced[key] = jax.jit(self.fn).trace(*arrays)
+        return self._traced[key]
+
+
+def in_double_precision() -> Any:
+    """While this lasts JAX does not round float64 to float32, whatever it is told elsewhere."""
+    import jax
+    import jax.experimental
+
+    home: Any = jax if hasattr(jax, "enable_x64") else jax.experimental  # up to JAX 0.7
+    return home.enable_x64(True)
+
+
+def _kinds(arrays: tuple[np.ndarray[Any, Any], ...]) -> tuple[Any, ...]:
+    return tuple((array.shape, array.dtype) for array in arrays)
+
+
+def _compile(traced: Any) -> Any:
+    import jax
+
+    lowered = traced.lower()
+    if jax.default_backend() == "cpu":
+        reads = [_reads(equation) for equation in _equations(traced.jaxpr.jaxpr)]
+        small = sum(reads) <= SMALL * len(reads)
+        for options in (PLAIN | QUICK, QUICK, {}) if small else (PLAIN, {}):
+            try:
+                return lowered.compile(compiler_options=options)
+            except Exception:  # an option that this version does not know; what is wrong with fn itself is said below
+                continue
+    return lowered.compile()
+
+
+def _equations(program: Any) -> Iterator[Any]:
+    """The operations of a JAX program and of its parts."""
+    for equation in program.eqns:
+        yield equation
+        for value in equation.params.values():
+            part = getattr(value, "jaxpr", value)
+            if hasattr(part, "eqns"):
+                yield from _equations(part)
+
+
+def _reads(equation: Any) -> int:
+    """The numbers that an operation is given."""
+    return sum(math.prod(getattr(given.aval, "shape", ())) for given in equation.invars)
+
+
+TOGETHER = 16  # products with the Hessian in one call: a fixed number, so that one compilation serves all
+HEAVY = 1000  # operations of a gradient from which compiling its derivative takes seconds
+
+
+class Engine(ABC):
+    """fn as one library sees it."""
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        self.fn = fn
+
+    @abstractmethod
+    def both(self, x: Array) -> tuple[Any, Any]:
+        """fn(x) and its gradient, in arrays of the library."""
+
+    @abstractmethod
+    def products(self, x: Array, D: Vector) -> Vector:
+        """∇²fn(x) d for the rows d of D, float64."""
+
+
+class Torch(Engine):
+    """PyTorch: x as a tensor of its own dtype, on its own device."""
+
+    def both(self, x: Array) -> tuple[Any, Any]:
+        import torch
+
+        variable, value = self._value(x)
+        (gradient,) = torch.autograd.grad(value, variable)
+        return value.detach(), gradient
+
+    def _value(self, x: Array) -> tuple[Any, Any]:
+        import torch
+
+        given = x.detach().clone() if compat.is_torch_array(x) else torch.tensor(to_numpy(x))
+        variable = given.requires_grad_(True)
+        value = self.fn(variable)
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            raise TypeError(f"fn must return one torch number, got {type(value).__name__}")
+        return variable, value.reshape(())
+
+    def products(self, x: Array, D: Vector) -> Vector:
+        import torch
+
+        variable, value = self._value(x)
+        (gradient,) = torch.autograd.grad(value, variable, create_graph=True)
+        if not gradient.requires_grad:  # linear: no curvature
+            return np.zeros_like(D)
+        rows = [
+            torch.autograd.grad(gradient, variable, d, retain_graph=True, materialize_grads=True)[0] for d in torch.tensor(D).to(gradient)
+        ]
+        return np.array([to_float64(row) for row in rows])
+
+
+class Jax(Engine):
+    """JAX: compiled once per dtype of x, in double precision where x has it, whatever JAX is told elsewhere."""
+
+    @cached_property
+    def _both(self) -> Program:
+        import jax
+
+        return Program(jax.value_and_grad(self.fn))
+
+    @cached_property
+    def _products(self) -> Program:
+        import jax
+
+        def product(x: Any, d: Any) -> Any:
+            both = self._both.again(np.zeros(x.shape, x.dtype))
+            return jax.jvp(lambda x: both(x)[1], (x,), (d,))[1]
+
+        return Program(jax.vmap(product, in_axes=(None, 0)))
+
+    def both(self, x: Array) -> tuple[Any, Any]:
+        with in_double_precision():
+            value, gradient = self._both(to_numpy(x))
+            return np.asarray(value), np.asarray(gradient)
+
+    def products(self, x: Array, D: Vector) -> Vector:
+        x, found = to_float64(x), np.empty(D.shape)
+        with in_double_precision():
+            if self._both.operations(x) > HEAVY:
+                raise NotImplementedError("the second derivative would take longer to compile than differences of gradients take")
+            for begin in range(0, len(D), TOGETHER):
+                block = D[begin : begin + TOGETHER]
+                padded = np.zeros((TOGETHER, D.shape[1]))
+                padded[: len(block)] = block
+                found[begin : begin + len(block)] = np.asarray(self._products(x, padded), dtype=np.float64)[: len(block)]
+        return found
+
+
+ENGINES: dict[str, type[Engine]] = {"torch": Torch, "jax": Jax}
+
+
+def choose_engine(fn: Callable[[Any], Any], x: Array) -> Engine:
+    """The first installed library that evaluates and differentiates fn at x."""
+    installed = [name for name in ENGINES if importlib.util.find_spec(name)]
+    if not installed:
+        raise ImportError("autodiff needs PyTorch or JAX: pip install torch, or pip install jax")
+    refusals = []
+    for name in installed:
+        engine = ENGINES[name](fn)
+        try:
+            engine.both(x)
+        except Exception as error:  # the function's own complaint, whatever its type, belongs in the message
+            refusals.append(f"{name}: {type(error).__name__}: {error}")
+        else:
+            return engine
+    raise TypeError("fn could be evaluated and differentiated by no installed library; " + "; ".join(refusals))
 
 
 def autodiff(

@@ -1,12 +1,12 @@
 """The DC penalties g = g1 − g2, one file each."""
 
-from ksparse.penalties.base import L1Based, Penalty, Separable
+from ksparse.penalties.base import L1Based, NoPenalty, Penalty, Separable, Whole
 from ksparse.penalties.capped_l1 import CappedL1
+from ksparse.penalties.cardinality import BigM, Cardinality
 from ksparse.penalties.l1 import L1
 from ksparse.penalties.l1_minus_l2 import L1MinusL2
 from ksparse.penalties.log_sum import LogSum
 from ksparse.penalties.mcp import MCP
-from ksparse.penalties.none import BigM, Cardinality, NoPenalty, Whole
 from ksparse.penalties.scad import SCAD
 from ksparse.penalties.top_k1 import TopK1
 from ksparse.penalties.top_k2 import TopK2

@@ -108,6 +108,52 @@ class Penalty(ABC):
         """Refuse a number of variables this penalty cannot have."""
 
 
+class NoPenalty(Penalty):
+    """g = 0: what is left is min φ over C."""
+
+    smooth_curvature = 0.0
+
+    def g1(self, x: Array) -> float:
+        return 0.0
+
+    def gradient_g1(self, x: Array) -> Array:
+        return zeros_like(x)
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return u
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return C.project(u)
+
+    def prox(self, u: Array, t: float) -> Array:
+        return u
+
+    def weight_max(self, gradient: Array) -> float:
+        return 0.0
+
+
+class Whole(Penalty):
+    """Another penalty regrouped as (g, 0): its g1 is the whole g, its g2 is 0. GIST and nmAPG see every penalty so."""
+
+    def __init__(self, penalty: Penalty) -> None:
+        self.penalty = penalty
+
+    def g1(self, x: Array) -> float:
+        return self.penalty.value(x)
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return self.penalty.prox(u, t)
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return self.penalty.prox(u, t)  # C is the whole space: `Problem.whole` sees to it
+
+    def prox(self, u: Array, t: float) -> Array:
+        return self.penalty.prox(u, t)
+
+    def weight_max(self, gradient: Array) -> float:
+        return self.penalty.weight_max(gradient)
+
+
 class L1Based(Penalty):
     """A penalty with g1 = w‖x‖₁; on a set C its prox is that set's `shrink`."""
 

@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ksparse.errors import InfeasibleError, NotFiniteError, UndecidedError
-from ksparse.sets.base import FEASIBLE, ConvexSet
-from ksparse.sets.trial import try_out
+from ksparse.sets.base import FEASIBLE, ConvexSet, try_out
 from ksparse.util.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
 from ksparse.util.checks import call_own, check_callable, check_integer
 

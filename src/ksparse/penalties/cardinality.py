@@ -1,59 +1,13 @@
-"""No penalty, and the hard one: at most k nonzeros."""
+"""The constraint of at most k nonzeros as a penalty."""
 
 from __future__ import annotations
 
 import math
 
-from ksparse.penalties.base import Penalty, check_weight
+from ksparse.penalties.base import NoPenalty, Penalty, check_weight
 from ksparse.sets.base import ConvexSet
-from ksparse.util.arrays import Array, namespace, sum_of, zeros_like
+from ksparse.util.arrays import Array, namespace, sum_of
 from ksparse.util.checks import check_integer
-
-
-class NoPenalty(Penalty):
-    """g = 0: what is left is min φ over C."""
-
-    smooth_curvature = 0.0
-
-    def g1(self, x: Array) -> float:
-        return 0.0
-
-    def gradient_g1(self, x: Array) -> Array:
-        return zeros_like(x)
-
-    def prox_g1(self, u: Array, t: float) -> Array:
-        return u
-
-    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
-        return C.project(u)
-
-    def prox(self, u: Array, t: float) -> Array:
-        return u
-
-    def weight_max(self, gradient: Array) -> float:
-        return 0.0
-
-
-class Whole(Penalty):
-    """Another penalty regrouped as (g, 0): its g1 is the whole g, its g2 is 0. GIST and nmAPG see every penalty so."""
-
-    def __init__(self, penalty: Penalty) -> None:
-        self.penalty = penalty
-
-    def g1(self, x: Array) -> float:
-        return self.penalty.value(x)
-
-    def prox_g1(self, u: Array, t: float) -> Array:
-        return self.penalty.prox(u, t)
-
-    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
-        return self.penalty.prox(u, t)  # C is the whole space: `Problem.whole` sees to it
-
-    def prox(self, u: Array, t: float) -> Array:
-        return self.penalty.prox(u, t)
-
-    def weight_max(self, gradient: Array) -> float:
-        return self.penalty.weight_max(gradient)
 
 
 class Cardinality(Penalty):
