@@ -1,6 +1,6 @@
 """Value and CPU time of every instance of the suite, recorded once and compared after every change.
 
-    python benchmarks/answers.py --record [FAMILY …]                 # writes benchmarks/answers.json
+    python benchmarks/answers.py --record [--older …] [FAMILY …]     # writes benchmarks/answers.json, from this version or an older one
     python benchmarks/answers.py [FAMILY …]                          # compares the values with that file
     git worktree add ../older COMMIT
     python benchmarks/answers.py --older ../older/src [FAMILY …]     # compares values and CPU times with another version, by turns
@@ -51,8 +51,7 @@ def solve(family, group, name):
     problem = build(group, name)
     loss, C = pieces(problem)
     if problem.kind == "penalised":
-        from ksparse.experiments.tables import OURS
-        return lambda: ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), **OURS)
+        return lambda: ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), continuation=True, tol=1e-6)
     gap = {"gap": GAP, "max_time": 120.0} if family == "proofs" else {}
     return lambda: ks.minimize(loss, problem.k, C, min_nonzero=problem.floor, **gap)
 
@@ -112,8 +111,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=2, help="of two solves each; with --older by turns of the two versions")
     given = parser.parse_args()
     families = given.families or FAMILIES
-    newer = Version(Path(__file__).parents[1] / "src")
-    older = Version(given.older.resolve()) if given.older else None
+    source = Path(__file__).parents[1] / "src"
+    newer = Version(given.older.resolve() if given.older and given.record else source)
+    older = Version(given.older.resolve()) if given.older and not given.record else None
     recorded: dict[str, Any] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     failed = False
     for family in families:
