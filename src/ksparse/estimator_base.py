@@ -41,7 +41,7 @@ from ksparse.data import Design, by_blocks
 from ksparse.result import Result
 from ksparse.sets import ConvexSet
 from ksparse.util.checks import odd_column
-from ksparse.util.progress import NOWHERE, bar
+from ksparse.util.progress import NULL_BAR, bar
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -159,11 +159,11 @@ def run_jobs(jobs: Sequence[Any], n_jobs: int | None, what: str) -> list[Any]:
     """Return the results of joblib's delayed calls, in their order; show a progress bar called `what`."""
     with bar(what, len(jobs)) as progress:
         # not every backend returns results before all are finished
-        lazy = progress is not NOWHERE and get_active_backend()[0].supports_return_generator
+        lazy = progress is not NULL_BAR and get_active_backend()[0].supports_return_generator
         results = []
         for result in Parallel(n_jobs=n_jobs, return_as="generator" if lazy else "list")(jobs):
             results.append(result)
-            progress.at(len(results))
+            progress.update(len(results))
     return results
 
 

@@ -179,7 +179,7 @@ def test_inputs_stay_as_they_are(data):
         ({"B": np.full((M, 2), "a")}, TypeError, "B must be"),
         ({"k": -1}, ValueError, "k must be"),
         ({"k": N + 1}, ValueError, "k must be"),
-        ({"C": ks.Nonnegative}, TypeError, "C must be a ksparse set"),
+        ({"C": ks.Nonnegative}, TypeError, "C must be an instance of ksparse.ConvexSet"),
         ({"C": ks.Box(np.zeros(4), 1.0)}, ValueError, "C has 4 variables"),
         ({"C": ks.Box(1.0, 2.0)}, ks.InfeasibleError, "no point with at most k = 3"),
         ({"effort": 0}, ValueError, "effort must be"),

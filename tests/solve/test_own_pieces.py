@@ -452,11 +452,11 @@ def test_a_set_that_is_not_what_it_says_is_refused(data, methods, error, words):
 
 def test_classes_are_no_objects_and_other_things_no_pieces(data):
     loss = ks.LeastSquares(*data)
-    with pytest.raises(TypeError, match=r"loss must be a ksparse loss, got the class OwnSquares: write OwnSquares\(...\)"):
+    with pytest.raises(TypeError, match=r"loss must be an instance of ksparse.Loss, got the class OwnSquares: write OwnSquares\(...\)"):
         ks.minimize(OwnSquares, 3)
-    with pytest.raises(TypeError, match=r"C must be a ksparse set, got the class ThinBall: write ThinBall\(...\)"):
+    with pytest.raises(TypeError, match=r"C must be an instance of ksparse.ConvexSet, got the class ThinBall: write ThinBall\(...\)"):
         ks.minimize(loss, 3, ThinBall)
-    with pytest.raises(TypeError, match=r"penalty must be a ksparse penalty, got str: your own derives from ksparse.Penalty"):
+    with pytest.raises(TypeError, match=r"penalty must be an instance of ksparse.Penalty, got str"):
         ks.minimize_penalized(loss, "l1")
     with pytest.raises(TypeError, match="got the class Plain: write Plain"):
         ks.minimize(loss, 3, method=Plain)
@@ -464,7 +464,7 @@ def test_classes_are_no_objects_and_other_things_no_pieces(data):
         ks.minimize(loss, 3, method=object())
     with pytest.raises(TypeError, match="Can't instantiate abstract class"):
         changed(ks.Loss)()
-    with pytest.raises(TypeError, match=r"own.penalty\(k, rho, C\) must be a ksparse penalty, got float"):
+    with pytest.raises(TypeError, match=r"own.penalty\(k, rho, C\) must be an instance of ksparse.Penalty, got float"):
         ks.minimize(loss, 3, method=changed(Plain, penalty=lambda self, k, rho, C: rho)())
 
 

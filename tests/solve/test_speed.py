@@ -15,7 +15,7 @@ from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
 from ksparse.solve.request import support_problem
 from ksparse.util.checks import check_array
-from ksparse.util.resources import all_threads, available_threads, in_threads, one_thread
+from ksparse.util.resources import all_threads, available_threads, map_row_chunks, one_thread
 
 # --- one pass over A ------------------------------------------------------------------------------------------------------
 
@@ -209,14 +209,14 @@ def test_large_products_are_split_over_threads_and_stay_the_same(shape, order, r
 
 def test_split_work_inside_split_work_runs_on_its_own_thread(monkeypatch):
     monkeypatch.setattr("ksparse.util.resources.available_threads", lambda: 2)
-    found = in_threads(lambda rows: sum(in_threads(lambda part: part.stop - part.start, rows.stop - rows.start)), 6)
+    found = map_row_chunks(lambda rows: sum(map_row_chunks(lambda part: part.stop - part.start, rows.stop - rows.start)), 6)
     assert sum(found) == 6
 
 
 def test_work_is_shared_out_whole(monkeypatch):
     for threads in (1, 2, 3, 8):
         monkeypatch.setattr("ksparse.util.resources.available_threads", lambda threads=threads: threads)
-        assert sum(in_threads(lambda rows: sum(range(rows.start, rows.stop)), 5)) == 10
+        assert sum(map_row_chunks(lambda rows: sum(range(rows.start, rows.stop)), 5)) == 10
 
 
 def test_a_matrix_is_finite_or_not_whatever_its_sums(rng):
@@ -248,7 +248,7 @@ def test_other_threads_leave_the_limit_alone():
 
 
 def _sum_in_a_child(queue):
-    queue.put(sum(in_threads(lambda rows: sum(range(rows.start, rows.stop)), 5)))
+    queue.put(sum(map_row_chunks(lambda rows: sum(range(rows.start, rows.stop)), 5)))
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
@@ -256,7 +256,7 @@ def _sum_in_a_child(queue):
 @pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
 def test_threads_work_in_a_forked_child(monkeypatch):
     monkeypatch.setattr("ksparse.util.resources.available_threads", lambda: 2)
-    assert sum(in_threads(lambda rows: rows.stop - rows.start, 5)) == 5  # the parent's pool exists
+    assert sum(map_row_chunks(lambda rows: rows.stop - rows.start, 5)) == 5  # the parent's pool exists
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=_sum_in_a_child, args=(queue,))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksparse.util.arrays import embed, largest_places, like, norm, on_device, take, to_numpy, top_k
+from ksparse.util.arrays import embed, like, norm, on_device, take, to_numpy, top_k, top_k_indices
 
 
 @given(values=st.lists(st.integers(0, 4), min_size=1, max_size=20), k=st.integers(1, 20))
@@ -69,6 +69,6 @@ def test_the_largest_by_parts_are_the_largest(n, k, rng):
 def test_places_of_the_largest(n, k, rng):
     for size in (rng.random(n), rng.integers(4, size=n).astype(float), np.zeros(n), -np.arange(n, dtype=float), np.full(n, -np.inf)):
         k = min(k, n)
-        places = largest_places(size, k)
+        places = top_k_indices(size, k)
         assert np.unique(places).size == k
         np.testing.assert_array_equal(np.sort(size[places]), np.sort(size)[n - k :])

@@ -10,7 +10,7 @@ import pytest
 
 import ksparse as ks
 from ksparse.util import progress
-from ksparse.util.resources import side_by_side
+from ksparse.util.resources import parallel_map
 
 
 class Wall:
@@ -29,13 +29,13 @@ class Wall:
 @pytest.fixture
 def moves(monkeypatch):
     """(what, share) of every move of every bar."""
-    seen, at = [], progress.Bar.at
+    seen, at = [], progress.Bar.update
 
     def noted(self, done, note=""):
         at(self, done, note)
         seen.append((self.what, self.share))
 
-    monkeypatch.setattr(progress.Bar, "at", noted)
+    monkeypatch.setattr(progress.Bar, "update", noted)
     return seen
 
 
@@ -156,7 +156,7 @@ def test_a_thread_draws_what_it_finds_and_stops(monkeypatch):
 def test_bars_close_when_work_breaks():
     wall = Wall()
     with progress.shown_on(lambda: wall), pytest.raises(ZeroDivisionError):
-        sum(1 / i for i in progress.over([1, 0], "tries"))
+        sum(1 / i for i in progress.track([1, 0], "tries"))
     assert wall.closed
 
 
@@ -175,22 +175,22 @@ def test_threads_beside_each_other_open_no_bars():
 
         def work(i):
             with progress.bar("inner") as one:
-                return one is progress.NOWHERE, threading.current_thread() is threading.main_thread()
+                return one is progress.NULL_BAR, threading.current_thread() is threading.main_thread()
 
-        assert set(side_by_side(work, range(4), 2)) == {(True, False)}
+        assert set(parallel_map(work, range(4), 2)) == {(True, False)}
 
 
 def test_the_outermost_one_counts():
     wall = Wall()
     with progress.shown_on(lambda: wall), ks.show_progress(), ks.show_progress(False), progress.bar("one") as one:
-        assert one is not progress.NOWHERE
+        assert one is not progress.NULL_BAR
     assert wall.closed
 
 
 def bars():
     one, other = progress.Bar("folds", 5), progress.Bar("<proof>", 1.0)
-    one.at(2)
-    other.at(0.25, "gap 3 %")
+    one.update(2)
+    other.update(0.25, "gap 3 %")
     return [one, other, progress.Bar("search")]
 
 
@@ -268,7 +268,7 @@ import time
 import ksparse as ks
 from ksparse.util.progress import bar
 with ks.show_progress(), bar("folds", 4) as one:
-    one.at(1)
+    one.update(1)
     time.sleep(1.5)
 """
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])

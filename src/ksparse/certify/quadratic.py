@@ -16,7 +16,7 @@ from ksparse.certify.settings import TreeSettings
 from ksparse.numerics.relaxation import NodeBatch
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.util.arrays import Vector
-from ksparse.util.resources import OutOfTimeError, pause, side_by_side
+from ksparse.util.resources import OutOfTimeError, parallel_map, pause
 
 FIRST = np.array([0])
 
@@ -110,7 +110,7 @@ class QuadraticFamily:
         """So many of them side by side that it does not depend on n_jobs."""
         share = self.settings.share
         shares = [nodes[begin : begin + share] for begin in range(0, len(nodes), share)]
-        return np.concatenate(side_by_side(lambda part: self._bounds(part, cut, deadline), shares, self.n_jobs))
+        return np.concatenate(parallel_map(lambda part: self._bounds(part, cut, deadline), shares, self.n_jobs))
 
     def _bounds(self, nodes: list[NodeBatch], cut: float, deadline: float) -> Vector:
         whole = stacked(nodes)

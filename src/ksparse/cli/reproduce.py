@@ -24,19 +24,19 @@ from ksparse.experiments.run import Job, Store, Watch, environment
 from ksparse.experiments.run import run as run_jobs
 from ksparse.experiments.tables import EXPERIMENTS, jobs_of
 from ksparse.util.files import sweep, write_atomically
-from ksparse.util.progress import NOWHERE, bar
+from ksparse.util.progress import NULL_BAR, bar
 
 
 @contextmanager
 def watching(console: Console, total: int, *, all_weights: bool = False) -> Iterator[Watch]:
     """A watch for `run` that shows the current instance and method; its seconds are those of the chosen weight, or of all weights."""
     with bar("experiments", total) as one:
-        if one is NOWHERE or not console.is_terminal:
+        if one is NULL_BAR or not console.is_terminal:
             yield _lines(console, total, all_weights)
             return
 
         def tell(job: Job, row: Row | None) -> None:
-            one.at(one.done + (row is not None), f"{job.table} · {job.instance} · {job.method}")
+            one.update(one.done + (row is not None), f"{job.table} · {job.instance} · {job.method}")
 
         yield tell
 

@@ -258,7 +258,7 @@ def numbers(
     if values.size and max(values.max(), -values.min()) > LARGEST:
         row, place = (int(i[0]) for i in np.nonzero(np.abs(values) > LARGEST))
         held = f"{values[row, place]:g} in row {row + 1}"
-        raise InputError(f"column {table.columns[place]!r} holds {held}: numbers up to {LARGEST:g} in size can be used; take other units")
+        raise InputError(f"column {table.columns[place]!r} holds {held}: absolute values must not exceed {LARGEST:g}; rescale the data")
     return values
 
 

@@ -20,7 +20,7 @@ from ksparse.solve.judge import interrupted, restated
 from ksparse.solve.minimize import minimize
 from ksparse.util.arrays import Matrix, Vector, to_float64
 from ksparse.util.checks import SMALLEST, check_integer, check_matrix
-from ksparse.util.progress import over
+from ksparse.util.progress import track
 
 NOTHING = 1e-16  # of the variance: what projection leaves is rounding
 CANCELLED = 1e-14  # of the largest variance of a column: what Hotelling's difference leaves is rounding
@@ -72,7 +72,7 @@ def sparse_components(
     C: ConvexSet = NonnegativeBall() if nonnegative else L2Ball()
     results: list[Result] = []
     options = one_search(options)
-    for size in over(sizes, "components"):
+    for size in track(sizes, "components"):
         try:
             if results:
                 rest.take(np.asarray(results[-1].x))
@@ -96,7 +96,7 @@ def _in_units(Z: Matrix) -> tuple[Matrix, float]:
     design = design_of(Z)
     largest = design.magnitude()
     if 0.0 < largest < SMALLEST:
-        raise ValueError(f"X must vary by at least {SMALLEST:g}, it varies by {largest:g}: use other units, or scale=True")
+        raise ValueError(f"X must vary by at least {SMALLEST:g}, it varies by {largest:g}: rescale the data, or set scale=True")
     unit = 1.0 if largest == 0.0 else 2.0 ** np.floor(np.log2(largest))
     return design.shifted(np.zeros(design.shape[1]), np.full(design.shape[1], unit)), unit
 

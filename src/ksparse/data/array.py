@@ -15,7 +15,7 @@ from ksparse.data.design import CONSTANT, Design, Work
 from ksparse.util.arrays import Array, Vector, namespace, to_float64, to_numpy
 from ksparse.util.checks import check_array
 from ksparse.util.compiled import compiled, compiler_is_there
-from ksparse.util.resources import all_threads, in_threads
+from ksparse.util.resources import all_threads, map_row_chunks
 
 PART = 256  # rows of a symmetric matrix that are compared with as many columns at a time
 
@@ -71,13 +71,13 @@ class Dense(Design):
         self.count()
         if not self._split:
             return self.array @ x
-        return np.concatenate(in_threads(lambda rows: self.array[rows] @ x, self.shape[0]))
+        return np.concatenate(map_row_chunks(lambda rows: self.array[rows] @ x, self.shape[0]))
 
     def pull(self, r: Any) -> Any:
         self.count()
         if not self._split:
             return self.array.T @ r
-        return sum(in_threads(lambda rows: self.array[rows].T @ r[rows], self.shape[0]))
+        return sum(map_row_chunks(lambda rows: self.array[rows].T @ r[rows], self.shape[0]))
 
     def squares(self, w: Vector | None) -> Vector:
         """The rows shared out to threads where there are many."""
@@ -87,7 +87,7 @@ class Dense(Design):
         def part(rows: slice) -> Vector:
             return np.asarray(np.einsum("ij,ij->j", A[rows], A[rows])) if w is None else _weighted_squares(A[rows], w[rows])
 
-        return np.asarray(sum(in_threads(part, A.shape[0])) if A.nbytes >= LARGE_ARRAY else part(slice(None)))
+        return np.asarray(sum(map_row_chunks(part, A.shape[0])) if A.nbytes >= LARGE_ARRAY else part(slice(None)))
 
     def gram(self, support: Vector, w: Vector | None) -> Vector:
         self.count()
@@ -96,11 +96,11 @@ class Dense(Design):
         if weighted.size * A.shape[1] < LARGE_PRODUCT:
             return np.asarray(weighted.T @ A)
         if weighted is A and A.shape[0] >= A.shape[1]:
-            return np.asarray(sum(in_threads(lambda rows: _gram(A[rows]), A.shape[0])))
+            return np.asarray(sum(map_row_chunks(lambda rows: _gram(A[rows]), A.shape[0])))
         if weighted is A:  # the sum of several Gram matrices would take more memory than A
             with all_threads():
                 return _gram(A)
-        return np.concatenate(in_threads(lambda part: weighted.T @ A[:, part], A.shape[1]), axis=1)
+        return np.concatenate(map_row_chunks(lambda part: weighted.T @ A[:, part], A.shape[1]), axis=1)
 
     def columns(self, support: Vector) -> Array:
         """In their own namespace and precision; the array itself where that is all of them: times itself it costs half."""
@@ -199,7 +199,7 @@ def both_products(A: Vector, weight: Vector | None, x: Vector) -> Vector:
         kernel(A, weight, x, rows.start, rows.stop, y, g)
         return g
 
-    y[m:] = sum(in_threads(part, m))
+    y[m:] = sum(map_row_chunks(part, m))
     return y
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from ksparse.data.design import BLOCK, Design, Work
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer
-from ksparse.util.progress import NOWHERE, Bar, bar
-from ksparse.util.resources import in_threads
+from ksparse.util.progress import NULL_BAR, Bar, bar
+from ksparse.util.resources import map_row_chunks
 
 FEWEST = 4  # rows, however long: each time a vector of their length is added up
 
@@ -58,9 +58,9 @@ class Blocks(Design):
         if not self._in_memory:
             with bar(f"pass {self.passes} over the data", 1.0) as read:
                 return [collect(self._doubled(self._ahead(slices), read))]
-        return in_threads(lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices))
+        return map_row_chunks(lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices))
 
-    def _doubled(self, blocks: Iterable[tuple[Any, slice]], read: Bar = NOWHERE) -> Iterator[tuple[Any, slice]]:
+    def _doubled(self, blocks: Iterable[tuple[Any, slice]], read: Bar = NULL_BAR) -> Iterator[tuple[Any, slice]]:
         """Some rows of each block at a time in double precision, all in the same place."""
         few = min(self.height, max(FEWEST, BESIDE // self.shape[1]))
         place = np.empty((few, self.shape[1]))
@@ -69,7 +69,7 @@ class Blocks(Design):
                 part = block[begin : begin + few]
                 np.copyto(place[: len(part)], part)
                 yield place[: len(part)], slice(rows.start + begin, rows.start + begin + len(part))
-            read.at(rows.stop / self.shape[0])
+            read.update(rows.stop / self.shape[0])
             if self._tell is not None:
                 self._tell(self.passes, rows.stop / self.shape[0])
 

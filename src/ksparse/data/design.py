@@ -131,7 +131,7 @@ class Design(ABC):
         if np.isinf(largest):
             raise ValueError(f"{name} must be finite, but contains inf")
         if largest > most:
-            raise ValueError(f"{name} must hold numbers of at most {most:g} in size, got {largest:g}: use other units")
+            raise ValueError(f"absolute values in {name} must not exceed {most:g}, got {largest:g}: rescale the data")
 
     @abstractmethod
     def each(self, work: Work) -> list[Any]:

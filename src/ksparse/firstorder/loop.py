@@ -15,8 +15,8 @@ from ksparse.firstorder.methods.base import Method, State
 from ksparse.firstorder.problem import Point, Problem, Stopping
 from ksparse.losses import Loss
 from ksparse.result import Status, Trace
-from ksparse.util.arrays import Array, epsilon, farthest, norm, norm_inf, on_device, read, to_float64
-from ksparse.util.progress import Lines, Tell, as_scipy_callback, bar, logger
+from ksparse.util.arrays import Array, epsilon, largest_safe_entry, norm, norm_inf, on_device, read, to_float64
+from ksparse.util.progress import ProgressCallback, VerboseLogging, as_scipy_callback, bar, logger
 from ksparse.util.resources import OutOfTimeError
 
 RUNAWAY = 1e20  # entries larger than the start's by this factor, at a lower F, are a sign of an unbounded F
@@ -93,7 +93,7 @@ def drive(
             report.banner(problem, method.name)
             while status is None:
                 status = driver.iterate(report)
-                steps.at(driver.t)
+                steps.update(driver.t)
         except StopIteration:
             status = Status.CALLBACK_STOP
         except KeyboardInterrupt:
@@ -123,7 +123,7 @@ def not_begun(problem: Problem, x0: Array) -> Run:
 class _Driver:
     """A run in progress."""
 
-    def __init__(self, method: Method, problem: Problem, stopping: Stopping, tell: Tell) -> None:
+    def __init__(self, method: Method, problem: Problem, stopping: Stopping, tell: ProgressCallback) -> None:
         self.method, self.problem, self.stopping, self.tell = method, problem, stopping, tell
         self.log = _Log()
         self.t = self.n_small_changes = 0  # iterations; consecutive small changes
@@ -226,11 +226,11 @@ def _curvature_terms(loss: Loss, d: Array) -> float:
 
 def _is_recession_direction(problem: Problem, begin: Array, x: Array) -> bool:
     """Whether C contains points almost arbitrarily far from `begin` in the direction of x."""
-    end, d = farthest(x), x - begin
+    end, d = largest_safe_entry(x), x - begin
     return norm_inf(problem.project_to_domain(x + end * (d / norm(d))).x) >= 1e-3 * end
 
 
-class _RunReporter(Lines):
+class _RunReporter(VerboseLogging):
     """Print a table of the run: for verbose = 1 every 100th iteration, for 2 every 10th, for 3 each one."""
 
     @property

@@ -17,7 +17,7 @@ from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty, Whole
 from ksparse.sets import ConvexSet, WholeSpace, require_length
-from ksparse.util.arrays import Array, along, epsilon, namespace, norm, norm_inf, norms, on_device, read
+from ksparse.util.arrays import Array, axpy, epsilon, namespace, norm, norm_inf, norms, on_device, read
 from ksparse.util.checks import check_integer, check_number
 from ksparse.util.evaluations import count
 
@@ -127,7 +127,7 @@ class Point:
 
     def along(self, a: float, d: Point) -> Point:
         """Return the point x + a·d."""
-        return Point(self.problem, along(self.x, a, d.x), along(self.image, a, d.image))
+        return Point(self.problem, axpy(self.x, a, d.x), axpy(self.image, a, d.image))
 
     def __rmul__(self, factor: float) -> Point:
         return Point(self.problem, factor * self.x, factor * self.image)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Point, Problem
-from ksparse.util.arrays import Array, against, dot, epsilon, norm, norms, on_device, read, sqnorm
+from ksparse.util.arrays import Array, dot, epsilon, minus_scaled, norm, norms, on_device, read, sqnorm
 from ksparse.util.checks import check_number
 
 SPAN = 1e60  # largest factor by which a line search raises l: l_max / l_min
@@ -56,7 +56,7 @@ def check_rule(rule: object, name: str = "rule") -> None:
 
 
 def _prox_step(problem: Problem, y: Point, gradient: Array, s: Array, l: float) -> Point:  # noqa: E741
-    z = problem.point(problem.prox_g1(against(y.x, gradient - s, l), l))
+    z = problem.point(problem.prox_g1(minus_scaled(y.x, gradient - s, l), l))
     z.in_C = True
     return z
 

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ksparse.estimator_base import Task, to_input_dtype, with_callbacks
 from ksparse.linear.base import SparseLinear
 from ksparse.linear.problem import LinearFit
-from ksparse.util.progress import over
+from ksparse.util.progress import track
 
 
 class SparseClassifier(ClassifierMixin, SparseLinear):
@@ -170,7 +170,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         sample_weight = self._by_class(y, sample_weight)
         loss, labels = self._loss(labels)
         task = Task(self, X, y)
-        self._keep(X, [self._solve(self._problem(X, target, sample_weight, loss), task.callback) for target in over(labels, "classes")])
+        self._keep(X, [self._solve(self._problem(X, target, sample_weight, loss), task.callback) for target in track(labels, "classes")])
         task.end()
         return self
 

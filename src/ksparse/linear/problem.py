@@ -22,7 +22,7 @@ from ksparse.solve.minimize import minimize
 from ksparse.solve.path import k_path
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_array, check_bound, check_indices, check_integer, check_number, check_squares, check_vector
-from ksparse.util.progress import over
+from ksparse.util.progress import track
 from ksparse.util.resources import one_thread
 
 
@@ -323,7 +323,7 @@ def fit_together(first: LinearProblem, Y: Vector, sample_weight: Any, k: int, **
 def fit_singly(problem_of: Callable[[Vector], LinearProblem], Y: Vector, k: int, **options: Any) -> ManyFits:
     """One target after the other; the options are those of `minimize`."""
     fits = []
-    for y in over(Y.T, "targets"):
+    for y in track(Y.T, "targets"):
         fits.append(problem_of(y).minimize(k, **options))
         uninterrupted(fits[-1].result)
     return ManyFits(np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits]), [fit.result for fit in fits])

@@ -246,6 +246,6 @@ def require_loss(loss: str | LossMaker, allowed: tuple[str, ...], y: Any) -> Non
     if np.min(y) < 0 or (loss == "gamma" and np.min(y) == 0):
         raise ValueError(f"y must hold {what} {'> 0' if loss == 'gamma' else '>= 0'} for the {loss} loss, got {np.min(y):g}")
     if np.max(y) > MOST:
-        raise ValueError(f"y must hold {what} up to {MOST:g} for the {loss} loss, got {np.max(y):g}: use other units")
+        raise ValueError(f"y must hold {what} up to {MOST:g} for the {loss} loss, got {np.max(y):g}: rescale the data")
     if np.max(y) == 0:
         raise ValueError(f"y is 0 in every row: the {loss} loss then has no minimum")

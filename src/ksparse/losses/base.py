@@ -20,7 +20,7 @@ from ksparse.data import design_of, in_double
 from ksparse.data.model import QuadraticModel
 from ksparse.data.products import Root, Squares, columns, dense, first_of_equal, triangle
 from ksparse.util import display
-from ksparse.util.arrays import Array, Matrix, Vector, replaced
+from ksparse.util.arrays import Array, Matrix, Vector, copy_with
 from ksparse.util.checks import check_vector
 from ksparse.util.evaluations import count
 
@@ -260,14 +260,14 @@ class Loss(ABC):
         """The same φ of vectors of the length, namespace, dtype and device of x; φ with data has its own, and is itself."""
         if self.n is not None:
             return self
-        twin: Loss = replaced(self, n=int(x.shape[0]), kind=x[:0])
+        twin: Loss = copy_with(self, n=int(x.shape[0]), kind=x[:0])
         return twin
 
     def as_float64(self) -> Self:
         """The same loss on NumPy float64 data, for the small exact solves."""
         held = {name: value for name in self._data if (value := getattr(self, name)) is not None}
         changed = {name: self._doubled(name, value) for name, value in held.items()}
-        twin: Self = self if all(changed[name] is held[name] for name in held) else replaced(self, **changed)
+        twin: Self = self if all(changed[name] is held[name] for name in held) else copy_with(self, **changed)
         return twin
 
     def _doubled(self, name: str, value: Any) -> Any:
@@ -280,4 +280,4 @@ class Loss(ABC):
         return f"{type(self).__name__}({inside})"
 
     def _repr_html_(self) -> str:
-        return display.facts({"loss": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.told(self))
+        return display.facts({"loss": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.docstring_summary(self))

@@ -28,7 +28,7 @@ from ksparse.data.products import largest_gram_eigenvalue
 from ksparse.losses.base import Loss
 from ksparse.numerics.bound import EPS, rounding_of
 from ksparse.numerics.constraints import unit_scales
-from ksparse.util.arrays import Array, Matrix, Vector, namespace, replaced, take
+from ksparse.util.arrays import Array, Matrix, Vector, copy_with, namespace, take
 from ksparse.util.checks import check_ridge, check_row_weights, check_squares
 
 INDEPENDENT = 1e-12  # of a variable's own curvature: what must be left of it beside the support for it to enter
@@ -292,7 +292,7 @@ class ByRows(Loss):
         if support.size % t or not np.array_equal(support, (rows[:, None] * t + np.arange(t)).ravel()):
             return super().restrict(support)  # some of a row
         ridge = None if self.ridge is None else take(self.ridge, rows)
-        cut: Loss = replaced(self, A=self.design.columns(rows), ridge=ridge, features=int(rows.size), n=int(support.size))
+        cut: Loss = copy_with(self, A=self.design.columns(rows), ridge=ridge, features=int(rows.size), n=int(support.size))
         return cut
 
     def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -89,7 +89,7 @@ def check_gradient(loss: Loss, x: Any) -> GradientCheck:
     >>> ks.check_gradient(loss, rng.standard_normal(5)).passed
     True
     """
-    check_piece(loss, Loss, "loss", "loss")
+    check_piece(loss, Loss, "loss")
     given = check_vector(x, "x", loss.n, kind=loss.given_kind)
     loss = loss.for_vectors_like(given)
     z = to_float64(given)

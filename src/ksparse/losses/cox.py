@@ -10,7 +10,7 @@ from ksparse.data import Design, Operator, check_data, design_of
 from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.data.products import columns, dense, kind_of, largest_gram_eigenvalue
 from ksparse.losses.base import Composite, Loss
-from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, replaced, to_float64
+from ksparse.util.arrays import Array, Matrix, Vector, copy_with, like, namespace, to_float64
 from ksparse.util.checks import check_adjoint, check_number, check_squares, check_vector
 
 MODELLED = 4096  # variables up to which H is formed
@@ -156,5 +156,5 @@ class Cox(Loss):
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)
-        cut: Self = replaced(self, A=columns(self.A, support), n=int(support.size))
+        cut: Self = copy_with(self, A=columns(self.A, support), n=int(support.size))
         return cut

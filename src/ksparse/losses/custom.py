@@ -14,7 +14,7 @@ from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.errors import NotFiniteError
 from ksparse.losses.base import Loss
 from ksparse.losses.restricted import DIFFERENCES, Restricted, without_noise
-from ksparse.util.arrays import Array, Vector, dot, embed, epsilon, finite, is_array, like, norm, replaced, to_float64
+from ksparse.util.arrays import Array, Vector, copy_with, dot, embed, epsilon, finite, is_array, like, norm, to_float64
 from ksparse.util.checks import call_own, check_callable, check_integer, check_number
 
 MODELLED = 2048  # variables up to which a whole Hessian is asked for: n products
@@ -207,7 +207,7 @@ class Custom(Loss):
 
     def for_vectors_like(self, x: Array) -> Custom:
         """The same φ on vectors of the length, namespace, dtype and device of x."""
-        twin: Custom = replaced(self, n=int(x.shape[0]), kind=x[:0], given=x[:0], rounding=epsilon(x))
+        twin: Custom = copy_with(self, n=int(x.shape[0]), kind=x[:0], given=x[:0], rounding=epsilon(x))
         return twin
 
     def as_float64(self) -> Custom:
@@ -217,7 +217,7 @@ class Custom(Loss):
             return self
         plain = self.for_vectors_like(np.zeros(self.n or 0))
         theirs = {"_value": lambda x: value(like(x, kind)), "_gradient": lambda x: to_float64(gradient(like(x, kind)))}
-        twin: Custom = replaced(plain, rounding=epsilon(kind), given=kind, **theirs)
+        twin: Custom = copy_with(plain, rounding=epsilon(kind), given=kind, **theirs)
         return twin
 
 

@@ -15,7 +15,7 @@ from ksparse.data.array import both_products, fits_one_pass
 from ksparse.data.model import Gram, QuadraticModel
 from ksparse.data.products import Root, Squares, dense, first_of_equal, largest_gram_eigenvalue, triangle
 from ksparse.losses.base import Composite, Loss
-from ksparse.util.arrays import Array, Matrix, Vector, is_array, namespace, replaced, sqnorm, sum_of, take
+from ksparse.util.arrays import Array, Matrix, Vector, copy_with, is_array, namespace, sqnorm, sum_of, take
 from ksparse.util.checks import check_ridge, check_row_weights, check_squares, check_vector
 from ksparse.util.evaluations import count
 
@@ -204,7 +204,7 @@ class DataFit(Loss):
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)
         ridge = None if self.ridge is None else take(self.ridge, support)
-        cut: Self = replaced(self, A=self.design.columns(support), ridge=ridge, n=int(support.size))
+        cut: Self = copy_with(self, A=self.design.columns(support), ridge=ridge, n=int(support.size))
         return cut
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ksparse.losses.data_fit import DataFit
-from ksparse.util.arrays import Array, Matrix, namespace, replaced
+from ksparse.util.arrays import Array, Matrix, copy_with, namespace
 from ksparse.util.checks import check_number
 
 SHARP = 1e-3  # of the majorant's curvature, where the second derivative is 0
@@ -70,5 +70,5 @@ class Huber(DataFit):
 
     def sharpened(self) -> Huber:
         # not quite h″: what has outliers alone still bends a little
-        sharp: Huber = replaced(self, _beyond=SHARP)
+        sharp: Huber = copy_with(self, _beyond=SHARP)
         return sharp

@@ -16,7 +16,7 @@ from ksparse.data.model import QuadraticModel
 from ksparse.data.products import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
 from ksparse.losses.base import Loss
 from ksparse.numerics.eigen import has_negative_eigenvalue, largest_eigenvalue
-from ksparse.util.arrays import Array, Matrix, dot, epsilon, like, replaced, sqnorm, take, to_numpy
+from ksparse.util.arrays import Array, Matrix, copy_with, dot, epsilon, like, sqnorm, take, to_numpy
 from ksparse.util.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
 
 CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
@@ -125,7 +125,7 @@ class QuadraticForm(Loss):
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)
         matrix, c = _cut(self.matrix, support, both=not self.factored), None if self.c is None else take(self.c, support)
-        cut: Self = replaced(self, matrix=matrix, c=c, n=int(support.size))
+        cut: Self = copy_with(self, matrix=matrix, c=c, n=int(support.size))
         return cut
 
 

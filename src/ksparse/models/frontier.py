@@ -14,7 +14,7 @@ from ksparse.models.rules import Rows
 from ksparse.result import Result, Status
 from ksparse.solve.judge import uninterrupted
 from ksparse.util.arrays import Vector
-from ksparse.util.progress import over
+from ksparse.util.progress import track
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,7 @@ def frontier(V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names
     aims = [replace(least, rows=Rows.of(len(r), [(-r, -float(target))]).and_(least.rows)) for target in targets]
     found: list[Result] = []  # downwards
     downwards = list(zip(targets[::-1], aims[::-1], strict=True))
-    for i, (target, aim) in enumerate(over(downwards, "frontier")):
+    for i, (target, aim) in enumerate(track(downwards, "frontier")):
         if found and found[-1].status is Status.INTERRUPTED:  # this portfolio reaches the lower targets too
             found.append(found[-1])
             continue

@@ -183,7 +183,7 @@ def portfolio(
     plain = _variance_alone(objective, alpha, target_return)
     alpha = 1.0 if plain else RISK_AVERSION if alpha is None else alpha
     if is_array(V) and exponent(alpha) + exponent(np.abs(V).max()) > 1_000:
-        raise ValueError(f"V must hold numbers of at most {1e300 / alpha:g} beside a risk aversion of {alpha:g}: use other units")
+        raise ValueError(f"absolute values in V must not exceed {1e300 / alpha:g} with a risk aversion of {alpha:g}: rescale the data")
     costs = (
         np.full(n, check_number(cost, "cost", at_least=0)) if np.ndim(cost) == 0 else np.asarray(check_vector(cost, "cost", n), dtype=float)
     )

@@ -21,7 +21,7 @@ import numpy as np
 
 from ksparse.errors import UnboundedError
 from ksparse.numerics.constraints import Linear, unit_rows
-from ksparse.util.arrays import Vector, farthest, norm
+from ksparse.util.arrays import Vector, largest_safe_entry, norm
 
 FACES = 4_000  # at most
 
@@ -169,6 +169,6 @@ def falls_for_ever(H: Vector, c: Vector, project: Callable[[Vector], Vector], en
         return False
     reach = max(1.0, norm(x)) / norm(d)  # far beside x and beside 1: where steps are tiny, so is a million of them
     ends = [(factor * reach, x + factor * reach * d) for factor in RECESSION]
-    last = x + (farthest(x) / norm(d)) * d  # a bounded C, however large, does not reach so far
+    last = x + (largest_safe_entry(x) / norm(d)) * d  # a bounded C, however large, does not reach so far
     held = any(norm(project(end) - end) > 0.1 * norm(end) for end in (*(end for _, end in ends), last))
     return not held and all(value(project(end)) <= value(x) - 0.5 * steps * drop for steps, end in ends)

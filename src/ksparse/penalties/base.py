@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
-from ksparse.util.arrays import Array, keep, namespace, norm_1, norm_inf, sum_of, zeros_like
+from ksparse.util.arrays import Array, namespace, norm_1, norm_inf, sum_of, zero_outside, zeros_like
 from ksparse.util.checks import check_number
 
 
@@ -262,4 +262,4 @@ def check_weight(value: float, name: str = "lam") -> float:
 
 def positive_part(x: Array) -> Array:
     """max(x, 0)."""
-    return keep(x, x > 0)
+    return zero_outside(x, x > 0)

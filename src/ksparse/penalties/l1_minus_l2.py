@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksparse.penalties.base import L1Based, check_weight
 from ksparse.sets.whole_space import soft_threshold
-from ksparse.util.arrays import Array, keep, larger, namespace, norm, norm_inf, top_k
+from ksparse.util.arrays import Array, larger, namespace, norm, norm_inf, top_k, zero_outside
 
 
 class L1MinusL2(L1Based):
@@ -44,4 +44,4 @@ class L1MinusL2(L1Based):
         if norm_inf(u) > t:
             v = soft_threshold(u, t)
             return v * (1.0 + t / norm(v))
-        return keep(u, top_k(namespace(u).abs(u), 1))
+        return zero_outside(u, top_k(namespace(u).abs(u), 1))

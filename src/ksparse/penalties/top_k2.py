@@ -6,7 +6,7 @@ import math
 
 from ksparse.penalties.base import Penalty, check_weight
 from ksparse.sets.base import ConvexSet
-from ksparse.util.arrays import Array, along, namespace, sqnorm, without_largest
+from ksparse.util.arrays import Array, axpy, namespace, sqnorm, without_largest
 from ksparse.util.checks import check_integer
 
 
@@ -55,7 +55,7 @@ class TopK2(Penalty):
         return (2.0 * self.rho) * x
 
     def plus_gradient_g1(self, gradient: Array, x: Array) -> Array:
-        return along(gradient, 2.0 * self.rho, x)
+        return axpy(gradient, 2.0 * self.rho, x)
 
     def g2(self, x: Array) -> float:
         return self.rho * sqnorm(x - self.shared(x))

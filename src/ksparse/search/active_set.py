@@ -36,7 +36,7 @@ from ksparse.numerics.qp import PULL
 from ksparse.search.candidate import Candidate
 from ksparse.search.neighbourhoods.base import DependentError, Move, Swap, Trust, Undo
 from ksparse.search.problem import SupportProblem
-from ksparse.util.arrays import Vector, largest_places
+from ksparse.util.arrays import Vector, top_k_indices
 from ksparse.util.resources import GRACE, require_time
 
 RECOMPUTED = 256  # changes between inverses from scratch
@@ -260,7 +260,7 @@ class UpdatedInverse:
             likely = add_gains(self.s, self.h, self.dependence_tol)
             likely[self.model.known] = 0.0
             likely[i] = np.inf
-            self.model.fetch(largest_places(likely, count))
+            self.model.fetch(top_k_indices(likely, count))
         return self.model.row(i)
 
     def drop(self, j: int, level: float | None = None) -> None:
@@ -882,7 +882,7 @@ class ActiveSetNeighbourhood:
             count = min(self.entering, int(np.count_nonzero(alone > least)))
             if not count or not self.size:
                 return
-            entering = largest_places(alone, count)
+            entering = top_k_indices(alone, count)
             variables, gains = self.active_set.swap_gains(entering)
             if not gains.size:  # all of the support is forced in, and held at 0
                 return
@@ -932,7 +932,7 @@ class ActiveSetNeighbourhood:
         entering = np.flatnonzero(alone >= self.promise)
         if not self.walked <= 2 * entering.size <= 4 * self.walked:
             count = min(self.walked, int(np.count_nonzero(alone)))
-            entering = largest_places(alone, count) if count else entering[:0]
+            entering = top_k_indices(alone, count) if count else entering[:0]
             self.promise = float(alone[entering].min(initial=np.inf))
         return entering
 

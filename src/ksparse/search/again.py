@@ -17,7 +17,7 @@ from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate, kicked, other_supports
 from ksparse.search.strategy import Strategy
 from ksparse.util.arrays import Vector
-from ksparse.util.resources import OutOfTimeError, one_thread, side_by_side, until
+from ksparse.util.resources import OutOfTimeError, deadline_scope, one_thread, parallel_map
 
 
 def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candidate) -> Found:
@@ -54,13 +54,13 @@ def searches(
 
     def one(seed: np.random.SeedSequence, others: list[Vector]) -> Found | None:
         own, rng = problem.with_own_memory(), np.random.default_rng(seed)
-        with until(problem.pieces.deadline):  # threads do not inherit it
+        with deadline_scope(problem.pieces.deadline):  # threads do not inherit it
             try:
                 return None if own.expired else _again(own, strategy, begin, rng, others)
             except OutOfTimeError:
                 return None
 
-    return side_by_side(lambda given: one(*given), list(zip(seeds, others, strict=True)), n_jobs)
+    return parallel_map(lambda given: one(*given), list(zip(seeds, others, strict=True)), n_jobs)
 
 
 def _again(problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]) -> Found | None:

@@ -13,7 +13,7 @@ from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.numerics.constraints import Linear, unit_scales
 from ksparse.numerics.qp import Objective, convex, solve_qp
 from ksparse.sets import ConvexSet
-from ksparse.util.arrays import Vector, farthest, norm
+from ksparse.util.arrays import Vector, largest_safe_entry, norm
 
 CUTS = 8  # half-spaces
 NEARER = 0.1  # how much nearer to C each must bring the answer
@@ -65,7 +65,7 @@ def _has_falling_ray(objective: Objective, C: ConvexSet, x: Vector) -> bool:
             return False
         ray = (flat @ way) / unit
         ends = [x + (far * size / norm(ray)) * ray for far in FAR]
-        if all(C.contains(end) for end in (*ends, x + (farthest(x) / norm(ray)) * ray)):
+        if all(C.contains(end) for end in (*ends, x + (largest_safe_entry(x) / norm(ray)) * ray)):
             return True
         before, outside = outside, C.violation(ends[-1])
         if outside > NEARER * before:

@@ -34,7 +34,7 @@ from ksparse.search.starts import (
 )
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
 from ksparse.util.arrays import Array, Vector, to_float64
-from ksparse.util.progress import NOWHERE, Bar, bar
+from ksparse.util.progress import NULL_BAR, Bar, bar
 from ksparse.util.resources import OutOfTimeError, one_thread
 
 
@@ -61,7 +61,7 @@ class Exploration:
     started: float
     tell: Callable[[Incumbent], None]
     incumbent: Incumbent = field(default_factory=Incumbent)
-    bar: Bar = NOWHERE
+    bar: Bar = NULL_BAR
 
     def run(self) -> Status:
         """Leave the best support that is found in the incumbent; why it ended."""
@@ -131,7 +131,7 @@ class Exploration:
         self.incumbent.take(name, found, time.perf_counter() - self.started)
         best = self.incumbent.best
         assert best is not None
-        self.bar.at(self.incumbent.searches, f"stage {self.incumbent.searches}, best {best.value:.6g}")
+        self.bar.update(self.incumbent.searches, f"stage {self.incumbent.searches}, best {best.value:.6g}")
         self.tell(self.incumbent)
 
     def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:

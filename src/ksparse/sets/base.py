@@ -19,6 +19,7 @@ from ksparse.util import display
 from ksparse.util.arrays import (
     Array,
     Vector,
+    copy_with,
     dot,
     epsilon,
     indices_of,
@@ -27,7 +28,6 @@ from ksparse.util.arrays import (
     namespace,
     norm,
     norm_inf,
-    replaced,
     sqnorm,
     to_float64,
     top_k,
@@ -165,7 +165,7 @@ class ConvexSet(ABC):
         """The same set with its arrays in the namespace, dtype and device of x."""
         held = {name: getattr(self, name) for name in self._data}
         arrays = {name: like(value, x) for name, value in held.items() if value is not None and not isinstance(value, float)}
-        moved: Self = replaced(self, **arrays)
+        moved: Self = copy_with(self, **arrays)
         return moved
 
     def try_out(self, zero: Array) -> None:
@@ -185,7 +185,7 @@ class ConvexSet(ABC):
         return type(self).__name__
 
     def _repr_html_(self) -> str:
-        return display.facts({"set": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.told(self))
+        return display.facts({"set": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.docstring_summary(self))
 
 
 def require_length(C: ConvexSet, n: int) -> None:

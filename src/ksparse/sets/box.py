@@ -10,7 +10,7 @@ from ksparse.errors import InfeasibleError
 from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
-from ksparse.util.arrays import Array, Vector, is_array, keep, like, namespace, norm, replaced, to_float64, top_k
+from ksparse.util.arrays import Array, Vector, copy_with, is_array, like, namespace, norm, to_float64, top_k, zero_outside
 from ksparse.util.checks import check_bound
 
 
@@ -102,7 +102,7 @@ class Box(ConvexSet):
         return Box(low, high)
 
     def for_length(self, n: int) -> Self:
-        told: Self = replaced(self, n=n)
+        told: Self = copy_with(self, n=n)
         return told
 
     def why_no_sparse_member(self, n: int, k: int) -> str | None:
@@ -122,7 +122,7 @@ class Box(ConvexSet):
         low, high = self._bounds_like(u)
         saved = u * u - (u - v) * (u - v)  # what keeping an entry saves, ≥ 0 where the bounds hold 0
         forced = (low > 0) | (high < 0)
-        return keep(v, top_k(xp.where(forced, xp.full_like(u, float("inf")), saved), k))
+        return zero_outside(v, top_k(xp.where(forced, xp.full_like(u, float("inf")), saved), k))
 
     def as_linear(self, n: int) -> Linear:
         return Linear.of(n, *self.bounds(n))

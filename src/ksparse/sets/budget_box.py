@@ -11,7 +11,7 @@ from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.box import Box, forced_first
 from ksparse.sets.simplex import project_on_largest
-from ksparse.util.arrays import Array, Vector, larger, namespace, replaced, sum_of, to_float64
+from ksparse.util.arrays import Array, Vector, copy_with, larger, namespace, sum_of, to_float64
 from ksparse.util.checks import check_number
 
 
@@ -134,7 +134,7 @@ class BudgetBox(ConvexSet):
         return Linear.of(n, low, high, E=np.ones(n), f=self.total)
 
     def like(self, x: Array) -> Self:
-        moved: Self = replaced(self, box=self.box.like(x))
+        moved: Self = copy_with(self, box=self.box.like(x))
         return moved
 
     def without(self, indices: Vector) -> BudgetBox:
@@ -145,7 +145,7 @@ class BudgetBox(ConvexSet):
 
     def for_length(self, n: int) -> Self:
         self._require_reach(n)
-        told: Self = replaced(self, box=self.box.for_length(n), n=n)
+        told: Self = copy_with(self, box=self.box.for_length(n), n=n)
         return told
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ksparse.errors import InfeasibleError, NotFiniteError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet, try_out
-from ksparse.util.arrays import Array, Vector, dot, embed, finite, like, norm, replaced, sqnorm, take, to_float64, zeros_like
+from ksparse.util.arrays import Array, Vector, copy_with, dot, embed, finite, like, norm, sqnorm, take, to_float64, zeros_like
 from ksparse.util.checks import call_own, check_callable, check_integer
 
 DYKSTRA_ROUNDS = 10_000
@@ -109,7 +109,7 @@ class CustomSet(ConvexSet):
         self.accuracy = max(self.accuracy, try_out(self, zero))
 
     def for_length(self, n: int) -> Self:
-        told: Self = replaced(self, n=n)
+        told: Self = copy_with(self, n=n)
         return told
 
 

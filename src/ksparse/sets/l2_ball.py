@@ -12,7 +12,7 @@ from ksparse.numerics.eigen import minimize_on_ball
 from ksparse.numerics.qp import Objective, Solution
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
-from ksparse.util.arrays import Array, Vector, keep, larger, namespace, norm, top_k
+from ksparse.util.arrays import Array, Vector, larger, namespace, norm, top_k, zero_outside
 from ksparse.util.checks import check_radius
 
 
@@ -57,7 +57,7 @@ class L2Ball(ConvexSet):
         return self.project(soft_threshold(u, t))
 
     def project_sparse(self, u: Array, k: int) -> Array:
-        return self.project(keep(u, top_k(namespace(u).abs(u), k)))
+        return self.project(zero_outside(u, top_k(namespace(u).abs(u), k)))
 
     def as_norm_ball(self) -> tuple[int, float]:
         return 2, self.radius

@@ -10,7 +10,7 @@ import numpy as np
 from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
-from ksparse.util.arrays import Array, Vector, keep, namespace, norm, top_k
+from ksparse.util.arrays import Array, Vector, namespace, norm, top_k, zero_outside
 from ksparse.util.checks import check_indices
 
 
@@ -72,7 +72,7 @@ class Nonnegative(ConvexSet):
 
     def project_sparse(self, u: Array, k: int) -> Array:
         v = self.project(u)  # keeping entry i saves vᵢ²
-        return keep(v, top_k(namespace(v).abs(v), k))
+        return zero_outside(v, top_k(namespace(v).abs(v), k))
 
     def as_linear(self, n: int) -> Linear:
         return Linear.of(n, lower=np.where(self._signed(np.zeros(n)), 0.0, -np.inf))

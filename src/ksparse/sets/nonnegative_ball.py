@@ -9,7 +9,7 @@ import numpy as np
 from ksparse.numerics.eigen import minimize_on_ball
 from ksparse.numerics.qp import Solution
 from ksparse.sets.base import ConvexSet
-from ksparse.util.arrays import Array, Vector, keep, larger, namespace, norm, norm_inf, top_k
+from ksparse.util.arrays import Array, Vector, larger, namespace, norm, norm_inf, top_k, zero_outside
 from ksparse.util.checks import check_radius
 
 FACES = 6  # variables up to which all choices of free ones are tried
@@ -60,7 +60,7 @@ class NonnegativeBall(ConvexSet):
 
     def project_sparse(self, u: Array, k: int) -> Array:
         x = _positive(u)
-        return self._into_ball(keep(x, top_k(x, k)))
+        return self._into_ball(zero_outside(x, top_k(x, k)))
 
     def minimize_quadratic(self, H: Vector, c: Vector, near: Vector) -> Solution | None:
         """The ball on the entries that are free, which are exchanged by the signs of x and of the gradient; None where that cycles.

@@ -12,7 +12,7 @@ from ksparse.numerics.constraints import Linear, unit_rows
 from ksparse.numerics.linear_programs import Fewest, fewest_nonzeros
 from ksparse.numerics.qp import Active, linear_program, project_polyhedron
 from ksparse.sets.base import FEASIBLE, ConvexSet
-from ksparse.util.arrays import Array, Vector, epsilon, indices_of, like, replaced, to_float64, top_k
+from ksparse.util.arrays import Array, Vector, copy_with, epsilon, indices_of, like, to_float64, top_k
 from ksparse.util.checks import as_array, check_bound, check_matrix, check_vector
 
 
@@ -90,7 +90,7 @@ class Polyhedron(ConvexSet):
         return moved
 
     def for_length(self, n: int) -> Self:
-        told: Self = replaced(self, _least=0, _too_long=False, _few=None)
+        told: Self = copy_with(self, _least=0, _too_long=False, _few=None)
         return told
 
     def violation(self, x: Array) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
-from ksparse.util.arrays import Array, Vector, clip, keep, namespace, top_k
+from ksparse.util.arrays import Array, Vector, clip, namespace, top_k, zero_outside
 
 
 class WholeSpace(ConvexSet):
@@ -37,7 +37,7 @@ class WholeSpace(ConvexSet):
         return soft_threshold(u, t)
 
     def project_sparse(self, u: Array, k: int) -> Array:
-        return keep(u, top_k(namespace(u).abs(u), k))
+        return zero_outside(u, top_k(namespace(u).abs(u), k))
 
     def as_linear(self, n: int) -> Linear:
         return Linear.of(n)

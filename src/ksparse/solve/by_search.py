@@ -19,7 +19,7 @@ from ksparse.solve.judge import gap_between, judge_search
 from ksparse.solve.penalty_grid import resolve_weights
 from ksparse.solve.request import Request
 from ksparse.util.checks import check_integer, check_n_jobs, check_number
-from ksparse.util.progress import Bar, Lines, as_scipy_callback, bar, logger
+from ksparse.util.progress import Bar, VerboseLogging, as_scipy_callback, bar, logger
 
 SHOWN = 1.0  # seconds between two lines of a tree
 
@@ -115,7 +115,7 @@ class Closing:
         """Where the tree stands now."""
         gap = gap_between(progress.best, progress.bound)
         self._first = gap if math.isinf(self._first) else self._first
-        self._bar.at(self._share(gap), f"gap {100 * gap:.3g} %, {progress.nodes} nodes, {progress.open} open")
+        self._bar.update(self._share(gap), f"gap {100 * gap:.3g} %, {progress.nodes} nodes, {progress.open} open")
 
     def _share(self, gap: float) -> float:
         if not 0.0 < gap < self._first < math.inf:
@@ -128,7 +128,7 @@ def tree_line(nodes: int, open_: int, best: float, bound: float, gap: float, ela
     return f"tree: {nodes} nodes, {open_} open, best {best:.9e}, bound {bound:.9e}, gap {100 * gap:.3g} %, {elapsed:.1f} s"
 
 
-class Report(Lines):
+class Report(VerboseLogging):
     """Prints the stages of a search and tells the callback; silent for verbose = 0."""
 
     def __init__(self, verbose: int, callback: Callable[..., Any] | None) -> None:

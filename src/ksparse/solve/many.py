@@ -28,7 +28,7 @@ from ksparse.solve.progress import Progress
 from ksparse.util.arrays import Vector, to_float64, to_numpy
 from ksparse.util.checks import check_array, check_flag, check_integer, check_n_jobs, check_number, check_piece, check_squares
 from ksparse.util.progress import show_progress
-from ksparse.util.resources import one_thread, side_by_side
+from ksparse.util.resources import one_thread, parallel_map
 
 BLOCK = 2**21  # entries that one array of a block may have: exchanges of all its right-hand sides
 LONGEST = 256  # right-hand sides in a block
@@ -118,7 +118,7 @@ def minimize_many(
     """
     started = time.perf_counter()
     C = WholeSpace() if C is None else C
-    check_piece(C, ConvexSet, "C", "set")
+    check_piece(C, ConvexSet, "C")
     B = _right_sides(B, A)
     loss = LeastSquares(A, np.asarray(B[:, 0], dtype=np.float64), sample_weight, ridge)
     n = int(loss.A.shape[1])
@@ -214,7 +214,7 @@ class _Task:
                     )  # fmt: skip
             except KeyboardInterrupt:
                 progress.stopped = Status.INTERRUPTED
-            side_by_side(refine, parts, self.n_jobs)
+            parallel_map(refine, parts, self.n_jobs)
         alone = self._alone(np.flatnonzero(doubt).tolist(), progress)
         return self._batch(data.columns[np.minimum(best.support, data.problem.n - 1)], x, residual, progress.stopped, alone)
 
@@ -227,7 +227,7 @@ class _Task:
                 found[i] = self._solve(i, progress)
 
         try:
-            side_by_side(solve, columns, self.n_jobs)
+            parallel_map(solve, columns, self.n_jobs)
         except KeyboardInterrupt:
             progress.stopped = Status.INTERRUPTED
         return found
@@ -292,7 +292,7 @@ class _Task:
 
         try:
             with progress.shown(f"{count} right-hand sides"):
-                side_by_side(solve, range(count), self.n_jobs)
+                parallel_map(solve, range(count), self.n_jobs)
         except KeyboardInterrupt:
             progress.stopped = Status.INTERRUPTED
         stopped = progress.stopped or Status.TIME_LIMIT

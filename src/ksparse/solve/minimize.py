@@ -28,7 +28,7 @@ from ksparse.util.arrays import Array, namespace
 from ksparse.util.checks import check_piece
 from ksparse.util.evaluations import counting
 from ksparse.util.progress import show_progress
-from ksparse.util.resources import until
+from ksparse.util.resources import deadline_scope
 
 
 def minimize_penalized(
@@ -117,7 +117,7 @@ def minimize_penalized(
     array([0, 1, 2])
     """
     started = time.perf_counter()
-    check_piece(penalty, Penalty, "penalty", "penalty")
+    check_piece(penalty, Penalty, "penalty")
     loss, C, start = check_pieces(loss, C, x0)
     chosen = resolve_method(method, step)
     stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
@@ -126,7 +126,7 @@ def minimize_penalized(
     try_out(loss, problem.C, problem.n, start)
     deadline = np.inf if max_time is None else started + max_time
     quiet = np.errstate(over="ignore", invalid="ignore")  # as in `minimize`
-    with show_progress(progress), until(deadline), fitting_threads(loss), counting(), quiet:
+    with show_progress(progress), deadline_scope(deadline), fitting_threads(loss), counting(), quiet:
         begin = _first_point(problem) if start is None else start
         if continuation:
             run = continued(chosen, problem, begin, stopping, callback, verbose)
@@ -276,7 +276,7 @@ def minimize(
     request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules, by_entries=by_entries, least=0)
     # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
     quiet = np.errstate(over="ignore", invalid="ignore")
-    with show_progress(progress), until(request.deadline), fitting_threads(request.loss), counting(), quiet:
+    with show_progress(progress), deadline_scope(request.deadline), fitting_threads(request.loss), counting(), quiet:
         if isinstance(method, str) and method == "auto":
             resolve_rule(step)  # not used, but not wrong either
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)

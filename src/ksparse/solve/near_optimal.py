@@ -25,7 +25,7 @@ from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer, check_number
 from ksparse.util.evaluations import counting
 from ksparse.util.progress import bar, show_progress
-from ksparse.util.resources import until
+from ksparse.util.resources import deadline_scope
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,7 +198,7 @@ def near_optimal(
     if request.loss.per_feature > 1:
         raise MissingPieceError(f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path")
     quiet = np.errstate(over="ignore", invalid="ignore")
-    with show_progress(progress), until(request.deadline), fitting_threads(request.loss), counting(), quiet:
+    with show_progress(progress), deadline_scope(request.deadline), fitting_threads(request.loss), counting(), quiet:
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         report = Report(verbose, callback)
         search = exploration(request, problem, Plan(effort=1, seed=random_state), lambda incumbent: report.tell(incumbent, problem.n))
@@ -210,7 +210,7 @@ def near_optimal(
             with bar("supports nearly as good") as one:
 
                 def tell(tree: Progress) -> None:
-                    one.at(tree.nodes, f"{tree.nodes} nodes, {tree.open} open")
+                    one.update(tree.nodes, f"{tree.nodes} nodes, {tree.open} open")
                     report.show(tree, search.incumbent, request)
 
                 found = near_supports(problem, search.incumbent, within, at_most, tell, status)

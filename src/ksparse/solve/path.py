@@ -20,8 +20,8 @@ from ksparse.util import display
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer
 from ksparse.util.evaluations import counting
-from ksparse.util.progress import Lines, logger, show_progress
-from ksparse.util.resources import until
+from ksparse.util.progress import VerboseLogging, logger, show_progress
+from ksparse.util.resources import deadline_scope
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,7 +238,7 @@ def k_path(
     plan = make_plan(1 if effort is None else effort, n_jobs, random_state, "auto")
     walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))
     quiet = np.errstate(over="ignore", invalid="ignore")
-    with show_progress(progress), Lines(verbose), until(top.deadline), fitting_threads(top.loss), counting(), quiet:
+    with show_progress(progress), VerboseLogging(verbose), deadline_scope(top.deadline), fitting_threads(top.loss), counting(), quiet:
         walk.go()
         results = walk.judged()
         if verbose:

@@ -18,7 +18,7 @@ from ksparse.solve.judge import best_of, judge_sparse
 from ksparse.solve.request import Request, evaluations_of
 from ksparse.solve.rounding import round_to_sparse, take_as_sparse
 from ksparse.util.checks import check_number, check_piece
-from ksparse.util.progress import over
+from ksparse.util.progress import track
 
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
 
@@ -41,10 +41,10 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
     rounding = take_as_sparse if method.exact else round_to_sparse
     results: list[Result] = []
     begin = request.x0
-    for weight in over(weights, "weights"):
+    for weight in track(weights, "weights"):
         request = replace(request, before=evaluations_of(request.loss)) if results else request
         penalty = method.penalty(request.k, weight or 1.0, request.C)
-        check_piece(penalty, Penalty, f"{method.name}.penalty(k, rho, C)", "penalty")
+        check_piece(penalty, Penalty, f"{method.name}.penalty(k, rho, C)")
         problem = Problem(request.loss, penalty, request.C, request.n)
         begin = problem.zeros() + 1.0 / request.n if begin is None else begin
         try:

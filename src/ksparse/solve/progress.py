@@ -10,7 +10,7 @@ from typing import Any
 
 from ksparse.result import Status
 from ksparse.util.checks import check_callable
-from ksparse.util.progress import NOWHERE, Bar, bar
+from ksparse.util.progress import NULL_BAR, Bar, bar
 
 
 class Progress:
@@ -21,14 +21,14 @@ class Progress:
         self.callback = None if callback is None else check_callable(callback, "callback")
         self.stopped: Status | None = None
         self._units, self._lock = 0, threading.Lock()
-        self._bar: Bar = NOWHERE
+        self._bar: Bar = NULL_BAR
 
     def advance(self, columns: int) -> bool:
         """Another round of so many columns is done; whether to go on."""
         with self._lock:
             self._units += columns
             done = self._units // self.rounds
-            self._bar.at(done)
+            self._bar.update(done)
             if self.callback is not None and self.stopped is None:
                 try:
                     self.callback(done, self.total)

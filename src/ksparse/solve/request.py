@@ -23,7 +23,7 @@ from ksparse.solve.rules import make_rules, require_obedient
 from ksparse.util.arrays import Array, Vector, to_float64
 from ksparse.util.checks import check_indices, check_integer, check_number, check_piece, check_vector
 from ksparse.util.evaluations import counted
-from ksparse.util.resources import GIB, OutOfTimeError, available_memory, one_thread, until
+from ksparse.util.resources import GIB, OutOfTimeError, available_memory, deadline_scope, one_thread
 
 ASKED = 2**28  # bytes from which it is asked whether they are there
 
@@ -127,7 +127,7 @@ def check_request(
     rules = make_rules(groups, group_limits, requires, n=n // loss.per_feature if by_rows else n)
     k = check_integer(k, name, least, rules.members)
     C = C.for_length(n)
-    with until(np.inf if stopping.max_time is None else started + stopping.max_time):
+    with deadline_scope(np.inf if stopping.max_time is None else started + stopping.max_time):
         require_sparse_member(C, n, rules.widest(k))
     before, interrupted = loss.evaluations or (0, 0), False
     try:
@@ -145,9 +145,9 @@ def _refuse_rules(loss: Loss, **given: Any) -> None:
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
     """The pieces checked, and x0 as a vector of the loss's kind."""
-    check_piece(loss, Loss, "loss", "loss")
+    check_piece(loss, Loss, "loss")
     C = WholeSpace() if C is None else C
-    check_piece(C, ConvexSet, "C", "set")
+    check_piece(C, ConvexSet, "C")
     n = loss.n or C.n
     if x0 is None:
         return loss if n is None else loss.for_vectors_like(np.zeros(n)), C, None

@@ -22,7 +22,7 @@ from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.solve.by_search import certified, exploration
 from ksparse.solve.judge import NOTHING, judge_search
 from ksparse.solve.request import Request
-from ksparse.util.progress import NOWHERE, Bar, as_scipy_callback, bar
+from ksparse.util.progress import NULL_BAR, Bar, as_scipy_callback, bar
 from ksparse.util.resources import OutOfTimeError, one_thread
 
 
@@ -38,7 +38,7 @@ class Walk:
         self.status = dict.fromkeys(sizes, Status.STATIONARY)
         self.certificates = dict.fromkeys(sizes, NOTHING)
         self.tell = as_scipy_callback(request.callback)
-        self.bar: Bar = NOWHERE
+        self.bar: Bar = NULL_BAR
 
     def go(self) -> None:
         """Some k as `minimize` does them; then down by reducing and up by growing, while that helps."""
@@ -52,7 +52,7 @@ class Walk:
 
     def _count(self, k: int) -> None:
         """One more of them begins."""
-        self.bar.at(self.bar.done + 1, f"k = {k}")
+        self.bar.update(self.bar.done + 1, f"k = {k}")
 
     def _go(self) -> None:
         try:

@@ -1,8 +1,8 @@
 """Array operations for NumPy, PyTorch and every other array-API namespace, and the k largest entries of a vector.
 
-Sums, products and norms are Python floats: a NumPy scalar times a foreign array would silently leave its namespace. Those of PyTorch
-arrays on a GPU stay there, in double precision, as arrays without axes, because reading one waits for the GPU. A comparison reads such
-an array; `read` reads several at once.
+Sums, products and norms are Python floats, because a NumPy scalar times an array of another library would silently change its namespace.
+Those of PyTorch arrays on a GPU stay there, as zero-dimensional arrays in double precision, because reading one waits for the GPU. A
+comparison reads such an array; `read` reads several at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def namespace(x: Array) -> Any:
     """Return the array-API namespace of x."""
     kind = type(x)
     if kind not in _namespaces:
-        _namespaces[kind] = compat.array_namespace(x)  # a search, which would cost as much as a small product
+        _namespaces[kind] = compat.array_namespace(x)  #  calling array_namespace each time costs as much as a small product
     return _namespaces[kind]
 
 
@@ -43,19 +43,19 @@ def is_array(x: object) -> bool:
 
 
 def on_device(x: Array) -> bool:
-    """Whether x lies on a GPU: to read a number of it is to wait."""
+    """Whether x lies on a GPU, where reading a number waits for the device."""
     if not compat.is_torch_array(x) and not compat.is_cupy_array(x):
         return False
     return bool(compat.is_cupy_array(x) or x.device.type != "cpu")
 
 
 def _stays(x: Array) -> bool:
-    """Whether sums and norms of x stay where x lies."""
+    """Whether sums and norms of x stay on its device."""
     return compat.is_torch_array(x) and on_device(x)
 
 
 def read(*numbers: float) -> list[float]:
-    """Return numbers as floats; those that lie on a device are read together."""
+    """Return numbers as floats; those on a device are read together."""
     there = [i for i, one in enumerate(numbers) if compat.is_torch_array(one)]
     found = list(numbers)
     if there:
@@ -68,30 +68,31 @@ def read(*numbers: float) -> list[float]:
 
 
 def larger(a: float, b: float) -> float:
-    """Return the larger of two numbers, without reading those on a device."""
+    """Return the larger of two numbers; numbers on a device are not read."""
     for one, other in ((a, b), (b, a)):
         if compat.is_torch_array(one):
-            return namespace(one).maximum(one, other) if compat.is_torch_array(other) else namespace(one).clip(one, other, None)  # type: ignore[no-any-return]
+            xp = namespace(one)
+            return xp.maximum(one, other) if compat.is_torch_array(other) else xp.clip(one, other, None)  # type: ignore[no-any-return]
     return max(a, b)
 
 
-def along(x: Array, a: float, d: Array) -> Array:
-    """Return x + a·d; for PyTorch by one kernel."""
+def axpy(x: Array, a: float, d: Array) -> Array:
+    """Return x + a·d, in one kernel for PyTorch."""
     if not compat.is_torch_array(x):
         return x + a * d
     import torch
 
     a = float(a)
-    return torch.add(x, d, alpha=a) if abs(a) <= torch.finfo(x.dtype).max else x + a * d  # which is infinite, no error
+    return torch.add(x, d, alpha=a) if abs(a) <= torch.finfo(x.dtype).max else x + a * d  #  infinite, not an error
 
 
-def against(x: Array, d: Array, l: float) -> Array:  # noqa: E741
-    """Return x − d/l; for PyTorch by one kernel."""
-    return along(x, -1.0 / l, d) if compat.is_torch_array(x) else x - d / l
+def minus_scaled(x: Array, d: Array, l: float) -> Array:  # noqa: E741
+    """Return x − d/l, in one kernel for PyTorch."""
+    return axpy(x, -1.0 / l, d) if compat.is_torch_array(x) else x - d / l
 
 
 def norms(*vectors: Array) -> list[float]:
-    """Return ‖v‖₂ of vectors of one kind; on a GPU by one kernel for all, where single precision allows it."""
+    """Return ‖v‖₂ of each vector; on a GPU in one kernel for all if they are in single precision."""
     first = vectors[0]
     if not _stays(first) or first.dtype == namespace(first).float64:
         return [norm(one) for one in vectors]
@@ -101,7 +102,7 @@ def norms(*vectors: Array) -> list[float]:
 
 
 def like(value: Any, x: Array) -> Array:
-    """The array `value` in the namespace, dtype and device of x, copied only when one of them differs."""
+    """Return the array `value` in the namespace, dtype and device of x, copied only if one of them differs."""
     if compat.is_numpy_array(x):
         return np.asarray(to_numpy(value), dtype=x.dtype)
     xp = namespace(x)
@@ -111,7 +112,7 @@ def like(value: Any, x: Array) -> Array:
 
 
 def to_numpy(x: Any) -> np.ndarray[Any, Any]:
-    """x as a NumPy array on the CPU, its dtype kept."""
+    """Return x as a NumPy array on the CPU, with its dtype."""
     if type(x) is np.ndarray:
         return x
     if compat.is_torch_array(x):
@@ -119,7 +120,7 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
     if compat.is_cupy_array(x):
         return np.asarray(x.get())
     if compat.is_dask_array(x):
-        lazy: Any = x  # dask has no types of its own
+        lazy: Any = x  #  dask is not typed
         return np.asarray(lazy.compute())
     if is_array(x) and not compat.is_numpy_array(x):
         return np.asarray(np.from_dlpack(x))
@@ -127,14 +128,14 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
 
 
 def to_float64(x: Any) -> Any:
-    """A vector or matrix as NumPy float64 (scipy.sparse stays sparse; operators pass through)."""
+    """Return a vector or matrix as NumPy float64; scipy.sparse matrices stay sparse, operators are returned as they are."""
     if scipy.sparse.issparse(x):
         return x.astype(np.float64, copy=False)
     return np.asarray(to_numpy(x), dtype=np.float64) if is_array(x) else x
 
 
 def clip(x: Array, low: float, high: float) -> Array:
-    """x with its entries moved into [low, high]."""
+    """Return x with its entries moved into [low, high]."""
     if type(x) is not np.ndarray:
         return namespace(x).clip(x, low, high)
     y = np.maximum(x, low)
@@ -142,22 +143,22 @@ def clip(x: Array, low: float, high: float) -> Array:
 
 
 def at_least(x: Array, low: float) -> Array:
-    """x with its entries raised to `low`."""
+    """Return x with its entries raised to at least `low`."""
     return np.maximum(x, low) if type(x) is np.ndarray else namespace(x).clip(x, low, None)
 
 
 def column_dots(X: Array, Y: Array) -> Array:
-    """⟨Xⱼ, Yⱼ⟩ for each column j."""
+    """Return ⟨Xⱼ, Yⱼ⟩ for each column j."""
     return np.einsum("ij,ij->j", X, Y) if type(X) is np.ndarray else namespace(X).sum(X * Y, axis=0)
 
 
 def zeros_like(x: Array) -> Array:
-    """0 with the shape and kind of x."""
+    """Return zeros of the shape, namespace, dtype and device of x."""
     return namespace(x).zeros_like(x)
 
 
 def sum_of(x: Array) -> float:
-    """Σ xᵢ."""
+    """Return Σ xᵢ."""
     if type(x) is np.ndarray:
         return float(np.sum(x))
     xp = namespace(x)
@@ -165,14 +166,14 @@ def sum_of(x: Array) -> float:
 
 
 def dot(x: Array, y: Array) -> float:
-    """⟨x, y⟩."""
+    """Return ⟨x, y⟩."""
     if type(x) is np.ndarray:
         return float(np.dot(x, y))
     return sum_of(x * y)
 
 
 def sqnorm(x: Array) -> float:
-    """‖x‖²."""
+    """Return ‖x‖²."""
     if type(x) is np.ndarray or not _stays(x):
         return dot(x, x)
     length = _norm_there(x, 2)
@@ -180,18 +181,18 @@ def sqnorm(x: Array) -> float:
 
 
 def _norm_there(x: Array, order: float) -> float:
-    """Return a norm where x lies, in double precision, which holds all squares of single precision."""
+    """Return a norm on the device of x, in double precision, in which squares of single precision do not overflow."""
     xp = namespace(x)
     return xp.linalg.vector_norm(x, ord=order, dtype=xp.float64)  # type: ignore[no-any-return]
 
 
 def norm(x: Array) -> float:
-    """‖x‖₂, where its square over- or underflows by that of x scaled to size 1."""
+    """Return ‖x‖₂; x is scaled to size 1 first if its square over- or underflows."""
     if type(x) is not np.ndarray and _stays(x):
         return _length_there(x)
     with np.errstate(over="ignore"):
         square = sqnorm(x)
-    if 1e-30 < square < 1e30:  # far from the ends of float32 too
+    if 1e-30 < square < 1e30:  #  far from the range limits of float32 too
         return math.sqrt(square)
     largest = norm_inf(x)
     if largest == 0.0 or not np.isfinite(largest):
@@ -200,7 +201,7 @@ def norm(x: Array) -> float:
 
 
 def _length_there(x: Array) -> float:
-    """Return ‖x‖₂ where x lies; numbers in double precision are divided by the largest, so that no square over- or underflows."""
+    """Return ‖x‖₂ on the device of x; double-precision entries are divided by the largest to avoid over- and underflow."""
     xp = namespace(x)
     if x.dtype != xp.float64:
         return _norm_there(x, 2)
@@ -209,12 +210,12 @@ def _length_there(x: Array) -> float:
 
 
 def norm_1(x: Array) -> float:
-    """‖x‖₁."""
+    """Return ‖x‖₁."""
     return _norm_there(x, 1) if type(x) is not np.ndarray and _stays(x) else sum_of(namespace(x).abs(x))
 
 
 def norm_inf(x: Array) -> float:
-    """max |xᵢ|, 0 for no entries, NaN if one is NaN."""
+    """Return max |xᵢ|; 0 if x is empty, NaN if an entry is NaN."""
     if not x.shape[0]:
         return 0.0
     if type(x) is not np.ndarray and _stays(x):
@@ -227,34 +228,34 @@ def finite(x: Array) -> bool:
     """Whether no entry is NaN or infinite."""
     xp = namespace(x)
     with np.errstate(over="ignore", invalid="ignore"):
-        if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  # the same by one call
+        if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  #  fast path: one call
             return True
-        sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  # one entry that is not would spoil its sum
-    return bool(xp.all(xp.isfinite(sums))) or bool(xp.all(xp.isfinite(x)))  # the second where finite ones add up to more than there is
+        sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  #  an entry that is not finite makes its sum not finite
+    return bool(xp.all(xp.isfinite(sums))) or bool(xp.all(xp.isfinite(x)))  #  the second test: finite entries may have a sum that overflows
 
 
 def epsilon(x: Array) -> float:
-    """The rounding unit of x's dtype."""
+    """Return the rounding unit of x's dtype."""
     return float(namespace(x).finfo(x.dtype).eps)
 
 
-def farthest(x: Array) -> float:
-    """How large the entries of a point of x's dtype may be: where sums of squares near the end of the numbers, past any bound of use."""
+def largest_safe_entry(x: Array) -> float:
+    """Return the largest safe size of an entry of x's dtype: larger ones have sums of squares that may overflow."""
     return 1e-3 * math.sqrt(float(namespace(x).finfo(x.dtype).max))
 
 
-def keep(x: Array, mask: Array) -> Array:
-    """x where the mask holds, 0 elsewhere."""
+def zero_outside(x: Array, mask: Array) -> Array:
+    """Return x with entries set to 0 where the mask does not hold."""
     return namespace(x).where(mask, x, _nothing(x))
 
 
-def drop(x: Array, mask: Array) -> Array:
-    """x where the mask does not hold, 0 elsewhere."""
+def zero_where(x: Array, mask: Array) -> Array:
+    """Return x with entries set to 0 where the mask holds."""
     return namespace(x).where(mask, _nothing(x), x)
 
 
 def _nothing(x: Array) -> Array:
-    """0 of the kind of x; of PyTorch one number, which all share."""
+    """Return zero, of the kind of x; for PyTorch a cached scalar."""
     return _zero(x.dtype, x.device) if compat.is_torch_array(x) else zeros_like(x)
 
 
@@ -266,12 +267,12 @@ def _zero(dtype: Any, device: Any) -> Array:
 
 
 def indices_of(mask: Array) -> np.ndarray[Any, Any]:
-    """The indices where a mask holds, as sorted NumPy integers."""
+    """Return the indices where a mask holds, as sorted NumPy integers."""
     return np.flatnonzero(to_numpy(mask))
 
 
 def take(x: Array, support: np.ndarray[Any, Any]) -> Array:
-    """x on a support, in the support's order."""
+    """Return the entries of x on a support, in the support's order."""
     if compat.is_numpy_array(x):
         return x[support]
     xp = namespace(x)
@@ -279,7 +280,7 @@ def take(x: Array, support: np.ndarray[Any, Any]) -> Array:
 
 
 def embed(z: Array, support: np.ndarray[Any, Any], n: int) -> Array:
-    """The vector of length n that is z on the support and 0 elsewhere: the inverse of `take`."""
+    """Return the vector of length n that is z on the support and 0 elsewhere: the inverse of `take`."""
     if type(z) is np.ndarray:
         whole = np.zeros(n, dtype=z.dtype)
         whole[support] = z
@@ -290,10 +291,10 @@ def embed(z: Array, support: np.ndarray[Any, Any], n: int) -> Array:
     return take(xp.concat([z, xp.zeros(1, dtype=z.dtype, device=compat.device(z))]), seat)
 
 
-def replaced(piece: Any, **changes: Any) -> Any:
-    """A copy of a piece with other attributes; the piece is untouched, and what was computed from the old ones is forgotten."""
+def copy_with(piece: Any, **changes: Any) -> Any:
+    """Return a copy of an object with other attributes; cached properties of the copy are cleared."""
     twin = copy(piece)
-    for name in _computed(type(piece)):  # type: ignore[arg-type]  # a class has a hash
+    for name in _computed(type(piece)):  #  type: ignore[arg-type]  # a class is hashable
         twin.__dict__.pop(name, None)
     for name, value in changes.items():
         setattr(twin, name, value)
@@ -302,20 +303,20 @@ def replaced(piece: Any, **changes: Any) -> Any:
 
 @cache
 def _computed(kind: type) -> tuple[str, ...]:
-    """The attributes that are computed when they are first asked for."""
+    """Return the names of the cached properties of a class."""
     return tuple(name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, cached_property))
 
 
-LONG, PART, FEW = 2**15, 512, 2**21  # on a GPU: vectors longer than LONG are ranked in parts of PART entries where n·k is at most FEW
+LONG, PART, FEW = 2**15, 512, 2**21  #  on a GPU: vectors longer than LONG are ranked in chunks of PART entries if n·k is at most FEW
 
 
-ROWS, FOLDED = 16, 4  # a vector is folded into so many rows where that leaves so many times k columns
+ROWS, FOLDED = 16, 4  #  a vector is folded into ROWS rows if that leaves at least FOLDED·k columns
 
 
 def top_k(size: Array, k: int) -> Array:
-    """Return the mask of the k largest entries of `size`; ties go to the lowest index. NaN has no rank and is refused.
+    """Return the mask of the k largest entries of `size`; ties go to the lowest index. Raise FloatingPointError for NaN.
 
-    On a GPU nothing is read: NaN counts as large there, and whoever uses the entries meets it.
+    On a GPU nothing is read: NaN counts as large there, and appears wherever the entries are used.
     """
     xp = namespace(size)
     n = size.shape[0]
@@ -338,14 +339,14 @@ def without_largest(x: Array, k: int) -> Array:
     """Return x with its k entries of largest absolute value set to 0; ties go to the lowest index."""
     if k < x.shape[0] and on_device(x) and compat.is_torch_array(x):
         return x.index_fill(0, _places_there(abs(x), k), 0)
-    return drop(x, top_k(namespace(x).abs(x), k))
+    return zero_where(x, top_k(namespace(x).abs(x), k))
 
 
-def largest_places(size: Vector, k: int) -> Vector:
-    """The places of k largest entries of a NumPy vector without NaN, in no order.
+def top_k_indices(size: Vector, k: int) -> Vector:
+    """Return the indices of the k largest entries of a NumPy vector without NaN, in no order.
 
-    Of some rows of entries below each other first the k columns with the largest: one of the k largest lies in each of the others' way
-    only if its column does. That takes a third of the time of looking at all of them where k is small and n in the thousands.
+    Fold the vector into rows and first select the k columns with the largest maxima: all k largest entries lie in these columns, since
+    each other column has k larger entries before it. This takes a third of the time of a full partition for small k and n in the thousands.
     """
     wide = size.size // ROWS
     if wide < FOLDED * k:
@@ -357,8 +358,8 @@ def largest_places(size: Vector, k: int) -> Vector:
 
 
 def _top_k_here(size: Vector, k: int) -> Vector:
-    """The same of a NumPy array, with one look for NaN and ties where there are few: among the largest."""
-    largest = np.partition(size, size.size - k)[size.size - k :]  # NaN counts as large
+    """Return the mask of the k largest entries of a NumPy vector, testing only the largest entries for NaN and ties."""
+    largest = np.partition(size, size.size - k)[size.size - k :]  #  NaN counts as large
     if np.isnan(largest).any():
         raise FloatingPointError("top-k of a vector with NaN")
     mask: Vector = size >= largest[0]
@@ -376,9 +377,9 @@ def _top_k_there(size: Array, k: int) -> Array:
 
 
 def _places_there(size: Array, k: int) -> Array:
-    """Return the places of the k largest entries of a vector on a GPU, whose selection takes the lowest index among ties.
+    """Return the indices of the k largest entries of a vector on a GPU, whose selection takes the lowest index among ties.
 
-    A long vector is ranked in parts at once, and then the largest of all parts.
+    A long vector is ranked in chunks first, then the largest entries of all chunks.
     """
     import torch
 
@@ -393,7 +394,7 @@ def _places_there(size: Array, k: int) -> Array:
 
 
 def _kth_largest(size: Array, k: int) -> float:
-    """The k-th largest value, 1 ≤ k ≤ n, in O(n) where the namespace has a selection routine."""
+    """Return the k-th largest value, 1 ≤ k ≤ n, in O(n) if the namespace has a selection routine."""
     n = size.shape[0]
     if compat.is_numpy_array(size):
         return float(np.partition(size, n - k)[n - k])

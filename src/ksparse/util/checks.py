@@ -1,4 +1,4 @@
-"""Bad input ends here: each check names the argument, what was given and what is needed."""
+"""Checks of arguments: each error names the argument, what was given and what is needed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import scipy.sparse
 
 from ksparse.util.arrays import Array, Matrix, finite, is_array, like, namespace, to_numpy
 
-LARGEST = 1e100  # of data that is squared, and its squares once more
+LARGEST = 1e100  #  largest entry of data whose squares are squared again
 
 
-SMALLEST = 1e-120  # of the largest entry of such data: of smaller ones nothing is left
+SMALLEST = 1e-120  #  least allowed size of the largest entry of such data: the squares of smaller ones underflow
 
 
 def check_number(
@@ -29,7 +29,7 @@ def check_number(
     below: float = math.inf,
     at_most: float = math.inf,
 ) -> float:
-    """A finite real number in a range, as a Python float."""
+    """Return a finite real number in a range, as a Python float."""
     scalar = isinstance(value, numbers.Real) or (is_array(value) and value.shape == () and not np.iscomplexobj(value))
     if isinstance(value, bool) or not scalar:
         raise TypeError(f"{name} must be a real number, got {_kind(value)}")
@@ -48,15 +48,15 @@ def check_number(
 
 
 def check_radius(value: Any) -> float:
-    """Return the radius of a ball: above 0, and such that its square can be computed with."""
+    """Return the radius of a ball: positive, and with a square that neither over- nor underflows."""
     radius = check_number(value, "radius", above=0)
     if not 1e-150 <= radius <= 1e150:
-        raise ValueError(f"radius must be between 1e-150 and 1e+150, got {radius:g}: use other units")
+        raise ValueError(f"radius must be between 1e-150 and 1e+150, got {radius:g}: rescale the data")
     return radius
 
 
 def check_integer(value: Any, name: str, low: int, high: int | None = None) -> int:
-    """An integer in low…high."""
+    """Return an integer in low…high."""
     allowed = f"an integer >= {low}" if high is None else f"an integer in {low}..{high}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be {allowed}, got {_kind(value)}")
@@ -67,14 +67,14 @@ def check_integer(value: Any, name: str, low: int, high: int | None = None) -> i
 
 
 def check_flag(value: Any, name: str) -> bool:
-    """True or False, and nothing that would pass for either."""
+    """Return a bool; refuse values that are only truthy or falsy."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
 def check_n_jobs(value: Any) -> int | None:
-    """How many threads or processes: None, or an integer other than 0, below it counted back from all cores."""
+    """Return n_jobs: None, or a nonzero integer; negative ones count back from all cores."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -85,32 +85,31 @@ def check_n_jobs(value: Any) -> int | None:
 
 
 def check_callable(value: Any, name: str) -> Callable[..., Any]:
-    """Something that can be called."""
+    """Return a callable."""
     if not callable(value):
         raise TypeError(f"{name} must be callable, got {_kind(value)}")
     return value  # type: ignore[no-any-return]
 
 
 def call_own(function: Callable[..., Any], name: str, x: Array, *more: Any) -> Any:
-    """Call a function of the user's; where it fails, say which one and for how many entries of x."""
+    """Call a user's function; an error names the function and the length of x."""
     try:
         return function(x, *more)
     except Exception as error:
-        if type(error) not in (IndexError, RuntimeError, TypeError, ValueError):  # others say on purpose what they say
+        if type(error) not in (IndexError, RuntimeError, TypeError, ValueError):  #  other types carry a message of their own
             raise
         raise type(error)(f"{name} failed for an x of length {x.shape[0]}: {error}") from error
 
 
-def check_piece(value: Any, kind: type, name: str, what: str) -> None:
-    """An object of a kind, not the class of it."""
-    if isinstance(value, type):
-        raise TypeError(f"{name} must be a ksparse {what}, got the class {value.__name__}: write {value.__name__}(...)")
+def check_piece(value: Any, kind: type, name: str) -> None:
+    """Refuse anything but an instance of a class."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be a ksparse {what}, got {type(value).__name__}: your own derives from ksparse.{kind.__name__}")
+        given = f"the class {value.__name__}: write {value.__name__}(...)" if isinstance(value, type) else type(value).__name__
+        raise TypeError(f"{name} must be an instance of ksparse.{kind.__name__}, got {given}")
 
 
 def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) -> Array:
-    """A dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64, nothing is copied needlessly."""
+    """Return a dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64."""
     if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
         raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
     ready = is_array(value) and not isinstance(value, np.ma.MaskedArray) and not compat.is_dask_array(value)
@@ -130,7 +129,7 @@ def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) ->
 
 
 def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array | None = None, allow_inf: bool = False) -> Array:
-    """A vector of length n, moved to the namespace, dtype and device of `kind` where one is given."""
+    """Return a vector of length n, converted to the namespace, dtype and device of `kind` if given."""
     vector = check_array(value, name, 1, allow_inf=allow_inf)
     if n is not None and vector.shape[0] != n:
         raise ValueError(f"{name} must have length {n}, got {vector.shape[0]}")
@@ -138,7 +137,7 @@ def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array | N
 
 
 def check_row_weights(value: Any, m: int, kind: Array) -> Array | None:
-    """`sample_weight`: one weight >= 0 per row, not all 0; None where none are given."""
+    """Return `sample_weight`: one weight >= 0 per row, not all 0; None if none are given."""
     if value is None:
         return None
     weight = check_vector(value, "sample_weight", m, kind=kind)
@@ -149,7 +148,7 @@ def check_row_weights(value: Any, m: int, kind: Array) -> Array | None:
 
 
 def check_ridge(value: Any, n: int, kind: Array) -> Array | None:
-    """`ridge`: one number >= 0, or one per column; None where it is 0."""
+    """Return `ridge` as one number >= 0 per column; None if it is 0."""
     if isinstance(value, list | tuple):
         value = as_array(value, "ridge")
     if not np.ndim(value) and check_number(value, "ridge", at_least=0) == 0:
@@ -162,7 +161,7 @@ def check_ridge(value: Any, n: int, kind: Array) -> Array | None:
 
 
 def check_bound(value: Any, name: str) -> Array | float:
-    """A bound: one number, or a vector with one number per variable; ±inf means none."""
+    """Return a bound: one number, or a vector with one number per variable; ±inf for no bound."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         if math.isnan(float(value)):
             raise ValueError(f"{name} must not be NaN")
@@ -171,7 +170,7 @@ def check_bound(value: Any, name: str) -> Array | float:
 
 
 def check_indices(value: Any, name: str) -> np.ndarray[Any, Any]:
-    """A list of distinct nonnegative indices, sorted."""
+    """Return distinct nonnegative indices, sorted."""
     if not (is_array(value) or isinstance(value, Iterable)):
         raise TypeError(f"{name} must be a list of integer indices, got {_kind(value)}")
     given = as_array(value if is_array(value) else list(value), name)
@@ -188,7 +187,7 @@ def check_indices(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def check_matrix(value: Any, name: str) -> Matrix:
-    """A nonempty real matrix: dense, scipy.sparse (kept as CSR or CSC), or any object with .shape, @ and .T."""
+    """Return a nonempty real matrix: dense, scipy.sparse (as CSR or CSC), or any object with .shape, @ and .T."""
     if scipy.sparse.issparse(value):
         matrix = value if value.format in ("csr", "csc") else value.tocsr()
         entries = _real(matrix.data, name)
@@ -207,9 +206,9 @@ def check_matrix(value: Any, name: str) -> Matrix:
 
 
 def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0, most: float = LARGEST) -> None:
-    """Refuse numbers of more than `most` in size, whose squares are near the end of all numbers, or all of less than `least`.
+    """Refuse entries above `most` in absolute value, whose squares could overflow, and data whose largest is below `least`.
 
-    labels : the names of the columns, for the message. An operator does not show its numbers.
+    labels : column names for the message. The entries of an operator are not checked.
     """
     sparse = scipy.sparse.issparse(value)
     entries = value.data if sparse else value
@@ -222,13 +221,13 @@ def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0,
         if len(value.shape) == 2:
             column = int(np.argmax(abs(value).max(axis=0).toarray())) if sparse else int(xp.argmax(xp.max(xp.abs(value), axis=0)))
             where = f" in column {column if labels is None else repr(str(labels[column]))}"
-        raise ValueError(f"{name} must hold numbers of at most {most:g} in size, got {top:g}{where}: use other units")
+        raise ValueError(f"absolute values in {name} must not exceed {most:g}, got {top:g}{where}: rescale the data")
     if 0.0 < top < least:
-        raise ValueError(f"{name} must hold a number of at least {least:g} in size, the largest is {top:g}: use other units")
+        raise ValueError(f"the largest absolute value in {name} must be at least {least:g}, got {top:g}: rescale the data")
 
 
 def check_squares(value: Any, name: str) -> None:
-    """Refuse data whose squares overflow, or all vanish, in the precision that it has: no objective could be told from another."""
+    """Refuse data whose squares overflow, or all underflow, in their precision."""
     entries = value.data if scipy.sparse.issparse(value) else value
     if is_array(entries):
         most = 1e150 if float(namespace(entries).finfo(entries.dtype).eps) < 1e-10 else 1e15
@@ -236,13 +235,13 @@ def check_squares(value: Any, name: str) -> None:
 
 
 def check_adjoint(value: Any, name: str) -> None:
-    """Refuse an operator that has no products with its transpose, by one with 0."""
+    """Refuse an operator without products with its transpose, tested by one product with 0."""
     if is_array(value) or scipy.sparse.issparse(value):
         return
     m, n = value.shape
     try:
         product = value.T @ np.zeros(m)
-    except Exception as error:  # an operator raises what it likes
+    except Exception as error:  #  an operator may raise any exception
         raise TypeError(
             f"{name} must offer products with its transpose, {name}.T @ y: {type(value).__name__} raised "
             f"{type(error).__name__}: {error}; a LinearOperator needs rmatvec"
@@ -256,7 +255,7 @@ def _is_operator(value: Any) -> bool:
 
 
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
-    """NumPy's array of it, whatever it holds; no mask, no ragged rows."""
+    """Return a value as a NumPy array of any dtype; refuse masked arrays and ragged rows."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{name} must not be a masked array: fill or drop the masked entries first")
     try:
@@ -271,7 +270,7 @@ def _nonempty(shape: tuple[int, ...], name: str) -> None:
 
 
 def odd_column(table: Any) -> str:
-    """Name the first column of a table that does not hold numbers, and what it holds; "" where there is none, or no table."""
+    """Return a message naming the first column of a table that does not hold numbers, and what it holds; "" if there is none."""
     if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
         return ""
     for column in table.columns:
@@ -291,7 +290,7 @@ def odd_column(table: Any) -> str:
 
 
 def _real(array: Array, name: str, why: str = "") -> Array:
-    """Return the array as float32 or float64: integers and booleans become float64, anything else is refused, with a reason if known."""
+    """Return the array as float32 or float64: integers and booleans become float64; other dtypes are refused, with a reason if known."""
     xp = namespace(array)
     if compat.is_numpy_array(array):
         _real_dtype(array.dtype, name, why)

@@ -12,16 +12,16 @@ from typing import Any
 
 @cache
 def compiler_is_there() -> bool:
-    """Whether loops can be compiled."""
+    """Whether numba is installed."""
     return find_spec("numba") is not None
 
 
 @cache
 def _numba() -> Any:
-    """Import numba whole.
+    """Import numba, in a thread.
 
-    An import that Ctrl-C ends half-way leaves modules behind that break every later one. Only the main thread gets the interrupt, so
-    another thread imports; after an interrupt it finishes first.
+    If Ctrl-C interrupts the import, the modules left behind break every later import of numba. Only the main thread receives the
+    interrupt, so another thread imports and finishes first.
     """
     with ThreadPoolExecutor(1) as other:
         return other.submit(import_module, "numba").result()
@@ -29,11 +29,11 @@ def _numba() -> Any:
 
 @cache
 def compiled(loop: Callable[..., None]) -> Callable[..., None]:
-    """The loop in machine code, kept on disk between processes where numba finds a place for it; it holds no lock while it runs."""
+    """Return the loop compiled to machine code, cached on disk if possible; it runs without the interpreter lock."""
     njit: Any = _numba().njit
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
     try:
         quick: Callable[..., None] = njit(cache=True, **options)(loop)
-    except RuntimeError:  # nowhere to write
+    except RuntimeError:  #  no writable cache folder
         quick = njit(**options)(loop)
     return quick

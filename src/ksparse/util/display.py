@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-UP, DOWN = "#0072B2", "#D55E00"  # of Okabe and Ito (2008): told apart by colour-blind eyes too
+UP, DOWN = "#0072B2", "#D55E00"  #  from the colour-blind safe palette of Okabe and Ito (2008)
 
 
-ROW = 18  # height of a bar and its label
+ROW = 18  #  height of a bar and its label
 
 
-WIDE = 320  # of a chart, in the units of its own drawing
+WIDE = 320  #  width of a chart, in user units of the drawing
 
 
 def facts(rows: Mapping[str, str]) -> str:
-    """A table of two columns: what, and how much."""
+    """Return a table of names and values."""
     cells = "".join(
         f'<tr><th style="text-align:left;padding:1px 12px 1px 0">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
         for name, text in rows.items()
@@ -25,14 +25,14 @@ def facts(rows: Mapping[str, str]) -> str:
 
 
 def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with headings."""
+    """Return a table with column headings."""
     heads = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f'<table style="margin:0 0 .5em"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def bars(values: Mapping[str, float], title: str) -> str:
-    """Horizontal bars with their names and values, those below 0 to the left of a common line; nothing where there are none."""
+    """Return horizontal bars with names and values, negative ones to the left of zero; "" if there are none."""
     if not values:
         return ""
     sizes = [value if math.isfinite(value) else 0.0 for value in values.values()]
@@ -52,7 +52,7 @@ def bars(values: Mapping[str, float], title: str) -> str:
 
 
 def share(value: float, title: str) -> str:
-    """A share from 0 to 1 as a bar: what is left open, out of the whole."""
+    """Return a bar for a fraction between 0 and 1."""
     width = 200.0 * min(max(value, 0.0), 1.0)
     parts = [
         '<rect x="0" y="3" width="200" height="10" fill="none" stroke="currentColor" stroke-width="0.5"></rect>',
@@ -63,7 +63,7 @@ def share(value: float, title: str) -> str:
 
 
 def curve(x: Sequence[float], y: Sequence[float], title: str) -> str:
-    """A line through points, with the first and the last value of y beside it."""
+    """Return a line through points, labelled with the largest and the smallest y."""
     low, high = min(y), max(y)
     across, up = (x[-1] - x[0]) or 1.0, (high - low) or 1.0
     points = " ".join(f"{20 + 200 * (a - x[0]) / across:.1f},{56 - 48 * (b - low) / up:.1f}" for a, b in zip(x, y, strict=True))
@@ -76,7 +76,7 @@ def curve(x: Sequence[float], y: Sequence[float], title: str) -> str:
 
 
 def drawing(parts: Iterable[str], height: float, title: str) -> str:
-    """A small picture that a screen reader can name."""
+    """Return an SVG drawing with a title for screen readers."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDE}" height="{height}" viewBox="0 0 {WIDE} {height}" '
         f'style="max-width:100%;font:11px sans-serif" fill="currentColor"><title>{escape(title)}</title>{"".join(parts)}</svg>'
@@ -84,11 +84,11 @@ def drawing(parts: Iterable[str], height: float, title: str) -> str:
 
 
 def shortened(name: str, most: int = 16) -> str:
-    """A name that fits beside its bar."""
+    """Return a name, cut to fit next to its bar."""
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
-def told(piece: object) -> dict[str, str]:
-    """What the first line of a piece's docstring says of it."""
+def docstring_summary(piece: object) -> dict[str, str]:
+    """Return the first line of an object's class docstring, as a row of `facts`."""
     first = (type(piece).__doc__ or "").strip().partition("\n")[0].replace("``", "")
     return {"is": first} if first else {}

@@ -9,14 +9,14 @@ from contextvars import ContextVar
 
 
 class Evaluations:
-    """The numbers of evaluations of φ and of ∇φ so far."""
+    """Numbers of evaluations of φ and of ∇φ so far."""
 
     def __init__(self) -> None:
         self.values = self.gradients = 0
         self._lock = threading.Lock()
 
     def add(self, values: int, gradients: int) -> None:
-        """Count evaluations; threads may do so at the same time."""
+        """Add to the counts; safe to call from several threads."""
         with self._lock:
             self.values += values
             self.gradients += gradients
@@ -27,7 +27,7 @@ _current: ContextVar[Evaluations | None] = ContextVar("evaluations", default=Non
 
 @contextmanager
 def counting() -> Iterator[None]:
-    """Count from zero within; threads started by `side_by_side` count too."""
+    """Count from zero within the block, threads started by `parallel_map` included."""
     token = _current.set(Evaluations())
     try:
         yield
@@ -36,13 +36,13 @@ def counting() -> Iterator[None]:
 
 
 def count(values: int = 0, gradients: int = 0) -> None:
-    """Add evaluations of φ and ∇φ to those of the current call, if there is one."""
+    """Add evaluations of φ and ∇φ to the counts of the current call, if there is one."""
     current = _current.get()
     if current is not None:
         current.add(values, gradients)
 
 
 def counted() -> tuple[int, int]:
-    """Evaluations of φ and ∇φ so far in the current call."""
+    """Return the evaluations of φ and ∇φ so far in the current call."""
     current = _current.get()
     return (0, 0) if current is None else (current.values, current.gradients)

@@ -15,17 +15,17 @@ def _part(path: Path) -> Path:
 
 
 def _followed(path: Path) -> Path:
-    """Return what a link leads to; an OSError where it leads back to itself."""
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # Path.resolve raises a RuntimeError on a loop
+    """Return the target of a symbolic link; raise OSError if it is a loop."""
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path  #  Path.resolve raises RuntimeError on a loop
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     return target
 
 
 def write_atomically(path: Path, content: str | bytes, *, replace: bool = True) -> None:
-    """Put content at path; a reader, or a run that was killed, sees the old file or the new one, never a part.
+    """Write content to path; a reader, also after a killed run, sees the old file or the new one, never a part.
 
-    replace=False refuses a file that is already there, also one that came while the content was made. A link is followed, a mode kept.
+    replace=False refuses to overwrite a file, also one created during the call. Links are followed, file modes kept.
     """
     data = content.encode() if isinstance(content, str) else content
     path = _followed(path)
@@ -46,26 +46,26 @@ def write_atomically(path: Path, content: str | bytes, *, replace: bool = True) 
 
 
 def _place(part: Path, path: Path) -> None:
-    """Move a file to a place where there must be none."""
+    """Move a file to a path where no file may exist."""
     try:
-        path.hardlink_to(part)  # fails where there is one, without a moment in between
+        path.hardlink_to(part)  #  atomic, and fails if the path exists
     except FileExistsError:
         raise
-    except OSError:  # a file system without links
+    except OSError:  #  a file system without hard links
         if path.exists():
             raise FileExistsError(f"{path} exists") from None
         part.replace(path)
 
 
 def probe(path: Path) -> None:
-    """Raise the OSError that writing to path would end in."""
+    """Raise the OSError that writing to path would raise."""
     part = _part(_followed(path))
     part.touch()
     part.unlink()
 
 
 def sweep(folder: Path) -> None:
-    """Remove the parts that a killed run left in a folder; those of a run that lives stay."""
+    """Remove temporary files that killed runs left in a folder; those of live runs stay."""
     for part in folder.glob(".*.part"):
         named = _PART.fullmatch(part.name)
         if named and not _lives(int(named[1])):
@@ -79,6 +79,6 @@ def _lives(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # there, but not ours to signal
+    except OSError:  #  it exists, but belongs to another user
         return True
     return True

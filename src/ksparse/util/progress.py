@@ -1,10 +1,10 @@
 """Progress bars, verbose lines and callbacks of long runs.
 
-`show_progress` turns bars on for all that runs within; code that counts something opens a `bar`. A bar is plain numbers: moving it costs
-two assignments, and a thread draws it a few times per second on a terminal (rich), in a notebook (a widget) or as lines of a log. Without
-`show_progress` there is no thread, and `bar` returns a null object.
+`show_progress` turns bars on for the code within; code that counts something opens a `bar`. A bar only holds numbers: updating it costs
+two assignments, and a thread draws it a few times per second in a terminal (rich), in a notebook (a widget) or as lines of a log.
+Without `show_progress` there is no thread, and `bar` returns a null object.
 
-The lines of `verbose` go to the logger "ksparse" at level INFO, and to standard output where logging is not configured.
+The lines of `verbose` go to the logger "ksparse" at level INFO, and to standard output if logging is not configured.
 """
 
 from __future__ import annotations
@@ -28,68 +28,68 @@ from ksparse.util.checks import check_callable, check_flag, check_integer
 EVERY = 0.2  # seconds between two drawings
 
 
-YOUNG = 0.4  # seconds before a bar is drawn: what is over by then needs none, and bars that come and go would flicker
+YOUNG = 0.4  # seconds before a bar is drawn, since bars of short tasks would flicker
 
 
 T = TypeVar("T")
 
 
 class Bar:
-    """One line: what is done, how much of it, and a word on where that stands."""
+    """Progress of one task: its name, how much is done, and a note."""
 
     def __init__(self, what: str, total: float | None = None) -> None:
         self.what, self.total, self.done, self.note = what, total, 0.0, ""
         self.began = time.perf_counter()
 
-    def at(self, done: float, note: str = "") -> None:
-        """So much is done; of a total that is a whole number that many things, else a share of it."""
+    def update(self, done: float, note: str = "") -> None:
+        """Set how much is done: a count if the total is an integer, else an amount of the same unit."""
         self.done, self.note = done, note
 
     @property
     def share(self) -> float | None:
-        """Between 0 and 1; None where nobody knows how much there is to do."""
+        """Fraction done, between 0 and 1; None if the total is unknown."""
         return None if self.total is None else min(1.0, self.done / self.total) if self.total > 0 else 1.0
 
     @property
     def count(self) -> str:
-        """How much is done, in words."""
+        """Text of how much is done."""
         if self.total is None or self.share is None:
             return ""
         return f"{self.done:.0f}/{self.total}" if isinstance(self.total, int) else f"{100 * self.share:.0f} %"
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the start."""
         return time.perf_counter() - self.began
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest takes if it goes on as it went; None before there is anything to go by."""
+        """Estimated seconds left at the average speed so far; None before any progress."""
         return self.elapsed * (1.0 - self.share) / self.share if self.share else None
 
 
-class _Forgetful(Bar):
-    """A bar that nobody sees."""
+class _NullBar(Bar):
+    """A bar that is not drawn."""
 
-    def at(self, done: float, note: str = "") -> None:
-        """Nothing."""
-
-
-NOWHERE = _Forgetful("")
+    def update(self, done: float, note: str = "") -> None:
+        """Do nothing."""
 
 
-class _Shown:
-    """The bars that are open now, the outermost first, and the thread that draws them while there are any."""
+NULL_BAR = _NullBar("")
 
-    def __init__(self, screen: Callable[[], Screen]) -> None:
+
+class _OpenBars:
+    """Bars that are open, outermost first, and the thread that draws them."""
+
+    def __init__(self, screen: Callable[[], ProgressDisplay]) -> None:
         self._make, self._owner = screen, threading.get_ident()
         self._bars: list[Bar] = []
         self._over, self._drawing = threading.Event(), threading.Thread()
-        self._screen: Screen | None = None
+        self._screen: ProgressDisplay | None = None
 
     @property
     def here(self) -> bool:
-        """Whether this is the thread that asked: others run beside each other, and a line for each would be too many."""
+        """Whether this is the thread that called `show_progress`; bars of parallel threads are not drawn."""
         return threading.get_ident() == self._owner
 
     def open(self, bar: Bar) -> None:
@@ -107,42 +107,42 @@ class _Shown:
             self._over.set()
             self._drawing.join()
             screen, self._screen = self._screen, None
-            with suppress(OSError):  # a terminal that went away takes no answer with it
+            with suppress(OSError):  # the terminal may have been closed
                 screen.close()
 
-    def _draw(self, screen: Screen) -> None:
+    def _draw(self, screen: ProgressDisplay) -> None:
         while not self._over.wait(EVERY):
             bars = [bar for bar in tuple(self._bars) if bar.elapsed >= YOUNG]
             try:
                 screen.draw(bars)
-            except OSError:  # as when it is closed
+            except OSError:  # the terminal was closed
                 return
 
 
-_shown: ContextVar[_Shown | None] = ContextVar("shown", default=None)
+_open_bars: ContextVar[_OpenBars | None] = ContextVar("open_bars", default=None)
 
 
 @contextmanager
 def show_progress(progress: bool = True) -> Iterator[None]:
-    """Show how far all that runs within has come: bars in a terminal and in a notebook, elsewhere a line now and then.
+    """Show the progress of the code within: bars in a terminal or notebook, log lines elsewhere.
 
-    Searches, proofs, paths over k, cross-validation, batches and passes over data on disk, of functions and estimators alike. What is over
-    in half a second shows nothing, and nothing stays on the screen. Work that joblib sends to other processes is seen only as a whole.
+    Searches, proofs, paths over k, cross-validation, batches and passes over data on disk are shown. Tasks shorter than half a second are
+    not, and bars are removed at the end. Work that joblib sends to other processes appears as one task.
 
     Parameters
     ----------
     progress : bool, default=True
-        False changes nothing: an outer one stays in force.
+        False has no effect: an outer `show_progress` stays in force.
 
     Yields
     ------
     None
-        It is shown until the block ends.
+        Progress is shown until the block ends.
 
     Raises
     ------
     ImportError
-        In a terminal, if rich is missing: it comes with ksparse[progress].
+        In a terminal, if rich is not installed (ksparse[progress]).
 
     Examples
     --------
@@ -156,7 +156,7 @@ def show_progress(progress: bool = True) -> Iterator[None]:
     >>> int(model.k_)
     3
     """
-    if not check_flag(progress, "progress") or _shown.get() is not None:
+    if not check_flag(progress, "progress") or _open_bars.get() is not None:
         yield
         return
     with shown_on(screen_here()):
@@ -164,21 +164,21 @@ def show_progress(progress: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def shown_on(screen: Callable[[], Screen]) -> Iterator[None]:
-    """Bars within are drawn on what `screen` makes, each time that an outermost one begins."""
-    token = _shown.set(_Shown(screen))
+def shown_on(screen: Callable[[], ProgressDisplay]) -> Iterator[None]:
+    """Draw the bars within on a display that `screen` returns, a new one for each outermost bar."""
+    token = _open_bars.set(_OpenBars(screen))
     try:
         yield
     finally:
-        _shown.reset(token)
+        _open_bars.reset(token)
 
 
 @contextmanager
 def bar(what: str, total: float | None = None) -> Iterator[Bar]:
-    """A line of progress while it lasts: seen where someone asked for it, in the thread that did."""
-    shown = _shown.get()
+    """Open a progress bar; a null bar unless this thread called `show_progress`."""
+    shown = _open_bars.get()
     if shown is None or not shown.here:
-        yield NOWHERE
+        yield NULL_BAR
         return
     one = Bar(what, total)
     shown.open(one)
@@ -188,28 +188,28 @@ def bar(what: str, total: float | None = None) -> Iterator[Bar]:
         shown.close(one)
 
 
-def over(items: Collection[T], what: str) -> Iterator[T]:
-    """The items one by one, counted on a bar."""
+def track(items: Collection[T], what: str) -> Iterator[T]:
+    """Yield the items, counted on a bar."""
     with bar(what, len(items)) as one:
         for done, item in enumerate(items):
-            one.at(done)
+            one.update(done)
             yield item
-            one.at(done + 1)
+            one.update(done + 1)
 
 
 SELDOM = 5.0  # seconds between two lines of a log
 
 
-class Screen(Protocol):
-    """Draws bars, all of them anew each time, and leaves nothing behind."""
+class ProgressDisplay(Protocol):
+    """Draws all bars anew each time, and removes them at the end."""
 
     def draw(self, bars: Sequence[Bar]) -> None: ...
 
     def close(self) -> None: ...
 
 
-def screen_here() -> Callable[[], Screen]:
-    """What suits the place: a notebook, a terminal (where standard error is one), or a log."""
+def screen_here() -> Callable[[], ProgressDisplay]:
+    """Return the display class for a notebook, a terminal (if standard error is one) or a log."""
     if _in_notebook():
         return NotebookScreen
     if sys.stderr is None or not sys.stderr.isatty():
@@ -220,36 +220,36 @@ def screen_here() -> Callable[[], Screen]:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel runs this, which a front end shows pages of."""
+    """Whether this runs in a Jupyter kernel."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any."""
+    """Return a duration as minutes and seconds, with hours if needed."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def times(bar: Bar) -> str:
-    """How long it has taken, and will take."""
+    """Return the elapsed and the estimated remaining time as text."""
     left = bar.left
     return clock(bar.elapsed) + ("" if left is None else f", {clock(left)} left")
 
 
 class TerminalScreen:
-    """Lines at the foot of the terminal, on standard error; what is printed meanwhile stands above them."""
+    """Lines at the foot of the terminal, on standard error, below any printed output."""
 
     def __init__(self) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        # standard output is left alone where it goes elsewhere: what is printed there must arrive there
+        # a redirected standard output is left alone
         self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty())
 
     def draw(self, bars: Sequence[Bar]) -> None:
-        """All bars, one line each."""
+        """Draw all bars, one line each."""
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
@@ -265,12 +265,12 @@ class TerminalScreen:
         self._live.update(grid, refresh=True)
 
     def close(self) -> None:
-        """The lines are taken away."""
+        """Remove the lines."""
         self._live.stop()
 
 
 class NotebookScreen:
-    """A widget under the cell; without ipywidgets a page that is replaced, which every front end knows too."""
+    """A widget under the cell; without ipywidgets, HTML output that is replaced."""
 
     def __init__(self) -> None:
         self._show: Callable[[str], Any] | None = None
@@ -291,53 +291,53 @@ class NotebookScreen:
         return lambda page: setattr(widget, "value", page)
 
     def draw(self, bars: Sequence[Bar]) -> None:
-        """All bars, one row each."""
+        """Draw all bars, one row each."""
         if not bars and self._show is None:
             return
         self._show = self._show or self._begin()
         self._show(f'<table style="margin:0">{"".join(map(_row, bars))}</table>')
 
     def close(self) -> None:
-        """The rows are taken away."""
+        """Remove the rows."""
         self._end()
 
 
 def _row(bar: Bar) -> str:
-    value = "" if bar.share is None else f' value="{bar.share:.4f}"'  # without one it only says that something goes on
+    value = "" if bar.share is None else f' value="{bar.share:.4f}"'  # without a value the bar is indeterminate
     drawn = f'<progress aria-label="{escape(bar.what)}"{value}></progress>'
     cells = (escape(bar.what), drawn, *map(escape, (bar.count, times(bar), bar.note)))
     return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
 
 
 class LogScreen:
-    """A line on standard error now and then, for files and logs."""
+    """A line on standard error every few seconds, for files and logs."""
 
     def __init__(self) -> None:
         self._last = time.perf_counter()
 
     def draw(self, bars: Sequence[Bar]) -> None:
-        """One line for all bars, if it is time for one."""
+        """Print one line for all bars, if it is time for one."""
         if bars and sys.stderr is not None and time.perf_counter() - self._last >= SELDOM:
             self._last = time.perf_counter()
-            told = "; ".join(" ".join(word for word in (bar.what, bar.count, bar.note) if word) for bar in bars)
-            print(f"{told}; {times(bars[0])}", file=sys.stderr, flush=True)
+            line = "; ".join(" ".join(word for word in (bar.what, bar.count, bar.note) if word) for bar in bars)
+            print(f"{line}; {times(bars[0])}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Lines stay where they are."""
+        """Do nothing: log lines stay."""
 
 
 logger = logging.getLogger("ksparse")
 
 
 class _Stdout(logging.Handler):
-    """print, as a handler: looks up sys.stdout at the time of printing."""
+    """Handler that prints to the current sys.stdout."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(record.getMessage(), file=sys.stdout)
 
 
-class Lines:
-    """Sends lines to the logger while it is open, and sees to it that they are shown somewhere."""
+class VerboseLogging:
+    """Context in which lines sent to the logger are shown, also if logging is not configured."""
 
     def __init__(self, verbose: int) -> None:
         self.verbose = check_integer(verbose, "verbose", 0)
@@ -358,25 +358,25 @@ class Lines:
         logger.setLevel(self._level)
 
 
-class Tell(Protocol):
-    """Tells the callback: a fresh copy of x on demand, F, iteration, residual, seconds, and whatever else is known."""
+class ProgressCallback(Protocol):
+    """Calls the user's callback with a fresh copy of x (made on demand), F, iteration, residual, seconds and further fields."""
 
     def __call__(self, x: Callable[[], Array], F: float, t: int, residual: float, elapsed: float, **more: Any) -> None: ...
 
 
-def as_scipy_callback(callback: Callable[..., Any] | None) -> Tell:
-    """The callback with an `intermediate_result` if that is its parameter's name, else with x alone."""
+def as_scipy_callback(callback: Callable[..., Any] | None) -> ProgressCallback:
+    """Return a function that calls back with an `intermediate_result` if the callback's parameter has that name, else with x."""
     if callback is None:
         return lambda x, F, t, residual, elapsed, **more: None
     check_callable(callback, "callback")
     try:
         by_result = list(inspect.signature(callback).parameters) == ["intermediate_result"]
-    except ValueError:  # a builtin that does not show its parameters
+    except ValueError:  # a builtin without a signature
         by_result = False
 
     def tell(x: Callable[[], Array], F: float, t: int, residual: float, elapsed: float, **more: Any) -> None:
         if by_result:
-            from scipy.optimize import OptimizeResult  # here: scipy.optimize takes as long to import as all of ours
+            from scipy.optimize import OptimizeResult  # slow to import
 
             callback(intermediate_result=OptimizeResult(x=x(), fun=F, nit=t, residual=residual, elapsed=elapsed, **more))
         else:

@@ -1,12 +1,12 @@
-"""Threads, memory and the time limit, for code that no argument reaches.
+"""Threads, memory and the time limit of the current call.
 
-BLAS runs on one thread during a solve, and large products are split over threads of our own. After each product the threads of BLAS wait
-in a busy loop: many small or medium products then cost several times their CPU time, and more wall time than one thread where another
-process holds the second core. Our own threads sleep between products.
+BLAS runs on one thread during a solve, and large products are split over our own threads. After each product, idle BLAS threads spin:
+with many small or medium products that costs several times their CPU time, and more wall time than one thread if another process uses
+the second core. Our own threads sleep between products.
 
-`until` sets a deadline for all that runs within, `time_left` returns the seconds left. Long computations call `pause` between their
-steps: it informs the listener (`heard_by`), and raises OutOfTimeError after the deadline. Threads do not inherit the deadline: each
-calls `until` again.
+`deadline_scope` sets a deadline for the code within, `time_left` returns the seconds left. Long computations call `pause` between their
+steps: it calls the listener (`heard_by`), and raises OutOfTimeError after the deadline. Threads do not inherit the deadline: each opens
+a `deadline_scope` again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-_limits: list[Any] = []  # those in force, the outermost first; of the main thread only: what others set, libraries take differently
+_limits: list[Any] = []  #  thread limits in force, outermost first; set by the main thread only, since libraries differ for others
 
 
 @cache
@@ -37,7 +37,7 @@ def _controller() -> Any:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One BLAS thread within, where this is the main thread."""
+    """Limit BLAS to one thread within the block, if called from the main thread."""
     if _limits or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -51,7 +51,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def all_threads() -> Iterator[None]:
-    """As many as there were before `one_thread`, within."""
+    """Restore the number of BLAS threads from before `one_thread` within the block."""
     if not _limits or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -68,15 +68,15 @@ def _blas() -> list[Any]:
 
 
 def available_threads() -> int:
-    """How many threads the user lets the linear algebra have: those before `one_thread`, within it too."""
+    """Return the number of BLAS threads outside of `one_thread`."""
     if _limits:
         return int(_limits[0].get_original_num_threads()["blas"] or 1)
     return max((library.num_threads for library in _blas()), default=1)
 
 
-def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
-    """Return `work(part)` for equal parts of `rows` rows, one part for each thread that BLAS may use outside of a solve."""
-    nested = threading.current_thread().name.startswith("ksparse-rows")  # a thread of the pool must not wait for the pool
+def map_row_chunks(work: Callable[[slice], Any], rows: int) -> list[Any]:
+    """Return `work(chunk)` for equal chunks of the rows, one for each thread that BLAS may use outside of a solve."""
+    nested = threading.current_thread().name.startswith("ksparse-rows")  #  a thread of the pool must not wait for the pool
     parts = 1 if nested else max(1, min(available_threads(), rows))
     edges = np.linspace(0, rows, parts + 1).astype(int)
     slices = [slice(begin, end) for begin, end in pairwise(edges)]
@@ -85,46 +85,46 @@ def in_threads(work: Callable[[slice], Any], rows: int) -> list[Any]:
         return [work(slices[0]), *(other.result() for other in others)]
 
 
-def side_by_side(work: Callable[[Any], Any], parts: Sequence[Any], n_jobs: int | None) -> list[Any]:
-    """`work` on each part, in as many threads as n_jobs says in joblib's way; what comes of it is in the order of the parts."""
+def parallel_map(work: Callable[[Any], Any], parts: Sequence[Any], n_jobs: int | None) -> list[Any]:
+    """Return `work(part)` for each part, in order, computed in `n_jobs` threads (counted as in joblib)."""
     if n_jobs in (None, 1) or len(parts) < 2:
         return [work(part) for part in parts]
     from joblib import effective_n_jobs
 
     pool = _pool(effective_n_jobs(n_jobs), "parts")
-    others = [pool.submit(copy_context().run, work, part) for part in parts]  # with the caller's np.errstate
+    others = [pool.submit(copy_context().run, work, part) for part in parts]  #  with the caller's np.errstate
     return [other.result() for other in others]
 
 
 @cache
 def _pool(threads: int, use: str) -> ThreadPoolExecutor:
-    """One for each use: work that waits for other work must not hold the threads which that needs."""
+    """Return the thread pool for one use; separate pools, because work that waits for other work must not hold its threads."""
     return ThreadPoolExecutor(threads, thread_name_prefix=f"ksparse-{use}")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a pool's threads do not come along
+    os.register_at_fork(after_in_child=_pool.cache_clear)  #  threads do not survive a fork
 
 
 GIB = 2**30
 
 
 def available_memory() -> float:
-    """Bytes: what the system can give without swapping, or less where this process has a limit; ∞ where nothing says."""
+    """Return the bytes available without swapping, or less if this process has a limit; inf if unknown."""
     return min(_of_the_system(), _of_this_process())
 
 
 def _of_the_system() -> float:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:  # elsewhere than on Linux
+    except OSError:  #  not Linux
         return math.inf
     sizes = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
     return float(sizes["MemAvailable"][0]) * 1024 if "MemAvailable" in sizes else math.inf
 
 
 def _of_this_process() -> float:
-    """What is left of a limit on its address space or its data."""
+    """Return what is left of this process's limits on address space and data."""
     try:
         import resource
 
@@ -139,7 +139,7 @@ def _of_this_process() -> float:
     return max(0.0, left)
 
 
-GRACE = 0.1  # seconds after the deadline that may go into a first feasible point, without which there is nothing to return, or into an end
+GRACE = 0.1  #  seconds after the deadline allowed for a first feasible point, without which there is no result, and for an end
 
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
@@ -149,8 +149,8 @@ _listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", defaul
 
 
 @contextmanager
-def until(deadline: float) -> Iterator[None]:
-    """All within is to end by then (a reading of `time.perf_counter`), or sooner where an outer one says so."""
+def deadline_scope(deadline: float) -> Iterator[None]:
+    """End the code within at `deadline` (a reading of `time.perf_counter`), or at an outer deadline if that is earlier."""
     token = _deadline.set(min(deadline, _deadline.get()))
     try:
         yield
@@ -159,21 +159,21 @@ def until(deadline: float) -> Iterator[None]:
 
 
 class OutOfTimeError(Exception):
-    """The time was up before a number that nothing can begin without was known."""
+    """The time limit was reached before a necessary quantity was known."""
 
 
 def time_left() -> float:
-    """Seconds, 0 where the time is up."""
+    """Return the seconds left, at least 0."""
     return max(0.0, _deadline.get() - time.perf_counter())
 
 
 class StoppedError(Exception):
-    """The StopIteration of a callback, under a name that no generator on the way takes for its own end."""
+    """A callback raised StopIteration; renamed, because a generator would take StopIteration for its own end."""
 
 
 @contextmanager
 def heard_by(listener: Callable[[], None]) -> Iterator[None]:
-    """Call the listener at every pause within; its StopIteration becomes a `StoppedError`."""
+    """Call the listener at every pause within the block; its StopIteration becomes a `StoppedError`."""
     token = _listener.set(listener)
     try:
         yield
@@ -192,12 +192,12 @@ def report_pause() -> None:
 
 
 def require_time() -> None:
-    """Raise `OutOfTimeError` where the time is up."""
+    """Raise `OutOfTimeError` if no time is left."""
     if time_left() <= 0:
         raise OutOfTimeError
 
 
 def pause() -> None:
-    """Call the listener between two long steps; raise `OutOfTimeError` where the time is up."""
+    """Call the listener between two long steps; raise `OutOfTimeError` if no time is left."""
     report_pause()
     require_time()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksparse.util.arrays import Vector
-from ksparse.util.progress import over
+from ksparse.util.progress import track
 
 INDEPENDENT = 1e-9  # of a column's squares: what must be left of it beside those of the support
 WORTH = 1e-9  # of what is left of ½‖b‖²: a gain that is worth an exchange
@@ -86,7 +86,7 @@ def walk_paths(G: Vector, R: Vector, half: Vector, most: int) -> list[Standing]:
     """The best supports that are found for every k up to `most`: grown, then shrunk, then grown again, exchanged at every k."""
     at = stand(G, R, np.zeros((len(R), 0), dtype=np.intp))
     best: list[Standing] = []
-    for k in over(range(1, min(most + BEYOND, R.shape[1]) + 1), "paths, growing"):
+    for k in track(range(1, min(most + BEYOND, R.shape[1]) + 1), "paths, growing"):
         try:
             at = exchanged(G, R, half, grown(G, R, at))
         except np.linalg.LinAlgError:
@@ -94,9 +94,9 @@ def walk_paths(G: Vector, R: Vector, half: Vector, most: int) -> list[Standing]:
                 raise
             break
         best.append(at)
-    for k in over(range(len(best) - 1, 0, -1), "paths, shrinking"):
+    for k in track(range(len(best) - 1, 0, -1), "paths, shrinking"):
         best[k - 1] = _better(G, R, best[k - 1], exchanged(G, R, half, shrunk(G, R, best[k])))
-    for k in over(range(1, most), "paths, growing again"):
+    for k in track(range(1, most), "paths, growing again"):
         best[k] = _better(G, R, best[k], exchanged(G, R, half, grown(G, R, best[k - 1])))
     return best[:most]
 

@@ -12,7 +12,7 @@ from ksparse.search.batch.loop import descend_each
 from ksparse.search.batch.problem import BatchProblem, Best
 from ksparse.util.arrays import Vector
 from ksparse.util.compiled import compiled, compiler_is_there
-from ksparse.util.resources import side_by_side
+from ksparse.util.resources import parallel_map
 
 MANY = 64  # right-hand sides from which compiling is worth its while
 
@@ -53,7 +53,7 @@ def search_batch(
                 _descend(problem, R, half, starts, turn, known, quick)
             going = done(part) and going
 
-        side_by_side(work, parts, n_jobs)
+        parallel_map(work, parts, n_jobs)
 
 
 def _descend(problem: BatchProblem, R: Vector, half: Vector, starts: Vector, turn: Round, known: Best, quick: bool) -> None:

@@ -11,7 +11,7 @@ from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 from ksparse.search.polish import Work, best_point, restricted_problem
 from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
-from ksparse.util.arrays import Vector, farthest, norm
+from ksparse.util.arrays import Vector, largest_safe_entry, norm
 
 SAME = 1e-9  # of a point's size: two that are so near lead to the same place
 
@@ -100,5 +100,5 @@ def _ways_down(objective: Objective, most: int) -> list[Vector]:
     """
     bends, vectors = np.linalg.eigh(objective.H)
     down = np.flatnonzero(bends < -1e-12 * np.abs(bends).max())[:most]
-    reach = np.clip(2.0 * norm(objective.c) / np.abs(bends[down]), 1.0, farthest(bends))
+    reach = np.clip(2.0 * norm(objective.c) / np.abs(bends[down]), 1.0, largest_safe_entry(bends))
     return [side * far * vectors[:, i] for i, far in zip(down, reach, strict=True) for side in (1.0, -1.0)]
