@@ -46,9 +46,9 @@ class L1DCA(Method):
     Examples
     --------
     >>> import numpy as np, ksparse as ks
-    >>> loss = ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0])
-    >>> ks.minimize(loss, 2, method=ks.L1DCA()).support
-    array([0, 1])
+    >>> A = np.random.default_rng(0).standard_normal((60, 20))
+    >>> ks.minimize(ks.LeastSquares(A, A[:, :3] @ [1.0, -2.0, 1.5]), 3, method=ks.L1DCA()).support
+    array([0, 1, 2])
     """
 
     exact: ClassVar[bool] = True
