@@ -26,7 +26,9 @@ ALSO = ("engine", "auto", "batches", "own_losses", "choosing_k", "common_feature
 def alone(script: str, console: Console) -> str:
     """What a script of its own prints, as a section of the report."""
     console.print(f"{script}.py ...", highlight=False)
-    done = subprocess.run([sys.executable, str(HERE / f"{script}.py")], capture_output=True, text=True, encoding="utf-8", check=False)
+    done = subprocess.run(
+        [sys.executable, str(HERE / f"{script}.py")], capture_output=True, text=True, encoding="utf-8", check=False
+    )
     said = done.stdout if done.returncode == 0 else f"ended with code {done.returncode}\n{done.stderr.strip()[-2000:]}"
     return f"## {script}.py\n\n```\n{said.rstrip()}\n```\n"
 
@@ -34,14 +36,18 @@ def alone(script: str, console: Console) -> str:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--groups", nargs="+", choices=ALL, default=ALL, help="only these groups")
-    options.add_argument("--also", nargs="+", default=ALSO, metavar="SCRIPT", help=f"scripts run at the end (default {' '.join(ALSO)})")
+    options.add_argument(
+        "--also", nargs="+", default=ALSO, metavar="SCRIPT", help=f"scripts run at the end (default {' '.join(ALSO)})"
+    )
     options.add_argument("--report", action="store_true", help="tables and profile of the rows that are there")
     given = options.parse_args()
     console, rows, result = Console(), list[Row](), given.out / "results.md"
     for group in given.groups:
         rows += read(given.out / f"{group}.jsonl") if given.report else run_group(group, given, console)
         result.write_text(report(rows, settings_of(given)), encoding="utf-8")
-        open_to_all = [row for row in rows if not GROUPS[row.group].contenders]  # a profile of those who were not asked would mislead
+        open_to_all = [
+            row for row in rows if not GROUPS[row.group].contenders
+        ]  # a profile of those who were not asked would mislead
         if any(row.solved for row in open_to_all):
             draw(open_to_all, given.out / "profile.png")
     for script in () if given.report else given.also:

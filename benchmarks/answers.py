@@ -106,9 +106,15 @@ class Version:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("families", nargs="*", help=f"of {', '.join(FAMILIES)}; default all")
-    parser.add_argument("--record", action="store_true", help="write benchmarks/answers.json instead of comparing with it")
-    parser.add_argument("--older", type=Path, help="source folder of another version, to compare with instead of the file")
-    parser.add_argument("--turns", type=int, default=2, help="of two solves each; with --older by turns of the two versions")
+    parser.add_argument(
+        "--record", action="store_true", help="write benchmarks/answers.json instead of comparing with it"
+    )
+    parser.add_argument(
+        "--older", type=Path, help="source folder of another version, to compare with instead of the file"
+    )
+    parser.add_argument(
+        "--turns", type=int, default=2, help="of two solves each; with --older by turns of the two versions"
+    )
     given = parser.parse_args()
     families = given.families or FAMILIES
     source = Path(__file__).parents[1] / "src"

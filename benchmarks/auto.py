@@ -25,14 +25,32 @@ def problems(console: Console) -> Iterator[Row]:
         data = table5(i, seed=0)
         C = ks.Nonnegative(data.nonnegative)
         value = lambda x, data=data: 0.5 * float(np.sum((data.A @ x - data.b) ** 2))  # noqa: E731
-        yield f"Table 5, i = {i} ({data.A.shape[0]} x {data.A.shape[1]}, k = {data.k})", ks.LeastSquares(data.A, data.b), data.k, C, value
+        yield (
+            f"Table 5, i = {i} ({data.A.shape[0]} x {data.A.shape[1]}, k = {data.k})",
+            ks.LeastSquares(data.A, data.b),
+            data.k,
+            C,
+            value,
+        )
     try:
         X, _ = colon()
         R = np.corrcoef(X.T)
-        yield "colon (62 x 2000, k = 100)", ks.PrincipalComponent.from_data(X), 100, ks.L2Ball(), lambda x: -float(x @ R @ x)
+        yield (
+            "colon (62 x 2000, k = 100)",
+            ks.PrincipalComponent.from_data(X),
+            100,
+            ks.L2Ball(),
+            lambda x: -float(x @ R @ x),
+        )
         assets = tokyo()
         V, r = assets.V, assets.r
-        yield "Tokyo (1338 stocks, k = 10)", ks.MeanVariance(V, r, 10), 10, ks.Hyperplane(), lambda x: float(10 * x @ V @ x - r @ x)
+        yield (
+            "Tokyo (1338 stocks, k = 10)",
+            ks.MeanVariance(V, r, 10),
+            10,
+            ks.Hyperplane(),
+            lambda x: float(10 * x @ V @ x - r @ x),
+        )
     except MissingDataError as error:
         console.print(f"left out: {error}")
 

@@ -81,7 +81,9 @@ def main() -> None:
     parser.add_argument("--pixels", type=int, default=2000)
     parser.add_argument("--sample", type=int, default=1000, help="pixels that are solved one by one, and compared")
     options = parser.parse_args()
-    table = Table(title=f"{options.pixels} pixels of 224 bands, 240 spectra, k = {K}, nonnegative; shares of {options.sample} pixels")
+    table = Table(
+        title=f"{options.pixels} pixels of 224 bands, 240 spectra, k = {K}, nonnegative; shares of {options.sample} pixels"
+    )
     for column in ("scene", "contender", "ms a pixel", "CPU ms", "as good", "better", "mean excess"):
         table.add_column(column, justify="left" if column in ("scene", "contender") else "right")
     for name, (A, B) in scenes(options.pixels).items():

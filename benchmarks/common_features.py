@@ -42,7 +42,11 @@ def deviance(A: np.ndarray, Y: np.ndarray, S: np.ndarray) -> float:
         fun = logsumexp(scores, axis=1).sum() - (Y * scores).sum() + 0.5 * (rho * X**2).sum()
         return fun, (Z.T @ (softmax(scores, axis=1) - Y) + rho * X).ravel()
 
-    return float(minimize(value, np.zeros(Z.shape[1] * t), jac=True, method="L-BFGS-B", options={"maxiter": 5_000, "maxfun": 10_000}).fun)
+    return float(
+        minimize(
+            value, np.zeros(Z.shape[1] * t), jac=True, method="L-BFGS-B", options={"maxiter": 5_000, "maxfun": 10_000}
+        ).fun
+    )
 
 
 def rows_of(loss: ks.Loss, k: int, **options: object) -> np.ndarray:
@@ -50,10 +54,14 @@ def rows_of(loss: ks.Loss, k: int, **options: object) -> np.ndarray:
     return np.flatnonzero(loss.matrix(ks.minimize(loss, k, **options).x).any(axis=1))
 
 
-def targets(m: int, n: int, t: int, k: int, near: float = 0.0) -> tuple[str, dict[str, Chooser], Callable[[np.ndarray], float]]:
+def targets(
+    m: int, n: int, t: int, k: int, near: float = 0.0
+) -> tuple[str, dict[str, Chooser], Callable[[np.ndarray], float]]:
     """Least squares, neighbouring columns correlated by `near`: who chooses, and what a choice is worth."""
     rng = np.random.default_rng(0)
-    A = rng.standard_normal((m, n)) @ (np.eye(n) + 0.5 * rng.standard_normal((n, n)) / np.sqrt(n)) + 0.5 * rng.standard_normal((m, 1))
+    A = rng.standard_normal((m, n)) @ (
+        np.eye(n) + 0.5 * rng.standard_normal((n, n)) / np.sqrt(n)
+    ) + 0.5 * rng.standard_normal((m, 1))
     for j in range(1, n):
         A[:, j] = near * A[:, j - 1] + np.sqrt(1 - near**2) * A[:, j]
     X = np.zeros((n, t))
@@ -61,7 +69,10 @@ def targets(m: int, n: int, t: int, k: int, near: float = 0.0) -> tuple[str, dic
     B = A @ X + 2.0 * rng.standard_normal((m, t))
     A, B = A - A.mean(axis=0), B - B.mean(axis=0)
     loss = ks.MultiResponse(A, B)
-    found: dict[str, Chooser] = {"ksparse": lambda: rows_of(loss, k), "ksparse, effort=4": lambda: rows_of(loss, k, effort=4)}
+    found: dict[str, Chooser] = {
+        "ksparse": lambda: rows_of(loss, k),
+        "ksparse, effort=4": lambda: rows_of(loss, k, effort=4),
+    }
     if n * t <= 1_000:
         entries, labels = ks.Quadratic(np.kron(A.T @ A, np.eye(t)), -(A.T @ B).ravel()), np.repeat(np.arange(n), t)
         found["ksparse, groups of entries"] = lambda: np.unique(ks.minimize(entries, k, groups=labels).support // t)
@@ -70,7 +81,9 @@ def targets(m: int, n: int, t: int, k: int, near: float = 0.0) -> tuple[str, dic
     except ImportError:
         pass
     else:
-        found["abess"] = lambda: np.flatnonzero(MultiTaskRegression(support_size=k, fit_intercept=False).fit(A, B).coef_.any(axis=1))
+        found["abess"] = lambda: np.flatnonzero(
+            MultiTaskRegression(support_size=k, fit_intercept=False).fit(A, B).coef_.any(axis=1)
+        )
     try:
         import jax.numpy as jnp
         from skscope import ScopeSolver
@@ -81,7 +94,9 @@ def targets(m: int, n: int, t: int, k: int, near: float = 0.0) -> tuple[str, dic
         def scope() -> np.ndarray:
             groups = [i for i in range(n) for _ in range(t)]
             solver = ScopeSolver(n * t, k, group=groups)
-            return np.unique(np.flatnonzero(solver.solve(lambda x: jnp.sum((A @ x.reshape(n, t) - B) ** 2), jit=True)) // t)
+            return np.unique(
+                np.flatnonzero(solver.solve(lambda x: jnp.sum((A @ x.reshape(n, t) - B) ** 2), jit=True)) // t
+            )
 
         found["skscope"] = scope
     return f"squares, {m} × {n}, {t} targets, k = {k}, neighbours {near:g}", found, lambda S: squares(A, B, S)
@@ -140,7 +155,9 @@ def main() -> None:
             rows.append((name, *spent, S.size, worth(S)))
         best = min(row[4] for row in rows)
         for name, seconds, busy, size, value in rows:
-            table.add_row(name, f"{seconds:.2f}", f"{busy:.2f}", str(size), f"{value:.6g}", f"{100 * (value / best - 1):.3f} %")
+            table.add_row(
+                name, f"{seconds:.2f}", f"{busy:.2f}", str(size), f"{value:.6g}", f"{100 * (value / best - 1):.3f} %"
+            )
         Console(width=110).print(table)
 
 

@@ -23,7 +23,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--profile", action="store_true", help="where searches and steps on the device spend their time")
+    parser.add_argument(
+        "--profile", action="store_true", help="where searches and steps on the device spend their time"
+    )
     parser.add_argument("--only", choices=("steps",), help="leave the searches out")
     given = parser.parse_args()
     import torch
@@ -42,7 +44,9 @@ def main() -> None:
     print("\n| a search | device, s | host, s | ratio | support | |\n|---|--:|--:|--:|---|---|")
     for m, n, k in ((2_000, 1_000, 10),) if quick else ((20_000, 20_000, 50), (200_000, 20_000, 100)):
         search(m, n, k, device, given.profile)
-    wide, regressed = ((200, 20_000, 5), (2_000, 1_000, 10)) if quick else ((2_000, 1_000_000, 20), (20_000, 20_000, 50))
+    wide, regressed = (
+        ((200, 20_000, 5), (2_000, 1_000, 10)) if quick else ((2_000, 1_000_000, 20), (20_000, 20_000, 50))
+    )
     search(*wide, device, given.profile, host=quick)
     regressor(*regressed, device)
 
@@ -73,7 +77,8 @@ def search(m: int, n: int, k: int, device: str, profile: bool, host: bool = True
         on_host, other = timed(lambda: ks.minimize(beside, k), "cpu")
         same = "the same" if np.array_equal(found.support, other.support) else "another"
     print(
-        f"| auto, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | {found.status.name} |", flush=True
+        f"| auto, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | {found.status.name} |",
+        flush=True,
     )
 
 
@@ -87,7 +92,8 @@ def regressor(m: int, n: int, k: int, device: str) -> None:
     same = "the same" if np.array_equal(found.coef_ != 0, other.coef_ != 0) else "another"
     status = found.result_.status.name
     print(
-        f"| SparseRegressor, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | {status} |", flush=True
+        f"| SparseRegressor, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | {status} |",
+        flush=True,
     )
 
 
@@ -122,14 +128,22 @@ def steps(m: int, n: int, device: str, speed: float, profile: bool) -> None:
         per = 1e3 * (many.trace.elapsed[-1] - many.trace.elapsed[begin]) / timed_steps
         used = (many.trace.products[-1] - many.trace.products[begin]) / timed_steps
         share = 2.0 * A.nbytes / (1e-3 * per) / speed
-        print(f"| {m} × {n}, {name} | {per:.3f} | {both:.3f} | {per / both:.2f} | {share:.2f} | {used:.2f} |", flush=True)
+        print(
+            f"| {m} × {n}, {name} | {per:.3f} | {both:.3f} | {per / both:.2f} | {share:.2f} | {used:.2f} |", flush=True
+        )
 
 
 def methods_of(loss: Any) -> dict[str, Any]:
     import ksparse as ks
 
     fixed = ks.FixedStep(loss.lipschitz())
-    return {"pdca, fixed": ks.PDCA(fixed), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(fixed), "apdca": ks.APDCA(), "pdcae": ks.PDCAe()}
+    return {
+        "pdca, fixed": ks.PDCA(fixed),
+        "pdca": ks.PDCA(),
+        "apdca, fixed": ks.APDCA(fixed),
+        "apdca": ks.APDCA(),
+        "pdcae": ks.PDCAe(),
+    }
 
 
 def copy_speed(device: str, entries: int) -> float:

@@ -19,7 +19,13 @@ import ksparse as ks
 
 REPEATS, STEPS, PAIRS = 9, 60, 10
 SIZES = ((720, 2560), (1440, 5120), (3600, 12800))
-METHODS = (("pdca", "fixed"), ("apdca", "fixed"), ("pdcae", "fixed"), ("pdca", "backtracking"), ("apdca", "backtracking"))
+METHODS = (
+    ("pdca", "fixed"),
+    ("apdca", "fixed"),
+    ("pdcae", "fixed"),
+    ("pdca", "backtracking"),
+    ("apdca", "backtracking"),
+)
 
 
 def pair_seconds(A: np.ndarray, x: np.ndarray, r: np.ndarray) -> list[float]:
@@ -52,10 +58,22 @@ def measure_blocks(m: int, n: int, A: np.ndarray, rng: np.random.Generator) -> l
         by_blocks(A, x)
         loops.append(time.perf_counter() - start)
     pair, loop = float(np.median(pairs)), float(np.median(loops))
-    return [f"{m} x {n}", "NumPy loop, 16 rows", "", "one", f"{1e3 * pair:.2f}", f"{1e3 * loop:.2f}", "1.00", f"{loop / pair:.2f}", ""]
+    return [
+        f"{m} x {n}",
+        "NumPy loop, 16 rows",
+        "",
+        "one",
+        f"{1e3 * pair:.2f}",
+        f"{1e3 * loop:.2f}",
+        "1.00",
+        f"{loop / pair:.2f}",
+        "",
+    ]
 
 
-def measure(m: int, n: int, method: str, step: str, loss: ks.LeastSquares, A: np.ndarray, rng: np.random.Generator) -> list[str]:
+def measure(
+    m: int, n: int, method: str, step: str, loss: ks.LeastSquares, A: np.ndarray, rng: np.random.Generator
+) -> list[str]:
     x, r = rng.standard_normal(n), rng.standard_normal(m)
     runs = []  # of each: seconds of a pair, of a step, and of the call over its steps
     for _ in range(REPEATS):

@@ -103,7 +103,15 @@ def skfolio_walk(returns: Any, console: Console) -> list[tuple[str, ...]]:
     for rules, options in cases.items():
         model, seconds = timed(partial(MeanRisk(max_weights=0.2, previous_weights=held, **options).fit, last))
         names = int((np.abs(model.weights_) > 1e-4).sum())
-        rows.append(("skfolio, no cap on names", rules, f"{seconds:.3f}", str(names), f"{np.abs(model.weights_ - held).sum():.2f}"))
+        rows.append(
+            (
+                "skfolio, no cap on names",
+                rules,
+                f"{seconds:.3f}",
+                str(names),
+                f"{np.abs(model.weights_ - held).sum():.2f}",
+            )
+        )
     return rows
 
 

@@ -10,7 +10,9 @@ ROUNDS = 10
 
 
 def seconds(module: str) -> float:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # compiled once, as everywhere
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }  # compiled once, as everywhere
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", f"import {module}"], check=True, env=environment)
     return time.perf_counter() - began

@@ -99,7 +99,14 @@ def row(case: Case, who: str, x: Any, seconds: float, least: float) -> tuple[str
         return case.name, who, x, "", "", f"{seconds:.2f}"
     worst = max(case.broken(x), abs(float(x.sum()) - 1.0), -float(x.min()), float(np.count_nonzero(x) - K), 0.0)
     value = case.value(x)
-    return case.name, who, f"{value:.6e}", f"{100 * (value - least) / abs(least):.3f} %", f"{worst:.0e}", f"{seconds:.2f}"
+    return (
+        case.name,
+        who,
+        f"{value:.6e}",
+        f"{100 * (value - least) / abs(least):.3f} %",
+        f"{worst:.0e}",
+        f"{seconds:.2f}",
+    )
 
 
 def main() -> None:

@@ -67,7 +67,11 @@ def run(python: str, work: str, data: Path) -> tuple[float, float, list[float]]:
     """Seconds, bound and x of one solver, in a process of its own on one thread."""
     one = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     done = subprocess.run(
-        [python, "-c", AROUND.format(work=work), str(data)], env=os.environ | one, capture_output=True, text=True, check=False
+        [python, "-c", AROUND.format(work=work), str(data)],
+        env=os.environ | one,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise SystemExit(f"{python} failed:\n{done.stderr}")

@@ -34,12 +34,22 @@ def problems(m: int, n: int) -> Iterator[tuple[str, str, Solve, Solve]]:
     for C in (ks.WholeSpace(), ks.Nonnegative(), ks.Box(-1.0, 1.0), ks.Simplex(2.0), ks.L2Ball(1.0)):
         yield f"{m} x {n}, {C}", "own squares", lambda C=C: ks.minimize(ours, K, C), lambda C=C: ks.minimize(own, K, C)
     apdca = {"method": "apdca", "rho": 1.0}
-    yield f"{m} x {n}, apdca", "own squares", lambda: ks.minimize(ours, K, **apdca), lambda: ks.minimize(own, K, **apdca)
+    yield (
+        f"{m} x {n}, apdca",
+        "own squares",
+        lambda: ks.minimize(ours, K, **apdca),
+        lambda: ks.minimize(own, K, **apdca),
+    )
     for radius in (1.0, 100.0):
         ball = ks.L2Ball(radius)
         for name in ("WholeBall", "ThinBall"):
             mine = OWN[name](radius)
-            yield f"{m} x {n}, {ball}", name, lambda C=ball: ks.minimize(ours, K, C), lambda C=mine: ks.minimize(ours, K, C)
+            yield (
+                f"{m} x {n}, {ball}",
+                name,
+                lambda C=ball: ks.minimize(ours, K, C),
+                lambda C=mine: ks.minimize(ours, K, C),
+            )
 
 
 def in_turn(first: Solve, second: Solve) -> tuple[ks.Result, ks.Result, list[float], list[float]]:

@@ -26,7 +26,13 @@ from ksparse.certify.program import Program
 from ksparse.datasets import MissingDataError, orlib_portfolio
 
 SECTORS, SEARCHED = 10, ks.SearchSettings(enumerated=0)
-CASES = ((5, 1, 0), (10, 1, 0), (10, 2, 0), (10, 3, 0), (10, 2, 1))  # k, most of each sector, least of the first half of them
+CASES = (
+    (5, 1, 0),
+    (10, 1, 0),
+    (10, 2, 0),
+    (10, 3, 0),
+    (10, 2, 1),
+)  # k, most of each sector, least of the first half of them
 SEED = 7_000  # no other benchmark or test begins here
 
 
@@ -93,7 +99,9 @@ def sector_table(console: Console, limit: int) -> None:
             limits = {int(label): (least if label <= SECTORS // 2 else 0, most) for label in np.unique(sectors)}
 
             def solve(V: Any = V, k: int = k, limits: Any = limits, sectors: Any = sectors) -> Any:
-                return ks.minimize(ks.Quadratic(2 * V), k, ks.Simplex(), group_limits=(sectors, limits), gap=1e-4, max_nodes=limit)
+                return ks.minimize(
+                    ks.Quadratic(2 * V), k, ks.Simplex(), group_limits=(sectors, limits), gap=1e-4, max_nodes=limit
+                )
 
             table.add_row(f"port{market}", str(k), f"{least} to {most}", *proved_both_ways(solve))
     console.print(table)
@@ -162,11 +170,18 @@ def fitted(A: np.ndarray, b: np.ndarray, labels: np.ndarray, x: np.ndarray, k: i
 
 def group_table(console: Console, repeats: int) -> None:
     """Whole groups beside the peers that have them."""
-    table = Table(title=f"Least squares with whole groups, {repeats} instances each: mean excess over the best, how often best, CPU s")
+    table = Table(
+        title=f"Least squares with whole groups, {repeats} instances each: mean excess over the best, how often best, CPU s"
+    )
     for column in ("groups", "rows", "k", "truth", *CONTENDERS):
         table.add_column(column, justify="right")
     missing = set()
-    for groups, rows, k, planted in ((100, 300, 10, True), (100, 300, 10, False), (300, 500, 10, True), (300, 500, 15, False)):
+    for groups, rows, k, planted in (
+        (100, 300, 10, True),
+        (100, 300, 10, False),
+        (300, 500, 10, True),
+        (300, 500, 15, False),
+    ):
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in CONTENDERS}
         for seed in range(repeats):
             A, b, labels = grouped(SEED + seed, groups, rows, k, planted)
@@ -184,7 +199,9 @@ def group_table(console: Console, repeats: int) -> None:
         for runs in found.values():
             excess = np.array([value for value, _ in runs]) / best - 1 if runs else np.array([np.nan])
             times = np.mean([seconds for _, seconds in runs]) if runs else np.nan
-            cells.append(f"{100 * excess.mean():.2g} %, {int((excess < 1e-9).sum())}, {times:.3f}" if runs else "not installed")
+            cells.append(
+                f"{100 * excess.mean():.2g} %, {int((excess < 1e-9).sum())}, {times:.3f}" if runs else "not installed"
+            )
         table.add_row(str(groups), str(rows), str(k), "planted" if planted else "dense", *cells)
     console.print(table)
     for name in sorted(missing):

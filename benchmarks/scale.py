@@ -57,7 +57,10 @@ def main() -> None:
         case = {"kind": "generated", "m": tall, "n": wide, "k": k}
         show(f"dense, {tall} × {wide}, made block by block, k = {k}", run(case, given.threads))
     products, length = (2_048, 8_192) if given.quick else (32_768, 131_072)
-    show(f"operator, {products} × {length} cosines, k = 50", run({"kind": "cosines", "m": products, "n": length}, given.threads))
+    show(
+        f"operator, {products} × {length} cosines, k = 50",
+        run({"kind": "cosines", "m": products, "n": length}, given.threads),
+    )
     if given.plot:
         plot(given.plot, sizes, found)
 
@@ -68,9 +71,15 @@ def run(case: dict[str, Any], threads: int) -> dict[str, Any]:
     if threads:
         environment |= {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     done = subprocess.run(
-        [sys.executable, __file__, "--child", json.dumps(case)], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, __file__, "--child", json.dumps(case)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
-    return {"error": done.stderr.strip().splitlines()[-1]} if done.returncode else json.loads(done.stdout.splitlines()[-1])
+    return (
+        {"error": done.stderr.strip().splitlines()[-1]} if done.returncode else json.loads(done.stdout.splitlines()[-1])
+    )
 
 
 def show(name: str, row: dict[str, Any]) -> None:
@@ -107,12 +116,18 @@ def measure(kind: str, **size: Any) -> dict[str, Any]:
     """One search, in this process."""
     import ksparse as ks
 
-    A, b, planted = {"csr": csr, "generated": generated, "cosines": cosines}.get(kind, on_disk)(**({"kind": kind} | size))
+    A, b, planted = {"csr": csr, "generated": generated, "cosines": cosines}.get(kind, on_disk)(
+        **({"kind": kind} | size)
+    )
     k = len(planted)
     warm_up(kind)
     with Anonymous() as memory:
         began, worked = time.perf_counter(), time.process_time()
-        result = ks.SparseRegressor(k).fit(A, b).result_ if kind.startswith("SparseRegressor") else ks.minimize(ks.LeastSquares(A, b), k)
+        result = (
+            ks.SparseRegressor(k).fit(A, b).result_
+            if kind.startswith("SparseRegressor")
+            else ks.minimize(ks.LeastSquares(A, b), k)
+        )
         seconds, cpu = time.perf_counter() - began, time.process_time() - worked
     return {
         "seconds": seconds, "cpu": cpu, "memory": memory.peak, "passes": result.passes, "status": result.status.name,
@@ -147,7 +162,9 @@ def on_disk(kind: str, folder: str) -> tuple[Any, np.ndarray, np.ndarray]:
     elif kind == "zarr":
         import zarr
 
-        A = zarr.create_array(str(path / "A.zarr"), overwrite=True, shape=(m, n), chunks=(500, n), dtype=mapped.dtype, compressors=None)
+        A = zarr.create_array(
+            str(path / "A.zarr"), overwrite=True, shape=(m, n), chunks=(500, n), dtype=mapped.dtype, compressors=None
+        )
         for begin in range(0, m, 500):
             A[begin : begin + 500] = mapped[begin : begin + 500]
     elif kind == "dask":
@@ -175,7 +192,9 @@ class Toeplitz:
         self.vector = np.random.default_rng(0).standard_normal(n + step * m, dtype=np.float32)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        return np.array([self.vector[i * self.step : i * self.step + self.shape[1]] for i in range(rows.start, rows.stop)])
+        return np.array(
+            [self.vector[i * self.step : i * self.step + self.shape[1]] for i in range(rows.start, rows.stop)]
+        )
 
 
 def generated(kind: str, m: int, n: int, k: int) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -216,7 +235,9 @@ def plot(path: Path, sizes: tuple[int, ...], found: list[dict[str, Any]]) -> Non
     from ksparse.plotting import COLOURS
 
     figure = Figure(figsize=(9, 3.6), layout="constrained", facecolor="white")
-    for axes, name, unit in zip(figure.subplots(1, 2), ("cpu", "memory"), ("CPU seconds", "MiB beyond the data"), strict=True):
+    for axes, name, unit in zip(
+        figure.subplots(1, 2), ("cpu", "memory"), ("CPU seconds", "MiB beyond the data"), strict=True
+    ):
         axes.loglog(sizes, [row.get(name, np.nan) for row in found], color=COLOURS[0], marker="o")
         axes.set(xlabel=f"columns of a CSR matrix, k = {K}", ylabel=unit)
         axes.grid(alpha=0.3)

@@ -22,7 +22,13 @@ from rich.console import Console
 from scaling_measure import Job, Row, Shape
 from scaling_report import Measured, draw, report
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS")
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "BLIS_NUM_THREADS",
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,9 @@ def measured(sweep: Sweep, options: argparse.Namespace, seconds: float, console:
             console.print(f"measured {len(rows)} of {len(shapes)} sizes of {sweep.variable}", highlight=False)
     notes, every = [], f"{len(sweep.shapes)} {'dense' if sweep.shapes[0].row_nonzeros is None else 'CSR'} sizes"
     if len(shapes) < len(sweep.shapes):
-        notes.append(f"{len(sweep.shapes) - len(shapes)} of {every}, the input above --max-bytes {options.max_bytes:.3g}")
+        notes.append(
+            f"{len(sweep.shapes) - len(shapes)} of {every}, the input above --max-bytes {options.max_bytes:.3g}"
+        )
     if len(rows) < len(shapes):
         why = (
             f"the measuring process failed with exit code {child.returncode}"
@@ -95,10 +103,16 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, few steps: to see that it runs")
     parser.add_argument("--repeats", type=int, help="medians of so many runs (default 3; 1 with --quick)")
     parser.add_argument("--steps", type=int, help="steps of a first-order run (default 50; 10 with --quick)")
-    parser.add_argument("--threads", type=int, default=cores(), help="threads of the linear algebra (default: the number of cores)")
+    parser.add_argument(
+        "--threads", type=int, default=cores(), help="threads of the linear algebra (default: the number of cores)"
+    )
     parser.add_argument("--out", type=Path, default=Path("results/bench"), help="folder for the table and the pictures")
-    parser.add_argument("--max-bytes", type=float, default=2.0**30, help="leave out sizes with a larger input (default 2^30)")
-    parser.add_argument("--seconds", type=float, default=330.0, help="leave out the largest sizes where all would take longer")
+    parser.add_argument(
+        "--max-bytes", type=float, default=2.0**30, help="leave out sizes with a larger input (default 2^30)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=330.0, help="leave out the largest sizes where all would take longer"
+    )
     options = parser.parse_args(arguments)
     options.repeats = options.repeats if options.repeats is not None else 1 if options.quick else 3
     options.steps = options.steps if options.steps is not None else 10 if options.quick else 50

@@ -48,7 +48,9 @@ class Row:
     input_bytes: int
     nnz: int
     seconds: dict[str, float]  # per step for each of METHODS, for the whole call for auto
-    extra_bytes: dict[str, int]  # peak memory of the same calls beyond the input; under "L" that of the loss and its Lipschitz constant
+    extra_bytes: dict[
+        str, int
+    ]  # peak memory of the same calls beyond the input; under "L" that of the loss and its Lipschitz constant
 
 
 @dataclass(frozen=True)

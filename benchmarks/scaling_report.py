@@ -55,7 +55,9 @@ def slope(values: Sequence[float], heights: Sequence[float]) -> float:
     keep = upper_half(values) if len(values) else np.zeros(0, dtype=bool)
     if keep.sum() < 2:
         return math.nan
-    return float(np.polyfit(np.log(np.asarray(values, dtype=float)[keep]), np.log(np.asarray(heights, dtype=float)[keep]), 1)[0])
+    return float(
+        np.polyfit(np.log(np.asarray(values, dtype=float)[keep]), np.log(np.asarray(heights, dtype=float)[keep]), 1)[0]
+    )
 
 
 def peak(row: Row, calls: Sequence[str]) -> float:
@@ -102,13 +104,18 @@ def claim(found: Sequence[Measured], dense: bool) -> list[str]:
     kind = "dense" if dense else "CSR"
     if not rows:
         return [f"- {kind}: not measured"]
-    return [f"- {kind}, {_verdict(rows, 'memory, steps', 'steps alone')}", f"- {kind}, {_verdict(rows, 'memory, with L', 'with L')}"]
+    return [
+        f"- {kind}, {_verdict(rows, 'memory, steps', 'steps alone')}",
+        f"- {kind}, {_verdict(rows, 'memory, with L', 'with L')}",
+    ]
 
 
 def _verdict(rows: Sequence[Row], column: str, what: str) -> str:
     ratios = [CURVES[column](row) / row.input_bytes for row in rows]
     worst, beyond = rows[int(np.argmax(ratios))], sum(ratio > CLAIM for ratio in ratios)
-    verdict = f"does not hold at {beyond} of {len(rows)} sizes" if beyond else f"holds at {len(rows)} of {len(rows)} sizes"
+    verdict = (
+        f"does not hold at {beyond} of {len(rows)} sizes" if beyond else f"holds at {len(rows)} of {len(rows)} sizes"
+    )
     share = worst.nnz / worst.shape.m
     vectors = max((CURVES[column](row) - row.input_bytes) / (8 * (row.shape.m + row.shape.n)) for row in rows)
     return (
@@ -159,7 +166,9 @@ def _curve(ax: Axes, part: Measured, height: Callable[[Row], float], label: str,
     colour, marker, dash = look
     heights = [height(row) for row in part.rows]
     label = f"{label}: slope {power(slope(part.values, heights))}"
-    ax.loglog(part.values, heights, color=colour, marker=marker, linestyle=dash, label=label, markersize=5, linewidth=1.5)
+    ax.loglog(
+        part.values, heights, color=colour, marker=marker, linestyle=dash, label=label, markersize=5, linewidth=1.5
+    )
 
 
 def _finish(ax: Axes, part: Measured, unit: str) -> None:
@@ -176,4 +185,6 @@ def _finish(ax: Axes, part: Measured, unit: str) -> None:
     ax.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_xlabel(f"{NAMES[part.variable]} ({part.kind})")
-    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)  # where it covers nothing
+    ax.legend(
+        frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
+    )  # where it covers nothing

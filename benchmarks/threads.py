@@ -57,7 +57,9 @@ def quadratic() -> Callable[[], Any]:
     return lambda: ks.minimize(ks.MeanVariance.from_returns(R, 0.5), 10, ks.BudgetBox(1.0, 0.0, 0.4))
 
 
-CASES = {make.__name__: make for make in (classifier, classifier_cv, regressor_cv, huber, least_squares, paper, quadratic)}
+CASES = {
+    make.__name__: make for make in (classifier, classifier_cv, regressor_cv, huber, least_squares, paper, quadratic)
+}
 
 
 def table(m: int, n: int) -> tuple[Any, Any]:
@@ -79,7 +81,9 @@ def measured(case: str, threads: str | None) -> tuple[float, float]:
     environment = {name: value for name, value in os.environ.items() if name not in names}
     if threads is not None:
         environment |= dict.fromkeys(names, threads)
-    done = subprocess.run([sys.executable, __file__, "--child", case], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, __file__, "--child", case], env=environment, capture_output=True, text=True, check=True
+    )
     cpu, wall = map(float, done.stdout.split())
     return cpu, wall
 
@@ -102,7 +106,9 @@ def main() -> None:
         for _ in range(given.repeats):
             for threads, found in times.items():
                 found.append(measured(case, threads))
-        (cpu_one, wall_one), (cpu, wall) = ([min(part) for part in zip(*found, strict=True)] for found in times.values())
+        (cpu_one, wall_one), (cpu, wall) = (
+            [min(part) for part in zip(*found, strict=True)] for found in times.values()
+        )
         left, right = f"{cpu_one:.2f} s, {wall_one:.2f} s", f"{cpu:.2f} s, {wall:.2f} s"
         print(f"{case:16} {left:>20} {right:>20} {cpu / cpu_one:>10.2f} {wall / wall_one:>10.2f}", flush=True)
 

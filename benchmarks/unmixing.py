@@ -44,7 +44,9 @@ def recover(A: np.ndarray, y: np.ndarray, k: int) -> dict[str, tuple[set[int], f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pixels", type=int, default=150)
-    parser.add_argument("--least", type=float, default=0.02, help="the least abundance in a pixel that counts as clean enough")
+    parser.add_argument(
+        "--least", type=float, default=0.02, help="the least abundance in a pixel that counts as clean enough"
+    )
     options = parser.parse_args()
     console, rng = Console(width=110), np.random.default_rng(0)
     table = Table(
@@ -66,7 +68,12 @@ def main() -> None:
         for contender, rows in score.items():
             exactly, share, seconds = np.array(rows, dtype=float).T
             table.add_row(
-                name, contender, str(len(rows)), f"{int(exactly.sum())}", f"{share.mean():.3f}", f"{1e3 * np.median(seconds):.1f}"
+                name,
+                contender,
+                str(len(rows)),
+                f"{int(exactly.sum())}",
+                f"{share.mean():.3f}",
+                f"{1e3 * np.median(seconds):.1f}",
             )
     console.print(table)
 

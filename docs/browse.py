@@ -72,10 +72,18 @@ def looks(browser: Browser, pages: list[Path], width: int) -> Iterator[tuple[Pat
 
 def listen(page: Page, told: list[str]) -> None:
     """Keep what goes wrong while a page loads."""
-    page.on("console", lambda message: None if message.text.startswith(THEME) else told.append(f"console {message.type}: {message.text}"))
+    page.on(
+        "console",
+        lambda message: (
+            None if message.text.startswith(THEME) else told.append(f"console {message.type}: {message.text}")
+        ),
+    )
     page.on("pageerror", lambda error: told.append(f"script error: {error}"))
     page.on("requestfailed", lambda request: told.append(f"failed request: {request.url}"))
-    page.on("request", lambda request: told.append(f"leaves the disk: {request.url}") if request.url.startswith("http") else None)
+    page.on(
+        "request",
+        lambda request: told.append(f"leaves the disk: {request.url}") if request.url.startswith("http") else None,
+    )
 
 
 def search(browser: Browser, site: Path) -> list[str]:

@@ -16,10 +16,15 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import Validator, validate
 
 MODULES = ["ksparse", "ksparse.datasets", "ksparse.plotting", *(["ksparse.skfolio"] if find_spec("skfolio") else [])]
-UNCOUNTED = {"ksparse.SearchSettings", "ksparse.Status"}  # some fifty fields with their reasons at their lines; an enumeration
+UNCOUNTED = {
+    "ksparse.SearchSettings",
+    "ksparse.Status",
+}  # some fifty fields with their reasons at their lines; an enumeration
 METHODS = {"PR01", "PR02", "PR04", "PR07", "RT01", "RT03", "GL08"}  # what is asked of the methods of estimators too
 CHECKS = set(
-    tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["numpydoc_validation"]["checks"]
+    tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "numpydoc_validation"
+    ]["checks"]
 )
 
 
@@ -33,7 +38,9 @@ def public() -> Iterator[tuple[str, bool]]:
                 continue
             yield f"{module}.{name}", False
             if inspect.isclass(piece) and hasattr(piece, "get_params"):
-                own = [part for part in vars(piece) if not part.startswith("_") and inspect.isfunction(vars(piece)[part])]
+                own = [
+                    part for part in vars(piece) if not part.startswith("_") and inspect.isfunction(vars(piece)[part])
+                ]
                 yield from ((f"{module}.{name}.{part}", True) for part in own if part != "get_metadata_routing")
 
 

@@ -126,7 +126,9 @@ def _bars(app, what, name, piece, options, lines):
     for place, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             parts = re.split(r"(``.*?``)", line)
-            lines[place] = "".join(part if part.startswith("``") else re.sub(r"(?<!\\)\|", r"\\|", part) for part in parts)
+            lines[place] = "".join(
+                part if part.startswith("``") else re.sub(r"(?<!\\)\|", r"\\|", part) for part in parts
+            )
 
 
 def _inline_math(writer, node):

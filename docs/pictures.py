@@ -45,7 +45,10 @@ def start() -> None:
 def bars(title: str, values: dict[str, float], digits: str) -> str:
     """A bar of letters for each value, with its name and number."""
     wide, most = max(map(len, values)), max(map(abs, values.values()))
-    rows = (f"{name:<{wide}}  {'█' * round(BAR * abs(value) / most):<{BAR}} {value:{digits}}" for name, value in values.items())
+    rows = (
+        f"{name:<{wide}}  {'█' * round(BAR * abs(value) / most):<{BAR}} {value:{digits}}"
+        for name, value in values.items()
+    )
     return "\n".join([title, "", *rows])
 
 
@@ -56,13 +59,25 @@ def portfolio() -> None:
     assert returns is not None
     labels = [SECTORS[j % 5] for j in range(80)]
     counts = dict.fromkeys(SECTORS, 3) | {"utilities": (1, 2)}
-    mandate = {"max_weight": 0.25, "min_weight": 0.02, "groups": labels, "group_caps": 0.35, "group_cardinalities": counts}
+    mandate = {
+        "max_weight": 0.25,
+        "min_weight": 0.02,
+        "groups": labels,
+        "group_caps": 0.35,
+        "group_cardinalities": counts,
+    }
     mandate |= {"linear_constraints": ["x3 + x7 <= 0.1", "energy <= tech + banks"]}
     x = ks.SparsePortfolio(10, risk_aversion=5.0, **mandate).fit(returns[:500]).weights_
     for place in range(5):
         below = 0.0
         for weight in sorted(x[place::5][x[place::5] != 0], reverse=True):
-            left.bar(place, 100 * weight, bottom=below, color=ks.plotting.COLOURS[place % len(ks.plotting.COLOURS)], edgecolor="white")
+            left.bar(
+                place,
+                100 * weight,
+                bottom=below,
+                color=ks.plotting.COLOURS[place % len(ks.plotting.COLOURS)],
+                edgecolor="white",
+            )
             below += 100 * weight
     left.axhline(35, color="0.5", linestyle="--")
     left.set_xticks(range(5), SECTORS)

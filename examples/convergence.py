@@ -17,7 +17,8 @@ x_true = np.zeros(640)
 x_true[rng.choice(640, 20, replace=False)] = rng.standard_normal(20)
 loss, penalty = ks.LeastSquares(A, A @ x_true - 0.01 * rng.standard_normal(180)), ks.L1MinusL2(5e-4)
 runs = {
-    name: ks.minimize_penalized(loss, penalty, method=name, tol=1e-9, max_iter=3000) for name in ("pdca", "apdca", "pdcae", "gist", "nmapg")
+    name: ks.minimize_penalized(loss, penalty, method=name, tol=1e-9, max_iter=3000)
+    for name in ("pdca", "apdca", "pdcae", "gist", "nmapg")
 }
 for name, run in runs.items():
     print(f"{name:>6}: F = {run.fun:.7f} after {run.nit} iterations, {run.support.size} nonzeros; {run.status.name}")

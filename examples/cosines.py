@@ -71,7 +71,9 @@ known = ks.operator(A, diagonal=column_squares(A.rows, N), columns=lambda S: col
 A.products = 0
 proved = ks.minimize(ks.LeastSquares(known, b), K)
 found = np.intersect1d(proved.support, np.flatnonzero(spikes)).size
-print(f"lengths and columns known: {found} of {K} spikes, {A.products} products, {proved.elapsed:.1f} s, {proved.status.name}")
+print(
+    f"lengths and columns known: {found} of {K} spikes, {A.products} products, {proved.elapsed:.1f} s, {proved.status.name}"
+)
 
 # %%
 # The spikes, and what was found of them.

@@ -37,6 +37,8 @@ fig.tight_layout()
 left, right = X.reshape(-1, 8, 8)[:, :, :4].reshape(len(X), -1), X.reshape(-1, 8, 8)[:, :, 4:].reshape(len(X), -1)
 common = ks.SparseRegressor(6, multi_output="common").fit(left, right)
 apart = ks.SparseRegressor(6).fit(left, right)
-print(f"32 targets by 6 pixels for all: R² {common.score(left, right):.2f}; by 6 of its own each: {apart.score(left, right):.2f}")
+print(
+    f"32 targets by 6 pixels for all: R² {common.score(left, right):.2f}; by 6 of its own each: {apart.score(left, right):.2f}"
+)
 print(f"pixels that are looked at: {common.get_support().sum()} against {apart.get_support().sum()}")
 plt.show()

@@ -25,7 +25,9 @@ houses = pd.DataFrame(
     }
 )
 slope = houses["city"].map({"Oslo": 2.0, "Paris": 5.0, "Rome": 1.5, "New York": 3.0})
-price = houses["city"].map({"Oslo": 60, "Paris": 150, "Rome": 20, "New York": 100}) + slope * houses["area"] - houses["age"]
+price = (
+    houses["city"].map({"Oslo": 60, "Paris": 150, "Rome": 20, "New York": 100}) + slope * houses["area"] - houses["age"]
+)
 price += rng.normal(0, 30, n)
 
 # %%
@@ -55,7 +57,14 @@ print(f"chosen: {chosen.k_}; {model.result_.message}")
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
 used = np.array([[coef[labels == name].any() for coef in chosen.coef_path_] for name in names])
 left.imshow(used, aspect="auto", cmap="Blues", vmax=1.5)
-left.set(xticks=range(len(chosen.ks_)), xticklabels=chosen.ks_, yticks=range(len(names)), yticklabels=names, xlabel="k", title="Who enters")
+left.set(
+    xticks=range(len(chosen.ks_)),
+    xticklabels=chosen.ks_,
+    yticks=range(len(names)),
+    yticklabels=names,
+    xlabel="k",
+    title="Who enters",
+)
 typical = table.assign(age=table["age"].mean())
 for place, city in enumerate(sorted(houses["city"].unique())):
     rows = houses["city"] == city

@@ -32,8 +32,13 @@ print(f"best ratio of return to risk with 10 names {np.nanmax(many.ratios):.4f},
 # The walk: two years to learn from, a month to hold. Where the search knows of the costs it trades less, and here more is left.
 
 fig, ax = plt.subplots()
-for label, trades in {"trades free to the search": {}, "costs in the search": {"turnover_cost": 2e-3, "max_turnover": 0.5}}.items():
-    walk = ks.SparsePortfolio(10, risk_aversion=5.0, **rules, **trades).walk_forward(assets.returns, window=500, step=20)
+for label, trades in {
+    "trades free to the search": {},
+    "costs in the search": {"turnover_cost": 2e-3, "max_turnover": 0.5},
+}.items():
+    walk = ks.SparsePortfolio(10, risk_aversion=5.0, **rules, **trades).walk_forward(
+        assets.returns, window=500, step=20
+    )
     net = walk.returns.copy()
     if not trades:  # what it did not know of is paid all the same
         net[walk.starts[1:] - walk.starts[0]] -= 2e-3 * walk.turnovers[1:]

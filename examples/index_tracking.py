@@ -17,7 +17,9 @@ errors = {}
 for k in (3, 5, 10, 20, 40):
     model = ks.SparsePortfolio(k).fit(assets.returns[past], index[past])
     errors[k] = [-model.score(assets.returns[part], index[part]) * 1e4 for part in (past, future)]
-    print(f"{k:>2} stocks: tracking error {errors[k][0]:5.1f} basis points a day, {errors[k][1]:5.1f} on the days after")
+    print(
+        f"{k:>2} stocks: tracking error {errors[k][0]:5.1f} basis points a day, {errors[k][1]:5.1f} on the days after"
+    )
 
 # %%
 # What more stocks buy, on the days that were fitted and on those after them.
@@ -25,7 +27,14 @@ for k in (3, 5, 10, 20, 40):
 fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for position, (name, column) in enumerate((("fitted", 0), ("after", 1))):
     colour, marker, dash = ks.plotting.style(name, position)
-    ax.plot(list(errors), [error[column] for error in errors.values()], color=colour, marker=marker, linestyle=dash, label=name)
+    ax.plot(
+        list(errors),
+        [error[column] for error in errors.values()],
+        color=colour,
+        marker=marker,
+        linestyle=dash,
+        label=name,
+    )
 ax.set(xlabel="k, stocks allowed", ylabel="tracking error, basis points a day", ylim=(0, None))
 ax.legend(frameon=False)
 ax.grid(alpha=0.3)

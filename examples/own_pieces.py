@@ -177,7 +177,12 @@ def main() -> None:
         ("L2Ball", lambda: ks.minimize(ours, K, ball), "own thin ball", lambda: ks.minimize(ours, K, ThinBall(2.0))),
         ("Huber", lambda: ks.minimize(ks.Huber(A, spoiled, 1.0), K), "own log cosh", lambda: ks.minimize(robust, K)),
         ("auto", lambda: ks.minimize(robust, K), "own log cosh, apdca", lambda: ks.minimize(robust, K, method="apdca")),
-        ("pdca", lambda: ks.minimize(ours, K, method="pdca"), "own method", lambda: ks.minimize(ours, K, method=Plain())),
+        (
+            "pdca",
+            lambda: ks.minimize(ours, K, method="pdca"),
+            "own method",
+            lambda: ks.minimize(ours, K, method=Plain()),
+        ),
     ]
     table = Table(title=f"Own pieces beside the house's, {M} x {N}, k = {K}")
     for column in ("house", "own", "φ, house", "φ, own", "same support", "status", "time ratio"):
@@ -188,7 +193,9 @@ def main() -> None:
         ratios[f"{own_name} / {name}"] = own_seconds / seconds
         same = "yes" if np.array_equal(first.support, second.support) else "no"
         status = second.status.name if first.status is second.status else f"{first.status.name}, {second.status.name}"
-        table.add_row(name, own_name, f"{first.fun:.8g}", f"{second.fun:.8g}", same, status, f"{own_seconds / seconds:.2f}")
+        table.add_row(
+            name, own_name, f"{first.fun:.8g}", f"{second.fun:.8g}", same, status, f"{own_seconds / seconds:.2f}"
+        )
     Console(width=120).print(table)
     _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
     ax.barh(list(ratios), list(ratios.values()), color=ks.plotting.COLOURS[0])

@@ -30,6 +30,8 @@ ks.plotting.plot_frontier(path, 100 * np.sqrt(252 * path.objective), label="leas
 # Five names, chosen anew every half year from the two years before.
 
 walk = cross_val_predict(SparseMeanRisk(k=5, min_weight=0.05), returns, cv=WalkForward(train_size=500, test_size=125))
-print(f"walking forward, {len(walk)} rebalancings: volatility {walk.annualized_standard_deviation:.3f} a year, ", end="")
+print(
+    f"walking forward, {len(walk)} rebalancings: volatility {walk.annualized_standard_deviation:.3f} a year, ", end=""
+)
 print(f"return {walk.annualized_mean:.3f}")
 plt.show()

@@ -29,7 +29,9 @@ print(f"effect: {np.mean(treated[before:] - units[before:] @ result.x):.2f}")
 
 fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 ax.plot(treated, color=ks.plotting.COLOURS[6], label="treated")
-ax.plot(units @ result.x, color=ks.plotting.COLOURS[1], linestyle="--", label=f"control of {result.support.size} donors")
+ax.plot(
+    units @ result.x, color=ks.plotting.COLOURS[1], linestyle="--", label=f"control of {result.support.size} donors"
+)
 ax.axvline(before - 0.5, color="0.5", linewidth=1)
 ax.set(xlabel="period", ylabel="outcome")
 ax.legend(frameon=False)

@@ -25,7 +25,9 @@ A = np.clip(0.9 - dips.sum(axis=2), 0.05, None)
 # An image: four minerals in soft patches, at most three of them in a pixel, and noise.
 
 row, column = np.mgrid[0:SIDE, 0:SIDE] / SIDE
-patches = [np.exp(-8 * ((row - r) ** 2 + (column - c) ** 2)) for r, c in ((0.2, 0.3), (0.7, 0.2), (0.4, 0.8), (0.9, 0.9))]
+patches = [
+    np.exp(-8 * ((row - r) ** 2 + (column - c) ** 2)) for r, c in ((0.2, 0.3), (0.7, 0.2), (0.4, 0.8), (0.9, 0.9))
+]
 X = np.zeros((MINERALS, SIDE * SIDE))
 X[rng.choice(MINERALS, 4, replace=False)] = np.array(patches).reshape(4, -1)
 X[X < np.sort(X, axis=0)[-K]] = 0.0
@@ -38,7 +40,9 @@ B = A @ X + 0.002 * rng.standard_normal((BANDS, SIDE * SIDE))
 batch = ks.minimize_many(A, B, K, ks.Nonnegative())
 truth = [np.flatnonzero(x) for x in X.T]
 right = sum(len(np.intersect1d(found, true)) for found, true in zip(batch.supports, truth, strict=True))
-print(f"{len(batch)} pixels, {int(batch.success.sum())} successes; {right / sum(map(len, truth)):.1%} of their minerals found")
+print(
+    f"{len(batch)} pixels, {int(batch.success.sum())} successes; {right / sum(map(len, truth)):.1%} of their minerals found"
+)
 most = np.argsort(-batch.counts())[:4]
 print(f"the four most frequent: {sorted(most.tolist())}, those of the image: {np.flatnonzero(X.any(axis=1)).tolist()}")
 print(batch[0])

@@ -54,15 +54,21 @@ LOSSES = {
     "Poisson weighted": lambda rng, matrix: ks.Poisson(
         matrix(rng.standard_normal((M, N))), rng.poisson(2.0, M), sample_weight=rng.uniform(0, 3, M)
     ),
-    "Quantile": lambda rng, matrix: ks.Quantile(matrix(rng.standard_normal((M, N))), rng.standard_normal(M), tau=0.8, width=0.5),
-    "Gamma": lambda rng, matrix: ks.Gamma(matrix(0.5 * rng.standard_normal((M, N))), rng.gamma(2.0, 1.0, M), rng.uniform(0, 3, M)),
+    "Quantile": lambda rng, matrix: ks.Quantile(
+        matrix(rng.standard_normal((M, N))), rng.standard_normal(M), tau=0.8, width=0.5
+    ),
+    "Gamma": lambda rng, matrix: ks.Gamma(
+        matrix(0.5 * rng.standard_normal((M, N))), rng.gamma(2.0, 1.0, M), rng.uniform(0, 3, M)
+    ),
     "Tweedie": lambda rng, matrix: ks.Tweedie(
         matrix(rng.standard_normal((M, N))), np.maximum(rng.gamma(2.0, 1.0, M) - 1, 0), rng.uniform(0, 3, M), power=1.3
     ),
     "NegativeBinomial": lambda rng, matrix: ks.NegativeBinomial(
         matrix(rng.standard_normal((M, N))), rng.poisson(2.0, M), rng.uniform(0, 3, M), ridge=0.1, theta=0.7
     ),
-    "MultiResponse": lambda rng, matrix: ks.MultiResponse(matrix(rng.standard_normal((M, N // 2))), rng.standard_normal((M, 2))),
+    "MultiResponse": lambda rng, matrix: ks.MultiResponse(
+        matrix(rng.standard_normal((M, N // 2))), rng.standard_normal((M, 2))
+    ),
     "MultiResponse weighted": lambda rng, matrix: ks.MultiResponse(
         matrix(rng.standard_normal((M, N // 3))), rng.standard_normal((M, 3)), rng.uniform(0, 3, M), ridge=[0.5, 2.0]
     ),
@@ -70,12 +76,20 @@ LOSSES = {
     "Multinomial weighted": lambda rng, matrix: ks.Multinomial(
         matrix(rng.standard_normal((M, N // 2))), np.arange(M) % 2, rng.uniform(0, 3, M), ridge=0.5
     ),
-    "Cox": lambda rng, matrix: ks.Cox(matrix(rng.standard_normal((M, N))), [3, 1, 2, 2, 5, 4, 2, 7, 1], [1, 1, 0, 1, 0, 1, 1, 1, 0]),
-    "Cox ridge": lambda rng, matrix: ks.Cox(matrix(rng.standard_normal((M, N))), rng.exponential(1.0, M), np.arange(M) % 3 > 0, 0.5),
+    "Cox": lambda rng, matrix: ks.Cox(
+        matrix(rng.standard_normal((M, N))), [3, 1, 2, 2, 5, 4, 2, 7, 1], [1, 1, 0, 1, 0, 1, 1, 1, 0]
+    ),
+    "Cox ridge": lambda rng, matrix: ks.Cox(
+        matrix(rng.standard_normal((M, N))), rng.exponential(1.0, M), np.arange(M) % 3 > 0, 0.5
+    ),
 }
 TABLE_LOSSES = {  # made from a data table, which is centred: dense and scipy.sparse, no operator
-    "MeanVariance.from_returns": lambda rng, matrix: ks.MeanVariance.from_returns(matrix(rng.standard_normal((M, N)) + 1), 3.0),
-    "PrincipalComponent.from_data": lambda rng, matrix: ks.PrincipalComponent.from_data(matrix(rng.standard_normal((M, N)) + 1)),
+    "MeanVariance.from_returns": lambda rng, matrix: ks.MeanVariance.from_returns(
+        matrix(rng.standard_normal((M, N)) + 1), 3.0
+    ),
+    "PrincipalComponent.from_data": lambda rng, matrix: ks.PrincipalComponent.from_data(
+        matrix(rng.standard_normal((M, N)) + 1)
+    ),
     "PrincipalComponent.from_data unscaled": lambda rng, matrix: ks.PrincipalComponent.from_data(
         matrix(rng.standard_normal((M, N)) + 1), scale=False
     ),
@@ -101,9 +115,13 @@ SETS = {
     "BudgetBox of vectors": lambda n: ks.BudgetBox(0.5, np.linspace(-1, 0, n), np.linspace(0.3, 2, n)),
     "BudgetBox unbounded": lambda n: ks.BudgetBox(1.0, 0.0, np.inf),
     "L1Ball": lambda n: ks.L1Ball(1.2),
-    "Polyhedron": lambda n: ks.Polyhedron(np.vstack([np.arange(n), -np.ones(n)]), [2.0, 1.0], np.ones((1, n)), [1.0], lower=-1.0),
+    "Polyhedron": lambda n: ks.Polyhedron(
+        np.vstack([np.arange(n), -np.ones(n)]), [2.0, 1.0], np.ones((1, n)), [1.0], lower=-1.0
+    ),
     "Polyhedron of inequalities": lambda n: ks.Polyhedron(np.vander(np.linspace(0, 1, 4), n), np.ones(4)),
-    "CustomSet": lambda n: ks.CustomSet(lambda u: np.clip(u, 0, 1), lambda x: float(np.abs(x - np.clip(x, 0, 1)).max()), n=n),
+    "CustomSet": lambda n: ks.CustomSet(
+        lambda u: np.clip(u, 0, 1), lambda x: float(np.abs(x - np.clip(x, 0, 1)).max()), n=n
+    ),
 }
 JOINT = [  # sets with an exact projection onto their k-sparse points
     "WholeSpace",

@@ -18,13 +18,21 @@ settings.register_profile("fuzz", deadline=None, max_examples=200)  # `make fuzz
 settings.load_profile(os.environ.get("KSPARSE_EXAMPLES", "ksparse"))
 
 
-OPTIONAL = {"torch": "torch", "cuda": "torch", "jax": "jax"}  # word in the name of a case: the library that the case needs
+OPTIONAL = {
+    "torch": "torch",
+    "cuda": "torch",
+    "jax": "jax",
+}  # word in the name of a case: the library that the case needs
 
 
 def cases(names):
     """Return `names` as parameters; a name that contains a word of OPTIONAL is marked as needing that library."""
     return [
-        pytest.param(name, marks=[pytest.mark.needs(library) for word, library in OPTIONAL.items() if word in str(name)], id=str(name))
+        pytest.param(
+            name,
+            marks=[pytest.mark.needs(library) for word, library in OPTIONAL.items() if word in str(name)],
+            id=str(name),
+        )
         for name in names
     ]
 
@@ -32,7 +40,10 @@ def cases(names):
 def sweep(values, always=1):
     """Return `values` as parameters, all but the first `always` of them marked `sweep`: `make test-all` runs these too."""
     values = list(values)
-    return [*values[:always], *(pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=pytest.mark.sweep) for v in values[always:])]
+    return [
+        *values[:always],
+        *(pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=pytest.mark.sweep) for v in values[always:]),
+    ]
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -47,7 +58,10 @@ def pytest_collection_modifyitems(items):
         if missing:
             item.add_marker(pytest.mark.skip(reason=f"{' and '.join(missing)} not installed"))
         test = item.nodeid.partition("[")[0]
-        aside = item.path.parent.name in ("cli", "benchmarks") and item.path.name not in ("test_cli_tables.py", "test_benchmark_tables.py")
+        aside = item.path.parent.name in ("cli", "benchmarks") and item.path.name not in (
+            "test_cli_tables.py",
+            "test_benchmark_tables.py",
+        )
         long = item.get_closest_marker("slow") or item.get_closest_marker("sweep")
         if test not in taken and not long and not aside:
             taken.add(test)

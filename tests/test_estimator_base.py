@@ -40,7 +40,10 @@ class Model:
 
 def test_a_docstring_holds_the_shared_entries_that_it_names():
     shown = inspect.getdoc(Model)
-    assert 'k : {"a", "b"}\n    Own.\nalpha : float, default=0.0\n    Ridge.\neffort : int\n    Own text,\n    in two lines.\n' in shown
+    assert (
+        'k : {"a", "b"}\n    Own.\nalpha : float, default=0.0\n    Ridge.\neffort : int\n    Own text,\n    in two lines.\n'
+        in shown
+    )
     assert shown.endswith("verbose : int, default=0\n    Whether to print a table of the search.")
     assert inspect.getdoc(Model.fit) == "Fit.\n\nalpha : float, default=0.0\n    Ridge."
 

@@ -62,9 +62,17 @@ def test_imports_go_one_way(path):
 def classes_asked_for(tree):
     """The names in the second argument of every isinstance and issubclass, and in `type(x) is …`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
             yield from (name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name))
-        elif isinstance(node, ast.Compare) and isinstance(node.left, ast.Call) and getattr(node.left.func, "id", "") == "type":
+        elif (
+            isinstance(node, ast.Compare)
+            and isinstance(node.left, ast.Call)
+            and getattr(node.left.func, "id", "") == "type"
+        ):
             yield from (name.id for side in node.comparators for name in ast.walk(side) if isinstance(name, ast.Name))
 
 
@@ -91,11 +99,19 @@ STEERING = [*(f"search/{name}.py" for name in ("by_models", "explore", "local", 
 @pytest.mark.parametrize("where", STEERING)
 def test_no_module_constant_steers_the_search(where):
     tree = ast.parse((HOUSE / where).read_text(encoding="utf-8"))
-    named = [target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)]
+    named = [
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
     assert not named, f"{where} has {', '.join(named)}: a number that steers the search is a field of SearchSettings"
 
 
 def test_the_greps_find_breaches():
-    tree = ast.parse("def f(x):\n    from ksparse.cli import main\n    return isinstance(x, L2Ball | int) or type(x) is LeastSquares")
+    tree = ast.parse(
+        "def f(x):\n    from ksparse.cli import main\n    return isinstance(x, L2Ball | int) or type(x) is LeastSquares"
+    )
     assert list(imported_rooms(tree)) == ["cli"]
     assert {"L2Ball", "LeastSquares"} <= set(classes_asked_for(tree)) & set(pieces())

@@ -44,7 +44,9 @@ def imported(path):
         yield from ((name.split(".")[0], id(node) not in late) for name in found if name)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: path.relative_to(ROOT / "src").as_posix())
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "src").rglob("*.py")), ids=lambda path: path.relative_to(ROOT / "src").as_posix()
+)
 def test_every_import_is_declared(path):
     core = names(PROJECT["dependencies"])
     extras = set().union(
@@ -75,7 +77,9 @@ def test_what_takes_its_time_comes_late():
 before = set(sys.modules)  # an old SciPy brings more along
 import ksparse
 print([name for name in {heavy.split()!r} if name in sys.modules and name not in before])"""
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 def fragment(table):
@@ -86,7 +90,9 @@ def fragment(table):
 
 
 def test_the_readme_of_an_index_has_no_link_that_leads_nowhere():
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["metadata"]["hooks"][
+        "fancy-pypi-readme"
+    ]
     assert "](docs/" in (ROOT / "README.md").read_text(encoding="utf-8")
     text = "".join(map(fragment, table["fragments"]))
     for change in table["substitutions"]:

@@ -61,7 +61,12 @@ def at_most(other: str, bound: float = 1.0, proved: bool = False, obeying: bool 
 
     def rule(rows: Rows) -> list[Claim]:
         theirs = rows.get(other)
-        if theirs is None or mine not in rows or (proved and not theirs.proved) or (obeying and theirs.solved and not theirs.feasible):
+        if (
+            theirs is None
+            or mine not in rows
+            or (proved and not theirs.proved)
+            or (obeying and theirs.solved and not theirs.feasible)
+        ):
             return []
         if not theirs.solved:
             return [_claim(rows, words, math.nan, bound, f"{other}: {theirs.reason}", mine)]
@@ -87,7 +92,11 @@ def bounded(mine: str) -> Rule:
         best = best_of(list(rows.values()))
         if mine not in rows or not math.isfinite(rows[mine].bound):
             return []
-        return [_claim(rows, "the lower bound is below the best answer of all", _ratio(rows[mine].bound, best), 1.0, mine=mine)]
+        return [
+            _claim(
+                rows, "the lower bound is below the best answer of all", _ratio(rows[mine].bound, best), 1.0, mine=mine
+            )
+        ]
 
     return rule
 
@@ -116,7 +125,16 @@ def faster(other: str, bound: float = 1.0, mine: str = OURS) -> Rule:
         if theirs.seconds:
             return [_claim(rows, words, rows[mine].time / theirs.time, bound, mine=mine)]
         late = theirs.reason.startswith("not done")
-        return [_claim(rows, words, rows[mine].time / theirs.limit if late else math.nan, bound, f"{other}: {theirs.reason}", mine)]
+        return [
+            _claim(
+                rows,
+                words,
+                rows[mine].time / theirs.limit if late else math.nan,
+                bound,
+                f"{other}: {theirs.reason}",
+                mine,
+            )
+        ]
 
     return rule
 
@@ -135,8 +153,17 @@ def mean_within(share: float, mine: str, kind: str) -> Callable[[list[Row]], lis
     """On the problems of a kind where all took part, `mine` is on the average within a share of the best of the rows there."""
 
     def rule(rows: list[Row]) -> list[Claim]:
-        problems = [several for several in problems_of([row for row in rows if row.kind == kind]).values() if best_of(several) > 0]
-        ratios = [row.objective / best_of(several) for several in problems for row in several if row.contender == mine and row.feasible]
+        problems = [
+            several
+            for several in problems_of([row for row in rows if row.kind == kind]).values()
+            if best_of(several) > 0
+        ]
+        ratios = [
+            row.objective / best_of(several)
+            for several in problems
+            for row in several
+            if row.contender == mine and row.feasible
+        ]
         if not ratios:
             return []
         words, mean = f"{mine}: within {100 * share:g} % of the best on the average", sum(ratios) / len(ratios)
@@ -159,7 +186,11 @@ RULES: dict[str, list[Rule]] = {
     "caps": [rule for name in SCIPS[:2] for rule in (at_most(name, 1.001, proved=True), faster(name, 1 / 50))],
     "proofs": [within_gap(PROOF, 1e-4), bounded(PROOF), faster(SCIPS[1], 1 / 100, PROOF)],
     "logistic": [at_most(ABESS), at_most(WIDE), at_most(SCOPE)],
-    "effort": [at_most(f"{name}, {seconds:g} s", mine=f"{OURS}, {seconds:g} s") for seconds in BUDGETS for name in (ABESS, WIDE, SCOPE)],
+    "effort": [
+        at_most(f"{name}, {seconds:g} s", mine=f"{OURS}, {seconds:g} s")
+        for seconds in BUDGETS
+        for name in (ABESS, WIDE, SCOPE)
+    ],
     "sparse_csr": [within_memory(3.0)],
 }
 SIXTEEN = f"{OURS}, effort 16"

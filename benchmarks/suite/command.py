@@ -24,13 +24,21 @@ def parser(about: str | None) -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="small sizes, a few minutes in all")
     options.add_argument("--only", metavar="NAME", help="only problems with this in their name")
-    options.add_argument("--contender", metavar="NAME", action="append", help="only contenders with this in their name; may be repeated")
-    options.add_argument("--without", metavar="NAME", action="append", help="no contenders with this in their name; may be repeated")
+    options.add_argument(
+        "--contender", metavar="NAME", action="append", help="only contenders with this in their name; may be repeated"
+    )
+    options.add_argument(
+        "--without", metavar="NAME", action="append", help="no contenders with this in their name; may be repeated"
+    )
     options.add_argument("--repeats", type=int, default=3, help="solves of which the median time is taken (default 3)")
     options.add_argument("--limit", type=float, help=f"seconds for one solve (default 120, quick {QUICK_LIMIT:g})")
     options.add_argument("--threads", type=int, default=cores(), help="threads of every contender (default: all cores)")
-    options.add_argument("--processor", action="store_true", help="times by the processor's clock, for a machine that is not idle")
-    options.add_argument("--out", type=Path, default=Path("results/bench"), help="folder of the results (default results/bench)")
+    options.add_argument(
+        "--processor", action="store_true", help="times by the processor's clock, for a machine that is not idle"
+    )
+    options.add_argument(
+        "--out", type=Path, default=Path("results/bench"), help="folder of the results (default results/bench)"
+    )
     return options
 
 
@@ -39,7 +47,9 @@ def settings_of(given: argparse.Namespace) -> Settings:
     return Settings(given.repeats, limit, given.threads, given.quick, given.processor)
 
 
-def run_group(group: str, given: argparse.Namespace, console: Console, field: list[Contender] | None = None) -> list[Row]:
+def run_group(
+    group: str, given: argparse.Namespace, console: Console, field: list[Contender] | None = None
+) -> list[Row]:
     """All problems of a group by all contenders; every row is written as it comes, every table after each problem."""
     settings, lines = settings_of(given), given.out / f"{group}.jsonl"
     given.out.mkdir(parents=True, exist_ok=True)

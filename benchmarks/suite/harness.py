@@ -47,7 +47,9 @@ class Settings:
     limit: float = 120.0  # seconds for imports and warm-up, and again for each solve
     threads: int = field(default_factory=cores)
     quick: bool = False
-    processor: bool = False  # whether a solve is timed by the processor's clock, which other work beside it does not slow
+    processor: bool = (
+        False  # whether a solve is timed by the processor's clock, which other work beside it does not slow
+    )
 
 
 @dataclass
@@ -74,7 +76,9 @@ def run(group: str, name: str, problem: Problem, contender: Contender, settings:
     }  # fmt: skip
     heard = _listen(wanted, settings)
     if not heard.runs:
-        return Row(group, name, contender.name, reason=heard.reason, missing=heard.missing, warm_up=heard.warm_up, **common)
+        return Row(
+            group, name, contender.name, reason=heard.reason, missing=heard.missing, warm_up=heard.warm_up, **common
+        )
     last = heard.runs[-1]
     x = np.zeros(last["n"])
     x[last["index"]] = last["value"]
@@ -102,7 +106,9 @@ def _listen(wanted: dict[str, Any], settings: Settings) -> _Heard:
     with tempfile.TemporaryFile() as errors:
         command = [sys.executable, "-m", "suite.child", json.dumps(wanted)]
         environment = _environment(settings.threads)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True, encoding="utf-8") as child:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True, encoding="utf-8"
+        ) as child:
             try:
                 for message in _messages(child.stdout, settings.limit):
                     _take_in(heard, message, settings.limit)
@@ -150,4 +156,6 @@ def _take_in(heard: _Heard, message: dict[str, Any], limit: float) -> None:
         case "error":
             heard.reason = message["why"]
         case "late":
-            heard.reason = f"not done in {limit:g} s" if heard.warm_up == heard.warm_up else f"no warm-up in {2 * limit:g} s"
+            heard.reason = (
+                f"not done in {limit:g} s" if heard.warm_up == heard.warm_up else f"no warm-up in {2 * limit:g} s"
+            )

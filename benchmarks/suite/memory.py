@@ -13,7 +13,10 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 def _line(name: str) -> float | None:
     if not STATUS.exists():
         return None
-    found = next((line.split()[1] for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith(name + ":")), None)
+    found = next(
+        (line.split()[1] for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith(name + ":")),
+        None,
+    )
     return None if found is None else int(found) / 1024
 
 

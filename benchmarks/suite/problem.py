@@ -74,10 +74,20 @@ def tiny(kind: str, signs: str = "none", sparse: bool = False) -> Problem:
         returns = 0.01 * (rng.standard_normal((80, 12)) * rng.uniform(0.5, 1.5, 12) + rng.standard_normal((80, 1)))
         mu = np.linspace(0.0, 1.0, 12)
         return Problem(
-            kind, 4, V=np.cov(returns.T), E=np.ones((1, 12)), f=np.ones(1), G=-mu[None], h=np.array([-0.5]), floor=0.1, upper=0.6
+            kind,
+            4,
+            V=np.cov(returns.T),
+            E=np.ones((1, 12)),
+            f=np.ones(1),
+            G=-mu[None],
+            h=np.array([-0.5]),
+            floor=0.1,
+            upper=0.6,
         )
     if kind == "component":
-        return Problem(kind, 4, A=rng.standard_normal((30, 4)) @ rng.standard_normal((4, 15)) + rng.standard_normal((30, 15)))
+        return Problem(
+            kind, 4, A=rng.standard_normal((30, 4)) @ rng.standard_normal((4, 15)) + rng.standard_normal((30, 15))
+        )
     m, n, k = 90, 24, 3
     A = rng.standard_normal((m, n))
     x = np.zeros(n)
@@ -90,7 +100,9 @@ def tiny(kind: str, signs: str = "none", sparse: bool = False) -> Problem:
     nonnegative = {"none": _none(), "some": np.arange(n // 3), "all": np.arange(n)}[signs]
     if sparse:
         A = np.where(rng.uniform(size=A.shape) < 0.5, A, 0.0)
-        return Problem(kind, k, A=scipy.sparse.csr_array(A), b=A @ x + 0.3 * rng.standard_normal(m), nonnegative=nonnegative)
+        return Problem(
+            kind, k, A=scipy.sparse.csr_array(A), b=A @ x + 0.3 * rng.standard_normal(m), nonnegative=nonnegative
+        )
     return Problem(kind, k, A=A, b=b, nonnegative=nonnegative)
 
 

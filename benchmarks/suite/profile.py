@@ -10,7 +10,15 @@ from suite.contenders import OURS
 from suite.row import Row, best_of, problems_of
 
 GAP = 1e-3  # within 0.1 % of the best feasible objective counts as solved
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito: told apart by everyone
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)  # Okabe and Ito: told apart by everyone
 STYLES = ("-", "--", ":", "-.")
 Ratios = dict[str, list[float]]  # by contender: time over the fastest, for each problem it solved
 
@@ -21,7 +29,11 @@ def ratios(rows: Sequence[Row], gap: float = GAP) -> tuple[Ratios, int]:
     solved_problems = 0
     for several in problems_of(list(rows)).values():
         best = best_of(several)
-        solved = {row.contender: row.time for row in several if row.solved and row.feasible and row.objective <= best + gap * abs(best)}
+        solved = {
+            row.contender: row.time
+            for row in several
+            if row.solved and row.feasible and row.objective <= best + gap * abs(best)
+        }
         solved_problems += bool(solved)
         fastest = min(solved.values(), default=math.nan)
         for name, seconds in solved.items():
@@ -39,7 +51,9 @@ def draw(rows: Sequence[Row], path: Path, gap: float = GAP) -> None:
     FigureCanvasAgg(figure)
     for panel, kind in enumerate(kinds, start=1):
         _panel(figure.add_subplot(len(kinds), 1, panel), kind, *ratios([row for row in rows if row.kind == kind], gap))
-    figure.suptitle(f"Share of problems solved (feasible, within {100 * gap:g} % of the best) in a multiple of the fastest time")
+    figure.suptitle(
+        f"Share of problems solved (feasible, within {100 * gap:g} % of the best) in a multiple of the fastest time"
+    )
     figure.savefig(path, dpi=150)
 
 

@@ -14,7 +14,19 @@ from suite.problems import GROUPS
 from suite.row import Row, best_of, problems_of
 
 LIBRARIES = ("abess", "skscope", "jax", "skglm", "el0ps", "PySCIPOpt", "skfolio", "cvxpy")
-COLUMNS = ("contender", "objective", "excess %", "feasible", "nonzeros", "s", "time / ours", "warm-up s", "peak MiB", "MiB before", "note")
+COLUMNS = (
+    "contender",
+    "objective",
+    "excess %",
+    "feasible",
+    "nonzeros",
+    "s",
+    "time / ours",
+    "warm-up s",
+    "peak MiB",
+    "MiB before",
+    "note",
+)
 LEFT = ("contender", "feasible", "note", "problem", "claim", "holds")
 
 
@@ -56,7 +68,9 @@ def problem_tables(rows: Sequence[Row]) -> Iterable[str]:
         present = [row for row in several if not row.missing]
         ordered = sorted(present, key=_rank)
         if ordered:
-            yield f"**{problem}** ({ordered[0].size})\n\n" + table(COLUMNS, [_cells(row, best, ours) for row in ordered])
+            yield f"**{problem}** ({ordered[0].size})\n\n" + table(
+                COLUMNS, [_cells(row, best, ours) for row in ordered]
+            )
 
 
 def _rank(row: Row) -> tuple[bool, bool, float, float]:
@@ -111,7 +125,9 @@ def missing(rows: Sequence[Row]) -> str:
 def table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     """A Markdown table; figures to the right."""
     lines = [list(columns), [":--" if column in LEFT else "--:" for column in columns], *cells]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines
+    )
 
 
 def number(value: float, form: str) -> str:

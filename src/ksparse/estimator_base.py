@@ -119,7 +119,9 @@ class Task:
     def __init__(self, estimator: Any, X: Any, y: Any, subtasks: int | None = None) -> None:
         self.estimator, self.X, self.y = estimator, X, y
         begin = getattr(estimator, "_init_callback_context", None)
-        self.context = begin(max_subtasks=subtasks) if begin is not None and getattr(estimator, "_skl_callbacks", None) else None
+        self.context = (
+            begin(max_subtasks=subtasks) if begin is not None and getattr(estimator, "_skl_callbacks", None) else None
+        )
         if self.context is not None:
             self.context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
@@ -188,7 +190,9 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def validate_X(estimator: Any, X: Any, *, reset: bool = True, blocks: bool = False, single: bool = False, **options: Any) -> Any:
+def validate_X(
+    estimator: Any, X: Any, *, reset: bool = True, blocks: bool = False, single: bool = False, **options: Any
+) -> Any:
     """Return X as scikit-learn validates it, in double precision; errors about text or dates name X and the column.
 
     With `blocks`, data read by blocks stay as they are; with `single`, data in single precision do.
@@ -197,9 +201,13 @@ def validate_X(estimator: Any, X: Any, *, reset: bool = True, blocks: bool = Fal
     if design is not None:
         return _validate_blocks(estimator, X, design, reset, options)
     if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in getattr(X, "dtypes", [getattr(X, "dtype", None)])):
-        raise TypeError(f"X must hold numbers, but {odd_column(X) or 'it holds dates or times'}")  # scikit-learn reads them as numbers
+        raise TypeError(
+            f"X must hold numbers, but {odd_column(X) or 'it holds dates or times'}"
+        )  # scikit-learn reads them as numbers
     try:
-        return validate_data(estimator, X, dtype=[np.float64, np.float32] if single else np.float64, reset=reset, **options)
+        return validate_data(
+            estimator, X, dtype=[np.float64, np.float32] if single else np.float64, reset=reset, **options
+        )
     except (TypeError, ValueError) as error:
         odd = odd_column(X)
         if not odd and "could not convert string" not in str(error):
@@ -216,13 +224,17 @@ def _validate_blocks(estimator: Any, X: Any, design: Any, reset: bool, options: 
         if names is not None:
             estimator.feature_names_in_ = names
     elif design.shape[1] != estimator.n_features_in_:
-        raise ValueError(f"X has {design.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_}")
+        raise ValueError(
+            f"X has {design.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_}"
+        )
     if "y" not in options:
         return design
     y = column_or_1d(np.asarray(options["y"]), warn=True)
     if len(y) != design.shape[0]:
         raise ValueError(f"y must have as many entries as X has rows, {design.shape[0]}, got {len(y)}")
-    return design, check_array(y, dtype="numeric" if options.get("y_numeric") else None, ensure_2d=False, input_name="y")
+    return design, check_array(
+        y, dtype="numeric" if options.get("y_numeric") else None, ensure_2d=False, input_name="y"
+    )
 
 
 def check_numeric(value: Any, name: str) -> Any:
@@ -235,7 +247,9 @@ def check_numeric(value: Any, name: str) -> Any:
         raise ValueError(f"{name} must be an array of numbers: {error}") from error
     if entries.dtype.kind in "mM":
         raise TypeError(f"{name} must hold numbers, but it holds dates or times")
-    if entries.dtype.kind in "US" or (entries.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in entries.flat)):
+    if entries.dtype.kind in "US" or (
+        entries.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in entries.flat)
+    ):
         raise TypeError(f"{name} must hold numbers, but it holds text")
     return value
 
@@ -249,7 +263,9 @@ def to_input_dtype(values: Any, X: Any, C: ConvexSet | None = None) -> Any:
         return values
     with np.errstate(over="ignore"):
         nearest = np.asarray(values, dtype=np.float32)
-    rounded = np.where(np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0.0)), nearest)
+    rounded = np.where(
+        np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0.0)), nearest
+    )
     lost = ((rounded == 0) & (np.asarray(values) != 0)) | ~np.isfinite(nearest)
     if lost.any() or (C is not None and not all(_contains(C, row) for row in np.atleast_2d(rounded))):
         return values

@@ -245,7 +245,11 @@ class Result:
             "method": self.method if self.rho is None else f"{self.method}, rho = {self.rho:g}",
             "maxcv": f"{self.maxcv:.3g}",
             "residual": f"{self.residual:.3g}",
-            **({"bound": f"{self.lower_bound:.10g} (gap {100 * self.gap:.3g} %, {self.nodes} nodes)"} if bounded else {}),
+            **(
+                {"bound": f"{self.lower_bound:.10g} (gap {100 * self.gap:.3g} %, {self.nodes} nodes)"}
+                if bounded
+                else {}
+            ),
             "nit": f"{self.nit} ({self.nfev} values, {self.njev} gradients, {self.elapsed:.3g} s)",
             **({"passes": f"{self.passes} over the data"} if self.passes else {}),
         }

@@ -118,7 +118,9 @@ def test_answers_that_are_none(strange):
 
 
 def test_a_group_is_run_row_by_row(tmp_path):
-    given = command.parser(None).parse_args(["--only", "least squares", "--repeats", "1", "--threads", "1", "--out", str(tmp_path / "out")])
+    given = command.parser(None).parse_args(
+        ["--only", "least squares", "--repeats", "1", "--threads", "1", "--out", str(tmp_path / "out")]
+    )
     rows = command.run_group("tiny", given, Console(quiet=True), [Ours()])
     assert [row.contender for row in rows] == [OURS]
     assert rows_file.read(tmp_path / "out" / "tiny.jsonl") == rows
@@ -132,7 +134,9 @@ def test_missing_data_leave_a_problem_out(tmp_path, monkeypatch):
     given = command.parser(None).parse_args(["--only", "colon", "--out", str(tmp_path)])
     rows = command.run_group("sparse_pca", given, Console(quiet=True))
     assert [row.missing for row in rows] == [True]
-    assert "- sparse_pca, colon: colon_alon1999.npz is not in" in (tmp_path / "sparse_pca.md").read_text(encoding="utf-8")
+    assert "- sparse_pca, colon: colon_alon1999.npz is not in" in (tmp_path / "sparse_pca.md").read_text(
+        encoding="utf-8"
+    )
     assert command.settings_of(given).limit == 120
     given = command.parser(None).parse_args(["--quick"])
     assert command.settings_of(given).limit == command.QUICK_LIMIT

@@ -17,7 +17,15 @@ ONE = Settings(repeats=2, limit=60.0, threads=1)
 
 
 def made(contender, objective=1.0, seconds=1.0, **more):
-    values = {"group": "table5", "problem": "p", "kind": "least squares", "size": "2 × 3, k = 2", "k": 2, "nonzeros": 2, "feasible": True}
+    values = {
+        "group": "table5",
+        "problem": "p",
+        "kind": "least squares",
+        "size": "2 × 3, k = 2",
+        "k": 2,
+        "nonzeros": 2,
+        "feasible": True,
+    }
     values |= {"violation": 0.0, "limit": 120.0, "peak": 100.0, "before": 90.0, "warm_up": 0.5}
     return Row(contender=contender, objective=objective, seconds=[seconds], **(values | more))
 
@@ -63,12 +71,18 @@ def test_claims_are_computed_from_rows():
 
 
 def test_claims_on_averages_and_on_the_same_time():
-    rows = [made(OURS, 1.03, group="knob", problem=name) for name in "pq"] + [made("ksparse, effort 100", 1.0, group="knob", problem="p")]
+    rows = [made(OURS, 1.03, group="knob", problem=name) for name in "pq"] + [
+        made("ksparse, effort 100", 1.0, group="knob", problem="p")
+    ]
     found = verdicts(rows)
     assert found["ksparse: within 2 % of the best on the average"].ratio == pytest.approx(1.015)
     assert found["ksparse: within 2 % of the best on the average"].holds
     assert "ksparse: within 5 % of the best on the average" not in found  # of classes there are none
-    timed = [made(OURS, 3.0, group="effort"), made("ksparse, 1 s", 1.0, group="effort"), made("abess, 1 s", 0.9, group="effort")]
+    timed = [
+        made(OURS, 3.0, group="effort"),
+        made("ksparse, 1 s", 1.0, group="effort"),
+        made("abess, 1 s", 0.9, group="effort"),
+    ]
     assert list(verdicts(timed)) == ["objective at most that of abess, 1 s"]
     assert verdicts(timed)["objective at most that of abess, 1 s"].holds is False
     assert verdicts([made(OURS, group="effort"), made("abess, 1 s", group="effort")]) == {}
@@ -78,7 +92,10 @@ def test_claims_on_proofs():
     proof, scip = "ksparse, proof", "SCIP, perspective"
     good = [made(proof, 1.0, 1.0, group="proofs", bound=0.99995), made(scip, 1.0, 200.0, group="proofs")]
     assert [claim.holds for claim in claims(good)] == [True, True, True]
-    wrong = [made(proof, 1.0, 1.0, group="proofs", bound=0.9999), made(scip, 0.99, 50.0, group="proofs")]  # somebody is below the bound
+    wrong = [
+        made(proof, 1.0, 1.0, group="proofs", bound=0.9999),
+        made(scip, 0.99, 50.0, group="proofs"),
+    ]  # somebody is below the bound
     assert [claim.holds for claim in claims(wrong)] == [True, False, False]
 
 
@@ -102,14 +119,18 @@ def test_claims_on_rows_without_an_answer():
 
 def test_claims_of_other_groups():
     pca = {"group": "sparse_pca", "kind": "component"}
-    found = verdicts([made(OURS, -3.0, 1.0, **pca), made("abess", -2.0, 2.0, **pca), made("paper l2-PDCA", -3.5, 0.5, **pca)])
+    found = verdicts(
+        [made(OURS, -3.0, 1.0, **pca), made("abess", -2.0, 2.0, **pca), made("paper l2-PDCA", -3.5, 0.5, **pca)]
+    )
     assert found["objective at most that of abess"].ratio == pytest.approx(2 / 3)
     assert [claim.holds for claim in found.values()] == [True, False, True, False]
     folio = {"group": "portfolios", "kind": "portfolio"}
     found = verdicts([made(OURS, 1.0005, 0.01, **folio), made("SCIP", 1.0, 3.0, proved=True, **folio)])
     assert all(claim.holds for claim in found.values())
     assert len(found) == 2
-    assert len(verdicts([made(OURS, 1.0, 0.01, **folio), made("SCIP", 0.9, 3.0, **folio)])) == 1  # not proved: only the time
+    assert (
+        len(verdicts([made(OURS, 1.0, 0.01, **folio), made("SCIP", 0.9, 3.0, **folio)])) == 1
+    )  # not proved: only the time
     heavy = verdicts([made(OURS, group="sparse_csr", peak=4096.0)])
     assert [claim.holds for claim in heavy.values()] == [False]
     penalised = {"group": "table2", "kind": "penalised", "nonzeros": 9}

@@ -39,11 +39,15 @@ def test_the_judge_agrees_with_hands():
     verdict = judge(plain, [2.0, 0.0])
     assert (verdict.objective, verdict.violation, verdict.nonzeros, verdict.feasible) == (1.0, 0.0, 1, True)
     assert judge(Problem("logistic", 1, A=A, b=b), [0.0, 0.0]).objective == pytest.approx(2 * np.log(2))
-    assert judge(Problem("penalised", 1, A=A, b=b, lam=2.0), [3.0, 4.0]).objective == pytest.approx(0.5 * (100 + 25) + 2 * (7 - 5))
+    assert judge(Problem("penalised", 1, A=A, b=b, lam=2.0), [3.0, 4.0]).objective == pytest.approx(
+        0.5 * (100 + 25) + 2 * (7 - 5)
+    )
     V = np.array([[2.0, 1.0], [1.0, 3.0]])
     assert judge(Problem("portfolio", 2, V=V), [0.5, 0.5]).objective == pytest.approx(0.25 * 7)
     X = np.array([[1.0, 10.0], [2.0, 30.0], [3.0, 20.0]])  # correlation 0.5
-    assert judge(Problem("component", 2, A=X), np.array([0.6, 0.8])).objective == pytest.approx(-(1 + 2 * 0.6 * 0.8 * 0.5))
+    assert judge(Problem("component", 2, A=X), np.array([0.6, 0.8])).objective == pytest.approx(
+        -(1 + 2 * 0.6 * 0.8 * 0.5)
+    )
 
 
 def test_the_judge_sees_what_is_wrong():
@@ -62,7 +66,9 @@ def test_the_judge_sees_what_is_wrong():
     assert judge(folio, [0.6, 0.6, -0.2]).violation == pytest.approx(0.2)
     assert judge(folio, [0.5, 0.4, 0.0]).violation == pytest.approx(0.1)
     assert judge(folio, [0.5, 0.5 + 1e-8, 0.0]).feasible  # within the tolerance
-    assert judge(Problem("component", 2, A=np.arange(6.0).reshape(3, 2) ** 2), [1.0, 1.0]).violation == pytest.approx(np.sqrt(2) - 1)
+    assert judge(Problem("component", 2, A=np.arange(6.0).reshape(3, 2) ** 2), [1.0, 1.0]).violation == pytest.approx(
+        np.sqrt(2) - 1
+    )
     with pytest.raises(ValueError, match=r"x must have shape \(3,\), got \(2,\)"):
         judge(signs, [1.0, 0.0])
 
@@ -123,7 +129,12 @@ def test_drawn_returns_have_the_covariance_asked_for(rng):
 
 
 def test_a_twin_is_like_its_problem():
-    for problem in (tiny("least squares", "some"), tiny("least squares", "all"), tiny("least squares", sparse=True), tiny("portfolio")):
+    for problem in (
+        tiny("least squares", "some"),
+        tiny("least squares", "all"),
+        tiny("least squares", sparse=True),
+        tiny("portfolio"),
+    ):
         other = twin(problem)
         assert (other.kind, other.signs, other.sparse) == (problem.kind, problem.signs, problem.sparse)
 
@@ -144,7 +155,9 @@ def best_on(kind, signs):
     """A good answer to a tiny problem: by all supports, or by the paper's pDCAe where there is no limit on nonzeros."""
     problem = tiny(kind, signs)
     if kind == "penalised":
-        return ks.minimize_penalized(ks.LeastSquares(problem.A, problem.b), ks.L1MinusL2(problem.lam), method="pdcae", tol=1e-9).x
+        return ks.minimize_penalized(
+            ks.LeastSquares(problem.A, problem.b), ks.L1MinusL2(problem.lam), method="pdcae", tol=1e-9
+        ).x
     return Ours().solve(problem, 5.0).x
 
 
@@ -210,7 +223,9 @@ def test_some_contenders_run_only_where_they_are_named():
 def test_those_who_take_sparse_matrices_do():
     problem = tiny("least squares", sparse=True)
     takers = [
-        one for one in contenders() if one.takes(problem) and not one.invited and not one.missing() and not one.name.startswith(COMPILED)
+        one
+        for one in contenders()
+        if one.takes(problem) and not one.invited and not one.missing() and not one.name.startswith(COMPILED)
     ]
     assert OURS in [one.name for one in takers]
     for one in takers:
@@ -220,7 +235,9 @@ def test_those_who_take_sparse_matrices_do():
 def test_listing_contenders_imports_none_of_their_libraries():
     assert len({(one.name, one.kinds) for one in contenders()}) == len(contenders())
     for kind in KINDS:
-        assert sum(kind in one.kinds for one in contenders()) >= (3 if kind == "rows" else 5)  # rows and floors few can take
+        assert sum(kind in one.kinds for one in contenders()) >= (
+            3 if kind == "rows" else 5
+        )  # rows and floors few can take
 
 
 def test_weights_are_sought_until_k_variables_are_in():

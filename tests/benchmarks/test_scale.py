@@ -22,7 +22,11 @@ def test_places(place, tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "size"),
-    [("csr", {"m": 2_000, "n": 3_000, "per": 10}), ("generated", {"m": 150, "n": 3_000, "k": 5}), ("cosines", {"m": 1_024, "n": 4_200})],
+    [
+        ("csr", {"m": 2_000, "n": 3_000, "per": 10}),
+        ("generated", {"m": 150, "n": 3_000, "k": 5}),
+        ("cosines", {"m": 1_024, "n": 4_200}),
+    ],
 )
 def test_kinds(kind, size):
     row = scale.measure(kind, **size)

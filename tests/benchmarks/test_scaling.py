@@ -67,7 +67,9 @@ def test_the_claim_is_computed():
 
 
 def test_the_report_says_what_is_missing():
-    text = report([power_law(1.0), Measured("k", [], ["3 of 6 dense sizes, for a reason"])], steps=5, repeats=2, threads=1)
+    text = report(
+        [power_law(1.0), Measured("k", [], ["3 of 6 dense sizes, for a reason"])], steps=5, repeats=2, threads=1
+    )
     assert "left out of the sweep over k: 3 of 6 dense sizes, for a reason" in text
     assert "upper half" in text
 
@@ -121,8 +123,20 @@ def test_bad_options_are_refused(capsys):
 def test_a_quick_run_leaves_a_table_and_four_pictures(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     out = tmp_path / "bench"
-    command = [sys.executable, BENCHMARKS / "scaling.py", "--quick", "--threads", "1", "--max-bytes", "5e5", "--out", out]
-    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=120)
+    command = [
+        sys.executable,
+        BENCHMARKS / "scaling.py",
+        "--quick",
+        "--threads",
+        "1",
+        "--max-bytes",
+        "5e5",
+        "--out",
+        out,
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(path.name for path in out.iterdir()) == [
         "scaling.md", "scaling_k.png", "scaling_m.png", "scaling_n.png", "scaling_nnz.png",

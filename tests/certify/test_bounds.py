@@ -38,14 +38,18 @@ class Small:
         self.n = n = int(rng.integers(2, 8))
         self.k = int(rng.integers(1, n + 1))
         m = int(rng.integers(n, 3 * n))
-        self.M = rng.standard_normal((m, n)) @ np.diag(10.0 ** rng.uniform(-1, 1, n)) + rng.uniform(0, 2) * rng.standard_normal((m, 1))
+        self.M = rng.standard_normal((m, n)) @ np.diag(10.0 ** rng.uniform(-1, 1, n)) + rng.uniform(
+            0, 2
+        ) * rng.standard_normal((m, 1))
         self.t, size = rng.standard_normal(m) * 10.0 ** rng.uniform(-2, 2), float(rng.choice([0.5, 2.0, np.inf]))
         kind = rng.integers(4)
         self.lower = np.zeros(n) if kind == 1 else np.full(n, -size)
         self.upper = np.full(n, size)
         self.E, self.f = (np.ones((1, n)), np.ones(1)) if kind >= 2 else (np.zeros((0, n)), np.zeros(0))
         row = rng.standard_normal((1, n))
-        self.G, self.h = (row, row.mean(axis=1) + 0.1) if kind == 3 else (np.zeros((0, n)), np.zeros(0))  # 1/n everywhere is a point
+        self.G, self.h = (
+            (row, row.mean(axis=1) + 0.1) if kind == 3 else (np.zeros((0, n)), np.zeros(0))
+        )  # 1/n everywhere is a point
         self.floor = float(rng.choice([0.0, 0.2]))
         self.forced = rng.choice(n, 1) if rng.random() < 0.3 and self.k > 1 else NONE
         self.loss = ks.LeastSquares(self.M, self.t)
@@ -72,7 +76,9 @@ class Small:
         for sides in itertools.product((1, -1), repeat=S.size) if self.floor else [()]:
             lower, upper = self.lower[S].copy(), self.upper[S].copy()
             for i, side in enumerate(sides):
-                lower[i], upper[i] = (max(lower[i], self.floor), upper[i]) if side > 0 else (lower[i], min(upper[i], -self.floor))
+                lower[i], upper[i] = (
+                    (max(lower[i], self.floor), upper[i]) if side > 0 else (lower[i], min(upper[i], -self.floor))
+                )
             if (lower > upper).any():
                 continue
             region = Region.of(S.size, lower=lower, upper=upper, G=self.G[:, S], h=self.h, E=self.E[:, S], f=self.f)
@@ -82,7 +88,9 @@ class Small:
         return found
 
     def program(self, best):
-        pieces = Pieces.of(self.loss, self.C, self.n, forced_in=self.forced, forced_out=NONE, floor=self.floor, most=self.k)
+        pieces = Pieces.of(
+            self.loss, self.C, self.n, forced_in=self.forced, forced_out=NONE, floor=self.floor, most=self.k
+        )
         return Program.of(pieces, pieces.model, self.k, known(best)), pieces
 
     def whole(self, program, state):
@@ -117,7 +125,10 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
             )  # a box: or worse than best
             d = safe(tried, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
             size = 10.0 ** rng.uniform(-2, 1)
-            w, price = size * rng.standard_normal((1, program.n)), size * rng.standard_normal((1, len(program.linear.f)))
+            w, price = (
+                size * rng.standard_normal((1, program.n)),
+                size * rng.standard_normal((1, len(program.linear.f))),
+            )
             dual, row_price = QuadraticBound(tried, d), size * rng.random((1, len(program.linear.h)))
             assert not above(optimum_here, dual.at(w, price, row_price, state[None]).value[0], 1.0)
             if tried.least > 0:
@@ -167,12 +178,20 @@ def test_parts_by_the_number_of_nonzeros_are_the_whole(seed):
             if floor[S].sum() > 1 or 0.6 * size < 1:
                 continue
             region = Region.of(
-                size, lower=floor[S], upper=np.full(size, 0.6), G=np.zeros((0, size)), h=np.zeros(0), E=E[:, S], f=np.ones(1)
+                size,
+                lower=floor[S],
+                upper=np.full(size, 0.6),
+                G=np.zeros((0, size)),
+                h=np.zeros(0),
+                E=E[:, S],
+                f=np.ones(1),
             )
             answer = solve_qp(np.linalg.cholesky(V[np.ix_(S, S)]).T, np.zeros(size), np.zeros(size), region)
             by_count[size] = min(by_count.get(size, np.inf), float(answer.x @ V[np.ix_(S, S)] @ answer.x))
     best = min(by_count.values())
-    found = ks.minimize(ks.Quadratic(2 * V), n, C, min_nonzero=floor, gap=1e-6, settings=ks.SearchSettings(enumerated=0))
+    found = ks.minimize(
+        ks.Quadratic(2 * V), n, C, min_nonzero=floor, gap=1e-6, settings=ks.SearchSettings(enumerated=0)
+    )
     assert found.status is ks.Status.OPTIMAL
     assert found.fun == pytest.approx(best, rel=1e-8)
     assert best * (1 - 1.1e-6) <= found.lower_bound <= best * (1 + 1e-9)
@@ -180,7 +199,9 @@ def test_parts_by_the_number_of_nonzeros_are_the_whole(seed):
     problem = SupportProblem(pieces, n)
     assert problem.k == max(by_count)
     parts = families_of(problem, known(best))
-    assert {part.program.k for part in parts if part.program.exactly} == {*range(1 + min(part.program.k for part in parts), problem.k + 1)}
+    assert {part.program.k for part in parts if part.program.exactly} == {
+        *range(1 + min(part.program.k for part in parts), problem.k + 1)
+    }
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -198,8 +219,12 @@ def test_bounds_of_the_relaxation_and_what_it_decides(seed):
     bound = relaxation.bound(node, cut, 200, 60)[0]
     assert not above(best / program.scale, bound, 1.0)
     changed = np.flatnonzero(node.state[0] != program.state)
-    others = [small.best(small.whole(program, _other(program.state, i, node.state[0, i]))) / program.scale for i in changed]
-    assert min(others, default=np.inf) >= cut - 1e-9  # what was decided is no better the other way round than the cut says
+    others = [
+        small.best(small.whole(program, _other(program.state, i, node.state[0, i]))) / program.scale for i in changed
+    ]
+    assert (
+        min(others, default=np.inf) >= cut - 1e-9
+    )  # what was decided is no better the other way round than the cut says
 
 
 def _other(state, i, decided):
@@ -213,7 +238,11 @@ def _other(state, i, decided):
 def test_tree_and_enumeration_agree(seed):
     small = Small(seed)
     best = small.best()
-    options = {"forced_in": small.forced, "min_nonzero": small.floor, "settings": ks.SearchSettings(enumerated=0, enumerated_dear=0)}
+    options = {
+        "forced_in": small.forced,
+        "min_nonzero": small.floor,
+        "settings": ks.SearchSettings(enumerated=0, enumerated_dear=0),
+    }
     if not np.isfinite(best):
         return
     for gap in (0.3, 0.01):  # what is left out for a wide gap is not known to be worse than that
@@ -251,7 +280,9 @@ def test_d_is_safe(seed):
     pieces = Pieces.of(ks.Quadratic(V), ks.Simplex(), n, forced_in=NONE, forced_out=NONE, most=4)
     program = Program.of(pieces, pieces.model, 4, known(1.0))
     diagonals = Diagonals(program)
-    assert diagonals.best().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]  # not worse than the least eigenvalue for all
+    assert (
+        diagonals.best().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]
+    )  # not worse than the least eigenvalue for all
     for _ in range(3):
         d = diagonals.best()
         assert np.linalg.eigvalsh(program.H - np.diag(d))[0] > 0
@@ -262,13 +293,21 @@ def test_d_is_safe(seed):
 
 def test_the_charges_by_hand():
     pieces = Pieces.of(
-        ks.Quadratic(np.eye(3)), ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]), 3, forced_in=NONE, forced_out=NONE, floor=0.5, most=3
+        ks.Quadratic(np.eye(3)),
+        ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]),
+        3,
+        forced_in=NONE,
+        forced_out=NONE,
+        floor=0.5,
+        most=3,
     )
     program = Program.of(pieces, pieces.model, 2, known(1.0))
     dual = QuadraticBound(program, np.full(3, 0.5))
     free, zero = np.zeros((1, 3), dtype=np.int8), np.zeros((1, 3))
     charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, free, program.sizes)
-    np.testing.assert_allclose(x, [[0.0, 0.0, 3.0]])  # wrong side; the floor costs more than 0.1 brings; the upper bound
+    np.testing.assert_allclose(
+        x, [[0.0, 0.0, 3.0]]
+    )  # wrong side; the floor costs more than 0.1 brings; the upper bound
     np.testing.assert_allclose(charge, [[0.0, 0.0, 3.0 * 4.0 - 0.25 * 9.0]])
     charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, np.ones((1, 3), dtype=np.int8), program.sizes)
     np.testing.assert_allclose(x, [[0.5, 0.5, 3.0]])  # in: at its floor at least

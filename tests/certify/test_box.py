@@ -60,7 +60,9 @@ def test_every_point_that_is_good_enough_is_in_the_box(seed, apart, budget):
         up, down = reach(whole, kept, best)
         assert (high <= up).all()
         assert (-low <= down).all()
-        np.testing.assert_allclose(up, np.maximum(high, 0.0), rtol=1e-3, atol=1e-3 * float(np.abs(low).max()))  # and little more
+        np.testing.assert_allclose(
+            up, np.maximum(high, 0.0), rtol=1e-3, atol=1e-3 * float(np.abs(low).max())
+        )  # and little more
 
 
 @pytest.mark.parametrize("angle", [1e-1, 1e-3, 1e-6])
@@ -71,7 +73,10 @@ def test_equations_at_a_small_angle_cost_no_point_its_place(angle):
         A = rng.standard_normal((m, n))
         E = np.ones((2, n))
         E[1, :2] += angle, 3e-5 * angle  # so x₀ is nearly 0
-        loss, C = ks.LeastSquares(A, A @ np.r_[0, 4, np.full(6, 0.6)] + rng.standard_normal(m)), ks.Polyhedron(E=E, f=[8.0, 8.0])
+        loss, C = (
+            ks.LeastSquares(A, A @ np.r_[0, 4, np.full(6, 0.6)] + rng.standard_normal(m)),
+            ks.Polyhedron(E=E, f=[8.0, 8.0]),
+        )
         pieces = Pieces.of(loss, C, n, forced_in=NONE, forced_out=NONE, most=k)
         best = SupportProblem(pieces, k).evaluate(np.arange(4))
         if best is None:
@@ -86,6 +91,8 @@ def test_equations_at_a_small_angle_cost_no_point_its_place(angle):
 
 def test_singular_matrices_have_no_box():
     A = np.ones((5, 3))
-    pieces = Pieces.of(ks.LeastSquares(A, np.arange(5.0)), ks.WholeSpace(), 3, forced_in=NONE, forced_out=NONE, floor=0.0, most=3)
+    pieces = Pieces.of(
+        ks.LeastSquares(A, np.arange(5.0)), ks.WholeSpace(), 3, forced_in=NONE, forced_out=NONE, floor=0.0, most=3
+    )
     program = Program.of(pieces, pieces.model, 2, known(1.0))
     assert boxed(program, 1.0) is program

@@ -61,7 +61,9 @@ def test_limits_leave_a_bound(risk):
     assert late.fun >= best.fun * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)])
+@pytest.mark.parametrize(
+    ("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)]
+)
 def test_a_tree_that_is_stopped_has_a_bound(risk, raised, status):
     seen = []
 
@@ -159,7 +161,9 @@ def test_estimators_prove_too(rng):
 def test_the_command_line_proves_too(tmp_path, capsys, rng):
     X = 100 * np.cumprod(1 + 0.01 * rng.standard_normal((120, 25)), axis=0)
     path = tmp_path / "prices.csv"
-    path.write_text("\n".join([",".join(f"a{i}" for i in range(25)), *(",".join(f"{v:.9f}" for v in row) for row in X)]))
+    path.write_text(
+        "\n".join([",".join(f"a{i}" for i in range(25)), *(",".join(f"{v:.9f}" for v in row) for row in X)])
+    )
     assert main(["portfolio", str(path), "-k", "5", "--long-only", "--gap", "1%", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["gap"] <= 0.01
@@ -206,7 +210,11 @@ def test_a_ball_is_bounded_by_its_multiplier(rng, radius):
 
 def test_an_implied_bound_below_0_is_widened_and_not_narrowed():
     loss = ks.MeanVariance.from_returns(np.array([[2, -5, 1], [4, -4, -1], [-4, -3, 1], [-2, -2, 3]]), 30.0)
-    C = ks.BudgetBox(-0.5400561425231272, [-0.5263571950524425, 0.0, -0.36724823603860357], [0.4597065837776609, 0.7, 1.3784022834267158])
+    C = ks.BudgetBox(
+        -0.5400561425231272,
+        [-0.5263571950524425, 0.0, -0.36724823603860357],
+        [0.4597065837776609, 0.7, 1.3784022834267158],
+    )
     found = ks.minimize(loss, 3, C, settings=SEARCHED, gap=0.05)
     assert found.lower_bound <= found.fun
 
@@ -281,7 +289,9 @@ def test_a_variable_without_a_ridge_that_need_not_be_there():
 def test_a_variable_that_an_equation_fixes_does_not_hold_up_a_proof(rng):
     """It is in every support, and large beside the others in a row: the relaxation would go on in ever smaller steps."""
     C = ks.Polyhedron([[1.8, 0.14]], [2.3], [[1.0, 0.0]], [1.2], 0.0, 5.6)
-    found = ks.minimize(ks.LeastSquares([[0.0, -1.24]], [-1.65], ridge=0.015), 2, C, gap=1e-6, settings=SEARCHED, max_time=20.0)
+    found = ks.minimize(
+        ks.LeastSquares([[0.0, -1.24]], [-1.65], ridge=0.015), 2, C, gap=1e-6, settings=SEARCHED, max_time=20.0
+    )
     assert found.status is ks.Status.OPTIMAL
     assert found.nodes == 1
     assert found.fun == pytest.approx(0.10235)
@@ -359,7 +369,9 @@ def problems_with_a_root():
 
 
 @pytest.mark.parametrize("place", range(3))
-@pytest.mark.parametrize(("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)])
+@pytest.mark.parametrize(
+    ("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)]
+)
 def test_a_callback_is_heard_while_the_root_is_bounded(place, raised, status):
     loss, C = list(problems_with_a_root())[place]
     heard = []
@@ -382,7 +394,10 @@ def test_a_reached_gap_and_the_status_agree_however_good_the_fit():
     """Where a fit is nearly perfect a proof reaches to rounding beside φ(0), not to a share of the value."""
     for seed in range(25):
         rng = np.random.default_rng(seed)
-        A, x = rng.standard_normal((8, 5)) * 10.0 ** rng.integers(-3, 4, 5), np.append(10.0 ** rng.integers(-3, 4, 2), np.zeros(3))
+        A, x = (
+            rng.standard_normal((8, 5)) * 10.0 ** rng.integers(-3, 4, 5),
+            np.append(10.0 ** rng.integers(-3, 4, 2), np.zeros(3)),
+        )
         b = A @ x + 10.0 ** -rng.integers(5, 16) * rng.standard_normal(8) * np.abs(A @ x).max()
         for settings in (None, SEARCHED):
             found = ks.minimize(ks.LeastSquares(A, b), 2, gap=1e-4, settings=settings)

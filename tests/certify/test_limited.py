@@ -34,7 +34,9 @@ def best(A, b, k, rules, state):
     found = np.inf
     for size in range(N + 1):
         for S in (np.array(S, dtype=np.intp) for S in combinations(range(N), size)):
-            decided = np.isin(np.flatnonzero(state == IN), S).all() and not np.isin(np.flatnonzero(state == OUT), S).any()
+            decided = (
+                np.isin(np.flatnonzero(state == IN), S).all() and not np.isin(np.flatnonzero(state == OUT), S).any()
+            )
             if decided and rules.is_satisfied(S) and rules.weight[S].sum() <= k:
                 x = np.linalg.lstsq(A[:, S], b, rcond=None)[0] if size else np.zeros(0)
                 found = min(found, 0.5 * float(np.sum((A[:, S] @ x - b) ** 2)))
@@ -50,7 +52,15 @@ def test_no_dual_point_gives_a_bound_above_the_optimum(grouped):
         optimum = best(A, b, k, rules, np.zeros(N))
         if not np.isfinite(optimum):
             continue
-        pieces = Pieces.of(ks.LeastSquares(A, b), ks.WholeSpace(), N, forced_in=NONE, forced_out=NONE, most=rules.widest(k), rules=rules)
+        pieces = Pieces.of(
+            ks.LeastSquares(A, b),
+            ks.WholeSpace(),
+            N,
+            forced_in=NONE,
+            forced_out=NONE,
+            most=rules.widest(k),
+            rules=rules,
+        )
         known = Candidate.unpriced(NONE, np.zeros(0), optimum, 0)
         program = Program.of(pieces, pieces.model, rules.widest(k), known).ruled(pieces, k)
         state = rng.choice([FREE, FREE, FREE, IN, OUT], N).astype(np.int8)
@@ -71,8 +81,26 @@ def test_no_dual_point_gives_a_bound_above_the_optimum(grouped):
     assert tight > 10
 
 
-WEAK = {"changes": 1, "changes_solved": 0, "returns": 0, "relaxed": 0, "rounded": 0, "drawn": 0, "elite": 0, "children": 0, "restarts": 0}
-WEAK |= {"enumerated": 0, "depth": 0.0, "entering": 1, "compared": 0, "tried": 0, "guessed": 0, "proved": 0}  # so that a tree finds all
+WEAK = {
+    "changes": 1,
+    "changes_solved": 0,
+    "returns": 0,
+    "relaxed": 0,
+    "rounded": 0,
+    "drawn": 0,
+    "elite": 0,
+    "children": 0,
+    "restarts": 0,
+}
+WEAK |= {
+    "enumerated": 0,
+    "depth": 0.0,
+    "entering": 1,
+    "compared": 0,
+    "tried": 0,
+    "guessed": 0,
+    "proved": 0,
+}  # so that a tree finds all
 
 
 def test_a_node_of_more_small_groups_than_k_is_no_leaf():
@@ -82,7 +110,9 @@ def test_a_node_of_more_small_groups_than_k_is_no_leaf():
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((18, 8)) + 0.5 * rng.standard_normal((18, 1))
         loss, V = ks.PrincipalComponent.from_factor(A), A.T @ A
-        found = ks.minimize(loss, 2, ks.L2Ball(), groups=groups, forced_in=[3], gap=1e-6, settings=ks.SearchSettings(**WEAK))
+        found = ks.minimize(
+            loss, 2, ks.L2Ball(), groups=groups, forced_in=[3], gap=1e-6, settings=ks.SearchSettings(**WEAK)
+        )
         whole = [np.flatnonzero(np.isin(groups, (0, other))) for other in (2, 3, 4, 5)]
         best = -max(np.linalg.eigvalsh(V[np.ix_(S, S)])[-1] for S in whole)
         assert found.lower_bound <= best * (1 - 1e-9)
@@ -92,7 +122,12 @@ def test_a_node_of_more_small_groups_than_k_is_no_leaf():
 
 
 @pytest.mark.parametrize(
-    "rules", [{"requires": {3: [0], 4: [0], 5: [0]}}, {"groups": [0, 1, 2, 0, 0, 0, 3, 4]}, {"group_limits": ([0] + [1] * 7, {0: (1, 1)})}]
+    "rules",
+    [
+        {"requires": {3: [0], 4: [0], 5: [0]}},
+        {"groups": [0, 1, 2, 0, 0, 0, 3, 4]},
+        {"group_limits": ([0] + [1] * 7, {0: (1, 1)})},
+    ],
 )
 def test_a_member_may_be_fixed_to_0(rules):
     """Its bounds leave it no size but 0, which it may have."""
@@ -102,7 +137,10 @@ def test_a_member_may_be_fixed_to_0(rules):
     for seed in range(8):
         draw = np.random.default_rng(seed)
         A = draw.standard_normal((20, 8))
-        loss, k = ks.LeastSquares(A, A @ draw.standard_normal(8) + draw.standard_normal(20)), 2 if "groups" in rules else 3
+        loss, k = (
+            ks.LeastSquares(A, A @ draw.standard_normal(8) + draw.standard_normal(20)),
+            2 if "groups" in rules else 3,
+        )
         best = ks.minimize(loss, k, ks.Box(lower, upper), settings=ks.SearchSettings(enumerated=10_000), **rules)
         assert best.status is ks.Status.OPTIMAL
         found = ks.minimize(loss, k, ks.Box(lower, upper), gap=1e-6, settings=weak, **rules)

@@ -85,7 +85,9 @@ def test_what_is_not_complete_says_so(rng):
     wide = ks.near_optimal(ks.LeastSquares(A[:8], b[:8]), 3, within=0.1)
     assert not wide.complete
     assert len(wide) >= 1
-    assert wide.message.startswith("the list may be incomplete: no lower bound is available (some direction of φ has no curvature")
+    assert wide.message.startswith(
+        "the list may be incomplete: no lower bound is available (some direction of φ has no curvature"
+    )
     assert "more rows than columns" in wide.message
     smooth = ks.near_optimal(ks.Logistic(A, b > 0), 3, within=0.1)
     needed = "this loss needs a ridge term on every variable but one, or bounds on the variables"
@@ -123,7 +125,9 @@ def test_a_search_that_was_stopped_is_not_followed_by_a_tree(raised, word):
     assert len(found) >= 1
 
 
-@pytest.mark.parametrize(("error", "note"), [(StopIteration, "stopped by the callback"), (KeyboardInterrupt, "interrupted")])
+@pytest.mark.parametrize(
+    ("error", "note"), [(StopIteration, "stopped by the callback"), (KeyboardInterrupt, "interrupted")]
+)
 def test_a_list_that_was_cut_short_speaks_of_no_point(error, note, rng):
     def stop(intermediate_result):
         if hasattr(intermediate_result, "nodes"):

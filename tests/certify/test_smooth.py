@@ -40,7 +40,9 @@ def test_no_dual_point_is_above_a_point_of_the_problem(seed):
     for loss in losses(seed, 10.0 ** rng.uniform(-2, 1)):
         pieces = Pieces.of(loss, ks.Box(-1.0, 1.0), 7, forced_in=NONE, forced_out=NONE, most=3)
         start = np.zeros(7)
-        program = Program.of(pieces, pieces.model_at(start), 3, Candidate.unpriced(NONE, np.zeros(0), loss.value(start)))
+        program = Program.of(
+            pieces, pieces.model_at(start), 3, Candidate.unpriced(NONE, np.zeros(0), loss.value(start))
+        )
         dual = SmoothBound(program, loss.composite())
         points = np.zeros((200, 7))
         for point in points:
@@ -62,7 +64,9 @@ def test_without_a_ridge_the_message_says_what_would_help():
 
 def test_a_slope_that_is_a_difference_is_not_trusted_beyond_its_terms():
     """1 − σ(40) is 0 in arithmetic, and not in truth: a value of 1e-17 cannot be bounded by slopes that are known to 1e-16."""
-    A = np.array([[48.9, 0.16, -0.4], [93.3, -1.46, -0.09], [150.6, 0.05, -0.62], [39.4, -1.0, -0.47], [-64.0, 0.9, -0.41]])
+    A = np.array(
+        [[48.9, 0.16, -0.4], [93.3, -1.46, -0.09], [150.6, 0.05, -0.62], [39.4, -1.0, -0.47], [-64.0, 0.9, -0.41]]
+    )
     loss = ks.Logistic(A, [0.0, 0.0, 0.0, 0.0, 1.0])
     found = ks.minimize(loss, 3, ks.Box([-1.0, 0.2, -0.17], [-0.5, 0.7, 0.14]), gap=0.05)
     assert found.lower_bound <= loss.value(np.array([-1.0, 0.7, 0.14])) * (1 + 1e-9)
@@ -122,6 +126,11 @@ def test_a_loss_without_a_ridge_is_told_what_would_give_a_bound(rng):
     A, y = rng.standard_normal((60, 9)), np.arange(60) % 2
     options = {"gap": 0.1, "settings": ks.SearchSettings(enumerated=0)}
     message = ks.minimize(ks.Logistic(A, y), 3, **options).message
-    assert message.endswith("; no lower bound: this loss needs a ridge term on every variable but one, or bounds on the variables")
-    for loss, C in ((ks.Logistic(A, y, ridge=np.append(np.full(8, 0.1), 0.0)), None), (ks.Logistic(A, y), ks.Box(-1, 1))):
+    assert message.endswith(
+        "; no lower bound: this loss needs a ridge term on every variable but one, or bounds on the variables"
+    )
+    for loss, C in (
+        (ks.Logistic(A, y, ridge=np.append(np.full(8, 0.1), 0.0)), None),
+        (ks.Logistic(A, y), ks.Box(-1, 1)),
+    ):
         assert ks.minimize(loss, 3, C, **options).status is ks.Status.OPTIMAL

@@ -26,7 +26,17 @@ def patients(tmp_path):
 
 def test_regress_prints_writes_and_obeys(patients):
     done = ksparse(
-        "regress", "patients.csv", "--target", "progression", "-k", 4, "--nonnegative", "bmi,s5", "--out", "coef.csv", cwd=patients
+        "regress",
+        "patients.csv",
+        "--target",
+        "progression",
+        "-k",
+        4,
+        "--nonnegative",
+        "bmi,s5",
+        "--out",
+        "coef.csv",
+        cwd=patients,
     )
     written = pd.read_csv(patients / "coef.csv").set_index("feature")["coefficient"]
     assert len(written) == 5
@@ -69,12 +79,16 @@ def test_regress_as_json_with_bounds(patients):
 @pytest.mark.parametrize("loss", ["logistic", "huber", "poisson", "gamma", "quantile"])
 def test_regress_with_other_losses(loss, tmp_path):
     X, y, names = datasets.breast_cancer()
-    target = {"logistic": np.where(y == 1, "benign", "malignant"), "huber": X[:, 0] + X[:, 1], "poisson": np.round(X[:, 0])}.get(
-        loss, X[:, 0]
-    )
+    target = {
+        "logistic": np.where(y == 1, "benign", "malignant"),
+        "huber": X[:, 0] + X[:, 1],
+        "poisson": np.round(X[:, 0]),
+    }.get(loss, X[:, 0])
     table = pd.DataFrame(X[:, 2:12], columns=names[2:12]).assign(target=target)
     table.to_parquet(tmp_path / "t.parquet")
-    answer = json.loads(ksparse("regress", "t.parquet", "--target", "target", "-k", 3, "--loss", loss, "--json", cwd=tmp_path).stdout)
+    answer = json.loads(
+        ksparse("regress", "t.parquet", "--target", "target", "-k", 3, "--loss", loss, "--json", cwd=tmp_path).stdout
+    )
     assert len(answer["coefficients"]) <= 3
     measure = {"logistic": "accuracy", "huber": "r2"}.get(loss, "deviance_explained")
     assert answer[measure] > 0.5
@@ -82,7 +96,9 @@ def test_regress_with_other_losses(loss, tmp_path):
 
 
 def test_regress_does_not_offer_classes_that_share_features(patients):
-    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--loss", "multinomial", cwd=patients, expect=2)
+    done = ksparse(
+        "regress", "patients.csv", "--target", "progression", "-k", 2, "--loss", "multinomial", cwd=patients, expect=2
+    )
     assert "invalid choice: 'multinomial'" in done.stderr
 
 
@@ -132,7 +148,9 @@ def test_files_are_not_overwritten_without_force(patients):
 def test_a_time_limit_exits_with_4_and_the_best_so_far(tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "big.npz", X=rng.standard_normal((300, 600)), y=rng.standard_normal(300))
-    ksparse("regress", "big.npz", "--target", "y", "-k", 50, "--limit", "0.001", "--out", "c.csv", cwd=tmp_path, expect=4)
+    ksparse(
+        "regress", "big.npz", "--target", "y", "-k", 50, "--limit", "0.001", "--out", "c.csv", cwd=tmp_path, expect=4
+    )
     assert 1 <= len(pd.read_csv(tmp_path / "c.csv")) <= 51
 
 
@@ -168,7 +186,10 @@ BAD_OPTIONS = {
     "k": (("-k", "-1"), "-k must be at least 0, got -1"),
     "k of words": (("-k", "many"), "argument -k: invalid int value: 'many'"),
     "a column": (("-k", "2", "--nonnegative", "bmi,weight"), "--nonnegative: there is no column 'weight'"),
-    "crossing bounds": (("-k", "2", "--lower", "2", "--upper", "age=1"), "the bounds of 'age' leave nothing: at least 2 and at most 1"),
+    "crossing bounds": (
+        ("-k", "2", "--lower", "2", "--upper", "age=1"),
+        "the bounds of 'age' leave nothing: at least 2 and at most 1",
+    ),
     "a bound": (("-k", "2", "--lower", "age=low"), "--lower must be a number, or COL=NUMBER,COL=NUMBER, got 'age=low'"),
     "classes": (("-k", "2", "--loss", "logistic"), "must hold two classes for --loss logistic, it holds 214"),
     "a folder": (("-k", "2", "--out", "no/c.csv"), "the folder no does not exist"),
@@ -189,11 +210,24 @@ def test_bad_options_are_named(case, patients):
 def test_negative_numbers_with_exponents_are_values(patients):
     answer = json.loads(
         ksparse(
-            "regress", "patients.csv", "--target", "progression", "-k", 2, "--lower", "-1e-3", "--upper", "2e2", "--json", cwd=patients
+            "regress",
+            "patients.csv",
+            "--target",
+            "progression",
+            "-k",
+            2,
+            "--lower",
+            "-1e-3",
+            "--upper",
+            "2e2",
+            "--json",
+            cwd=patients,
         ).stdout
     )
     assert min(answer["coefficients"].values()) >= -1e-3
-    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--lower", "1", cwd=patients, expect=3)
+    done = ksparse(
+        "regress", "patients.csv", "--target", "progression", "-k", 2, "--lower", "1", cwd=patients, expect=3
+    )
     assert "the bounds keep 10 coefficients away from 0 (age, sex, bmi, bp, s1, ...), more than k = 2" in done.stderr
 
 
@@ -202,7 +236,19 @@ def test_names_may_hold_anything(tmp_path):
     table = pd.DataFrame(rng.standard_normal((30, 4)), columns=["[/foo]", "p,q", "a=b", "größe [red]"])
     table.assign(y=table.sum(axis=1)).to_csv(tmp_path / "t.csv", index=False)
     done = ksparse(
-        "regress", "t.csv", "--target", "y", "-k", 4, "--nonnegative", '"p,q",[/foo]', "--lower", "a=b=0.5", "--out", "c.csv", cwd=tmp_path
+        "regress",
+        "t.csv",
+        "--target",
+        "y",
+        "-k",
+        4,
+        "--nonnegative",
+        '"p,q",[/foo]',
+        "--lower",
+        "a=b=0.5",
+        "--out",
+        "c.csv",
+        cwd=tmp_path,
     )
     for name in table.columns:
         assert name in done.stdout
@@ -215,7 +261,9 @@ def test_names_may_hold_anything(tmp_path):
 
 def test_trouble_on_the_screen_does_not_lose_the_answer(patients):
     command = f"{sys.executable} -m ksparse regress patients.csv --target progression -k 2 --out"
-    done = subprocess.run(f"{command} a.csv | true", shell=True, cwd=patients, env=ENVIRONMENT, capture_output=True, text=True)
+    done = subprocess.run(
+        f"{command} a.csv | true", shell=True, cwd=patients, env=ENVIRONMENT, capture_output=True, text=True
+    )
     assert "Traceback" not in done.stderr
     subprocess.run(f"{command} b.csv >&-", shell=True, cwd=patients, env=ENVIRONMENT, check=True)
     assert (patients / "a.csv").read_text() == (patients / "b.csv").read_text()
@@ -224,19 +272,51 @@ def test_trouble_on_the_screen_does_not_lose_the_answer(patients):
 def test_what_cannot_be_written_is_said_before_any_work(patients):
     (patients / "link.csv").symlink_to(patients / "nowhere")
     (patients / "loop.csv").symlink_to(patients / "loop.csv")
-    for out, words in (("link.csv", "link.csv exists"), ("/dev/null", "/dev/null exists"), ("x" * 300 + ".csv", "cannot be written")):
-        done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", out, cwd=patients, expect=2)
+    for out, words in (
+        ("link.csv", "link.csv exists"),
+        ("/dev/null", "/dev/null exists"),
+        ("x" * 300 + ".csv", "cannot be written"),
+    ):
+        done = ksparse(
+            "regress", "patients.csv", "--target", "progression", "-k", 2, "--out", out, cwd=patients, expect=2
+        )
         assert words in done.stderr
-    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", "/dev/null", "--force", cwd=patients, expect=2)
+    done = ksparse(
+        "regress",
+        "patients.csv",
+        "--target",
+        "progression",
+        "-k",
+        2,
+        "--out",
+        "/dev/null",
+        "--force",
+        cwd=patients,
+        expect=2,
+    )
     assert "/dev/null is not a regular file" in done.stderr
-    done = ksparse("regress", "patients.csv", "--target", "progression", "-k", 2, "--out", "loop.csv", "--force", cwd=patients, expect=2)
+    done = ksparse(
+        "regress",
+        "patients.csv",
+        "--target",
+        "progression",
+        "-k",
+        2,
+        "--out",
+        "loop.csv",
+        "--force",
+        cwd=patients,
+        expect=2,
+    )
     assert "loop.csv cannot be written: " in done.stderr
     for command in (["demo"], ["reproduce"]):
         assert "--out must name a folder" in ksparse(*command, "--out", "loop.csv", cwd=patients, expect=2).stderr
 
 
 def test_separated_classes_are_said(tmp_path):
-    pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) % 3, "y": np.arange(20) > 9}).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) % 3, "y": np.arange(20) > 9}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     done = ksparse("regress", "t.csv", "--target", "y", "-k", 1, "--loss", "logistic", cwd=tmp_path)
     assert "these features separate the classes" in done.stdout
 
@@ -245,7 +325,10 @@ def test_errors_are_json_where_asked(patients):
     done = ksparse("regress", "nowhere.csv", "--target", "y", "-k", 1, "--json", cwd=patients, expect=2)
     assert json.loads(done.stdout) == {"error": "error", "message": "nowhere.csv does not exist", "exit_code": 2}
     (patients / "notes.txt").write_text("hello")
-    assert "must be a .csv, .csv.gz, .tsv, .parquet or .npz file" in ksparse("pca", "notes.txt", "-k", 1, cwd=patients, expect=2).stderr
+    assert (
+        "must be a .csv, .csv.gz, .tsv, .parquet or .npz file"
+        in ksparse("pca", "notes.txt", "-k", 1, cwd=patients, expect=2).stderr
+    )
     (patients / "fake.npz").write_text("hello")
     assert "fake.npz cannot be read" in ksparse("pca", "fake.npz", "-k", 1, cwd=patients, expect=2).stderr
 

@@ -66,7 +66,9 @@ def test_a_folder_of_parquet_has_names(table):
 def test_classes_and_a_file_for_the_coefficients(table):
     X = np.load(table / "X.npy")
     np.save(table / "class.npy", (X[:, 1] + 0.3 * np.random.default_rng(1).standard_normal(400) > 0).astype(int))
-    done = ksparse("regress", "X.npy", "--target", "class.npy", "-k", 1, "--loss", "logistic", "--out", "coef.csv", cwd=table)
+    done = ksparse(
+        "regress", "X.npy", "--target", "class.npy", "-k", 1, "--loss", "logistic", "--out", "coef.csv", cwd=table
+    )
     assert "log-odds of class.npy = 1" in done.stdout
     assert "passes over the data" in done.stdout
     assert "1" in set(pd.read_csv(table / "coef.csv")["feature"].astype(str))

@@ -17,13 +17,17 @@ SECTORS = 'asset,sector\n0700,07\nNA,07\n@ES,N/A\n"Berkshire, B",N/A\nnan,1.50\n
 @pytest.fixture
 def folder(tmp_path):
     rng = np.random.default_rng(0)
-    pd.DataFrame(0.01 * rng.standard_normal((80, 6)) + 0.001, columns=NAMES).to_csv(tmp_path / "returns.csv", index=False)
+    pd.DataFrame(0.01 * rng.standard_normal((80, 6)) + 0.001, columns=NAMES).to_csv(
+        tmp_path / "returns.csv", index=False
+    )
     (tmp_path / "sectors.csv").write_text(SECTORS)
     return tmp_path
 
 
 def portfolio(folder, *options, k=6, **how):
-    return ksparse("portfolio", "returns.csv", "--returns", "--long-only", "--min-variance", "-k", k, *options, cwd=folder, **how)
+    return ksparse(
+        "portfolio", "returns.csv", "--returns", "--long-only", "--min-variance", "-k", k, *options, cwd=folder, **how
+    )
 
 
 def weights(folder, *options, **how):
@@ -32,7 +36,9 @@ def weights(folder, *options, **how):
 
 
 def test_sectors_are_read_as_they_are_written(folder):
-    found = weights(folder, "--sectors", "sectors.csv", "--sector-cap", 0.4, "--rule", "'07' <= 0.2", "--rule", "'1.50' >= 0.4")
+    found = weights(
+        folder, "--sectors", "sectors.csv", "--sector-cap", 0.4, "--rule", "'07' <= 0.2", "--rule", "'1.50' >= 0.4"
+    )
     assert found["0700"] + found["NA"] <= 0.2 + 1e-9
     assert found["nan"] + found["1e5"] == pytest.approx(0.4)
 
@@ -75,10 +81,24 @@ def test_names_with_commas_in_options(folder):
 
 
 def test_sides_that_are_left_out_or_negative(folder):
-    found = weights(folder, "--sectors", "sectors.csv", "--sector-names", "07=2:", "--sector-names", "N/A=:0", "--min-weight", 0.05, k=3)
+    found = weights(
+        folder,
+        "--sectors",
+        "sectors.csv",
+        "--sector-names",
+        "07=2:",
+        "--sector-names",
+        "N/A=:0",
+        "--min-weight",
+        0.05,
+        k=3,
+    )
     assert min(found["0700"], found["NA"]) > 0
     assert found["@ES"] == found["Berkshire, B"] == 0.0
-    assert "--sector-names must be N" in portfolio(folder, "--sectors", "sectors.csv", "--sector-names", "07=:", expect=2).stderr
+    assert (
+        "--sector-names must be N"
+        in portfolio(folder, "--sectors", "sectors.csv", "--sector-names", "07=:", expect=2).stderr
+    )
     assert sum(weights(folder, "--budget", "-1:0.5").values()) <= 0.5 + 1e-9
 
 
@@ -98,7 +118,19 @@ def test_labels_and_parents_are_names(tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "labels.csv").write_text("feature,label\n07,01\nNA,01\n")
     (tmp_path / "parents.csv").write_text("child,parent\nc,07\n")
-    regress = ("regress", "t.csv", "--target", "y", "-k", 2, "--json", "--labels", "labels.csv", "--group-limits", "01=..1")
+    regress = (
+        "regress",
+        "t.csv",
+        "--target",
+        "y",
+        "-k",
+        2,
+        "--json",
+        "--labels",
+        "labels.csv",
+        "--group-limits",
+        "01=..1",
+    )
     found = json.loads(ksparse(*regress, "--requires", "parents.csv", cwd=tmp_path).stdout)
     assert set(found["coefficients"]) == {"07", "c"}
     (tmp_path / "labels.csv").write_text("feature,label\n07,\nNA,01\n")
@@ -109,8 +141,30 @@ def test_percentages_are_shares(folder):
     (folder / "bounds.csv").write_text("asset,least,most\n0700,10%,\nNA,,25%\n")
     (folder / "shares.csv").write_text("asset,least,most\n0700,0.1,\nNA,,0.25\n")
     sectors = ("--sectors", "sectors.csv")
-    percent = ("--max-weight", "30%", "--min-weight", "5%", "--sector-cap", "40%", "--rule", "'07' <= 35%", "--budget", "90%:100%")
-    share = ("--max-weight", 0.3, "--min-weight", 0.05, "--sector-cap", 0.4, "--rule", "'07' <= 0.35", "--budget", "0.9:1")
+    percent = (
+        "--max-weight",
+        "30%",
+        "--min-weight",
+        "5%",
+        "--sector-cap",
+        "40%",
+        "--rule",
+        "'07' <= 35%",
+        "--budget",
+        "90%:100%",
+    )
+    share = (
+        "--max-weight",
+        0.3,
+        "--min-weight",
+        0.05,
+        "--sector-cap",
+        0.4,
+        "--rule",
+        "'07' <= 0.35",
+        "--budget",
+        "0.9:1",
+    )
     found = weights(folder, *sectors, *percent, "--bounds", "bounds.csv")
     assert found == pytest.approx(weights(folder, *sectors, *share, "--bounds", "shares.csv"), abs=1e-12)
     assert max(found.values()) <= 0.3 + 1e-12
@@ -125,13 +179,18 @@ def test_a_weight_above_1_is_asked_about(folder, option):
 
 def test_a_bound_above_1_is_asked_about(folder):
     (folder / "bounds.csv").write_text("asset,least,most\n0700,,20\n")
-    assert "the most weight of '0700': 20 is 2000 % of the portfolio" in portfolio(folder, "--bounds", "bounds.csv", expect=2).stderr
+    assert (
+        "the most weight of '0700': 20 is 2000 % of the portfolio"
+        in portfolio(folder, "--bounds", "bounds.csv", expect=2).stderr
+    )
 
 
 def test_names_command_no_spreadsheet_and_no_terminal(tmp_path):
     rng = np.random.default_rng(0)
     names = ['=HYPERLINK("http://a.b","c")', "\x1b[2Jwiped", "\x9b31mred", "@ES"]
-    pd.DataFrame(0.01 * rng.standard_normal((80, 4)) + 0.001, columns=names).to_csv(tmp_path / "returns.csv", index=False)
+    pd.DataFrame(0.01 * rng.standard_normal((80, 4)) + 0.001, columns=names).to_csv(
+        tmp_path / "returns.csv", index=False
+    )
     for more in (("--frontier", 3), ("--walk", "40:20")):
         done = portfolio(tmp_path, *more, "--out", "found.csv", "--force", k=4)
         heading = (tmp_path / "found.csv").read_text().splitlines()[0]

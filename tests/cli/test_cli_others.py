@@ -48,10 +48,16 @@ def test_pca_of_a_table_with_names(tmp_path):
 @pytest.mark.slow
 def test_pca_refuses_constant_columns_and_too_many_components(tmp_path):
     rng = np.random.default_rng(0)
-    pd.DataFrame(rng.standard_normal((10, 3)), columns=list("abc")).assign(d=1.0).to_csv(tmp_path / "t.csv", index=False)
-    assert "column 'd' is constant and has no correlation" in ksparse("pca", "t.csv", "-k", 2, cwd=tmp_path, expect=2).stderr
+    pd.DataFrame(rng.standard_normal((10, 3)), columns=list("abc")).assign(d=1.0).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     assert (
-        "--components must be between 1 and 4, got 9" in ksparse("pca", "t.csv", "-k", 2, "--components", 9, cwd=tmp_path, expect=2).stderr
+        "column 'd' is constant and has no correlation"
+        in ksparse("pca", "t.csv", "-k", 2, cwd=tmp_path, expect=2).stderr
+    )
+    assert (
+        "--components must be between 1 and 4, got 9"
+        in ksparse("pca", "t.csv", "-k", 2, "--components", 9, cwd=tmp_path, expect=2).stderr
     )
     ksparse("pca", "t.csv", "-k", 2, "--no-scale", cwd=tmp_path)
     ksparse("pca", "t.csv", "-k", 2, "--drop", "d", cwd=tmp_path)
@@ -72,7 +78,9 @@ def test_portfolio_from_prices_obeys_every_rule(market):
     assert "assets" in done.stdout
     prices = pd.read_csv(market / "prices.csv").drop(columns="Date").to_numpy()
     returns = prices[1:] / prices[:-1] - 1
-    twin = ks.minimize(ks.MeanVariance(np.cov(returns.T), returns.mean(axis=0), 10), 6, ks.BudgetBox(1, 0, 0.3), min_nonzero=0.05)
+    twin = ks.minimize(
+        ks.MeanVariance(np.cov(returns.T), returns.mean(axis=0), 10), 6, ks.BudgetBox(1, 0, 0.3), min_nonzero=0.05
+    )
     answer = json.loads(ksparse("portfolio", "prices.csv", *options, "--json", cwd=market).stdout)
     assert answer["objective"] == pytest.approx(twin.fun, rel=1e-9)
     assert answer["weights"] == pytest.approx(weights.to_dict())
@@ -80,13 +88,17 @@ def test_portfolio_from_prices_obeys_every_rule(market):
 
 def test_portfolio_with_a_target_return(market):
     answer = json.loads(
-        ksparse("portfolio", "prices.csv", "-k", 5, "--long-only", "--target-return", "0.0003", "--json", cwd=market).stdout
+        ksparse(
+            "portfolio", "prices.csv", "-k", 5, "--long-only", "--target-return", "0.0003", "--json", cwd=market
+        ).stdout
     )
     assert answer["mean_return"] >= 0.0003 - 1e-12
     assert answer["objective"] == pytest.approx(answer["deviation"] ** 2, rel=1e-9)
     done = ksparse("portfolio", "prices.csv", "-k", 5, "--long-only", "--target-return", "0.5", cwd=market, expect=3)
     assert done.stderr.startswith("ksparse: infeasible: ")
-    done = ksparse("portfolio", "prices.csv", "-k", 3, "--long-only", "--max-weight", "0.2", "--json", cwd=market, expect=3)
+    done = ksparse(
+        "portfolio", "prices.csv", "-k", 3, "--long-only", "--max-weight", "0.2", "--json", cwd=market, expect=3
+    )
     assert json.loads(done.stdout)["error"] == "infeasible"
 
 
@@ -101,9 +113,20 @@ def test_portfolio_from_returns(market):
 
 def test_portfolio_with_a_mandate(market):
     names = [name for name in pd.read_csv(market / "prices.csv").columns if name != "Date"]
-    pd.DataFrame({"asset": names, "sector": [f"s{i % 3}" for i in range(len(names))]}).to_csv(market / "sectors.csv", index=False)
+    pd.DataFrame({"asset": names, "sector": [f"s{i % 3}" for i in range(len(names))]}).to_csv(
+        market / "sectors.csv", index=False
+    )
     pd.DataFrame({"asset": names[:4], "weight": [0.25] * 4}).to_csv(market / "held.csv", index=False)
-    rules = ("--sectors", "sectors.csv", "--sector-cap", 0.5, "--rule", f"{names[0]} + {names[1]} >= 0.1", "--exclude", names[2])
+    rules = (
+        "--sectors",
+        "sectors.csv",
+        "--sector-cap",
+        0.5,
+        "--rule",
+        f"{names[0]} + {names[1]} >= 0.1",
+        "--exclude",
+        names[2],
+    )
     trades = ("--holdings", "held.csv", "--cost", 0.0002, "--max-turnover", 1.0)
     options = ("portfolio", "prices.csv", "-k", 6, "--long-only", "--min-variance", *rules, *trades)
     answer = json.loads(ksparse(*options, "--json", cwd=market).stdout)
@@ -151,9 +174,18 @@ BAD_PRICES = {
         "must ascend: row 2 (2020-01-02) comes after row 1 (2020-01-03)",
     ),
     "no date": ("Date,A,B\n2020-01-01,1,2\nmonday,2,3\n2020-01-03,3,4\n", "should hold dates: row 2 holds 'monday'"),
-    "a price of zero": ("Date,A,B\n2020-01-01,1,2\n2020-01-02,0,3\n2020-01-03,3,4\n", "column 'A' holds 0 in row 2 (2020-01-02)"),
-    "a gap": ("Date,A,B\n2020-01-01,1,2\n2020-01-02,,3\n2020-01-03,3,4\n", "column 'A' has 1 missing value, the first in row 2"),
-    "too few rows": ("Date,A,B\n2020-01-01,1,2\n2020-01-02,2,3\n", "has 2 rows of prices, too few for a covariance: at least 3 are needed"),
+    "a price of zero": (
+        "Date,A,B\n2020-01-01,1,2\n2020-01-02,0,3\n2020-01-03,3,4\n",
+        "column 'A' holds 0 in row 2 (2020-01-02)",
+    ),
+    "a gap": (
+        "Date,A,B\n2020-01-01,1,2\n2020-01-02,,3\n2020-01-03,3,4\n",
+        "column 'A' has 1 missing value, the first in row 2",
+    ),
+    "too few rows": (
+        "Date,A,B\n2020-01-01,1,2\n2020-01-02,2,3\n",
+        "has 2 rows of prices, too few for a covariance: at least 3 are needed",
+    ),
     "only dates": ("Date\n2020-01-01\n2020-01-02\n2020-01-03\n", "has no column of prices"),
 }
 
@@ -172,7 +204,9 @@ def test_dates_of_all_kinds_are_no_assets(market):
     prices = pd.read_csv(market / "prices.csv")
     dates = pd.to_datetime(prices["Date"])
     rest = prices.drop(columns="Date")
-    wanted = json.loads(ksparse("portfolio", "prices.csv", "-k", 3, "--long-only", "--json", cwd=market).stdout)["weights"]
+    wanted = json.loads(ksparse("portfolio", "prices.csv", "-k", 3, "--long-only", "--json", cwd=market).stdout)[
+        "weights"
+    ]
     kinds = {
         "int.csv": rest.set_axis(dates.dt.strftime("%Y%m%d").astype(int)).rename_axis("trade_date").reset_index(),
         "unnamed.csv": rest.set_axis(dates.dt.strftime("%Y%m%d").astype(int)).rename_axis("").reset_index(),
@@ -195,7 +229,9 @@ def test_dates_of_all_kinds_are_no_assets(market):
 @pytest.mark.slow
 def test_an_unbounded_portfolio_is_no_answer(tmp_path):
     rng = np.random.default_rng(0)
-    pd.DataFrame(np.exp(rng.standard_normal((4, 8)).cumsum(axis=0) / 10), columns=list("abcdefgh")).to_csv(tmp_path / "p.csv", index=False)
+    pd.DataFrame(np.exp(rng.standard_normal((4, 8)).cumsum(axis=0) / 10), columns=list("abcdefgh")).to_csv(
+        tmp_path / "p.csv", index=False
+    )
     done = ksparse("portfolio", "p.csv", "-k", 6, "--prices", "--out", "w.csv", cwd=tmp_path, expect=3)
     assert "add --long-only, or --max-weight" in done.stderr
     assert not (tmp_path / "w.csv").exists()

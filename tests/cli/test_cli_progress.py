@@ -25,14 +25,31 @@ def hard(tmp_path):
     return tmp_path
 
 
-COMMAND = [sys.executable, "-m", "ksparse", "regress", "hard.csv", "--target", "y", "-k", "15", "--gap", "0", "--limit", "1", "--json"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "ksparse",
+    "regress",
+    "hard.csv",
+    "--target",
+    "y",
+    "-k",
+    "15",
+    "--gap",
+    "0",
+    "--limit",
+    "1",
+    "--json",
+]
 
 
 def on_a_terminal(*more, cwd):
     """Standard output, and what standard error showed on a terminal."""
     ours, theirs = pty.openpty()
     environment = ENVIRONMENT | {"TERM": "xterm"}
-    with subprocess.Popen([*COMMAND, *more], cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=theirs) as process:
+    with subprocess.Popen(
+        [*COMMAND, *more], cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=theirs
+    ) as process:
         os.close(theirs)
         shown = b""
         try:

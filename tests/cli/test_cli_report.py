@@ -66,7 +66,13 @@ def test_a_report_is_whole_escaped_and_needs_nothing_else(pages, name):
     assert {"script", "img"}.isdisjoint(tags.seen)
     assert tags.seen.count("svg") >= 2
     assert f"ksparse {name} {name}.csv" in page
-    for words in ("Around it", "What the data warn of", "How it was made", "prefers-color-scheme: dark", "@media print"):
+    for words in (
+        "Around it",
+        "What the data warn of",
+        "How it was made",
+        "prefers-color-scheme: dark",
+        "@media print",
+    ):
         assert words in page
 
 
@@ -109,7 +115,9 @@ def test_tables_of_every_kind_come_in_by_standard_input_and_go_out(tables, kind)
         how = {"compression": "gzip"} if kind == "csv.gz" else {}
         table.to_csv(buffer, index=False, sep="\t" if kind == "tsv" else ",", **how)
     command = [sys.executable, "-m", "ksparse", "pca", "-", "-k", "2", "--out", "-"]
-    done = subprocess.run(command, input=buffer.getvalue(), capture_output=True, env=ENVIRONMENT, timeout=300, check=True)
+    done = subprocess.run(
+        command, input=buffer.getvalue(), capture_output=True, env=ENVIRONMENT, timeout=300, check=True
+    )
     loadings = pd.read_csv(io.BytesIO(done.stdout))
     assert list(loadings.columns) == ["component", "column", "loading"]
     assert len(loadings) == 2

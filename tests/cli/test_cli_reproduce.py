@@ -51,7 +51,9 @@ def test_help_version_and_no_command(tmp_path):
         assert "Exit codes:\n  0    solved\n  1    numerical trouble, or output cut off\n  2    bad input" in text
     assert "COMMAND" in ksparse(cwd=tmp_path, expect=2).stderr
     script = Path(sys.executable).with_name("ksparse")
-    assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith("ksparse ")
+    assert subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout.startswith(
+        "ksparse "
+    )
 
 
 # --- reproduce ---
@@ -127,7 +129,9 @@ def interruptible():
 @pytest.mark.usefixtures("interruptible")
 def test_reproduce_goes_on_after_being_interrupted(tmp_path):
     command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "table2", "--quick", "--out", "r"]
-    running = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     rows = tmp_path / "r" / "rows"
     end = time.monotonic() + 120
     while time.monotonic() < end and len(list(rows.glob("*.json"))) < 2:
@@ -160,7 +164,9 @@ def test_reproduce_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path)
     command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "--quick", "--out", "r"]
     out, kept = tmp_path / "r", {}
     for rows, longest in ((0, 1.5), (1, 0.05), (rng.randrange(20, 100), 0.05), (150, 1.0)):
-        running = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        running = subprocess.Popen(
+            command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         end = time.monotonic() + 120
         while time.monotonic() < end and len(list(out.glob("rows/*.json"))) < rows and running.poll() is None:
             time.sleep(0.002)

@@ -18,12 +18,22 @@ def folder(tmp_path):
     table["city_Paris"], table["city_New York"] = (town == 1) * 1.0, (town == 2) * 1.0
     table["rooms:area"] = table["rooms"] * table["area"]
     table["price"] = (
-        2 * table["rooms:area"] + 3 * table["city_Paris"] + 0.2 * table["city_New York"] + table["age"] + 0.1 * rng.standard_normal(60)
+        2 * table["rooms:area"]
+        + 3 * table["city_Paris"]
+        + 0.2 * table["city_New York"]
+        + table["age"]
+        + 0.1 * rng.standard_normal(60)
     )
     table.to_csv(tmp_path / "houses.csv", index=False)
-    pd.DataFrame({"feature": ["city_Paris", "city_New York"], "group": "city"}).to_csv(tmp_path / "groups.csv", index=False)
-    pd.DataFrame({"feature": ["age", "rooms:area", "area"], "label": ["x", "x", "y"]}).to_csv(tmp_path / "labels.csv", index=False)
-    pd.DataFrame({"child": ["rooms:area"] * 2, "parent": ["rooms", "area"]}).to_csv(tmp_path / "parents.csv", index=False)
+    pd.DataFrame({"feature": ["city_Paris", "city_New York"], "group": "city"}).to_csv(
+        tmp_path / "groups.csv", index=False
+    )
+    pd.DataFrame({"feature": ["age", "rooms:area", "area"], "label": ["x", "x", "y"]}).to_csv(
+        tmp_path / "labels.csv", index=False
+    )
+    pd.DataFrame({"child": ["rooms:area"] * 2, "parent": ["rooms", "area"]}).to_csv(
+        tmp_path / "parents.csv", index=False
+    )
     return tmp_path
 
 
@@ -55,7 +65,11 @@ WRONG = {
     "no limits": (("--labels", "labels.csv", "--group-limits", "x=1"), 2, "LABEL=LEAST..MOST"),
     "an unknown label": (("--labels", "labels.csv", "--group-limits", "z=..1"), 2, "label 'z', which no feature"),
     "an unknown parent": (("--requires", "rooms:area=garden"), 2, "no column 'garden'"),
-    "who cannot be served": (("--labels", "labels.csv", "--group-limits", "y=2.."), 3, "at least 2 of label 'y', of which 1 variables"),
+    "who cannot be served": (
+        ("--labels", "labels.csv", "--group-limits", "y=2.."),
+        3,
+        "at least 2 of label 'y', of which 1 variables",
+    ),
 }
 
 

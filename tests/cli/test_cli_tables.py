@@ -14,7 +14,11 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from ksparse.cli import main  # noqa: E402
 from ksparse.cli.output import harmless  # noqa: E402
 
-COMMANDS = {"regress": ("--target", "a", "-k", "1"), "pca": ("-k", "1"), "portfolio": ("-k", "1", "--long-only", "--prices")}
+COMMANDS = {
+    "regress": ("--target", "a", "-k", "1"),
+    "pca": ("-k", "1"),
+    "portfolio": ("-k", "1", "--long-only", "--prices"),
+}
 
 
 @pytest.fixture
@@ -50,7 +54,10 @@ BAD = {
     "a header only": (b"a,b,c\n", "holds no rows below its header"),
     "a longer row": (rows(9, "a", "b", "c").to_csv(index=False) + "1,2,3,4\n", "cannot be read"),
     "longer rows": ("a,b,c\n" + "1,2,3,4\n" * 9, "row 1 has 4 fields, the header 3"),
-    "a shorter row": (rows(9, "a", "b", "c").to_csv(index=False) + "1,2\n", "column 'c' has 1 missing value, the first in row 10"),
+    "a shorter row": (
+        rows(9, "a", "b", "c").to_csv(index=False) + "1,2\n",
+        "column 'c' has 1 missing value, the first in row 10",
+    ),
     "a name twice": ("a,b,b\n" + "1,2,3\n" * 9, "more than one column named 'b'"),
     "a text cell": (spoiled("red"), "column 'b' is not numeric: row 5 holds 'red'"),
     "NaN": (spoiled("NaN"), "column 'b' has 1 missing value, the first in row 5"),
@@ -131,7 +138,9 @@ def test_all_columns_dropped(command, run, tmp_path):
     code, _, said = run(command, "t.csv", *COMMANDS[command], "--drop", "a,b,c")
     assert code == 2
     assert "--drop leaves no column of t.csv" in said
-    rows(25, "a", "b", "c").assign(Date=pd.bdate_range("2020-01-01", periods=25)).to_csv(tmp_path / "d.csv", index=False)
+    rows(25, "a", "b", "c").assign(Date=pd.bdate_range("2020-01-01", periods=25)).to_csv(
+        tmp_path / "d.csv", index=False
+    )
     code, _, said = run("portfolio", "d.csv", "-k", 1, "--drop", "a,b,c")
     assert code == 2
     assert "has no column of prices" in said
@@ -145,7 +154,9 @@ def test_one_column(command, run, tmp_path):
     assert command != "regress" or "has no column beside the target" in said
 
 
-@pytest.mark.parametrize(("command", "what"), [("regress", "2 features"), ("pca", "3 columns"), ("portfolio", "3 assets")])
+@pytest.mark.parametrize(
+    ("command", "what"), [("regress", "2 features"), ("pca", "3 columns"), ("portfolio", "3 assets")]
+)
 def test_more_than_there_are_is_no_restriction(command, what, run, tmp_path):
     rows(25, "a", "b", "c").to_csv(tmp_path / "t.csv", index=False)
     options = [option if option != "1" else "99" for option in COMMANDS[command]]
@@ -154,7 +165,9 @@ def test_more_than_there_are_is_no_restriction(command, what, run, tmp_path):
         assert code == 0
         assert f"note: -k 99 is no restriction, there are {what}" in said
     least = 0 if command == "regress" else 1
-    code, _, said = run(command, "t.csv", *[option if option != "1" else str(least - 1) for option in COMMANDS[command]])
+    code, _, said = run(
+        command, "t.csv", *[option if option != "1" else str(least - 1) for option in COMMANDS[command]]
+    )
     assert code == 2
     assert f"-k must be at least {least}, got {least - 1}" in said
 
@@ -223,7 +236,9 @@ def test_a_ticker_called_day_is_no_date(run, tmp_path):
     }
     for name, table in tables.items():
         table.to_csv(tmp_path / "t.csv")
-        code, answer, _ = run("portfolio", "t.csv", "-k", 3, "--max-weight", 0.4, "--min-weight", 0.2, "--long-only", "--json")
+        code, answer, _ = run(
+            "portfolio", "t.csv", "-k", 3, "--max-weight", 0.4, "--min-weight", 0.2, "--long-only", "--json"
+        )
         assert code == 0, name
         assert set(json.loads(answer)["weights"]) == {"DAY", "MONTH", "C"}, name
     prices.to_csv(tmp_path / "t.csv", index=False)  # no dates at all
@@ -253,8 +268,14 @@ def test_dates_are_in_the_first_column_or_named(run, tmp_path):
     ("cells", "words"),
     [
         (range(43831, 43861), "column 'Date' should hold dates: row 1 holds '43831'; name another with --dates"),
-        (["2020-01-01"] * 30, "stands twice in column 'Date', in rows 1 and 2; if these are no dates, name another column with --dates"),
-        (pd.bdate_range("2020-01-01", periods=30)[::-1], "must ascend: .*; if these are no dates, name another column with --dates"),
+        (
+            ["2020-01-01"] * 30,
+            "stands twice in column 'Date', in rows 1 and 2; if these are no dates, name another column with --dates",
+        ),
+        (
+            pd.bdate_range("2020-01-01", periods=30)[::-1],
+            "must ascend: .*; if these are no dates, name another column with --dates",
+        ),
     ],
 )
 def test_errors_about_dates_hint_at_the_option(cells, words, run, tmp_path):
@@ -287,7 +308,12 @@ def test_prices_and_returns_are_told_apart_or_asked_for(run, tmp_path):
                 assert code == 2
                 assert "say --prices or --returns" in said
                 for asked in ("prices", "returns"):
-                    assert json.loads(run("portfolio", "t.csv", "-k", 1, "--long-only", f"--{asked}", "--json")[1])["read_as"] == asked
+                    assert (
+                        json.loads(run("portfolio", "t.csv", "-k", 1, "--long-only", f"--{asked}", "--json")[1])[
+                            "read_as"
+                        ]
+                        == asked
+                    )
             else:
                 assert code == 0
                 assert json.loads(answer)["read_as"] == what
@@ -306,7 +332,9 @@ def mandate(tmp_path):
     prices.to_csv(tmp_path / "p.csv", index=False)
     sector = {name: ("tech", "banks", "energy")[i % 3] for i, name in enumerate(assets)}
     pd.DataFrame(sector.items(), columns=["asset", "sector"]).to_csv(tmp_path / "sectors.csv", index=False)
-    pd.DataFrame({"asset": ["N0", "N1"], "least": [0.05, None], "most": [None, 0.1]}).to_csv(tmp_path / "bounds.csv", index=False)
+    pd.DataFrame({"asset": ["N0", "N1"], "least": [0.05, None], "most": [None, 0.1]}).to_csv(
+        tmp_path / "bounds.csv", index=False
+    )
     pd.DataFrame({"asset": assets[:4], "weight": 0.25}).to_csv(tmp_path / "before.csv", index=False)
     pd.DataFrame({"asset": assets, "cost": 1e-4}).to_csv(tmp_path / "costs.csv", index=False)
     return sector
@@ -328,7 +356,9 @@ def test_mandates_by_files(mandate, run):
     found = weights("--drop", "IDX", "--bounds", "bounds.csv")
     assert found["N0"] >= 0.05 - 1e-12
     assert found.get("N1", 0.0) <= 0.1 + 1e-12
-    one, table = (weights("--drop", "IDX", "--holdings", "before.csv", "--cost", cost) for cost in ("0.0001", "costs.csv"))
+    one, table = (
+        weights("--drop", "IDX", "--holdings", "before.csv", "--cost", cost) for cost in ("0.0001", "costs.csv")
+    )
     assert one == pytest.approx(table)
 
 
@@ -337,7 +367,9 @@ def test_an_index_is_stayed_near_to(mandate, run, tmp_path):
 
     def away(options):
         answer = json.loads(run(*PORTFOLIO, "--index", "IDX", *COUNTED[:4], *options, "--json")[1])["weights"]
-        return float(np.sqrt(np.mean((sum(weight * returns[name] for name, weight in answer.items()) - returns["IDX"]) ** 2)))
+        return float(
+            np.sqrt(np.mean((sum(weight * returns[name] for name, weight in answer.items()) - returns["IDX"]) ** 2))
+        )
 
     limit = 1.1 * away(())
     assert away(("--max-tracking-error", limit, "--min-variance")) <= limit
@@ -350,7 +382,9 @@ def test_frontiers_and_walks_are_tables(mandate, run, tmp_path):
     trades = ("--walk", "100:20", "--cost", "costs.csv", "--max-turnover", "0.4", "--min-variance", "--out", "w.csv")
     walk = json.loads(run(*PORTFOLIO, "--drop", "IDX", *COUNTED, *trades, "--json")[1])["walk"]
     assert len(walk) == len(pd.read_csv(tmp_path / "w.csv")) == 3
-    assert all(step["turnover"] <= 0.4 + 1e-9 and step["cost"] == pytest.approx(1e-4 * step["turnover"]) for step in walk[1:])
+    assert all(
+        step["turnover"] <= 0.4 + 1e-9 and step["cost"] == pytest.approx(1e-4 * step["turnover"]) for step in walk[1:]
+    )
     assert all(sum(mandate[name] == "banks" for name in row["weights"]) == 1 for row in (*points, *walk))
 
 
@@ -358,8 +392,16 @@ def test_frontiers_and_walks_are_tables(mandate, run, tmp_path):
     ("wrong", "code", "words"),
     [
         (("--sector-names", "2"), 2, "--sector-names needs --sectors"),
-        (("--sectors", "sectors.csv", "--sector-names", "steel=2"), 2, "--sector-names speaks of 'steel', which is no sector"),
-        (("--sectors", "sectors.csv", "--sector-names", "x"), 2, "--sector-names must be N, SECTOR=N or SECTOR=LEAST:MOST"),
+        (
+            ("--sectors", "sectors.csv", "--sector-names", "steel=2"),
+            2,
+            "--sector-names speaks of 'steel', which is no sector",
+        ),
+        (
+            ("--sectors", "sectors.csv", "--sector-names", "x"),
+            2,
+            "--sector-names must be N, SECTOR=N or SECTOR=LEAST:MOST",
+        ),
         (
             ("--sectors", "sectors.csv", "--sector-names", "2:3"),
             3,

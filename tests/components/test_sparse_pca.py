@@ -70,7 +70,9 @@ def test_what_hotelling_leaves_by_its_products(rng):
 def test_hotelling_ends_where_rounding_is_left(seed):
     X = np.random.default_rng(seed).standard_normal((3, 3))
     for scale in (False, True):
-        assert SparsePCA(3, 3, deflation="hotelling", scale=scale).fit(X).n_components_ == 2  # three rows differ in two directions
+        assert (
+            SparsePCA(3, 3, deflation="hotelling", scale=scale).fit(X).n_components_ == 2
+        )  # three rows differ in two directions
 
 
 @pytest.mark.parametrize("k", [0.1, 2.0, True, None, "3", [1, 2.5], [1, "2"]])
@@ -97,7 +99,9 @@ def test_pca_refuses_what_it_cannot_do(rng):
 
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
 @pytest.mark.parametrize(
-    "options", [{}, {"scale": False}, {"deflation": "hotelling"}, {"deflation": "orthogonal"}, {"nonnegative": True}], ids=str
+    "options",
+    [{}, {"scale": False}, {"deflation": "hotelling"}, {"deflation": "orthogonal"}, {"nonnegative": True}],
+    ids=str,
 )
 def test_a_sparse_table_has_the_components_of_the_dense_one(options, kind, rng):
     X = rng.poisson(0.4, (60, 12)) * rng.uniform(0.5, 3, 12)

@@ -44,7 +44,9 @@ def zarr(A, tmp_path):
 
 
 def dask(A, tmp_path):
-    return check_data(pytest.importorskip("dask.array", reason="dask is not installed").from_array(A, chunks=(16, N)), "A")
+    return check_data(
+        pytest.importorskip("dask.array", reason="dask is not installed").from_array(A, chunks=(16, N)), "A"
+    )
 
 
 def dask_of_torch(A, tmp_path):
@@ -53,7 +55,9 @@ def dask_of_torch(A, tmp_path):
 
     da, delayed = pytest.importorskip("dask.array", reason="dask is not installed"), pytest.importorskip("dask").delayed
     rows = [A[begin : begin + 16] for begin in range(0, M, 16)]
-    return check_data(da.concatenate([da.from_delayed(delayed(torch.tensor)(one), one.shape, dtype=A.dtype) for one in rows]), "A")
+    return check_data(
+        da.concatenate([da.from_delayed(delayed(torch.tensor)(one), one.shape, dtype=A.dtype) for one in rows]), "A"
+    )
 
 
 def torch(A, tmp_path):
@@ -81,7 +85,9 @@ KINDS = {
     "csc": lambda A, _: Sparse(scipy.sparse.csc_array(A)),
     "centred": lambda A, _: CentredSparse(scipy.sparse.csr_array(A + 1.0), np.ones(N, A.dtype), np.ones(N, A.dtype)),
     "operator": lambda A, _: Operator(aslinearoperator(A)),
-    "known": lambda A, _: ks.operator(aslinearoperator(A), diagonal=np.square(A.astype(float)).sum(axis=0), columns=lambda S: A[:, S]),
+    "known": lambda A, _: ks.operator(
+        aslinearoperator(A), diagonal=np.square(A.astype(float)).sum(axis=0), columns=lambda S: A[:, S]
+    ),
     "array": lambda A, _: Blocks(A, 11),
     "own": lambda A, _: check_data(Own(A), "A"),
     "memmap": memmap,
@@ -135,8 +141,12 @@ def test_columns_centred_and_scaled(kind, data, tmp_path, rng):
     expected = (A - share @ A) / root
     shifted = design_of(design.shifted(share @ A, root))
     np.testing.assert_allclose(shifted.dense(), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(design_of(shifted.shifted(np.zeros(N), np.full(N, 4.0))).dense(), expected / 4.0, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(design_of(shifted.with_ones()).dense(), np.column_stack([expected, np.ones(M)]), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        design_of(shifted.shifted(np.zeros(N), np.full(N, 4.0))).dense(), expected / 4.0, rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        design_of(shifted.with_ones()).dense(), np.column_stack([expected, np.ones(M)]), rtol=1e-12, atol=1e-12
+    )
     gone = np.where(np.arange(N) == 3, np.inf, root)
     assert not design_of(design.shifted(np.zeros(N), gone)).dense()[:, 3].any()
 
@@ -151,7 +161,11 @@ def test_a_constant_column_is_no_column(rng):
 @pytest.mark.parametrize("kind", cases(kind for kind in KINDS if kind not in ("operator", "known", "centred")))
 def test_one_pass_each(kind, data, tmp_path):
     design = KINDS[kind](data[0], tmp_path).as_float64()
-    for work in (lambda: design @ np.ones(N), lambda: design.T @ np.ones(M), lambda: design.gram(np.array([1, 2]), np.ones(M))):
+    for work in (
+        lambda: design @ np.ones(N),
+        lambda: design.T @ np.ones(M),
+        lambda: design.gram(np.array([1, 2]), np.ones(M)),
+    ):
         before = design.passes
         work()
         assert design.passes == before + 1
@@ -289,7 +303,10 @@ def test_data_less_a_few_directions_are_those_of_numpy(rng):
     u, v = rng.standard_normal((2, 30)), np.zeros((2, 8))
     v[0, [1, 4]], v[1, [4, 6]] = [0.6, 0.8], [1.0, -2.0]
     plain = A - mean - np.outer(u[0], v[0]) - np.outer(u[1], v[1])
-    for design in (data_package.design_of(scipy.sparse.csr_array(A)).shifted(mean, np.ones(8)), data_package.Dense(A - mean)):
+    for design in (
+        data_package.design_of(scipy.sparse.csr_array(A)).shifted(mean, np.ones(8)),
+        data_package.Dense(A - mean),
+    ):
         once = data_package.design_of(design.less(u[0], v[0]))
         less = data_package.design_of(once.less(u[1], v[1]))
         X, R, S = rng.standard_normal((8, 2)), rng.standard_normal((30, 2)), np.array([0, 4, 6])

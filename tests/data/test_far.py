@@ -45,7 +45,9 @@ def test_a_table_seen_from_the_host(rng):
     np.testing.assert_array_equal(np.asarray(far), B)
 
 
-@pytest.mark.parametrize("options", [{}, {"ridge": 0.5}, {"sample_weight": np.linspace(0.5, 2.0, 100)}], ids=["plain", "ridge", "weight"])
+@pytest.mark.parametrize(
+    "options", [{}, {"ridge": 0.5}, {"sample_weight": np.linspace(0.5, 2.0, 100)}], ids=["plain", "ridge", "weight"]
+)
 @pytest.mark.parametrize("C", SETS, ids=lambda C: type(C).__name__)
 def test_the_same_search_and_the_same_proof(C, options, rng, far_away, monkeypatch):
     A = rng.standard_normal((100, 60))

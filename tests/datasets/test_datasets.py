@@ -75,7 +75,13 @@ def test_a_missing_file_says_what_it_is_and_where_to_get_it(name, monkeypatch, t
         with pytest.raises(MissingDataError) as caught:
             read(name)
         message = str(caught.value)
-        for word in (FILES[name].file, "KSPARSE_DATA", folder or "not set", FILES[name].source, *FILES[name].arrays[:1]):
+        for word in (
+            FILES[name].file,
+            "KSPARSE_DATA",
+            folder or "not set",
+            FILES[name].source,
+            *FILES[name].arrays[:1],
+        ):
             assert word in message
 
 

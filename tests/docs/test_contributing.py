@@ -137,7 +137,9 @@ class HeavyBall(ks.Method):
 
 
 LINES = {  # the one line each in the catalogue
-    "LOSSES": lambda rng, matrix: SquaredHinge(matrix(rng.standard_normal((catalogue.M, catalogue.N))), np.sign(rng.standard_normal(9))),
+    "LOSSES": lambda rng, matrix: SquaredHinge(
+        matrix(rng.standard_normal((catalogue.M, catalogue.N))), np.sign(rng.standard_normal(9))
+    ),
     "SETS": lambda n: HalfSpace(np.linspace(0.5, 2, n), 0.7),
     "PENALTIES": lambda n: TwoSlopes(0.4, 0.8),
     "METHODS": lambda: HeavyBall(0.2),
@@ -291,7 +293,9 @@ def test_what_is_called_tested_is_in_the_catalogue(rng):
     made |= {type(line(6)) for line in catalogue.SETS.values()}
     public = [getattr(ks, name) for name in ks.__all__]
     pieces = [
-        piece for piece in public if inspect.isclass(piece) and issubclass(piece, ks.Loss | ks.ConvexSet) and not inspect.isabstract(piece)
+        piece
+        for piece in public
+        if inspect.isclass(piece) and issubclass(piece, ks.Loss | ks.ConvexSet) and not inspect.isabstract(piece)
     ]
     assert {piece.__name__ for piece in pieces if piece.tested} == {piece.__name__ for piece in made} - {"CustomSet"}
     assert {piece.__name__ for piece in pieces if not piece.tested} == {"Custom", "CustomSet"}

@@ -32,7 +32,9 @@ def needs_jax(block):
     return "jax" in block
 
 
-WITH_JAX = [page for page in PAGES if any(language == "python" and needs_jax(block) for language, block in blocks_of(page))]
+WITH_JAX = [
+    page for page in PAGES if any(language == "python" and needs_jax(block) for language, block in blocks_of(page))
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -52,7 +54,11 @@ def run_blocks(page, chosen):
     space = {"__name__": "page"}
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
     for place, (language, block) in enumerate(blocks_of(page)):
-        if language != "python" or not chosen(block) or any(name in block and find_spec(name) is None for name in ("skfolio", "dask")):
+        if (
+            language != "python"
+            or not chosen(block)
+            or any(name in block and find_spec(name) is None for name in ("skfolio", "dask"))
+        ):
             continue
         if block.startswith(">>>"):
             runner.run(parser.get_doctest(block, space, f"block {place}", page, 0), clear_globs=False)
@@ -66,7 +72,12 @@ def run_blocks(page, chosen):
 
 def test_no_python_on_any_page_is_left_out():
     """A block is Python, and run, or has no language: a command, a listing."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
+    pages = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs" / "guide").glob("*.md"),
+    ]
     for page in pages:
         languages = {language for language, _ in blocks_of(page)}
         where = page.relative_to(ROOT).as_posix()

@@ -52,7 +52,12 @@ def test_the_check_finds_what_is_missing(check, monkeypatch, fault, lost, instea
 
 def public():
     spaces = {module: importlib.import_module(module) for module in MODULES}
-    return [f"{module}.{name}" for module, space in spaces.items() for name in space.__all__ if callable(getattr(space, name))]
+    return [
+        f"{module}.{name}"
+        for module, space in spaces.items()
+        for name in space.__all__
+        if callable(getattr(space, name))
+    ]
 
 
 @pytest.mark.parametrize("path", public())
@@ -83,12 +88,28 @@ def test_scikit_learn_shows_every_parameter_with_its_text(name):
 @pytest.mark.slow
 def test_a_misspelt_name_fails_the_type_checker(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
-    fine, misspelt = ("ks.SparseRegressor(k=3)", "ks.plotting.plot_cv", "ks.datasets.diabetes"), ("ks.SparseRegresor(k=3)", "ks.ploting")
+    fine, misspelt = (
+        ("ks.SparseRegressor(k=3)", "ks.plotting.plot_cv", "ks.datasets.diabetes"),
+        ("ks.SparseRegresor(k=3)", "ks.ploting"),
+    )
     (tmp_path / "use.py").write_text("\n".join(["import ksparse as ks", *fine, *misspelt, ""]))
     if (ROOT / ".mypy_cache").exists():  # of `make lint`: what it has read of the library need not be read again
         shutil.copytree(ROOT / ".mypy_cache", tmp_path / "cache")
-    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path / "cache")]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        str(ROOT / "pyproject.toml"),
+        "--cache-dir",
+        str(tmp_path / "cache"),
+    ]
     environment = {"MYPYPATH": str(ROOT / "src"), "PATH": ""}
-    done = subprocess.run([*command, str(tmp_path / "use.py")], capture_output=True, text=True, cwd=ROOT, env=environment)
+    done = subprocess.run(
+        [*command, str(tmp_path / "use.py")], capture_output=True, text=True, cwd=ROOT, env=environment
+    )
     assert done.returncode == 1
-    assert re.findall(r'use.py:(\d+): error: Module has no attribute "(\w+)"', done.stdout) == [("5", "SparseRegresor"), ("6", "ploting")]
+    assert re.findall(r'use.py:(\d+): error: Module has no attribute "(\w+)"', done.stdout) == [
+        ("5", "SparseRegresor"),
+        ("6", "ploting"),
+    ]

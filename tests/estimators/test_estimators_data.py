@@ -10,7 +10,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import ksparse as ks
-from ksparse.estimators import SparseClassifier, SparseClassifierCV, SparsePCA, SparsePortfolio, SparseRegressor, SparseRegressorCV
+from ksparse.estimators import (
+    SparseClassifier,
+    SparseClassifierCV,
+    SparsePCA,
+    SparsePortfolio,
+    SparseRegressor,
+    SparseRegressorCV,
+)
 from ksparse.models.portfolio import portfolio
 from ksparse.models.prices import looks_like_prices
 from ksparse.models.solve_portfolio import solve_portfolio
@@ -174,7 +181,9 @@ def test_numbers_too_large_to_be_squared_are_refused_by_column(name):
     X, y = table(name)
     frame = pd.DataFrame(X.copy(), columns=NAMES)  # before pandas 3 it would write into X
     frame.loc[3, "b"] = -1e300
-    with pytest.raises(ValueError, match=r"absolute values in X must not exceed 1e\+100, got 1e\+300 in column 'b': rescale the data"):
+    with pytest.raises(
+        ValueError, match=r"absolute values in X must not exceed 1e\+100, got 1e\+300 in column 'b': rescale the data"
+    ):
         ESTIMATORS[name]().fit(frame, y)
     with pytest.raises(ValueError, match=r"in column 1: rescale the data"):
         ESTIMATORS[name]().fit(frame.to_numpy(), y)
@@ -218,7 +227,9 @@ def test_sparse_tables_in_any_units():
     X, y = table("SparseRegressor")
     wanted = SparseRegressor(2).fit(scipy.sparse.csr_array(X), y).coef_
     for scale in (1e98, 1e-98, 1e-200):
-        np.testing.assert_allclose(SparseRegressor(2).fit(scipy.sparse.csr_array(X * scale), y).coef_ * scale, wanted, rtol=1e-6)
+        np.testing.assert_allclose(
+            SparseRegressor(2).fit(scipy.sparse.csr_array(X * scale), y).coef_ * scale, wanted, rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])
@@ -230,10 +241,14 @@ def test_components_in_any_units(deflation):
         np.testing.assert_allclose(model.components_, wanted.components_, atol=1e-9)
         np.testing.assert_allclose(model.explained_variance_ / scale / scale, wanted.explained_variance_, rtol=1e-9)
         np.testing.assert_allclose(model.explained_variance_ratio_, wanted.explained_variance_ratio_, rtol=1e-9)
-        np.testing.assert_allclose([r.fun / scale / scale for r in model.result_], [r.fun for r in wanted.result_], rtol=1e-9)
+        np.testing.assert_allclose(
+            [r.fun / scale / scale for r in model.result_], [r.fun for r in wanted.result_], rtol=1e-9
+        )
     with pytest.raises(ValueError, match=r"X must vary by at least 1e-120, .* rescale the data, or set scale=True"):
         SparsePCA(2, 2, scale=False).fit(1e-200 * X)
-    np.testing.assert_allclose(np.abs(SparsePCA(2, 2).fit(1e-200 * X).components_), np.abs(SparsePCA(2, 2).fit(X).components_), atol=1e-9)
+    np.testing.assert_allclose(
+        np.abs(SparsePCA(2, 2).fit(1e-200 * X).components_), np.abs(SparsePCA(2, 2).fit(X).components_), atol=1e-9
+    )
 
 
 @pytest.fixture
@@ -270,7 +285,9 @@ def test_portfolios_in_any_units(scale, long_only, returns):
 def test_portfolios_where_one_side_counts_for_nothing(returns):
     least = SparsePortfolio(3, target_return=-1.0, long_only=False).fit(returns).weights_
     for long_only in (True, False):  # returns in huge units: the variance is all
-        np.testing.assert_allclose(SparsePortfolio(3, long_only=long_only).fit(1e100 * returns).weights_, least, atol=1e-9)
+        np.testing.assert_allclose(
+            SparsePortfolio(3, long_only=long_only).fit(1e100 * returns).weights_, least, atol=1e-9
+        )
     best = int(np.argmax(returns.mean(axis=0)))
     for scale in (1e-20, 1e-50, 1e-100):  # in tiny ones the return is
         weights = SparsePortfolio(3).fit(scale * returns).weights_
@@ -292,7 +309,9 @@ def test_the_library_beneath_in_any_units(returns):
 
 
 def test_a_variance_beyond_all_numbers_is_refused():
-    with pytest.raises(ValueError, match=r"absolute values in V must not exceed 1e\+299 with a risk aversion of 10: rescale the data"):
+    with pytest.raises(
+        ValueError, match=r"absolute values in V must not exceed 1e\+299 with a risk aversion of 10: rescale the data"
+    ):
         portfolio(1e307 * np.eye(3), np.ones(3))
     with pytest.raises(ValueError, match="absolute values in V must not exceed 1 with"):
         portfolio(5e3 * np.eye(3), np.ones(3), risk_aversion=1e300)
@@ -306,7 +325,9 @@ def test_prices_are_told_from_returns(returns):
     for start in (20.0, 100.0, rng.uniform(15, 4000, 8)):
         prices = start * np.cumprod(1 + returns, axis=0)
         assert looks_like_prices(prices)
-        with pytest.warns(UserWarning, match="SparsePortfolio: X looks like prices, all positive and steady; it must hold returns"):
+        with pytest.warns(
+            UserWarning, match="SparsePortfolio: X looks like prices, all positive and steady; it must hold returns"
+        ):
             SparsePortfolio(2).fit(prices)
     no_prices = {
         "returns": returns,
@@ -335,7 +356,9 @@ def limited(name):
     return np.hstack([X, rng.standard_normal((400, 400))]), y
 
 
-@pytest.mark.parametrize("name", ["SparseRegressor", "SparseRegressorCV bic", "SparseClassifier", "SparsePCA", "SparsePortfolio"])
+@pytest.mark.parametrize(
+    "name", ["SparseRegressor", "SparseRegressorCV bic", "SparseClassifier", "SparsePCA", "SparsePortfolio"]
+)
 def test_warnings_point_at_the_line_that_called(name):
     X, y = limited(name)
     model = ESTIMATORS[name](max_time=0.0)
@@ -367,10 +390,14 @@ def test_the_skfolio_face(returns):
         return pd.DataFrame(X, columns=list("abcdefgh"), index=pd.date_range("2020-01-01", periods=len(X)))
 
     wanted = SparseMeanRisk(3, risk_aversion=10.0).fit(frame(returns)).weights_
-    np.testing.assert_allclose(SparseMeanRisk(3, risk_aversion=1e-99).fit(frame(1e100 * returns)).weights_, wanted, atol=1e-9)
+    np.testing.assert_allclose(
+        SparseMeanRisk(3, risk_aversion=1e-99).fit(frame(1e100 * returns)).weights_, wanted, atol=1e-9
+    )
     turned = SparseMeanRisk(3, risk_aversion=10.0).fit(frame(returns)[list("hgfedcba")]).weights_[::-1]
     np.testing.assert_allclose(turned, wanted, atol=1e-9)
-    with pytest.raises(ValueError, match=r"absolute values in X must not exceed 1e\+100, .* in column 'a': rescale the data"):
+    with pytest.raises(
+        ValueError, match=r"absolute values in X must not exceed 1e\+100, .* in column 'a': rescale the data"
+    ):
         SparseMeanRisk(3).fit(frame(np.where(np.arange(8) == 0, 1e300, returns)))
     with pytest.raises(TypeError, match="n_jobs must be None or an integer other than 0"):
         SparseMeanRisk(3, n_jobs="x").fit(frame(returns))
@@ -402,8 +429,17 @@ def test_single_precision_stays_single_as_in_scikit_learn(kind, rng):
         (ks.SparseClassifierCV([1, 2], criterion="bic"), labels),
     ):
         single, double = clone(model).fit(X, target), clone(model).fit(X.astype(np.float64), target)
-        found = [single.coef_, np.asarray(single.intercept_), getattr(single, "coef_path_", single.coef_), single.transform(X)]
-        found += [single.predict_proba(X), single.decision_function(X)] if hasattr(single, "predict_proba") else [single.predict(X)]
+        found = [
+            single.coef_,
+            np.asarray(single.intercept_),
+            getattr(single, "coef_path_", single.coef_),
+            single.transform(X),
+        ]
+        found += (
+            [single.predict_proba(X), single.decision_function(X)]
+            if hasattr(single, "predict_proba")
+            else [single.predict(X)]
+        )
         assert {part.dtype for part in found} == {np.dtype(np.float32)}
         assert double.coef_.dtype == np.float64
         np.testing.assert_allclose(single.coef_, double.coef_, rtol=1e-5, atol=1e-7)  # found in double precision

@@ -49,20 +49,28 @@ def test_trading_costs_are_handed_from_fold_to_fold(returns):
     cv = WalkForward(train_size=500, test_size=250)
     free = cross_val_predict(SparseMeanRisk(k=5), returns, cv=cv)
     dear = cross_val_predict(SparseMeanRisk(k=5, transaction_costs=1e-2), returns, cv=cv)
-    turnover = [sum(np.abs(b.weights - a.weights).sum() for a, b in zip(list(p), list(p)[1:], strict=False)) for p in (free, dear)]
+    turnover = [
+        sum(np.abs(b.weights - a.weights).sum() for a, b in zip(list(p), list(p)[1:], strict=False))
+        for p in (free, dear)
+    ]
     assert turnover[1] < 0.5 * turnover[0]
 
 
 def test_a_grid_over_k(returns):
     search = GridSearchCV(
-        SparseMeanRisk(), {"k": [2, 5, 10]}, cv=WalkForward(train_size=500, test_size=500), scoring=make_scorer(RiskMeasure.VARIANCE)
+        SparseMeanRisk(),
+        {"k": [2, 5, 10]},
+        cv=WalkForward(train_size=500, test_size=500),
+        scoring=make_scorer(RiskMeasure.VARIANCE),
     ).fit(returns)
     assert search.best_params_["k"] in (2, 5, 10)
     assert np.count_nonzero(search.best_estimator_.weights_) <= search.best_params_["k"]
 
 
 def test_priors_pipelines_names_and_clones(returns):
-    model = SparseMeanRisk(k=4, risk_aversion=5.0, prior_estimator=EmpiricalPrior(covariance_estimator=LedoitWolf())).fit(returns)
+    model = SparseMeanRisk(
+        k=4, risk_aversion=5.0, prior_estimator=EmpiricalPrior(covariance_estimator=LedoitWolf())
+    ).fit(returns)
     assert model.prior_estimator_.return_distribution_.covariance.shape == (20, 20)
     assert list(model.feature_names_in_) == list(returns.columns)
     chain = make_pipeline(DropCorrelated(threshold=0.6), clone(model).set_params(prior_estimator=None)).fit(returns)
@@ -88,7 +96,9 @@ def test_mandates_in_skfolios_words(returns):
     names = list(returns.columns)
     groups = {name: ["first", "all"] if i < 10 else ["second", "all"] for i, name in enumerate(names)}
     rules = ["first <= 0.4", f"{names[0]} + {names[12]} >= 0.1", f"{names[3]} <= 0.05"]
-    ours = SparseMeanRisk(k=20, groups=groups, linear_constraints=rules, max_weights={names[15]: 0.1}, budget=0.9).fit(returns)
+    ours = SparseMeanRisk(k=20, groups=groups, linear_constraints=rules, max_weights={names[15]: 0.1}, budget=0.9).fit(
+        returns
+    )
     theirs = MeanRisk(
         risk_measure=RiskMeasure.VARIANCE, groups=groups, linear_constraints=rules, budget=0.9,
         max_weights={name: 0.1 if name == names[15] else 1.0 for name in names},
@@ -97,7 +107,9 @@ def test_mandates_in_skfolios_words(returns):
     assert ours.weights_ @ V @ ours.weights_ <= theirs.weights_ @ V @ theirs.weights_ * (1 + 1e-6)
     np.testing.assert_allclose(ours.weights_, theirs.weights_, atol=2e-3)
     rows = [["first"] * 10 + ["second"] * 10]
-    same = SparseMeanRisk(k=20, groups=rows, linear_constraints=rules, max_weights={names[15]: 0.1}, budget=0.9).fit(returns)
+    same = SparseMeanRisk(k=20, groups=rows, linear_constraints=rules, max_weights={names[15]: 0.1}, budget=0.9).fit(
+        returns
+    )
     np.testing.assert_allclose(same.weights_, ours.weights_, atol=1e-9)
     with pytest.raises(ValueError, match="groups must hold one label per asset in each row, 20, got 2"):
         SparseMeanRisk(groups=[["a", "b"]], linear_constraints="a <= 0.1").fit(returns)
@@ -114,14 +126,18 @@ def test_turnovers_as_skfolio_means_them_and_in_all(returns):
     near = SparseMeanRisk(k=5, previous_weights=five, max_total_turnover=0.3).fit(returns)
     assert np.abs(near.weights_ - five).sum() <= 0.3 + 1e-9
     assert np.count_nonzero(near.weights_) <= 5
-    priced = SparseMeanRisk(k=5, previous_weights=five, transaction_costs=dict.fromkeys(returns.columns, 1.0)).fit(returns)
+    priced = SparseMeanRisk(k=5, previous_weights=five, transaction_costs=dict.fromkeys(returns.columns, 1.0)).fit(
+        returns
+    )
     np.testing.assert_allclose(priced.weights_, five, atol=1e-12)
 
 
 def test_names_per_group_and_tracking_errors_as_skfolio_means_them(returns):
     groups = {name: ["odd" if i % 2 else "even", "all"] for i, name in enumerate(returns.columns)}
     model = SparseMeanRisk(cardinality=6, groups=groups, group_cardinalities={"odd": 2}).fit(returns)
-    np.testing.assert_array_equal(model.weights_, SparseMeanRisk(6, groups=groups, group_cardinalities={"odd": 2}).fit(returns).weights_)
+    np.testing.assert_array_equal(
+        model.weights_, SparseMeanRisk(6, groups=groups, group_cardinalities={"odd": 2}).fit(returns).weights_
+    )
     assert np.count_nonzero(model.weights_) <= 6
     odd = model.weights_[1::2]
     assert np.count_nonzero(odd) <= 2

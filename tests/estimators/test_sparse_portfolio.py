@@ -72,12 +72,16 @@ def test_trading_costs_against_enumeration(returns, long_only):
     X = returns[:, :6]
     held = np.array([0.5, 0.5, 0, 0, 0, 0])
     V, r, cost = np.cov(X.T), X.mean(axis=0), 2e-4
-    model = SparsePortfolio(3, risk_aversion=10.0, long_only=long_only, max_weight=0.8, previous_weights=held, turnover_cost=cost).fit(X)
+    model = SparsePortfolio(
+        3, risk_aversion=10.0, long_only=long_only, max_weight=0.8, previous_weights=held, turnover_cost=cost
+    ).fit(X)
 
     def value(x):
         return 10 * x @ V @ x - r @ x + cost * np.abs(x - held).sum()
 
-    best = min(_traded_on(list(support), V, r, cost, held, 0.0 if long_only else -0.8) for support in combinations(range(6), 3))
+    best = min(
+        _traded_on(list(support), V, r, cost, held, 0.0 if long_only else -0.8) for support in combinations(range(6), 3)
+    )
     assert value(model.weights_) <= best + 1e-8
     assert model.result_.fun == pytest.approx(value(model.weights_), abs=1e-12)
     assert model.weights_.sum() == pytest.approx(1, abs=1e-12)
@@ -92,7 +96,9 @@ def test_weights_and_groups_by_name_are_aligned_by_name(returns):
     table = pd.DataFrame(returns, columns=names)
     before = pd.Series([0.5, 0.3, 0.2], index=["A7", "A3", "A0"])
     model = SparsePortfolio(3, previous_weights=before, turnover_cost=1.0).fit(table)
-    assert {name: weight for name, weight in zip(names, model.weights_, strict=True) if weight} == pytest.approx(before.to_dict())
+    assert {name: weight for name, weight in zip(names, model.weights_, strict=True) if weight} == pytest.approx(
+        before.to_dict()
+    )
     labels = pd.Series(["x"] * 6 + ["y"] * 6, index=names[::-1])
     capped = SparsePortfolio(4, groups=labels, group_caps={"x": 0.1}).fit(table)
     assert capped.weights_[6:].sum() <= 0.1 + 1e-12  # the last six names carry x
@@ -104,11 +110,19 @@ def test_weights_and_groups_by_name_are_aligned_by_name(returns):
         ({"turnover_cost": 0.1}, ValueError, "turnover_cost needs previous_weights"),
         ({"max_weight": 0.4, "min_weight": 0.5}, ks.InfeasibleError, "min_weight 0.5 is above max_weight 0.4"),
         ({"max_weight": 0.9, "min_weight": 0.7, "k": 3}, ks.InfeasibleError, "each at least 0.7 in size"),
-        ({"groups": ["a"] * 12, "group_caps": 0.5}, ks.InfeasibleError, "no weights meet the budget, the bounds, the target return"),
+        (
+            {"groups": ["a"] * 12, "group_caps": 0.5},
+            ks.InfeasibleError,
+            "no weights meet the budget, the bounds, the target return",
+        ),
         ({"groups": ["a"] * 12, "group_caps": [0.5]}, TypeError, "group_caps must be one number or a mapping"),
         ({"max_turnover": 0.1}, ValueError, "max_turnover needs previous_weights to trade from"),
         ({"linear_constraints": "tech <= 0.3"}, ValueError, "'tech' in 'tech <= 0.3' is neither an asset nor a group"),
-        ({"min_weights": {"A": 0.1}}, ValueError, "min_weights names 'A', which is not an asset: X has no column names"),
+        (
+            {"min_weights": {"A": 0.1}},
+            ValueError,
+            "min_weights names 'A', which is not an asset: X has no column names",
+        ),
         ({"forced_in": range(5), "k": 4}, ks.InfeasibleError, "5 variables are forced in, more than k = 4"),
         ({"previous_weights": [0.5, 0.5]}, ValueError, "previous_weights must hold one number per asset, 12"),
     ],
@@ -205,7 +219,9 @@ def test_a_frontier_is_every_target_solved_alone(returns):
     assert len(points) == 7
     assert (np.diff(points.variances) >= -1e-15).all()
     for target, w, variance in zip(points.targets, points.weights, points.variances, strict=True):
-        alone = SparsePortfolio(4, max_weight=0.6, min_weight=0.05, groups=["a", "b", "c"] * 4, group_caps=0.7, target_return=target)
+        alone = SparsePortfolio(
+            4, max_weight=0.6, min_weight=0.05, groups=["a", "b", "c"] * 4, group_caps=0.7, target_return=target
+        )
         assert variance <= alone.fit(returns).variance_ * (1 + 1e-9)
         assert returns.mean(axis=0) @ w >= target - 1e-12
         assert np.count_nonzero(w) <= 4
@@ -221,7 +237,11 @@ def test_a_frontier_is_every_target_solved_alone(returns):
     ("options", "points", "words"),
     [
         ({"target_return": 0.1}, 5, "target_return has no meaning for a frontier"),
-        ({"turnover_cost": 1e-4, "previous_weights": np.full(12, 1 / 12)}, 5, "turnover_cost has no meaning for a frontier"),
+        (
+            {"turnover_cost": 1e-4, "previous_weights": np.full(12, 1 / 12)},
+            5,
+            "turnover_cost has no meaning for a frontier",
+        ),
         ({}, 1, "points must be an integer >= 2"),
         ({}, [np.nan], "points must be how many, or a list of finite mean returns"),
         ({}, [0.5], "no portfolio reaches the mean return 0.5"),
@@ -330,7 +350,9 @@ def test_names_per_group_with_a_frontier_a_walk_an_index_and_a_set(returns):
 
     rules = {"groups": labels, "group_cardinalities": {"s0": 1, "s1": (1, 1)}, "min_weight": 0.03}
     assert counts(SparsePortfolio(5, **rules).fit(returns).weights_)[1] == 1
-    assert all(counts(x)[0] <= 1 and counts(x)[1] == 1 for x in SparsePortfolio(5, **rules).frontier(returns, 4).weights)
+    assert all(
+        counts(x)[0] <= 1 and counts(x)[1] == 1 for x in SparsePortfolio(5, **rules).frontier(returns, 4).weights
+    )
     walk = SparsePortfolio(5, **rules, turnover_cost=1e-3, max_turnover=0.6).walk_forward(returns, window=150, step=50)
     assert all(counts(x)[0] <= 1 and counts(x)[1] == 1 for x in walk.weights)
     assert walk.turnovers[1:].max() <= 0.6 + 1e-9

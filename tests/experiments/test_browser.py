@@ -21,7 +21,10 @@ def browser():
 @pytest.fixture(scope="module")
 def report():
     methods = ("l2-APDCA", "auto")
-    rows_of = {"pitprops": run(pitprops.jobs(starts=3, methods=methods)), "table5": run(table5.jobs(sizes=(1,), methods=methods))}
+    rows_of = {
+        "pitprops": run(pitprops.jobs(starts=3, methods=methods)),
+        "table5": run(table5.jobs(sizes=(1,), methods=methods)),
+    }
     pictures = {name: to_png(draw(name, rows)) for name, rows in rows_of.items()}
     return report_html(rows_of, pictures, Made("ksparse reproduce pitprops table5", environment()))
 

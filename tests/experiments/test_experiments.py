@@ -87,18 +87,28 @@ def test_table_4_runs_without_any_file():
     assets = datasets.factor_model(300, 600, 0)
     assert table["objective"]["auto"] <= table["objective"]["l2-APDCA"]
     assert (table["violation"] <= 1e-12).all()
-    assert table["return"]["auto"] == pytest.approx(assets.r @ ks.minimize(ks.MeanVariance(assets.V, assets.r, 10), 10, ks.Hyperplane()).x)
+    assert table["return"]["auto"] == pytest.approx(
+        assets.r @ ks.minimize(ks.MeanVariance(assets.V, assets.r, 10), 10, ks.Hyperplane()).x
+    )
 
 
 @pytest.mark.slow
 def test_table_3_and_4_on_the_papers_data():
     for name in ("colon_alon1999.npz", "tokyo_daily_returns_2148x1338.npz"):
         data_file(name)
-    colon = table3(instances=(COLON,), methods=("l2-PDCA", *FAST)).query("instance.str.startswith('colon')").set_index("method")
+    colon = (
+        table3(instances=(COLON,), methods=("l2-PDCA", *FAST))
+        .query("instance.str.startswith('colon')")
+        .set_index("method")
+    )
     assert colon["objective"]["auto"] == pytest.approx(-84.467, abs=1e-3)
     assert colon["objective"].idxmin() == "auto"
     assert colon["paper_objective"]["l2-APDCA"] == -48.24
-    tokyo = table4(instances=(TOKYO,), methods=("l2-PDCA", *FAST)).query("instance.str.startswith('Tokyo')").set_index("method")
+    tokyo = (
+        table4(instances=(TOKYO,), methods=("l2-PDCA", *FAST))
+        .query("instance.str.startswith('Tokyo')")
+        .set_index("method")
+    )
     assert tokyo["objective"]["auto"] == pytest.approx(-4.74e-4, abs=1e-6)
     assert tokyo["iterations"]["l2-APDCA"] < tokyo["iterations"]["l2-PDCA"]
 
@@ -109,7 +119,11 @@ def test_without_the_data_rows_say_what_is_missing(monkeypatch, tmp_path):
     colon = table[table["instance"].str.startswith("colon")]
     assert len(colon) == 2
     assert colon["objective"].isna().all()
-    assert colon["note"].str.contains("colon_alon1999.npz is not in the folder named by the environment variable KSPARSE_DATA").all()
+    assert (
+        colon["note"]
+        .str.contains("colon_alon1999.npz is not in the folder named by the environment variable KSPARSE_DATA")
+        .all()
+    )
     assert table[table["instance"].str.startswith("digits")]["objective"].notna().all()
     assert len(list((tmp_path / "rows").glob("*colon*"))) == 0  # not stored: tried again next time
 
@@ -121,7 +135,9 @@ def test_every_row_of_the_paper_is_among_the_jobs():
     quick = jobs_of(list(EXPERIMENTS), quick=True)
     assert {job.table for job in quick} == set(EXPERIMENTS)
     tokyo = figures("table4", "Tokyo, 2148 x 1338", "l2-PDCA")
-    np.testing.assert_array_equal(astuple(tokyo), astuple(Figures(1, 10, -1.15e-4, 8.05e-4, 10.2, 2523)))  # nan counts as equal to nan
+    np.testing.assert_array_equal(
+        astuple(tokyo), astuple(Figures(1, 10, -1.15e-4, 8.05e-4, 10.2, 2523))
+    )  # nan counts as equal to nan
     assert np.isnan(figures("table5", "180 x 640", "auto").objective)
     assert figures("table2", "720 x 2560", "pDCAe").time_lipschitz == 0.3
 

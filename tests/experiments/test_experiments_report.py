@@ -60,13 +60,19 @@ def test_readings_and_claims_follow_the_data():
     assert str(faster) == "The l2 methods are faster than l1-DCA and MIP-DCA: holds on 1 of 1 instances."
     assert best.fails == ()
     bad = frame(
-        made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1]) + made_up([9, 2, 3, 4, 1], [0.3, 0.1, 0.4, 0.5, 0.2], instance="360 x 1280")
+        made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1])
+        + made_up([9, 2, 3, 4, 1], [0.3, 0.1, 0.4, 0.5, 0.2], instance="360 x 1280")
     )
-    assert reading("table5", bad) == "Fastest: l2-PDCA on 1 of 2, auto on 1 of 2. Best objective: auto on 1 of 2, l2-APDCA on 1 of 2."
+    assert (
+        reading("table5", bad)
+        == "Fastest: l2-PDCA on 1 of 2, auto on 1 of 2. Best objective: auto on 1 of 2, l2-APDCA on 1 of 2."
+    )
     faster, best = claims("table5", bad)
     assert str(faster).endswith("holds on 1 of 2 instances (not on 360 x 1280).")
     assert best.fails == ("360 x 1280",)
-    fewer = claims("table4", frame(made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1], [100, 200, 1, 1, 1], "table4")))[0]
+    fewer = claims("table4", frame(made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1], [100, 200, 1, 1, 1], "table4")))[
+        0
+    ]
     assert fewer.fails == ("180 x 640",)
     assert claims("table5", good[good["method"] == "auto"]) == []  # nothing to compare
     assert reading("table5", good.assign(objective=np.nan)) == "No row can be compared; the notes say why."
@@ -74,7 +80,8 @@ def test_readings_and_claims_follow_the_data():
 
 def test_times_are_medians_over_repetitions():
     rows = [
-        Row("table5", "180 x 640", 0, r, "auto", 20, objective=0.1, time=t, time_all=t, status="X") for r, t in enumerate((5.0, 1.0, 2.0))
+        Row("table5", "180 x 640", 0, r, "auto", 20, objective=0.1, time=t, time_all=t, status="X")
+        for r, t in enumerate((5.0, 1.0, 2.0))
     ]
     (line,) = lay_out(frame(rows)).lines
     assert "2" in line.cells
@@ -99,7 +106,9 @@ def test_a_method_is_shown_at_the_papers_own_weight():
     shown = dict(zip(layout.headings, line.cells, strict=True))
     (entry,) = [entry for entry in rows[0].details["weights"] if entry["rho"] == 1.0]
     A, b, k, signs = datasets.table5(1, 0).A, datasets.table5(1, 0).b, 20, datasets.table5(1, 0).nonnegative
-    alone = minimize_penalized(LeastSquares(A, b), TopK2(1.0, k), C=Nonnegative(signs), method="apdca", x0=np.full(640, 1 / 640))
+    alone = minimize_penalized(
+        LeastSquares(A, b), TopK2(1.0, k), C=Nonnegative(signs), method="apdca", x0=np.full(640, 1 / 640)
+    )
     left = np.sort(alone.x**2)[:-k].sum()  # the penalty at ρ = 1: what the k largest leave
     F = 0.5 * np.sum((A @ alone.x - b) ** 2) + left
     assert entry["F"] == pytest.approx(F, rel=1e-9)
@@ -152,13 +161,24 @@ def test_the_report_is_one_well_formed_file():
     assert all(source.startswith("data:") for source in page.sources)
     assert sum(source.startswith("data:image/png") for source in page.sources) == 2
     assert page.cells > 50
-    for words in ("&lt;file&gt; &amp; more", "Fastest: l2-PDCA on 1 of 1", "ksparse reproduce all", "numpy", "width=device-width"):
+    for words in (
+        "&lt;file&gt; &amp; more",
+        "Fastest: l2-PDCA on 1 of 1",
+        "ksparse reproduce all",
+        "numpy",
+        "width=device-width",
+    ):
         assert words in text
     assert "nan" not in re.sub(r"base64,[^\"]*", "", text)
 
 
 def test_starts_are_laid_out_by_quartiles():
-    table = frame([Row("pitprops", "pit props", 0, s, "auto", 5, objective=-float(s), time=0.1, status="OPTIMAL") for s in range(5)])
+    table = frame(
+        [
+            Row("pitprops", "pit props", 0, s, "auto", 5, objective=-float(s), time=0.1, status="OPTIMAL")
+            for s in range(5)
+        ]
+    )
     (line,) = starts_layout(table).lines
     assert line.cells[:5] == ("-4.0000", "-3.0000", "-2.0000", "-1.0000", "0.0000")
 

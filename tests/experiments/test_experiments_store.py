@@ -46,7 +46,9 @@ def test_an_interrupt_loses_nothing_but_the_row_in_hand(tmp_path, monkeypatch):
         run(small_jobs(), out=tmp_path)
     assert calls == ["apdca", "l1dca"]
     assert len(list((tmp_path / "rows").iterdir())) == 1
-    monkeypatch.setattr(run_module, "minimize", lambda *args, **kwargs: calls.append(kwargs["method"]) or honest(*args, **kwargs))
+    monkeypatch.setattr(
+        run_module, "minimize", lambda *args, **kwargs: calls.append(kwargs["method"]) or honest(*args, **kwargs)
+    )
     rows = run(small_jobs(), out=tmp_path)
     assert calls == ["apdca", "l1dca", "l1dca", "auto"]
     assert [row.method for row in rows] == ["l2-APDCA", "l1-DCA", "auto"]

@@ -74,14 +74,24 @@ def test_the_dual_form_is_used_where_it_fits_and_nowhere_else(rng):
     wide, tall, b = rng.standard_normal((7, 15)), rng.standard_normal((15, 7)), rng.standard_normal(15)
     assert DualLasso.for_pieces(ks.LeastSquares(wide, b[:7]), ks.Nonnegative(), 15) is not None
     assert DualLasso.for_pieces(ks.LeastSquares(tall, b), ks.Nonnegative(), 7) is None
-    for C in (ks.Box(-1, 1), ks.Hyperplane(), ks.L2Ball(), ks.L1Ball(1.0), ks.Box(0.0, np.r_[np.full(14, np.inf), 1.0])):
+    for C in (
+        ks.Box(-1, 1),
+        ks.Hyperplane(),
+        ks.L2Ball(),
+        ks.L1Ball(1.0),
+        ks.Box(0.0, np.r_[np.full(14, np.inf), 1.0]),
+    ):
         assert DualLasso.for_pieces(ks.LeastSquares(wide, b[:7]), C, 15) is None
 
 
 def test_an_answer_without_a_small_duality_gap_is_refused(rng):
-    lasso = DualLasso.for_pieces(ks.LeastSquares(rng.standard_normal((7, 15)), rng.standard_normal(7)), ks.WholeSpace(), 15)
+    lasso = DualLasso.for_pieces(
+        ks.LeastSquares(rng.standard_normal((7, 15)), rng.standard_normal(7)), ks.WholeSpace(), 15
+    )
     assert lasso.solve(np.zeros(15), np.full(15, 0.1)) is not None
-    assert lasso.solve(np.full(15, 5.0), np.full(15, 0.1)) is None  # unbounded below: more columns than rows, and |q| > w
+    assert (
+        lasso.solve(np.full(15, 5.0), np.full(15, 0.1)) is None
+    )  # unbounded below: more columns than rows, and |q| > w
     lasso.A = lasso.A + 1.0  # now the solver holds other data than the check
     assert lasso.solve(np.zeros(15), np.full(15, 0.1)) is None
 
@@ -130,7 +140,9 @@ def test_answers_do_not_depend_on_the_units_of_the_target(method, shape, scale, 
 
 def test_an_answer_of_zero_is_zero_and_not_the_support_of_its_noise():
     data = table5(1, seed=0)
-    result = ks.minimize(ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative), method="mipdca", rho=1000.0)
+    result = ks.minimize(
+        ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative), method="mipdca", rho=1000.0
+    )
     assert result.support.size == 0
     assert result.fun == pytest.approx(0.5)
 
@@ -147,7 +159,12 @@ def test_pit_props_are_near_the_optimum_as_in_the_papers_box_plot():
     for method in ("l1dca", "mipdca", "pdca", "apdca"):
         values = [
             ks.minimize(
-                ks.PrincipalComponent(R), 5, ks.L2Ball(), method=method, rho=1.0, x0=np.random.default_rng(s).standard_normal(13)
+                ks.PrincipalComponent(R),
+                5,
+                ks.L2Ball(),
+                method=method,
+                rho=1.0,
+                x0=np.random.default_rng(s).standard_normal(13),
             ).fun
             for s in range(5)
         ]
@@ -220,7 +237,9 @@ def test_rows_that_are_too_far_away_to_matter_do_no_harm(method, rng, capfd):
     found = ks.minimize(ks.Quadratic(Z.T @ Z / size), n, C, method=method, rho=[0.01, 1.0], max_iter=300)
     assert C.contains(found.x)
     tiny = ks.LeastSquares(rng.standard_normal((5, 6)) / size, rng.standard_normal(5) / size)
-    assert ks.minimize(tiny, 3, ks.Nonnegative([0, 1]), method=method, rho=[0.01, 1.0], max_iter=300).fun <= tiny.value(np.zeros(6))
+    assert ks.minimize(tiny, 3, ks.Nonnegative([0, 1]), method=method, rho=[0.01, 1.0], max_iter=300).fun <= tiny.value(
+        np.zeros(6)
+    )
     assert capfd.readouterr().out == ""
 
 

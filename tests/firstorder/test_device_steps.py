@@ -17,8 +17,24 @@ METHODS = {
     "pdca, fixed": ks.PDCA(ks.FixedStep()), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(ks.FixedStep()), "apdca": ks.APDCA(),
     "pdcae": ks.PDCAe(), "gist": ks.GIST(), "nmapg": ks.NmAPG(), "apdca, adaptive": ks.APDCA(adaptive=True),
 }  # fmt: skip
-PENALTIES = [ks.TopK2(1.0, 5), ks.TopK1(0.5, 5), ks.L1(0.5), ks.MCP(0.5, 1.2), ks.SCAD(0.5, 3.0), ks.CappedL1(0.5, 1.0), ks.L1MinusL2(0.5)]
-SETS = [ks.WholeSpace(), ks.Nonnegative(), ks.L2Ball(2.0), ks.Simplex(2.0), ks.L1Ball(2.0), ks.Box(-1.0, 1.0), ks.Hyperplane(b=2.0)]
+PENALTIES = [
+    ks.TopK2(1.0, 5),
+    ks.TopK1(0.5, 5),
+    ks.L1(0.5),
+    ks.MCP(0.5, 1.2),
+    ks.SCAD(0.5, 3.0),
+    ks.CappedL1(0.5, 1.0),
+    ks.L1MinusL2(0.5),
+]
+SETS = [
+    ks.WholeSpace(),
+    ks.Nonnegative(),
+    ks.L2Ball(2.0),
+    ks.Simplex(2.0),
+    ks.L1Ball(2.0),
+    ks.Box(-1.0, 1.0),
+    ks.Hyperplane(b=2.0),
+]
 
 
 class Reads(TorchDispatchMode):
@@ -59,7 +75,9 @@ def loss(dtype="float64", kind=ks.LeastSquares, m=60, n=80):
 def run(one, penalty, method, C=None, steps=30):
     stopping = Stopping(tol=0.0, max_iter=steps)
     problem = Problem(one, penalty, C)
-    start = problem.zeros() + 1e-3 * torch.cos(torch.arange(problem.n, dtype=problem.zeros().dtype))  # no ties, which CPUs break otherwise
+    start = problem.zeros() + 1e-3 * torch.cos(
+        torch.arange(problem.n, dtype=problem.zeros().dtype)
+    )  # no ties, which CPUs break otherwise
     return loop.drive(method, problem, start, stopping), problem
 
 
@@ -98,7 +116,9 @@ def test_the_same_iterates(method, penalty, request):
 
 
 @pytest.mark.parametrize("C", SETS, ids=repr)
-@pytest.mark.parametrize("method", [ks.PDCA(ks.FixedStep()), ks.PDCA(), ks.APDCA()], ids=["pdca, fixed", "pdca", "apdca"])
+@pytest.mark.parametrize(
+    "method", [ks.PDCA(ks.FixedStep()), ks.PDCA(), ks.APDCA()], ids=["pdca, fixed", "pdca", "apdca"]
+)
 def test_the_same_iterates_on_sets(method, C, request):
     slow, _ = run(loss(), ks.TopK2(1.0, 5), method, C)
     request.getfixturevalue("on_device")
@@ -126,7 +146,9 @@ def test_methods_with_a_solver_on_the_host(method, C, on_device):
     np.testing.assert_array_equal(found.support, slow.support)
 
 
-@pytest.mark.parametrize("kind", [ks.Logistic, lambda A, y: ks.Huber(A, y, 0.5), lambda A, y: ks.Poisson(A / 20.0, (y + 1.0))])
+@pytest.mark.parametrize(
+    "kind", [ks.Logistic, lambda A, y: ks.Huber(A, y, 0.5), lambda A, y: ks.Poisson(A / 20.0, (y + 1.0))]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_other_losses(kind, dtype, request):
     penalty = ks.TopK2(0.1, 5)

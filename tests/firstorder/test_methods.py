@@ -39,7 +39,9 @@ def test_pdca_without_g2_is_the_proximal_gradient_method(rng):
     for _ in range(60):
         u = slow[-1] - A.T @ (A @ slow[-1] - loss.b) / L
         slow.append(np.sign(u) * np.maximum(np.abs(u) - 0.5 / L, 0))
-    np.testing.assert_allclose(iterates(ks.PDCA(ks.FixedStep()), Problem(loss, ks.L1(0.5)), np.zeros(12), 60), slow, atol=1e-12)
+    np.testing.assert_allclose(
+        iterates(ks.PDCA(ks.FixedStep()), Problem(loss, ks.L1(0.5)), np.zeros(12), 60), slow, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("penalty", PENALISED, ids=repr)
@@ -48,7 +50,9 @@ def test_pdca_is_scp(penalty, rng):
     _, loss = regression(rng)
     problem = Problem(loss, penalty)
     L = problem.lipschitz()
-    for x, x_next in zip(*[iter(iterates(ks.PDCA(ks.FixedStep()), problem, rng.standard_normal(12), 19))] * 2, strict=True):
+    for x, x_next in zip(
+        *[iter(iterates(ks.PDCA(ks.FixedStep()), problem, rng.standard_normal(12), 19))] * 2, strict=True
+    ):
         point = problem.point(x)
         pull = problem.grad_f(point) - problem.subgradient_g2(point)
         g1 = (lambda y: 0.0) if problem.smooth else penalty.g1
@@ -65,7 +69,9 @@ def test_apdca_without_g2_is_nmapg_and_pdca_is_gist(rule, rng):
     _, loss = regression(rng)
     problem = Problem(loss, ks.L1(0.5))
     for ours, theirs in ((ks.APDCA(rule), ks.NmAPG(rule)), (ks.PDCA(rule), ks.GIST(rule))):
-        np.testing.assert_allclose(iterates(ours, problem, np.zeros(12), 80), iterates(theirs, problem, np.zeros(12), 80), atol=1e-12)
+        np.testing.assert_allclose(
+            iterates(ours, problem, np.zeros(12), 80), iterates(theirs, problem, np.zeros(12), 80), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("penalty", PENALISED, ids=repr)
@@ -91,7 +97,9 @@ def test_pdcae_without_g2_is_fista_with_restarts(rng):
         if t % 40 == 0 or (y - x) @ (x - x_prev) > 0:
             theta_prev = theta = 1.0
         slow.append(x)
-    np.testing.assert_allclose(iterates(ks.PDCAe(restart=40), Problem(loss, ks.L1(lam)), np.zeros(12), 120), slow, atol=1e-10)
+    np.testing.assert_allclose(
+        iterates(ks.PDCAe(restart=40), Problem(loss, ks.L1(lam)), np.zeros(12), 120), slow, atol=1e-10
+    )
 
 
 def test_fixed_restart_of_pdcae_is_visible_every_200_steps(rng):
@@ -104,7 +112,8 @@ def test_fixed_restart_of_pdcae_is_visible_every_200_steps(rng):
         s = method.step(problem, s)
         betas.append(s.beta)
     np.testing.assert_array_equal(
-        np.flatnonzero(np.array(betas[1:]) == 0) + 1, np.sort(np.r_[1, np.arange(200, 1000, 200), np.arange(201, 1000, 200)])
+        np.flatnonzero(np.array(betas[1:]) == 0) + 1,
+        np.sort(np.r_[1, np.arange(200, 1000, 200), np.arange(201, 1000, 200)]),
     )
 
 
@@ -174,7 +183,9 @@ def test_apdca_converges_at_the_optimal_rate_on_convex_problems(C, rng):
     A = rng.standard_normal((20, 40)) @ np.diag(np.logspace(0, -2, 40))
     loss = ks.LeastSquares(A, rng.standard_normal(20))
     problem = Problem(loss, ks.L1(1e-3), C)
-    long = drive(ks.APDCA(ks.FixedStep()), problem, np.zeros(40), Stopping(tol=0.0, tol_residual=1e-13, max_iter=100_000))
+    long = drive(
+        ks.APDCA(ks.FixedStep()), problem, np.zeros(40), Stopping(tol=0.0, tol_residual=1e-13, max_iter=100_000)
+    )
     F_best = problem.F(problem.point(long.x))
     x0 = rng.standard_normal(40)
     start = C.project(x0)
@@ -206,7 +217,9 @@ def test_methods_run_on_other_arrays_and_keep_their_kind(name, asarray):
     found = {}
     for kind, convert in (("numpy", np.asarray), ("given", asarray)):
         loss = ks.LeastSquares(convert(A), convert(b))
-        found[kind] = ks.minimize_penalized(loss, ks.MCP(0.5, 2.0), method=catalogue.METHODS[name](), tol=0.0, max_iter=12)
+        found[kind] = ks.minimize_penalized(
+            loss, ks.MCP(0.5, 2.0), method=catalogue.METHODS[name](), tol=0.0, max_iter=12
+        )
     given = asarray(b)
     assert type(found["given"].x) is type(given)
     assert found["given"].x.dtype == given.dtype
@@ -220,7 +233,9 @@ def test_methods_run_on_other_arrays_and_keep_their_kind(name, asarray):
 @pytest.mark.parametrize(("method", "name"), [("gist", "GIST"), ("nmapg", "nmAPG")])
 def test_whole_prox_on_a_set_is_refused_with_a_way_out(method, name, rng):
     _, loss = regression(rng)
-    with pytest.raises(ks.MissingPieceError, match=f"{name} needs the prox of the whole penalty; TopK2 on a set has none: use apdca"):
+    with pytest.raises(
+        ks.MissingPieceError, match=f"{name} needs the prox of the whole penalty; TopK2 on a set has none: use apdca"
+    ):
         ks.minimize(loss, 3, ks.Nonnegative(), method=method, rho=1.0)
 
 
@@ -228,9 +243,13 @@ def test_other_mismatches_say_what_is_missing_and_what_to_use(rng):
     A, loss = regression(rng)
     with pytest.raises(ks.MissingPieceError, match=r"pdcae needs a convex loss; PrincipalComponent .*use apdca"):
         ks.minimize(ks.PrincipalComponent.from_data(A), 3, ks.L2Ball(), method="pdcae", rho=1.0)
-    with pytest.raises(ks.MissingPieceError, match=r"FixedStep needs a Lipschitz constant .* Poisson has none: use Backtracking"):
+    with pytest.raises(
+        ks.MissingPieceError, match=r"FixedStep needs a Lipschitz constant .* Poisson has none: use Backtracking"
+    ):
         ks.minimize_penalized(ks.Poisson(A, np.ones(30)), ks.L1(1.0), step="fixed")
-    with pytest.raises(ks.MissingPieceError, match=r"apdca needs the prox of g1 on C; L1\(1\) on Hyperplane.* has none"):
+    with pytest.raises(
+        ks.MissingPieceError, match=r"apdca needs the prox of g1 on C; L1\(1\) on Hyperplane.* has none"
+    ):
         ks.minimize_penalized(loss, ks.L1(1.0), C=ks.Hyperplane())
     with pytest.raises(ks.MissingPieceError, match="IHT needs the constraint of at most k nonzeros"):
         ks.minimize_penalized(loss, ks.L1(1.0), method="iht")

@@ -15,7 +15,9 @@ from .report import details, failed, summary
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Random problems, judged by code that is not the library's.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz", description="Random problems, judged by code that is not the library's."
+    )
     parser.add_argument("N", type=int, help="how many problems")
     parser.add_argument("--seed", type=int, default=0, help="of the run; case i of a seed is always the same problem")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
@@ -29,10 +31,17 @@ def main():
     started, outcomes = time.monotonic(), {}
     try:
         numbers = range(arguments.first, arguments.first + arguments.N)
-        for number, outcome in run_cases(((i, case_number(i, arguments.seed, small=arguments.small)) for i in numbers), arguments.jobs):
+        for number, outcome in run_cases(
+            ((i, case_number(i, arguments.seed, small=arguments.small)) for i in numbers), arguments.jobs
+        ):
             outcomes[number] = outcome
             if sys.stderr.isatty() or len(outcomes) % 500 == 0:
-                print(f"\r{len(outcomes)} of {arguments.N}, {time.monotonic() - started:.0f} s", end="", file=sys.stderr, flush=True)
+                print(
+                    f"\r{len(outcomes)} of {arguments.N}, {time.monotonic() - started:.0f} s",
+                    end="",
+                    file=sys.stderr,
+                    flush=True,
+                )
     except KeyboardInterrupt:
         print("\ninterrupted: a report of what was run", end="", file=sys.stderr)
     print(file=sys.stderr)

@@ -34,8 +34,18 @@ def _rows():
         make, target = getattr(ks, name), "b" if name == "LeastSquares" else "y"
         yield name, lambda bad, make=make, y=y: make(bad, y), bad_matrices(A), "A"
         yield name, lambda bad, make=make: make(A, bad), _vector4 | {"None": None}, target
-        yield name, lambda bad, make=make, y=y: make(A, y, sample_weight=bad), _vector4 | {"negative": -b, "all 0": 0 * b}, "sample_weight"
-        yield name, lambda bad, make=make, y=y: make(A, y, ridge=bad), without(_vector3 | {"NaN alone": NAN, "below": -1.0}), "ridge"
+        yield (
+            name,
+            lambda bad, make=make, y=y: make(A, y, sample_weight=bad),
+            _vector4 | {"negative": -b, "all 0": 0 * b},
+            "sample_weight",
+        )
+        yield (
+            name,
+            lambda bad, make=make, y=y: make(A, y, ridge=bad),
+            without(_vector3 | {"NaN alone": NAN, "below": -1.0}),
+            "ridge",
+        )
     yield "Logistic", lambda bad: ks.Logistic(A, bad), {"three classes": [0, 1, 2, 1], "halves": [0.5, 1, 1, 0]}, "y"
     yield "Poisson", lambda bad: ks.Poisson(A, bad), {"negative": [0, 1, -2, 1]}, "y"
     yield "Huber", lambda bad: ks.Huber(bad, b, 1.0), bad_matrices(A), "A"
@@ -82,7 +92,12 @@ def _sets():
     yield "BudgetBox", lambda bad: ks.BudgetBox(bad, 0.0, 1.0), bad_numbers(), "total"
     yield "BudgetBox", lambda bad: ks.BudgetBox(1.0, bad, 1.0), _bound, "lower"
     yield "BudgetBox", lambda bad: ks.BudgetBox(1.0, 0.0, bad), _bound, "upper"
-    yield "BudgetBox", lambda bad: ks.BudgetBox(bad, np.zeros(3), np.ones(3)), {"out of reach": 4.0, "below": -1.0}, "total"
+    yield (
+        "BudgetBox",
+        lambda bad: ks.BudgetBox(bad, np.zeros(3), np.ones(3)),
+        {"out of reach": 4.0, "below": -1.0},
+        "total",
+    )
     G, h = np.ones((2, 3)), np.ones(2)
     yield (
         "Polyhedron",
@@ -109,7 +124,12 @@ def _calls():
     def solve(**more):
         return ks.minimize(LOSS, 2, **more)
 
-    yield "minimize", lambda bad: ks.minimize(bad, 1), {"array": A, "None": None, "word": "x", "class": ks.LeastSquares}, "loss"
+    yield (
+        "minimize",
+        lambda bad: ks.minimize(bad, 1),
+        {"array": A, "None": None, "word": "x", "class": ks.LeastSquares},
+        "loss",
+    )
     yield "minimize", lambda bad: ks.minimize(LOSS, bad), bad_integers(0, 3), "k"
     yield (
         "minimize",
@@ -117,11 +137,17 @@ def _calls():
         {"array": A, "word": "x", "class": ks.Box, "wrong length": ks.Box(np.zeros(4), 1.0)},
         "C",
     )
-    yield "minimize", lambda bad: solve(method=bad), {"unknown": "newton", "number": 3, "None": None, "class": ks.APDCA}, "method"
+    yield (
+        "minimize",
+        lambda bad: solve(method=bad),
+        {"unknown": "newton", "number": 3, "None": None, "class": ks.APDCA},
+        "method",
+    )
     yield (
         "minimize",
         lambda bad: solve(rho=bad),
-        without(bad_numbers(0.0, strict=True), "list", "array") | {"empty": [], "negative inside": [1.0, -1.0], "NaN inside": [NAN]},
+        without(bad_numbers(0.0, strict=True), "list", "array")
+        | {"empty": [], "negative inside": [1.0, -1.0], "NaN inside": [NAN]},
         "rho",
     )
     yield "minimize", lambda bad: solve(x0=bad), _vector3 | {"number": 1.0}, "x0"
@@ -129,7 +155,12 @@ def _calls():
     yield "minimize", lambda bad: solve(forced_out=bad), _indices | {"beyond": [3]}, "forced_out"
     yield "minimize", lambda bad: solve(min_nonzero=bad), without(bad_numbers(0.0), "array", "list"), "min_nonzero"
     yield "minimize", lambda bad: solve(effort=bad), without(bad_integers(1), "None"), "effort"
-    yield "minimize", lambda bad: solve(effort=2, n_jobs=bad), {"word": "a", "float": 1.5, "zero": 0, "list": [1]}, "n_jobs"
+    yield (
+        "minimize",
+        lambda bad: solve(effort=2, n_jobs=bad),
+        {"word": "a", "float": 1.5, "zero": 0, "list": [1]},
+        "n_jobs",
+    )
     yield (
         "minimize",
         lambda bad: solve(random_state=bad),
@@ -148,7 +179,12 @@ def _calls():
         {"empty": [], "zero": [0], "above": [4], "float": [1.5], "number": 2, "word": "ab", "None": None},
         "ks",
     )
-    yield "minimize_penalized", lambda bad: ks.minimize_penalized(LOSS, bad), {"number": 1.0, "None": None, "class": ks.L1}, "penalty"
+    yield (
+        "minimize_penalized",
+        lambda bad: ks.minimize_penalized(LOSS, bad),
+        {"number": 1.0, "None": None, "class": ks.L1},
+        "penalty",
+    )
     yield "minimize_penalized", lambda bad: ks.minimize_penalized(LOSS, ks.L1(1.0), x0=bad), _vector3, "x0"
     yield (
         "minimize_penalized",
@@ -182,9 +218,20 @@ def _broken_functions():
     def with_violation(violation):
         return ks.minimize(LOSS, 2, ks.CustomSet(lambda u: u, violation, n=3))
 
-    values = {"vector": lambda x: x, "None": lambda x: None, "word": lambda x: "a", "NaN": lambda x: NAN, "complex": lambda x: 1j}
+    values = {
+        "vector": lambda x: x,
+        "None": lambda x: None,
+        "word": lambda x: "a",
+        "NaN": lambda x: NAN,
+        "complex": lambda x: 1j,
+    }
     yield "Custom", with_value, values, "value"
-    gradients = {"short": lambda x: np.ones(2), "NaN": lambda x: NAN * x, "None": lambda x: None, "number": lambda x: 1.0}
+    gradients = {
+        "short": lambda x: np.ones(2),
+        "NaN": lambda x: NAN * x,
+        "None": lambda x: None,
+        "number": lambda x: 1.0,
+    }
     yield "Custom", with_gradient, gradients | {"word": lambda x: "a", "complex": lambda x: 1j * x}, "gradient"
     points = {"short": lambda u: u[:1], "NaN": lambda u: NAN * u, "None": lambda u: None, "number": lambda u: 1.0}
     yield "CustomSet", with_project, points, "project"

@@ -42,7 +42,16 @@ def bad_vectors(v):
 
 def bad_numbers(least=None, strict=False, infinite=False):
     """What no number may be."""
-    bad = {"NaN": NAN, "word": "1", "complex": 1j, "None": None, "list": [1.0], "bool": True, "object": object(), "array": np.ones(2)}
+    bad = {
+        "NaN": NAN,
+        "word": "1",
+        "complex": 1j,
+        "None": None,
+        "list": [1.0],
+        "bool": True,
+        "object": object(),
+        "array": np.ones(2),
+    }
     if not infinite:
         bad["inf"] = INF
     if least is not None:

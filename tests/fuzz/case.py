@@ -24,12 +24,47 @@ ROUND = ("L2Ball", "NonnegativeBall", "L1Ball")
 OWN = ("CustomSet box", "CustomSet ball", "CustomSet halfspace")
 SETS = (*POLYHEDRA, *ROUND, *OWN)
 
-LAYOUTS = ("C", "F", "view", "reversed", "readonly", "float32", "int", "list", "csr", "csc", "coo", "csr32", "operator", "object", "frame")
+LAYOUTS = (
+    "C",
+    "F",
+    "view",
+    "reversed",
+    "readonly",
+    "float32",
+    "int",
+    "list",
+    "csr",
+    "csc",
+    "coo",
+    "csr32",
+    "operator",
+    "object",
+    "frame",
+)
 UNSEEN = ("operator", "object")  # layouts that do not show their columns
 SINGLE = ("float32", "csr32")
 
-REGIMES = ("plain", "duplicate", "collinear", "zero", "constant", "deficient", "columns scaled", "ties", "perfect", "no signal")
-SCALES = ((1.0, 1.0), (1e100, 1.0), (1e-100, 1.0), (1.0, 1e100), (1.0, 1e-100), (1e100, 1e100), (1e-100, 1e-100))  # of A and of b
+REGIMES = (
+    "plain",
+    "duplicate",
+    "collinear",
+    "zero",
+    "constant",
+    "deficient",
+    "columns scaled",
+    "ties",
+    "perfect",
+    "no signal",
+)
+SCALES = (
+    (1.0, 1.0),
+    (1e100, 1.0),
+    (1e-100, 1.0),
+    (1.0, 1e100),
+    (1.0, 1e-100),
+    (1e100, 1e100),
+    (1e-100, 1e-100),
+)  # of A and of b
 
 SHRINKING = ("WholeSpace", "Nonnegative", "Nonnegative some", "Box", "Box vectors", "Box half", "Box forced", "Box fixed", "Simplex",
              "L2Ball", "NonnegativeBall")  # fmt: skip
@@ -109,11 +144,23 @@ def choose(chooser: Chooser, losses=LOSSES, sets=SETS, *, small: bool = False) -
     elif shape == "m < k":
         m = min(m, max(k - 1, 2))
     case = Case(chooser.integer(0, 2**32 - 1), loss, C, n, m, k)
-    case = replace(case, layout=_layout(chooser, case), regime=chooser.pick(REGIMES) if chance(chooser, 70) else "plain")
-    if chance(chooser, 15) and not case.single and case.layout != "int" and not loss.startswith("Custom") and C not in OWN:
+    case = replace(
+        case, layout=_layout(chooser, case), regime=chooser.pick(REGIMES) if chance(chooser, 70) else "plain"
+    )
+    if (
+        chance(chooser, 15)
+        and not case.single
+        and case.layout != "int"
+        and not loss.startswith("Custom")
+        and C not in OWN
+    ):
         case = replace(case, scale=chooser.pick(SCALES[1:]), natural=not chance(chooser, 25))
     case = _how(chooser, replace(case, search=chance(chooser, 40)))
-    return _special(chooser, case) if chance(chooser, 20) and len(losses) == len(LOSSES) and len(sets) == len(SETS) else case
+    return (
+        _special(chooser, case)
+        if chance(chooser, 20) and len(losses) == len(LOSSES) and len(sets) == len(SETS)
+        else case
+    )
 
 
 def _special(chooser, case):
@@ -125,18 +172,34 @@ def _special(chooser, case):
         method="auto", penalty="", options=(), loss=chooser.pick(QUADRATIC[:4]), set=chooser.pick(POLYHEDRA),
     )  # fmt: skip
     if kind == "groups":
-        return replace(case, options=tuple(sorted({"groups", *(name for name in ("forced_in", "forced_out") if chance(chooser, 60))})))
+        return replace(
+            case,
+            options=tuple(sorted({"groups", *(name for name in ("forced_in", "forced_out") if chance(chooser, 60))})),
+        )
     if kind == "saturated":
-        return replace(case, loss=chooser.pick(("Quantile", "Quantile saturated", "Huber saturated")), regime=chooser.pick(REGIMES[:5]))
+        return replace(
+            case,
+            loss=chooser.pick(("Quantile", "Quantile saturated", "Huber saturated")),
+            regime=chooser.pick(REGIMES[:5]),
+        )
     if kind == "near_optimal":
-        options = tuple(name for name in ("forced_in", "forced_out", "interrupt") if chance(chooser, (60, 30, 15)[len(name) % 3]))
+        options = tuple(
+            name for name in ("forced_in", "forced_out", "interrupt") if chance(chooser, (60, 30, 15)[len(name) % 3])
+        )
         return replace(case, call="near_optimal", options=options, regime=chooser.pick(REGIMES))
     if kind == "minimize_many":
         loss = chooser.pick(QUADRATIC[:3])
-        return replace(case, call="minimize_many", loss=loss, set=chooser.pick(("WholeSpace", "Nonnegative", "Nonnegative some", "Box")))
+        return replace(
+            case,
+            call="minimize_many",
+            loss=loss,
+            set=chooser.pick(("WholeSpace", "Nonnegative", "Nonnegative some", "Box")),
+        )
     if kind == "floor at a value":
         return replace(
-            case, set=chooser.pick(("Box", "Box vectors", "BudgetBox", "Nonnegative", "WholeSpace")), options=("floor at a value",)
+            case,
+            set=chooser.pick(("Box", "Box vectors", "BudgetBox", "Nonnegative", "WholeSpace")),
+            options=("floor at a value",),
         )
     return replace(case, options=("interrupt",), loss=chooser.pick(LOSSES), set=chooser.pick(SETS), m=case.m + 1)
 

@@ -42,7 +42,9 @@ def judge_point(problem, result, k):
     excess = problem.region.excess(x)
     limits = result.status.name in ("ITERATION_LIMIT", "TIME_LIMIT", "CALLBACK_STOP", "INTERRUPTED")
     if (result.success or limits) and excess > FEASIBLE[precision]:
-        found.append(Verdict("infeasible_success", f"outside C by {excess:.3g} of its size, status {result.status.name}"))
+        found.append(
+            Verdict("infeasible_success", f"outside C by {excess:.3g} of its size, status {result.status.name}")
+        )
     found += _judge_fields(problem, result, x)
     if result.success:
         found += _judge_options(problem, x)
@@ -71,11 +73,17 @@ def _judge_fields(problem, result, x):
         found.append(Verdict("wrong_field", f"success with status {result.status.name}"))
     if not np.array_equal(np.sort(np.asarray(result.support)), np.flatnonzero(x)):
         found.append(Verdict("wrong_field", f"support {result.support}, nonzeros at {np.flatnonzero(x)}"))
-    if result.success and not (np.isfinite(result.maxcv) and np.isfinite(result.residual) and np.isfinite(result.elapsed)):
-        found.append(Verdict("wrong_field", f"maxcv {result.maxcv}, residual {result.residual}, elapsed {result.elapsed}"))
+    if result.success and not (
+        np.isfinite(result.maxcv) and np.isfinite(result.residual) and np.isfinite(result.elapsed)
+    ):
+        found.append(
+            Verdict("wrong_field", f"maxcv {result.maxcv}, residual {result.residual}, elapsed {result.elapsed}")
+        )
     single = np.asarray(result.x).dtype == np.float32
     if single != problem.case.single and not problem.case.loss.startswith("Custom"):
-        found.append(Verdict("wrong_field", f"x has dtype {np.asarray(result.x).dtype} for data of {problem.phi.precision}"))
+        found.append(
+            Verdict("wrong_field", f"x has dtype {np.asarray(result.x).dtype} for data of {problem.phi.precision}")
+        )
     return found
 
 
@@ -90,7 +98,9 @@ def _judge_options(problem, x):
         found.append(Verdict("disobeyed", f"forced_out = {problem.forced_out} has a nonzero"))
     small = (x != 0) & (np.abs(x) < problem.floor * (1 - FEASIBLE[problem.phi.precision]))
     if small.any():
-        found.append(Verdict("disobeyed", f"min_nonzero = {problem.floor}, but a nonzero has size {np.abs(x[small]).min()}"))
+        found.append(
+            Verdict("disobeyed", f"min_nonzero = {problem.floor}, but a nonzero has size {np.abs(x[small]).min()}")
+        )
     return found
 
 
@@ -117,9 +127,15 @@ def judge_claims(problem, result, k):
         best, answers = twin.best()
         if best is not None and best.status == "unbounded":
             name = "missed_unbounded" if result.success else "gave_up"
-            return [Verdict(name, f"φ falls without end, status {status}, fun {result.fun!r}")] if _sure(problem) else []
+            return (
+                [Verdict(name, f"φ falls without end, status {status}, fun {result.fun!r}")] if _sure(problem) else []
+            )
         if not result.success:
-            return [] if best is None else [Verdict("gave_up", f"status {status}, success False; {_better(problem, best)} is feasible")]
+            return (
+                []
+                if best is None
+                else [Verdict("gave_up", f"status {status}, success False; {_better(problem, best)} is feasible")]
+            )
         if best is None:
             blind = all(answer.status == "infeasible" for answer in answers) and problem.region.holds(x)
             return [Verdict("fuzzer", f"the twin finds no feasible point, fun = {result.fun!r}")] if blind else []
@@ -131,7 +147,9 @@ def judge_claims(problem, result, k):
         if better(problem, x, best.x, claim=True) and status == "OPTIMAL":
             return [Verdict("false_optimal", f"fun = {result.fun!r}, but {_better(problem, best)}")]
         if (status == "SWAP_OPTIMAL" or result.proved) and better(problem, x, best.x, claim=True):
-            return _judge_swap(problem, result, twin, x) or [Verdict("suboptimal", f"fun = {result.fun!r}, {_better(problem, best)}")]
+            return _judge_swap(problem, result, twin, x) or [
+                Verdict("suboptimal", f"fun = {result.fun!r}, {_better(problem, best)}")
+            ]
         if better(problem, x, best.x, claim=False):
             return [Verdict("suboptimal", f"status {status}, fun = {result.fun!r}, but {_better(problem, best)}")]
         return []
@@ -164,7 +182,12 @@ def judge_near_optimal(problem, found):
 
 def _judge_complete(problem, found, listed):
     """Supports that a complete list misses, where every support has one best point only."""
-    if not found.complete or problem.early or problem.case.regime not in ("plain", "columns scaled") or not problem.phi.convex:
+    if (
+        not found.complete
+        or problem.early
+        or problem.case.regime not in ("plain", "columns scaled")
+        or not problem.phi.convex
+    ):
         return []
     best, answers = problem.twin().best()
     if best is None or best.x is None or problem.case.m < problem.case.n:
@@ -207,7 +230,9 @@ def _judge_swap(problem, result, twin, x):
     support = np.flatnonzero(x)
     if problem.groups:  # nothing of the kind is promised
         return []
-    if (problem.phi.n - len(support)) * max(1, len(support)) > NEIGHBOURS or (problem.region.ball < np.inf and len(support) > 7):
+    if (problem.phi.n - len(support)) * max(1, len(support)) > NEIGHBOURS or (
+        problem.region.ball < np.inf and len(support) > 7
+    ):
         return []
     until = time.process_time() + PATIENCE
     for move in twin.neighbours(support):
@@ -215,11 +240,12 @@ def _judge_swap(problem, result, twin, x):
             return []
         answer = twin.on(move)
         if answer.status == "unbounded" and _sure(problem):
-            return [Verdict("missed_unbounded", f"status {result.status.name}, but φ falls without end one exchange away")]
+            return [
+                Verdict("missed_unbounded", f"status {result.status.name}, but φ falls without end one exchange away")
+            ]
         if answer.x is not None and better(problem, x, answer.x, claim=True):
-            text = (
-                f"status {result.status.name}, proved {result.proved}, fun = {result.fun!r}, one exchange away {_better(problem, answer)}"
-            )
+            claimed = f"status {result.status.name}, proved {result.proved}, fun = {result.fun!r}"
+            text = f"{claimed}, one exchange away {_better(problem, answer)}"
             return [Verdict("false_swap", text)]
     return []
 
@@ -268,4 +294,8 @@ def _jitter(phi, x):
 
 
 def _better(problem, answer):
-    return "an unbounded ray" if answer.x is None else f"x = {answer.x.tolist()} gives {float(problem.phi.value(answer.x))!r}"
+    return (
+        "an unbounded ray"
+        if answer.x is None
+        else f"x = {answer.x.tolist()} gives {float(problem.phi.value(answer.x))!r}"
+    )

@@ -71,5 +71,7 @@ def vector_lines(name, array, layout):
 def header(body):
     """The imports that a text needs."""
     lines = ["import numpy as np"]
-    lines += ["import scipy.sparse, scipy.sparse.linalg"] * ("scipy." in body) + ["import pandas as pd"] * ("pd." in body)
+    lines += ["import scipy.sparse, scipy.sparse.linalg"] * ("scipy." in body) + ["import pandas as pd"] * (
+        "pd." in body
+    )
     return "\n".join([*lines, "import ksparse as ks", ""]) + ("\n" + ONLY_MATMUL if "OnlyMatmul" in body else "")

@@ -69,7 +69,11 @@ def _labels(case, rng, kind, A):
     t = t / max(1.0, float(np.abs(t).max()))
     if kind == "Poisson":
         return np.zeros(case.m) if case.regime == "no signal" else rng.poisson(np.exp(2 * t)).astype(float)
-    plus = t > 0 if "separable" in case.loss or case.regime == "perfect" else rng.uniform(size=case.m) < 1 / (1 + np.exp(-3 * t))
+    plus = (
+        t > 0
+        if "separable" in case.loss or case.regime == "perfect"
+        else rng.uniform(size=case.m) < 1 / (1 + np.exp(-3 * t))
+    )
     return np.where(plus, 1.0, rng.choice([0.0, -1.0]))
 
 
@@ -79,17 +83,23 @@ def _form(case, rng, kind):
     Q = form(case, rng, indefinite)
     c = as_given((rng.standard_normal(case.n) if case.layout != "int" else np.rint(4 * rng.standard_normal(case.n))) * case.scale[1],
                  case.layout)  # fmt: skip
-    if case.loss == "Quadratic singular" or case.regime == "perfect":  # c in the range of Q: bounded below whatever the rank
+    if (
+        case.loss == "Quadratic singular" or case.regime == "perfect"
+    ):  # c in the range of Q: bounded below whatever the rank
         c = as_given(Q @ np.rint(2 * rng.standard_normal(case.n)) * (case.scale[1] / case.scale[0]), case.layout)
     if case.regime == "no signal":
         c = np.zeros(case.n)
     lines = matrix_lines("Q", Q, case.layout)
     if kind == "PrincipalComponent":
-        return [*lines, "loss = ks.PrincipalComponent(Q)"], Form(-2.0 * Q, np.zeros(case.n), convex=False, precision=precision(case))
+        return [*lines, "loss = ks.PrincipalComponent(Q)"], Form(
+            -2.0 * Q, np.zeros(case.n), convex=False, precision=precision(case)
+        )
     lines += vector_lines("c", c, case.layout)
     if kind == "MeanVariance":
         alpha = float(rng.choice([0.5, 1.0, 30.0]))
-        return [*lines, f"loss = ks.MeanVariance(Q, c, {alpha!r})"], Form(2.0 * alpha * Q, -c, precision=precision(case))
+        return [*lines, f"loss = ks.MeanVariance(Q, c, {alpha!r})"], Form(
+            2.0 * alpha * Q, -c, precision=precision(case)
+        )
     return [*lines, "loss = ks.Quadratic(Q, c)"], Form(Q, c, convex=not indefinite, precision=precision(case))
 
 
@@ -123,11 +133,19 @@ def _custom(case, rng):
     told = f", n={n}"
     if case.loss == "Custom convex":
         told += str(rng.choice(["", ", convex=True"]))
-        lines.append(f"loss = ks.Custom(lambda x: float(np.logaddexp(x - c, c - x).sum()), lambda x: np.tanh(x - c){told})")
-        return lines, Smooth(
-            n, lambda x: np.logaddexp(x - c, c - x).sum(), lambda x: np.tanh(x - c), lambda x: np.diag(1.0 - np.tanh(x - c) ** 2), True
+        lines.append(
+            f"loss = ks.Custom(lambda x: float(np.logaddexp(x - c, c - x).sum()), lambda x: np.tanh(x - c){told})"
         )
-    lines.append(f"loss = ks.Custom(lambda x: float(((x**2 - 1)**2).sum() / 4 + c @ x), lambda x: x**3 - x + c{told}, convex=False)")
+        return lines, Smooth(
+            n,
+            lambda x: np.logaddexp(x - c, c - x).sum(),
+            lambda x: np.tanh(x - c),
+            lambda x: np.diag(1.0 - np.tanh(x - c) ** 2),
+            True,
+        )
+    lines.append(
+        f"loss = ks.Custom(lambda x: float(((x**2 - 1)**2).sum() / 4 + c @ x), lambda x: x**3 - x + c{told}, convex=False)"
+    )
     return lines, Smooth(
         n, lambda x: ((x**2 - 1) ** 2).sum() / 4 + c @ x, lambda x: x**3 - x + c, lambda x: np.diag(3 * x**2 - 1), False,
         size=lambda x: ((x**2 + 1) ** 2).sum() + np.abs(c) @ np.abs(x),

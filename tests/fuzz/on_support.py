@@ -23,7 +23,9 @@ def solve_on(phi, cut, support):
     starts = _starts(phi, cut, support)
     if not starts:
         nothing = np.zeros((1, len(support)))
-        return Answer(model_on(nothing, np.zeros(1), np.zeros(len(support)), cut).status.replace("optimal", "unclear"), None)
+        return Answer(
+            model_on(nothing, np.zeros(1), np.zeros(len(support)), cut).status.replace("optimal", "unclear"), None
+        )
     if phi.quadratic and not cut.bounded and _falls(phi.hessian(support), cut):
         return Answer("unbounded", None)
     points = [_descend(phi, cut, support, z) for z in starts]
@@ -78,7 +80,9 @@ def _falls(H, cut):
         for d in (N @ vectors[:, 0], -N @ vectors[:, 0]):
             whole = np.zeros(n)
             whole[live] = d
-            signs = np.where(np.isfinite(cut.lower), whole >= 0, True) & np.where(np.isfinite(cut.upper), whole <= 0, True)
+            signs = np.where(np.isfinite(cut.lower), whole >= 0, True) & np.where(
+                np.isfinite(cut.upper), whole <= 0, True
+            )
             if signs.all() and (cut.G @ whole <= 1e-12 * np.abs(cut.G).max(axis=1, initial=0.0)).all():
                 return True
     return False
@@ -113,8 +117,12 @@ def _starts(phi, cut, support):
 def _descend(phi, cut, support, z):
     """Newton's method on C with damped, convex models; each step is the best of their exact minimisers."""
     value, damping = phi.value(_embed(z, support, phi.n)), 1e-10
-    perfect = 1e-13 * value if getattr(phi, "kind", "") == "logistic" else -np.inf  # of classes that can be told apart there is no minimum
-    settled, steps = (1e-13, STEPS) if phi.convex else (1e-10, STEPS // 10)  # one of several minima: near it a step is short, and dear
+    perfect = (
+        1e-13 * value if getattr(phi, "kind", "") == "logistic" else -np.inf
+    )  # of classes that can be told apart there is no minimum
+    settled, steps = (
+        (1e-13, STEPS) if phi.convex else (1e-10, STEPS // 10)
+    )  # one of several minima: near it a step is short, and dear
     for _ in range(steps):
         kinds = (False, True) if getattr(phi, "kind", "") in ("huber", "logistic", "quantile") else (False,)
         tried = [_model_step(phi, cut, support, z, value, damping, majorant) for majorant in kinds]
@@ -154,7 +162,9 @@ def _model_step(phi, cut, support, z, value, damping, majorant):
     for level in damping * 100.0 ** np.arange(12):
         damped = np.vstack([M, np.sqrt(level) * np.diag(norms)])
         answer = model_on(damped, damped @ z, g, cut)
-        if answer.x is not None and cut.holds(answer.x):  # a little outside φ may be lower, but the point is worth nothing
+        if answer.x is not None and cut.holds(
+            answer.x
+        ):  # a little outside φ may be lower, but the point is worth nothing
             at = phi.value(_embed(answer.x, support, phi.n))
             if at < best[1]:
                 best = (answer.x, at, max(level / 100, 1e-14))

@@ -13,11 +13,19 @@ def build_penalty(case, rng):
     theta = float(rng.choice([2.5, 3.7]))
     k = case.k
     if case.penalty in ("TopK1", "TopK2"):
-        return f"ks.{case.penalty}({lam!r}, {k})", lambda x: wide(lam) * _tail(x, k, 1 if case.penalty == "TopK1" else 2)
+        return (
+            f"ks.{case.penalty}({lam!r}, {k})",
+            lambda x: wide(lam) * _tail(x, k, 1 if case.penalty == "TopK1" else 2),
+        )
     if case.penalty in ("L1", "L1MinusL2"):
         less = 1.0 if case.penalty == "L1MinusL2" else 0.0
-        return f"ks.{case.penalty}({lam!r})", lambda x: wide(lam) * (np.abs(wide(x)).sum() - less * np.sqrt((wide(x) ** 2).sum()))
-    return f"ks.{case.penalty}({lam!r}, {theta!r})", lambda x: SEPARABLE[case.penalty](np.abs(wide(x)), wide(lam), wide(theta)).sum()
+        return (
+            f"ks.{case.penalty}({lam!r})",
+            lambda x: wide(lam) * (np.abs(wide(x)).sum() - less * np.sqrt((wide(x) ** 2).sum())),
+        )
+    return f"ks.{case.penalty}({lam!r}, {theta!r})", lambda x: SEPARABLE[case.penalty](
+        np.abs(wide(x)), wide(lam), wide(theta)
+    ).sum()
 
 
 def _tail(x, k, power):

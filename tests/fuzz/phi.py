@@ -68,7 +68,9 @@ class Fit:
         spread = 4.0 * EPS[self.precision] * (A @ np.abs(x) + np.abs(b if self.kind != "logistic" else 0 * b))
         slope = np.abs(self._slope(wide(self.A) @ x, b))
         bend = self._bend(wide(self.A) @ x, b)
-        return (wide(self.weight) * (slope * spread + bend * spread**2)).sum() + EPS[self.precision] * np.abs(self.value(x))
+        return (wide(self.weight) * (slope * spread + bend * spread**2)).sum() + EPS[self.precision] * np.abs(
+            self.value(x)
+        )
 
     @property
     def natural(self):

@@ -34,7 +34,9 @@ def _serve(connection):
             if size:
                 printed.seek(0)
                 text = printed.read(300).decode(errors="replace")
-                outcome = Outcome(outcome.case, (*outcome.verdicts, Verdict("printed", text)), outcome.seconds, outcome.ended)
+                outcome = Outcome(
+                    outcome.case, (*outcome.verdicts, Verdict("printed", text)), outcome.seconds, outcome.ended
+                )
             connection.send((number, outcome))
 
 

@@ -58,7 +58,10 @@ class Problem:
 
 
 WITHIN = 0.3  # of near_optimal
-KEYWORDS = {"interrupt": "callback", "floor at a value": "min_nonzero"}  # of the options that are not named as the argument is
+KEYWORDS = {
+    "interrupt": "callback",
+    "floor at a value": "min_nonzero",
+}  # of the options that are not named as the argument is
 NO_ENUMERATION = "ks.SearchSettings(enumerated=0, enumerated_dear=0)"
 
 
@@ -69,14 +72,18 @@ def build(case: Case) -> Problem:
     set_lines, region = build_set(case, rng)
     extra, lines, penalty = {}, [*loss_lines, *set_lines], None
     arguments = []
-    searching = f", settings={NO_ENUMERATION}" if case.search else ""  # no trying of all supports: the search's own claims are tested
+    searching = (
+        f", settings={NO_ENUMERATION}" if case.search else ""
+    )  # no trying of all supports: the search's own claims are tested
     for name in case.options:
         text, facts = _floor_at_a_value(case, phi, region) if name == "floor at a value" else _option(name, case)
         arguments.append(f"{KEYWORDS.get(name, name)}={text}")
         extra |= facts
     if case.method != "auto":
         arguments.append(f"method={case.method!r}")
-    elif case.seed % GAPPED == 0 and case.call != "minimize_penalized":  # no option of a case: older seeds stay the same problems
+    elif (
+        case.seed % GAPPED == 0 and case.call != "minimize_penalized"
+    ):  # no option of a case: older seeds stay the same problems
         searching += f", gap={GAPS[case.seed % len(GAPS)]!r}, max_nodes=200"
     if case.call == "minimize_penalized":
         text, penalty = build_penalty(case, rng)

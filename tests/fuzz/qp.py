@@ -30,7 +30,9 @@ def solve_qp(M, t, c, region: Region, start=None) -> Answer:
         n = len(c)
         split = Region.of(2 * n, lower=0.0, G=np.ones(2 * n), h=region.diamond)
         found = solve_qp(np.hstack([M, -M]), t, np.concatenate([c, -c]), split)
-        return Answer(found.status, None if found.x is None else _into_diamond(found.x[:n] - found.x[n:], region.diamond))
+        return Answer(
+            found.status, None if found.x is None else _into_diamond(found.x[:n] - found.x[n:], region.diamond)
+        )
     unit, size = _scales(M, t, c, region)
     s = unit * size
     R, r, bound_of = _inequalities(region, s)
@@ -134,7 +136,9 @@ def _feasible(R, r, E, f, n):
     wide_r = np.concatenate([h, np.zeros(p), r[single]])
     nothing = np.zeros((0, n + p))
     target = np.concatenate([f, np.zeros(p)])
-    _, w, _ = _active_set(wide_M, target, np.zeros(n + p), wide_R, wide_r, nothing, np.zeros(0), np.concatenate([v, slack]), [])
+    _, w, _ = _active_set(
+        wide_M, target, np.zeros(n + p), wide_R, wide_r, nothing, np.zeros(0), np.concatenate([v, slack]), []
+    )
     v = np.clip(w[:n], low, high)
     size = max(1.0, float(np.abs(v).max(initial=0.0)))
     gaps = np.concatenate([np.abs(E @ v - f), G @ v - h])
@@ -178,7 +182,9 @@ def _active_set(M, t, c, R, r, E, f, v, active):
         room = np.maximum(r[ahead] - R[ahead] @ v, 0.0) / towards[ahead]
         reach = float(room.min(initial=np.inf))
         if reach == np.inf and longest == np.inf:
-            steep = np.linalg.norm(c @ p) > 1e-9 * np.linalg.norm(M.T @ (M @ v - t) + c)  # else it is a matter of opinion
+            steep = np.linalg.norm(c @ p) > 1e-9 * np.linalg.norm(
+                M.T @ (M @ v - t) + c
+            )  # else it is a matter of opinion
             return "unbounded" if steep else "unclear", _settled(v, R, r, E, f, active), active
         v = v + min(reach, longest) * p
         if reach < longest:

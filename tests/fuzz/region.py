@@ -28,7 +28,11 @@ class Region:
     @classmethod
     def of(cls, n, lower=-np.inf, upper=np.inf, G=None, h=None, E=None, f=None, ball=np.inf, diamond=np.inf):
         def rows(M, v):
-            return (np.zeros((0, n)), np.zeros(0)) if M is None else (np.array(np.atleast_2d(M), float), np.array(np.atleast_1d(v), float))
+            return (
+                (np.zeros((0, n)), np.zeros(0))
+                if M is None
+                else (np.array(np.atleast_2d(M), float), np.array(np.atleast_1d(v), float))
+            )
 
         low, high = (np.array(np.broadcast_to(np.asarray(side, float), n)) for side in (lower, upper))
         return cls(low, high, *rows(G, h), *rows(E, f), ball, diamond)
@@ -82,7 +86,14 @@ class Region:
         if off.size:
             return None
         return Region(
-            self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f, self.ball, self.diamond
+            self.lower[support],
+            self.upper[support],
+            self.G[:, support],
+            self.h,
+            self.E[:, support],
+            self.f,
+            self.ball,
+            self.diamond,
         )
 
     def floored(self, signs, floor):

@@ -20,7 +20,10 @@ def group_of(case, verdict):
         return verdict.name, f"{kind} {' '.join(lines[-1]) if lines else verdict.text[:60]}"
     scaled = "" if case.scale == (1.0, 1.0) else " scaled"
     how = case.method if case.method != "auto" else case.call
-    return verdict.name, f"{case.loss.split()[0]} on {case.set.split()[0]}{scaled}{' float32' if case.single else ''} by {how}"
+    return (
+        verdict.name,
+        f"{case.loss.split()[0]} on {case.set.split()[0]}{scaled}{' float32' if case.single else ''} by {how}",
+    )
 
 
 def failures(outcomes):
@@ -39,7 +42,10 @@ def failed(outcomes):
     names = Counter(verdict.name for outcome in outcomes.values() for verdict in outcome.verdicts)
     small = sum(outcome.case.enumerable for outcome in outcomes.values())
     # where the trying of all supports was switched off, to test the search's claims, it may miss what the library would find
-    missed = sum(any(v.name in COUNTED for v in o.verdicts) and o.case.enumerable and not o.case.search for o in outcomes.values())
+    missed = sum(
+        any(v.name in COUNTED for v in o.verdicts) and o.case.enumerable and not o.case.search
+        for o in outcomes.values()
+    )
     return any(names[name] for name in (*FORBIDDEN, "fuzzer")) or missed > RATE * max(small, 1)
 
 
@@ -49,7 +55,11 @@ def summary(outcomes, seconds):
     ends = Counter(outcome.ended for outcome in outcomes.values())
     small = sum(outcome.case.enumerable for outcome in outcomes.values())
     lines = [f"{len(outcomes)} problems, {small} with n <= 8, {seconds:.0f} s", "", "verdicts:"]
-    lines += [f"  {name:<20} {names[name]:>6}" for name in (*FORBIDDEN, *COUNTED, *TOLD, "fuzzer") if names[name] or name in FORBIDDEN]
+    lines += [
+        f"  {name:<20} {names[name]:>6}"
+        for name in (*FORBIDDEN, *COUNTED, *TOLD, "fuzzer")
+        if names[name] or name in FORBIDDEN
+    ]
     lines += ["", "ended:", *(f"  {name:<20} {count:>6}" for name, count in ends.most_common())]
     lines += ["", "coverage, loss by set:", *_coverage(outcomes), "", "slowest:"]
     slowest = sorted(outcomes.items(), key=lambda item: -item[1].seconds)[:8]
@@ -66,7 +76,14 @@ def _coverage(outcomes):
 
 
 def _words(case):
-    more = [case.layout, case.regime, *([f"scale {case.scale}"] if case.scale != (1.0, 1.0) else []), case.call, case.method, *case.options]
+    more = [
+        case.layout,
+        case.regime,
+        *([f"scale {case.scale}"] if case.scale != (1.0, 1.0) else []),
+        case.call,
+        case.method,
+        *case.options,
+    ]
     more += ["search"] * case.search
     return f"{case.loss} on {case.set}, {case.m} x {case.n}, k = {case.k}, {', '.join(more)}"
 

@@ -56,7 +56,9 @@ def run_problem(problem: Problem) -> Outcome:
         return Outcome(problem.case, (*found, *_judge_error(problem, error, trace)), seconds, type(error).__name__)
     if problem.case.call == "near_optimal" and names["result"].complete and _interrupted(names):
         found.append(Verdict("wrong_field", "interrupted, and yet called complete"))
-    found += [Verdict("mutated", name) for name, value in before.items() if value is not None and frozen(names[name]) != value]
+    found += [
+        Verdict("mutated", name) for name, value in before.items() if value is not None and frozen(names[name]) != value
+    ]
     result = names["result"]
     if problem.case.call == "near_optimal":
         with np.errstate(all="ignore"):
@@ -113,13 +115,17 @@ def _again(problem, names, first):
         warnings.simplefilter("ignore")
         exec(compile(problem.call, "<call>", "exec"), names)
     same = np.array_equal(np.asarray(first.x), np.asarray(names["result"].x))
-    return [] if same else [Verdict("irreproducible", f"{np.asarray(first.x)} and then {np.asarray(names['result'].x)}")]
+    return (
+        [] if same else [Verdict("irreproducible", f"{np.asarray(first.x)} and then {np.asarray(names['result'].x)}")]
+    )
 
 
 def frozen(value):
     """The bytes of an array, sparse matrix, table or list; None for anything else."""
     if scipy.sparse.issparse(value):
-        return b"".join(np.ascontiguousarray(part).tobytes() for part in (value.tocoo().data, value.tocoo().row, value.tocoo().col))
+        return b"".join(
+            np.ascontiguousarray(part).tobytes() for part in (value.tocoo().data, value.tocoo().row, value.tocoo().col)
+        )
     if isinstance(value, np.ndarray):
         return np.ascontiguousarray(value).tobytes()
     if type(value).__name__ in ("DataFrame", "Series"):

@@ -57,7 +57,9 @@ def _nonnegative(n, k, variant, unit, rng):
     if not variant:
         return ["C = ks.Nonnegative()"], Region.of(n, lower=0.0)
     chosen = np.flatnonzero(rng.uniform(size=n) < 0.5)
-    return [f"C = ks.Nonnegative({chosen.tolist()})"], Region.of(n, lower=np.where(np.isin(np.arange(n), chosen), 0.0, -np.inf))
+    return [f"C = ks.Nonnegative({chosen.tolist()})"], Region.of(
+        n, lower=np.where(np.isin(np.arange(n), chosen), 0.0, -np.inf)
+    )
 
 
 def _bounds(n, variant, unit, rng):
@@ -140,7 +142,9 @@ def _custom_set(n, k, variant, unit, rng):
     if variant == "box":
         low, high = _bounds(n, "vectors", 1.0, rng)
         lines = [f"low, high = {literal(low)}, {literal(high)}"]
-        lines.append(f"C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n={n})")
+        lines.append(
+            f"C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n={n})"
+        )
         return lines, Region.of(n, low, high)
     if variant == "ball":
         text = "lambda u: u / max(1.0, np.linalg.norm(u)), lambda x: max(0.0, np.linalg.norm(x) - 1.0)"

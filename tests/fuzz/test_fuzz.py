@@ -25,7 +25,16 @@ SEED, PROBLEMS, CHUNK = 2017, 500, 20
 def test_the_twin_keeps_to_points_of_C():
     """The last step of Newton's method may end a little outside, where φ is lower by a rounding: no reason to lose the support."""
     problem = build(
-        Case(seed=2317871865, loss="Poisson weighted", set="Polyhedron inequalities", n=4, m=5, k=3, layout="list", regime="zero")
+        Case(
+            seed=2317871865,
+            loss="Poisson weighted",
+            set="Polyhedron inequalities",
+            n=4,
+            m=5,
+            k=3,
+            layout="list",
+            regime="zero",
+        )
     )
     twin = problem.twin(3)
     assert all(twin.on(support).status == "optimal" for support in twin.supports())
@@ -36,7 +45,11 @@ def test_slice(first):
     wrong = []
     for number in range(first, first + CHUNK):
         outcome = run_case(case_number(number, SEED, small=True))
-        refused = (*FORBIDDEN, "fuzzer", *(() if outcome.case.search else COUNTED))  # a search without enumeration may miss a little
+        refused = (
+            *FORBIDDEN,
+            "fuzzer",
+            *(() if outcome.case.search else COUNTED),
+        )  # a search without enumeration may miss a little
         wrong += [snippet(number, SEED, outcome, v) for v in outcome.verdicts if v.name in refused]
     assert not wrong, "\n\n".join(wrong)
 
@@ -63,7 +76,10 @@ def plain():
 
 
 def verdicts(problem, result):
-    return {verdict.name for verdict in judge_point(problem, result, problem.case.k) + judge_claims(problem, result, problem.case.k)}
+    return {
+        verdict.name
+        for verdict in judge_point(problem, result, problem.case.k) + judge_claims(problem, result, problem.case.k)
+    }
 
 
 def moved(problem, result, x, **more):
@@ -82,7 +98,9 @@ def test_planted_points_are_found(plain):
     two, three = np.zeros(6), np.zeros(6)
     two[:2], three[:3] = 0.5, 1 / 3
     assert "infeasible_success" in verdicts(problem, moved(problem, result, 1.001 * result.x))
-    assert "infeasible_success" in verdicts(problem, moved(problem, result, 1.001 * result.x, status=ks.Status.TIME_LIMIT, success=False))
+    assert "infeasible_success" in verdicts(
+        problem, moved(problem, result, 1.001 * result.x, status=ks.Status.TIME_LIMIT, success=False)
+    )
     assert "over_k" in verdicts(problem, moved(problem, result, three))
     assert "false_optimal" in verdicts(problem, moved(problem, result, two))
     assert "false_swap" in verdicts(problem, moved(problem, result, two, status=ks.Status.SWAP_OPTIMAL))
@@ -122,7 +140,10 @@ def test_an_unbounded_problem_called_solved_is_found():
         ("false_infeasible", "raise ks.InfeasibleError('no')"),
         ("warning", "{call}; np.log(np.zeros(1))"),
         ("mutated", "{call}; A[0, 0] += 1.0"),
-        ("irreproducible", "{call}; from dataclasses import replace; result = replace(result, x=result.x + 1e-12 * np.random.rand(6))"),
+        (
+            "irreproducible",
+            "{call}; from dataclasses import replace; result = replace(result, x=result.x + 1e-12 * np.random.rand(6))",
+        ),
     ],
 )
 def test_planted_behaviour_is_found(plain, name, call):
@@ -133,23 +154,43 @@ def test_planted_behaviour_is_found(plain, name, call):
 def test_the_snippet_is_what_ran(plain):
     result = plain[1]
     names = {}
-    exec(snippet(0, 0, run_case(PLAIN), type("V", (), {"name": "none", "text": "two\nlines"})).replace("print(result)", ""), names)
+    exec(
+        snippet(0, 0, run_case(PLAIN), type("V", (), {"name": "none", "text": "two\nlines"})).replace(
+            "print(result)", ""
+        ),
+        names,
+    )
     np.testing.assert_array_equal(names["result"].x, result.x)
 
 
 def test_the_twins_quadratic_programs_against_slsqp(rng):
     for _ in range(30):
         n, m, p = (int(v) for v in rng.integers(1, 6, 3))
-        M, t, c, G = rng.standard_normal((m + n, n)), rng.standard_normal(m + n), rng.standard_normal(n), rng.standard_normal((p, n))
+        M, t, c, G = (
+            rng.standard_normal((m + n, n)),
+            rng.standard_normal(m + n),
+            rng.standard_normal(n),
+            rng.standard_normal((p, n)),
+        )
         inner = rng.uniform(-1, 1, n)
         region = Region.of(n, -1.5, 1.5, G, G @ inner + rng.choice([0.0, 0.3], p), np.ones(n), inner.sum())
         ours = solve_qp(M, t, c, region)
-        rows = [{"type": "ineq", "fun": lambda x, r=region: r.h - r.G @ x}, {"type": "eq", "fun": lambda x, r=region: r.E @ x - r.f}]
+        rows = [
+            {"type": "ineq", "fun": lambda x, r=region: r.h - r.G @ x},
+            {"type": "eq", "fun": lambda x, r=region: r.E @ x - r.f},
+        ]
 
         def value(x, M=M, t=t, c=c):
             return 0.5 * float(((M @ x - t) ** 2).sum()) + float(c @ x)
 
-        theirs = minimize(value, inner, method="SLSQP", bounds=[(-1.5, 1.5)] * n, constraints=rows, options={"ftol": 1e-14, "maxiter": 500})
+        theirs = minimize(
+            value,
+            inner,
+            method="SLSQP",
+            bounds=[(-1.5, 1.5)] * n,
+            constraints=rows,
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
         assert ours.status == "optimal"
         assert region.holds(ours.x)
         assert value(ours.x) <= theirs.fun + 1e-7 * max(1.0, abs(theirs.fun))
@@ -160,7 +201,9 @@ def test_the_twins_quadratic_programs_against_slsqp(rng):
 
 def as_polyhedron(region, order=slice(None)):
     """The set by its inequalities alone, its variables in another order."""
-    return ks.Polyhedron(region.G[:, order], region.h, region.E[:, order], region.f, region.lower[order], region.upper[order])
+    return ks.Polyhedron(
+        region.G[:, order], region.h, region.E[:, order], region.f, region.lower[order], region.upper[order]
+    )
 
 
 def as_quadratic(phi, order=slice(None)):
@@ -181,7 +224,12 @@ def optimum(loss, k, C):
 
 
 tame = cases(losses=QUADRATIC, sets=POLYHEDRA, small=True).filter(
-    lambda case: case.scale == (1.0, 1.0) and not case.single and case.n <= 6 and case.regime not in ("collinear", "columns scaled")
+    lambda case: (
+        case.scale == (1.0, 1.0)
+        and not case.single
+        and case.n <= 6
+        and case.regime not in ("collinear", "columns scaled")
+    )
 )
 
 
@@ -208,4 +256,6 @@ def test_a_power_of_two_changes_nothing_but_the_units(case):
     assume(hasattr(problem.phi, "A") and not problem.phi.ridge.any())
     loss, C, phi = as_quadratic(problem.phi), as_polyhedron(problem.region), problem.phi
     larger = ks.LeastSquares(4.0 * phi.A, 4.0 * phi.b, phi.weight)
-    assert optimum(larger, case.k, C) == pytest.approx(16.0 * optimum(loss, case.k, C), rel=1e-7, abs=1e-8 * float(phi.natural) + 1e-300)
+    assert optimum(larger, case.k, C) == pytest.approx(
+        16.0 * optimum(loss, case.k, C), rel=1e-7, abs=1e-8 * float(phi.natural) + 1e-300
+    )

@@ -97,7 +97,9 @@ class Twin:
             return self._checked(support, solve_on(self.phi, cut, support))
         signs = itertools.product((1, -1), repeat=len(support))
         regions = [cut.floored(np.array(sign), self.floor) for sign in signs]
-        answers = [self._checked(support, solve_on(self.phi, r, support)) for r in regions if (r.lower <= r.upper).all()]
+        answers = [
+            self._checked(support, solve_on(self.phi, r, support)) for r in regions if (r.lower <= r.upper).all()
+        ]
         return best_of(answers, self.phi) or Answer("infeasible", None)
 
     def _checked(self, support, answer):

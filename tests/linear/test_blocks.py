@@ -55,7 +55,9 @@ def test_regression(stored, table, intercept):
 def test_classification(stored, table, weighted):
     X, y = table
     labels, weight = np.where(y > np.median(y), "high", "low"), np.linspace(0.5, 1.5, M) if weighted else None
-    plain, found = (ks.SparseClassifier(K, alpha=1e-2).fit(given, labels, weight) for given in (X.astype(float), stored))
+    plain, found = (
+        ks.SparseClassifier(K, alpha=1e-2).fit(given, labels, weight) for given in (X.astype(float), stored)
+    )
     np.testing.assert_allclose(found.coef_, plain.coef_, atol=1e-6)
     assert (found.predict(stored) == plain.predict(X.astype(float))).all()
 
@@ -91,7 +93,9 @@ def test_bounds_and_names(table, monkeypatch):
     X, y = table
     frame = pd.DataFrame(X.astype(float), columns=[f"f{j}" for j in range(N)])
     options = {"positive": ["f5"], "forced_in": ["f7"]}
-    plain, found = (ks.SparseRegressor(K, **options).fit(given, y) for given in (frame, dd.from_pandas(frame, npartitions=3)))
+    plain, found = (
+        ks.SparseRegressor(K, **options).fit(given, y) for given in (frame, dd.from_pandas(frame, npartitions=3))
+    )
     assert list(found.get_feature_names_out()) == list(plain.get_feature_names_out())
     np.testing.assert_allclose(found.coef_, plain.coef_, atol=1e-9)
 

@@ -35,7 +35,9 @@ def test_cross_validation_is_what_it_says(rng):
     for row, (train, test) in enumerate(folds.split(X)):
         for column, k in enumerate((1, 3, 6)):
             fit = SparseRegressor(k).fit(X[train], y[train])
-            assert model.cv_errors_[row, column] == pytest.approx(np.mean((y[test] - fit.predict(X[test])) ** 2), rel=1e-6)
+            assert model.cv_errors_[row, column] == pytest.approx(
+                np.mean((y[test] - fit.predict(X[test])) ** 2), rel=1e-6
+            )
     best = model.cv_errors_.mean(axis=0)
     assert model.k_ == (1, 3, 6)[int(np.argmin(best))]
     np.testing.assert_allclose(model.coef_, SparseRegressor(model.k_).fit(X, y).coef_, atol=1e-9)
@@ -60,7 +62,9 @@ def test_criteria_do_not_depend_on_the_scale_of_weights(rng):
     y = 2 * X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(80)
     w = rng.uniform(0.5, 1.5, 80)
     for criterion in ("aic", "bic", "ebic"):
-        chosen = {SparseRegressorCV(range(1, 7), criterion=criterion).fit(X, y, w * scale).k_ for scale in (1.0, 1e-3, 1e3)}
+        chosen = {
+            SparseRegressorCV(range(1, 7), criterion=criterion).fit(X, y, w * scale).k_ for scale in (1.0, 1e-3, 1e3)
+        }
         assert len(chosen) == 1
 
 
@@ -108,7 +112,9 @@ def test_the_classifier_chooses_k_too():
 
 def test_estimators_work_in_pipelines_and_grid_searches():
     X, y, _ = diabetes()
-    search = GridSearchCV(make_pipeline(StandardScaler(), SparseRegressor()), {"sparseregressor__k": [1, 3, 5]}, cv=3).fit(X, y)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), SparseRegressor()), {"sparseregressor__k": [1, 3, 5]}, cv=3
+    ).fit(X, y)
     assert search.best_params_["sparseregressor__k"] in (1, 3, 5)
     chain = make_pipeline(SparseRegressor(3), SparseRegressor(2)).fit(X, y)
     assert chain[-1].n_features_in_ == 3

@@ -49,9 +49,13 @@ def test_common_features_with_signs_weights_and_sparse_data(targets):
     assert signed.get_support().sum() <= 3
     weight = np.arange(50) % 3
     weighted = ks.SparseRegressor(3, multi_output="common").fit(X, Y, sample_weight=weight)
-    repeated = ks.SparseRegressor(3, multi_output="common").fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
+    repeated = ks.SparseRegressor(3, multi_output="common").fit(
+        np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0)
+    )
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-7, atol=1e-10)
-    dense, sparse = (ks.SparseRegressor(3, multi_output="common").fit(data, Y) for data in (X, scipy.sparse.csr_array(X)))
+    dense, sparse = (
+        ks.SparseRegressor(3, multi_output="common").fit(data, Y) for data in (X, scipy.sparse.csr_array(X))
+    )
     np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-6, atol=1e-9)
     nothing = ks.SparseRegressor(0, multi_output="common").fit(X, Y)
     np.testing.assert_allclose(nothing.predict(X), np.broadcast_to(Y.mean(axis=0), Y.shape))
@@ -86,7 +90,10 @@ def test_classes_share_k_features_and_the_best_of_pairs_is_found(wine):
     assert model.intercept_.shape == (3,)
     assert model.get_support().sum() == 2
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-    alone = [ks.SparseClassifier(2, forced_in=S).fit(X, y).result_.fun for S in ([6, 9], [6, 12], [9, 12], [0, 6], [0, 9], [11, 12])]
+    alone = [
+        ks.SparseClassifier(2, forced_in=S).fit(X, y).result_.fun
+        for S in ([6, 9], [6, 12], [9, 12], [0, 6], [0, 9], [11, 12])
+    ]
     assert model.result_.fun <= min(alone) * (1 + 1e-9)
     apart = ks.SparseClassifier(2, multi_class="ovr").fit(X, y)
     assert len(apart.result_) == 3

@@ -125,7 +125,9 @@ def test_bad_input_is_named(change, error, rng):
 
 def test_a_set_for_the_coefficients_of_one_class_is_none_for_those_of_many(rng):
     X, y = rng.standard_normal((60, 6)), rng.integers(3, size=60)
-    with pytest.raises(ks.errors.MissingPieceError, match=r"C = Simplex\(1\) is not known for several targets or classes"):
+    with pytest.raises(
+        ks.errors.MissingPieceError, match=r"C = Simplex\(1\) is not known for several targets or classes"
+    ):
         linear_problem(X, y, loss="multinomial", C=ks.Simplex())
 
 

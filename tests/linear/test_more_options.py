@@ -33,7 +33,9 @@ def test_negative_signs_by_name_mask_and_all(data):
     assert (ks.SparseClassifier(3, negative=True).fit(X, labels).coef_ <= 0).all()
 
 
-@pytest.mark.parametrize("how", [{}, {"loss": "huber"}, {"loss": "poisson"}, {"fit_intercept": False}, {"positive": True}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"loss": "huber"}, {"loss": "poisson"}, {"fit_intercept": False}, {"positive": True}], ids=str
+)
 def test_no_features_leave_the_intercept(data, how):
     X, y = data
     y = np.round(np.abs(y))
@@ -68,7 +70,11 @@ def test_class_weights_count_like_rows(data):
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [("even", "class_weight must be None"), ({"blue": 1.0}, "holds 'blue', which is not a class"), ({True: -1.0}, ">= 0")],
+    [
+        ("even", "class_weight must be None"),
+        ({"blue": 1.0}, "holds 'blue', which is not a class"),
+        ({True: -1.0}, ">= 0"),
+    ],
 )
 def test_bad_class_weights_are_named(data, given, words):
     X, y = data
@@ -109,7 +115,9 @@ def test_amounts_and_counts_are_those_of_scikit_learn(data, rng):
     median = ks.SparseRegressor(6, loss="quantile").fit(X, y)
     assert np.mean(median.predict(X) > y) == pytest.approx(0.5, abs=0.05)
     for loss in ("gamma", "tweedie", "negative_binomial", "quantile"):
-        assert ks.SparseRegressorCV([1, 2], loss=loss, cv=3).fit(X, amounts if loss != "negative_binomial" else counts).k_ in (1, 2)
+        assert ks.SparseRegressorCV([1, 2], loss=loss, cv=3).fit(
+            X, amounts if loss != "negative_binomial" else counts
+        ).k_ in (1, 2)
     with pytest.raises(ValueError, match="amounts > 0 for the gamma loss"):
         ks.SparseRegressor(2, loss="gamma").fit(X, some)
 
@@ -148,7 +156,10 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_a_k_above_the_number_of_columns_is_clipped_with_a_warning(data, name):
     X, y = data
-    with pytest.warns(UserWarning, match=rf"k=99 is more than the number of (features|assets), {X.shape[1]}: all of them may be chosen"):
+    with pytest.warns(
+        UserWarning,
+        match=rf"k=99 is more than the number of (features|assets), {X.shape[1]}: all of them may be chosen",
+    ):
         MODELS[name](X, y)
 
 

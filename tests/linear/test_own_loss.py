@@ -84,7 +84,9 @@ def table(rng):
 
 
 @pytest.mark.parametrize("loss", [HalfSquares, PlainSquares])
-@pytest.mark.parametrize("options", [{}, {"alpha": 0.1}, {"fit_intercept": False}, {"positive": True}, {"standardize": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"alpha": 0.1}, {"fit_intercept": False}, {"positive": True}, {"standardize": False}]
+)
 def test_own_squares_give_the_model_of_the_squared_loss(table, loss, options, rng):
     X, y = table
     weight = rng.integers(0, 3, len(y)).astype(float)
@@ -176,7 +178,9 @@ def test_parameters_clones_pickles_and_searches(table):
     assert again.loss is LogCosh
     scaled = partial(LogCosh, s=0.5)
     assert clone(ks.SparseRegressor(2, loss=scaled)).get_params()["loss"].keywords == {"s": 0.5}
-    search = GridSearchCV(make_pipeline(StandardScaler(), model), {"sparseregressor__loss": ["squared", LogCosh, scaled]}, cv=3)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), model), {"sparseregressor__loss": ["squared", LogCosh, scaled]}, cv=3
+    )
     assert search.fit(X, y).best_score_ > 0.9
     assert "LogCosh" in repr(model)
 
@@ -189,12 +193,20 @@ class OfTwo(ks.DataFit):
 @pytest.mark.parametrize(
     ("loss", "error", "words"),
     [
-        (3, TypeError, "loss must be a name or a class of your own, called as loss.A, b, sample_weight, ridge., got int"),
+        (
+            3,
+            TypeError,
+            "loss must be a name or a class of your own, called as loss.A, b, sample_weight, ridge., got int",
+        ),
         (None, TypeError, "got NoneType"),
         (HalfSquares(np.eye(2), np.ones(2)), TypeError, "got HalfSquares: give its class"),
         (OfTwo, TypeError, "must be called as .* but OfTwo cannot"),
         (lambda A, b, w, r: 3.0, TypeError, "must return a ksparse.Loss, but <lambda> returned float"),
-        (lambda A, b, w, r: HalfSquares(A[:, :2], b), ValueError, "must have n = 9, the columns of A, but <lambda> has n = 2"),
+        (
+            lambda A, b, w, r: HalfSquares(A[:, :2], b),
+            ValueError,
+            "must have n = 9, the columns of A, but <lambda> has n = 2",
+        ),
         (
             "median",
             ValueError,

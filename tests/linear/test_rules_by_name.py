@@ -47,7 +47,9 @@ def test_limits_hold_for_every_target_and_class(table, y):
     limits = {"kind": (0, 1)}, {"c": "kind", "d": "kind"}
     model = ks.SparseRegressor(3, group_limits=(limits[1], limits[0])).fit(table, np.column_stack([y, -y]))
     assert (np.count_nonzero(model.coef_[:, 2:4], axis=1) == 1).all()
-    classes = ks.SparseClassifier(3, alpha=0.01, group_limits=(limits[1], limits[0])).fit(table, np.digitize(y, [4.0, 6.0]))
+    classes = ks.SparseClassifier(3, alpha=0.01, group_limits=(limits[1], limits[0])).fit(
+        table, np.digitize(y, [4.0, 6.0])
+    )
     assert (np.count_nonzero(classes.coef_[:, 2:4], axis=1) <= 1).all()
 
 
@@ -87,13 +89,21 @@ def test_the_chosen_model_is_that_of_its_k_alone(table, y):
     rules = {"requires": {"ab": ["a", "b"]}, "group_limits": ({"c": "kind", "d": "kind"}, {"kind": (0, 1)})}
     chooses = ks.SparseRegressorCV([3, 4], cv=3, **rules).fit(table, y)
     np.testing.assert_allclose(chooses.coef_, ks.SparseRegressor(chooses.k_, **rules).fit(table, y).coef_, atol=1e-8)
-    assert ks.SparseRegressorCV(group_limits=({"c": "kind", "d": "kind"}, {"kind": (2, 2)}), cv=3).fit(table, y).ks_[0] == 2
+    assert (
+        ks.SparseRegressorCV(group_limits=({"c": "kind", "d": "kind"}, {"kind": (2, 2)}), cv=3).fit(table, y).ks_[0]
+        == 2
+    )
 
 
 def cities(rng, rows=120):
     town = rng.choice(["Paris", "New York", "Rome", "Oslo"], rows)
     table = pd.DataFrame(
-        {"city": town, "city_size": rng.standard_normal(rows), "age": rng.standard_normal(rows), "noise": rng.standard_normal(rows)}
+        {
+            "city": town,
+            "city_size": rng.standard_normal(rows),
+            "age": rng.standard_normal(rows),
+            "noise": rng.standard_normal(rows),
+        }
     )
     y = (
         pd.Series(town).map({"Paris": 0.0, "New York": 1.0, "Rome": -1.0, "Oslo": 2.0}).to_numpy()
@@ -108,21 +118,39 @@ def test_dummies_of_a_factor_enter_together_at_the_end_of_a_pipeline(rng, prefix
     table, y = cities(rng)
     table = table if prefix else table.drop(columns="city_size")
     encode = ColumnTransformer(
-        [("cat", OneHotEncoder(drop="first", sparse_output=False), ["city"])], remainder="passthrough", verbose_feature_names_out=prefix
+        [("cat", OneHotEncoder(drop="first", sparse_output=False), ["city"])],
+        remainder="passthrough",
+        verbose_feature_names_out=prefix,
     )
     factor = "cat__city" if prefix else "city"
     model = make_pipeline(encode, ks.SparseRegressor(2, groups=ks.factors(factor))).set_output(transform="pandas")
     fitted = clone(model).fit(table, y)
-    assert [name.rpartition("__")[2] for name in fitted[-1].get_feature_names_out()] == ["city_Oslo", "city_Paris", "city_Rome", "age"]
+    assert [name.rpartition("__")[2] for name in fitted[-1].get_feature_names_out()] == [
+        "city_Oslo",
+        "city_Paris",
+        "city_Rome",
+        "age",
+    ]
     with pytest.raises(ValueError, match="X has none: in a pipeline the steps before pass them on after set_output"):
-        make_pipeline(encode.set_output(transform="default"), ks.SparseRegressor(2, groups=ks.factors(factor))).fit(table, y)
+        make_pipeline(encode.set_output(transform="default"), ks.SparseRegressor(2, groups=ks.factors(factor))).fit(
+            table, y
+        )
     if prefix:
         with pytest.raises(ValueError, match="columns of several parts, cat and remainder: say which, as 'cat__city'"):
-            make_pipeline(encode, ks.SparseRegressor(2, groups=ks.factors("city"))).set_output(transform="pandas").fit(table, y)
+            make_pipeline(encode, ks.SparseRegressor(2, groups=ks.factors("city"))).set_output(transform="pandas").fit(
+                table, y
+            )
 
 
 def test_names_of_factors():
-    assert ks.factors("a", "a_b")(["a_1", "a_b_1", "x__a_b_2", "a=3", "b", "a[T.4]"]) == ["a", "a_b", "a_b", "a", "b", "a"]
+    assert ks.factors("a", "a_b")(["a_1", "a_b_1", "x__a_b_2", "a=3", "b", "a[T.4]"]) == [
+        "a",
+        "a_b",
+        "a_b",
+        "a",
+        "b",
+        "a",
+    ]
     assert ks.factors("a") == clone(ks.factors("a"), safe=False)
     for names, error in ((("z",), ValueError), ((), ValueError), ((1,), TypeError)):
         with pytest.raises(error, match="factors"):

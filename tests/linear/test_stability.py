@@ -19,7 +19,9 @@ def data(rng):
 
 def test_what_is_there_is_stable_and_noise_is_not(data):
     X, y = data
-    found = ks.selection_stability(ks.SparseRegressor(3), pd.DataFrame(X, columns=list("abcdefghij")), y, n_subsamples=20)
+    found = ks.selection_stability(
+        ks.SparseRegressor(3), pd.DataFrame(X, columns=list("abcdefghij")), y, n_subsamples=20
+    )
     assert found.selected.shape == (20, 10)
     assert (found.selected.sum(axis=1) == 3).all()
     assert found.stable() == ["a", "b"]
@@ -32,7 +34,9 @@ def test_what_is_there_is_stable_and_noise_is_not(data):
 def test_the_draw_does_not_depend_on_threads_and_the_estimator_stays(data):
     X, y = data
     model = ks.SparseRegressor(2)
-    one, two = (ks.selection_stability(model, X, y, n_subsamples=4, random_state=3, n_jobs=n_jobs) for n_jobs in (None, 2))
+    one, two = (
+        ks.selection_stability(model, X, y, n_subsamples=4, random_state=3, n_jobs=n_jobs) for n_jobs in (None, 2)
+    )
     assert np.array_equal(one.selected, two.selected)
     assert not hasattr(model, "coef_")
 

@@ -178,7 +178,12 @@ def test_a_product_of_another_shape_is_refused(data):
 
 def test_right_gradients_pass(data):
     A, b = data
-    for loss in (ks.LeastSquares(A, b), ks.Logistic(A, np.sign(b)), ks.Poisson(A, np.round(np.abs(b))), ks.PrincipalComponent(A.T @ A)):
+    for loss in (
+        ks.LeastSquares(A, b),
+        ks.Logistic(A, np.sign(b)),
+        ks.Poisson(A, np.round(np.abs(b))),
+        ks.PrincipalComponent(A.T @ A),
+    ):
         check = ks.check_gradient(loss, np.linspace(-0.5, 0.5, N))
         assert check.passed
         assert check.error < 1e-6
@@ -205,7 +210,9 @@ def test_not_a_number_is_no_gradient():
     assert check.error == np.inf
 
 
-@pytest.mark.parametrize(("loss", "x", "error"), [(3, [1.0], TypeError), (ks.Custom(lambda x: 0.0, lambda x: x, n=2), [1.0], ValueError)])
+@pytest.mark.parametrize(
+    ("loss", "x", "error"), [(3, [1.0], TypeError), (ks.Custom(lambda x: 0.0, lambda x: x, n=2), [1.0], ValueError)]
+)
 def test_bad_input_to_the_check_is_named(loss, x, error):
     with pytest.raises(error, match=r"loss must be|x must have length 2"):
         ks.check_gradient(loss, x)

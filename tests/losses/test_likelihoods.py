@@ -76,7 +76,9 @@ def test_cox_is_breslows_sum_ties_and_all(data, rng):
     x = 3 * rng.standard_normal(N)
     loss = ks.Cox(A, time, event)
     assert loss.value(x) == pytest.approx(cox_by_hand(A @ x, time, event), rel=1e-12)
-    assert loss.value(500 * x) == pytest.approx(ks.Cox(1000 * A, time, event).value(x / 2), rel=1e-12)  # nothing overflows
+    assert loss.value(500 * x) == pytest.approx(
+        ks.Cox(1000 * A, time, event).value(x / 2), rel=1e-12
+    )  # nothing overflows
     assert np.isfinite(loss.gradient(1e3 * x)).all()
 
 
@@ -109,7 +111,10 @@ def test_derivatives_are_right(data, rng, name):
 
 def test_a_proof_by_a_lower_bound(data, rng):
     A, score = data
-    for loss in (ks.Cox(A, rng.exponential(np.exp(-score)), np.ones(M), ridge=1.0), ks.Gamma(A, rng.gamma(2.0, np.exp(score)), ridge=1.0)):
+    for loss in (
+        ks.Cox(A, rng.exponential(np.exp(-score)), np.ones(M), ridge=1.0),
+        ks.Gamma(A, rng.gamma(2.0, np.exp(score)), ridge=1.0),
+    ):
         result = ks.minimize(loss, 2, gap=0.01)
         assert result.gap <= 0.01
 
@@ -161,7 +166,10 @@ def test_a_saturated_quantile_moves(A, b, tau, x):
 @pytest.mark.parametrize("seed", [3, 13, 15, 17])
 def test_an_optimum_is_found_from_where_a_loss_has_no_curvature(seed, start):
     rng = np.random.default_rng(seed)
-    A, b = rng.standard_normal((3, 1)) * 10.0 ** rng.integers(-1, 3), rng.standard_normal(3) * 10.0 ** rng.integers(1, 6)
+    A, b = (
+        rng.standard_normal((3, 1)) * 10.0 ** rng.integers(-1, 3),
+        rng.standard_normal(3) * 10.0 ** rng.integers(1, 6),
+    )
     loss = ks.Quantile(A, b, tau=rng.uniform(0.05, 0.95), width=10.0 ** rng.integers(-3, 1))
     found = ks.minimize(loss, 1, x0=np.array([start]))
     assert found.success

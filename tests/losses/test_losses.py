@@ -90,7 +90,9 @@ def test_dense_sparse_and_operator_agree(name, kind, rng):
     np.testing.assert_allclose(other.value(x), dense.value(x), rtol=1e-12)
     np.testing.assert_allclose(other.gradient(x), dense.gradient(x), rtol=1e-10, atol=1e-12)
     support = np.array([1, 4])
-    np.testing.assert_allclose(other.restrict(support).gradient(x[:2]), dense.restrict(support).gradient(x[:2]), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        other.restrict(support).gradient(x[:2]), dense.restrict(support).gradient(x[:2]), rtol=1e-10, atol=1e-12
+    )
     np.testing.assert_allclose(other.lipschitz(), dense.lipschitz(), rtol=1e-6)
 
 
@@ -104,7 +106,9 @@ def test_restriction_is_the_loss_with_zeros_elsewhere(name, rng):
     assert cut.n == 3
     np.testing.assert_allclose(cut.value(z), loss.value(x), rtol=1e-12)
     np.testing.assert_allclose(cut.gradient(z), loss.gradient(x)[support], rtol=1e-10)
-    np.testing.assert_allclose(cut.restrict(np.array([1])).value(z[:1]), loss.value(embed(z[:1], np.array([2]), loss.n)), rtol=1e-12)
+    np.testing.assert_allclose(
+        cut.restrict(np.array([1])).value(z[:1]), loss.value(embed(z[:1], np.array([2]), loss.n)), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", [*catalogue.LOSSES, *catalogue.TABLE_LOSSES])
@@ -144,7 +148,9 @@ def test_values_by_hand(rng):
     A, b, x = rng.standard_normal((7, 4)), rng.standard_normal(7), rng.standard_normal(4)
     r = A @ x - b
     assert ks.LeastSquares(A, b).value(x) == pytest.approx(0.5 * r @ r)
-    assert ks.Huber(A, b, 0.3).value(x) == pytest.approx(sum(0.5 * t * t if abs(t) <= 0.3 else 0.3 * abs(t) - 0.045 for t in r))
+    assert ks.Huber(A, b, 0.3).value(x) == pytest.approx(
+        sum(0.5 * t * t if abs(t) <= 0.3 else 0.3 * abs(t) - 0.045 for t in r)
+    )
     y = np.sign(b)
     assert ks.Logistic(A, y).value(x) == pytest.approx(np.log1p(np.exp(-y * (A @ x))).sum())
     assert ks.Logistic(A, (y + 1) / 2).value(x) == ks.Logistic(A, y).value(x)
@@ -236,5 +242,9 @@ def test_vectors_of_dask_are_computed(rng):
         assert lazy.value(da.from_array(x, chunks=2)) == plain.value(x)
         np.testing.assert_array_equal(lazy.gradient(x), plain.gradient(x))
     B = rng.standard_normal((30, 3))
-    found = ks.minimize_many(da.from_array(A, chunks=(10, 4)), da.from_array(B, chunks=7), 2, sample_weight=da.from_array(weight, chunks=7))
-    np.testing.assert_allclose(found.x.toarray(), ks.minimize_many(A, B, 2, sample_weight=weight).x.toarray(), atol=1e-12)
+    found = ks.minimize_many(
+        da.from_array(A, chunks=(10, 4)), da.from_array(B, chunks=7), 2, sample_weight=da.from_array(weight, chunks=7)
+    )
+    np.testing.assert_allclose(
+        found.x.toarray(), ks.minimize_many(A, B, 2, sample_weight=weight).x.toarray(), atol=1e-12
+    )

@@ -34,7 +34,10 @@ def test_counts_against_enumeration(seed):
     counts = wanted.counts
 
     def sides(S):
-        return [tuple(1 if s else -1 for s in np.binary_repr(i, len(S)).translate({48: 0, 49: 1})) for i in range(2 ** len(S))]
+        return [
+            tuple(1 if s else -1 for s in np.binary_repr(i, len(S)).translate({48: 0, 49: 1}))
+            for i in range(2 ** len(S))
+        ]
 
     best = np.inf
     for size in (1, 2, 3):
@@ -62,7 +65,13 @@ def test_counts_against_enumeration(seed):
 @pytest.mark.parametrize(
     ("given", "options", "k", "error", "words"),
     [
-        ({"a": 1}, {"forced_in": [0, 1]}, 3, ks.InfeasibleError, "allows 1 of 'a', of which 2 are held whatever else is"),
+        (
+            {"a": 1},
+            {"forced_in": [0, 1]},
+            3,
+            ks.InfeasibleError,
+            "allows 1 of 'a', of which 2 are held whatever else is",
+        ),
         ({"c": (2, 2)}, {}, 3, ks.InfeasibleError, "asks for at least 2 of 'c', of which 1 can be used"),
         ({"a": (2, 3), "b": (2, 2)}, {}, 3, ks.InfeasibleError, "make 4 names, more than k = 3"),
         ({"z": 1}, {}, 3, ValueError, "names 'z', which is not among the groups"),
@@ -75,14 +84,20 @@ def test_counts_that_cannot_be_are_named(given, options, k, error, words):
     V, r = market(0, 6)
     with pytest.raises(error, match=words):
         solve_portfolio(
-            portfolio(V, r, long_only=True, **mandate(Universe(6), groups=LABELS, group_cardinalities=given, **options)), k, min_weight=0.05
+            portfolio(
+                V, r, long_only=True, **mandate(Universe(6), groups=LABELS, group_cardinalities=given, **options)
+            ),
+            k,
+            min_weight=0.05,
         )
 
 
 def test_a_least_number_needs_a_floor_and_groups_must_not_overlap():
     V, r = market(0, 6)
     with pytest.raises(ValueError, match="by min_weight above 0"):
-        solve_portfolio(portfolio(V, r, long_only=True, **mandate(Universe(6), groups=LABELS, group_cardinalities={"a": (1, 2)})), 3)
+        solve_portfolio(
+            portfolio(V, r, long_only=True, **mandate(Universe(6), groups=LABELS, group_cardinalities={"a": (1, 2)})), 3
+        )
     with pytest.raises(ValueError, match="share asset 1: groups with limits must not overlap"):
         Cardinalities.read({"x": 1, "y": 1}, {"x": np.array([0, 1]), "y": np.array([1, 2])}, 6)
     with pytest.raises(ValueError, match="group_cardinalities needs groups"):
@@ -92,7 +107,9 @@ def test_a_least_number_needs_a_floor_and_groups_must_not_overlap():
 def test_counts_are_proved():
     V, r = market(3, 30)
     labels = [f"s{i % 5}" for i in range(30)]
-    wanted = portfolio(V, r, objective="minimize_risk", long_only=True, **mandate(Universe(30), groups=labels, group_cardinalities=1))
+    wanted = portfolio(
+        V, r, objective="minimize_risk", long_only=True, **mandate(Universe(30), groups=labels, group_cardinalities=1)
+    )
     found = solve_portfolio(wanted, 5, gap=1e-3)
     assert found.status is ks.Status.OPTIMAL
     assert found.fun - found.lower_bound <= 1e-3 * found.fun

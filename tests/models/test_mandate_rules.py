@@ -58,7 +58,10 @@ def test_chains_and_equations():
         ("* AAPL <= 1", r"a \* with nothing before it"),
         ("2 * + AAPL <= 1", r"has a \+ after \*"),
         ("0.2 <= 0.1", "says nothing of any asset"),
-        ("7203 + AAPL >= 0.5", "'7203' in .* is a number and a name: put the name in quotes, or write the number otherwise, as in 7203.0"),
+        (
+            "7203 + AAPL >= 0.5",
+            "'7203' in .* is a number and a name: put the name in quotes, or write the number otherwise, as in 7203.0",
+        ),
         ("(AAPL) <= 1", r"'\(AAPL\)' in"),
     ],
 )
@@ -75,7 +78,9 @@ def test_names_that_could_mean_two_things():
 
 
 def test_numbers_by_name():
-    np.testing.assert_array_equal(ASSETS.numbers({"MSFT": 0.2, 2: 0.1}, "max_weights", np.inf), [np.inf, 0.2, 0.1, np.inf, np.inf])
+    np.testing.assert_array_equal(
+        ASSETS.numbers({"MSFT": 0.2, 2: 0.1}, "max_weights", np.inf), [np.inf, 0.2, 0.1, np.inf, np.inf]
+    )
     np.testing.assert_array_equal(ASSETS.numbers(0.2, "max_weights", np.inf), np.full(5, 0.2))
     np.testing.assert_array_equal(ASSETS.numbers(range(5), "max_weights", np.inf), range(5))
     for given, error, words in (
@@ -94,7 +99,10 @@ def test_numbers_by_name():
     [
         ({"max_turnover": 0.1}, "max_turnover needs previous_weights"),
         ({"group_floors": 0.1}, "group_floors requires groups"),
-        ({"groups": ["a"] * 5}, "groups has no effect without group_caps, group_floors, group_cardinalities or linear_constraints"),
+        (
+            {"groups": ["a"] * 5},
+            "groups has no effect without group_caps, group_floors, group_cardinalities or linear_constraints",
+        ),
         ({"groups": ["a"] * 5, "group_floors": {"b": 0.1}}, "group_floors names 'b'"),
         ({"forced_in": ["IBM"]}, "forced_in names 'IBM'"),
         ({"forced_out": [True, False]}, "forced_out as a mask must have one entry per asset, 5"),

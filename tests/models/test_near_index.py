@@ -107,7 +107,9 @@ def test_limits_with_groups_shorts_and_turnovers():
 
 def test_limits_that_cannot_be_are_named():
     X, y, _ = data(0, 12)
-    with pytest.raises(ks.InfeasibleError, match="max_tracking_error 1e-09 cannot be kept: the least with at most 3 assets"):
+    with pytest.raises(
+        ks.InfeasibleError, match="max_tracking_error 1e-09 cannot be kept: the least with at most 3 assets"
+    ):
         ks.SparsePortfolio(3, max_tracking_error=1e-9).fit(X, y)
     with pytest.raises(ValueError, match="max_tracking_error needs y, the returns of the index"):
         ks.SparsePortfolio(3, max_tracking_error=0.01).fit(X)
@@ -123,8 +125,12 @@ def test_frontiers_and_walks_stay_near():
     points = ks.SparsePortfolio(5, max_tracking_error=limit).frontier(X, 4, y=y)
     assert all(distance(X, y, x) <= limit for x in points.weights)
     assert (points.mean_returns >= points.targets - 1e-12).all()
-    walk = ks.SparsePortfolio(5, max_tracking_error=1.5 * limit, objective="minimize_risk").walk_forward(X, y, window=80, step=20)
-    assert all(distance(X[s - 80 : s], y[s - 80 : s], x) <= 1.5 * limit for s, x in zip(walk.starts, walk.weights, strict=True))
+    walk = ks.SparsePortfolio(5, max_tracking_error=1.5 * limit, objective="minimize_risk").walk_forward(
+        X, y, window=80, step=20
+    )
+    assert all(
+        distance(X[s - 80 : s], y[s - 80 : s], x) <= 1.5 * limit for s, x in zip(walk.starts, walk.weights, strict=True)
+    )
 
 
 def test_the_way_to_the_limit_ends_within_it():
@@ -155,7 +161,12 @@ def test_names_whose_bounds_exclude_0_never_leave(seed):
     assert best * (1 - 1e-3) <= long.variance_ <= best
     assert distance(X, y, long.weights_) <= limit
     turn = np.array([1, 1, -1, 1, 1, 1])  # the same, where that name must be short
-    bounds = {"min_weights": dict.fromkeys((0, 1, 3, 4, 5), 0.0), "max_weights": {2: -0.1}, "long_only": False, "max_weight": 2.0}
+    bounds = {
+        "min_weights": dict.fromkeys((0, 1, 3, 4, 5), 0.0),
+        "max_weights": {2: -0.1},
+        "long_only": False,
+        "max_weight": 2.0,
+    }
     sums = {"budget": (-1.0, 1.0), "linear_constraints": ["x0 + x1 + x3 + x4 + x5 - x2 == 1"]}
     short = ks.SparsePortfolio(2, **bounds, **sums, **rules).fit(X * turn, y)
     np.testing.assert_allclose(short.weights_, long.weights_ * turn, atol=1e-7)
@@ -180,7 +191,9 @@ def test_holding_nothing_is_a_portfolio_where_the_budget_allows_it():
     assert np.count_nonzero(sides.fit(X, y).weights_) == 2
     assert sides.tracking_error_ <= 0.999 * nothing
     # an index that hardly moves: every position is too far from it, however much it would earn
-    still = ks.SparsePortfolio(2, budget=(0.0, 1.0), min_weight=0.3, risk_aversion=0.1, max_tracking_error=0.05 * nothing).fit(X, 0.01 * y)
+    still = ks.SparsePortfolio(
+        2, budget=(0.0, 1.0), min_weight=0.3, risk_aversion=0.1, max_tracking_error=0.05 * nothing
+    ).fit(X, 0.01 * y)
     np.testing.assert_array_equal(still.weights_, 0.0)
     assert still.result_.success
 
@@ -191,12 +204,20 @@ def test_limits_are_kept_to_the_last_digit_however_small_they_are_beside_the_ret
         rng = np.random.default_rng(seed)
         X = 0.01 * rng.standard_normal((30, 4)) + 0.01 * rng.standard_normal((30, 1))
         y = X @ rng.dirichlet(np.ones(4))
-        limits = {3: ks.SparsePortfolio(3).fit(X, y).tracking_error_ * (1 + above), 4: 1e-3 * above}  # all four names: hardly any distance
+        limits = {
+            3: ks.SparsePortfolio(3).fit(X, y).tracking_error_ * (1 + above),
+            4: 1e-3 * above,
+        }  # all four names: hardly any distance
         for k, limit in limits.items():
             model = ks.SparsePortfolio(k, objective="minimize_risk", max_tracking_error=limit).fit(X, y)
             apart = X @ model.weights_ - y
             assert (
-                max(model.tracking_error_, np.linalg.norm(apart) / np.sqrt(30), distance(np.asfortranarray(X), y, model.weights_)) <= limit
+                max(
+                    model.tracking_error_,
+                    np.linalg.norm(apart) / np.sqrt(30),
+                    distance(np.asfortranarray(X), y, model.weights_),
+                )
+                <= limit
             )
             assert model.result_.success
 

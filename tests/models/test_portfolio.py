@@ -38,7 +38,9 @@ def best_on(S, signs, V, r, alpha, *, lower, upper, total, G, h, held, cost, tur
     A, b = np.vstack(rows), np.concatenate(right)
     bounds = [*zip(low, high, strict=True), *[(0, 5)] * m]
     sums = np.r_[np.ones(m), np.zeros(m)]
-    start = linprog(np.r_[np.zeros(m), np.ones(m)], A, b, sums[None], [total], [(max(u, -5), min(v, 5)) for u, v in bounds])
+    start = linprog(
+        np.r_[np.zeros(m), np.ones(m)], A, b, sums[None], [total], [(max(u, -5), min(v, 5)) for u, v in bounds]
+    )
     if not start.success:
         return np.inf
     dear = np.r_[np.zeros(m), cost[S]]
@@ -143,7 +145,11 @@ def test_all_solves_of_a_lifted_problem_share_one_time_limit(monkeypatch):
 
     monkeypatch.setattr("ksparse.models.solve_portfolio.minimize", told)
     found = solve_portfolio(
-        portfolio(V, r, objective="minimize_risk", budget=0.2, max_weight=0.8), 6, min_weight=0.12, gap=1e-3, max_time=limit
+        portfolio(V, r, objective="minimize_risk", budget=0.2, max_weight=0.8),
+        6,
+        min_weight=0.12,
+        gap=1e-3,
+        max_time=limit,
     )
     assert found.status is ks.Status.OPTIMAL
     assert len(ends) > 1
@@ -152,7 +158,9 @@ def test_all_solves_of_a_lifted_problem_share_one_time_limit(monkeypatch):
     assert [gap for _, gap in ends] == [None, *[1e-3] * (len(ends) - 1)]
 
 
-@pytest.mark.parametrize(("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)])
+@pytest.mark.parametrize(
+    ("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)]
+)
 def test_a_lifted_search_that_is_stopped_ends_with_weights_above_the_floor(raised, status):
     V, r = market(1, 8)
     calls = []
@@ -183,7 +191,9 @@ def test_what_is_held_is_traded_from_whatever_its_sign():
         H, c = lifted.quadratic
         assert 0.5 * z @ H @ z + c @ z + lifted.constant == pytest.approx(lifted.wanted.value(x), abs=1e-15)
         seen, most = lifted.loss.value(z) + lifted.constant, 1e-6 * np.diag(H).max() * np.square(held).sum() / 8
-        assert lifted.wanted.value(x) - most - 1e-15 <= seen <= lifted.wanted.value(x) + 1e-15  # never above, and hardly below
+        assert (
+            lifted.wanted.value(x) - most - 1e-15 <= seen <= lifted.wanted.value(x) + 1e-15
+        )  # never above, and hardly below
 
 
 def test_minimum_variance_needs_no_risk_aversion():
@@ -205,8 +215,16 @@ def test_budgets(budget):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"objective": "least"}, ValueError, "objective must be 'minimize_risk', 'maximize_utility' or None, got 'least'"),
-        ({"objective": "minimize_risk", "risk_aversion": 3.0}, ValueError, "risk_aversion has no meaning with objective='minimize_risk'"),
+        (
+            {"objective": "least"},
+            ValueError,
+            "objective must be 'minimize_risk', 'maximize_utility' or None, got 'least'",
+        ),
+        (
+            {"objective": "minimize_risk", "risk_aversion": 3.0},
+            ValueError,
+            "risk_aversion has no meaning with objective='minimize_risk'",
+        ),
         ({"budget": (1.0, 0.5)}, ValueError, "least <= most"),
         ({"budget": (1.0, 0.5, 2.0)}, ValueError, "budget must be one number or"),
         (
@@ -214,10 +232,18 @@ def test_budgets(budget):
             ValueError,
             "min_weights is below 0 for asset 0, which long_only=True forbids",
         ),
-        ({"min_weights": np.full(4, 0.4), "max_weights": np.full(4, 0.3)}, ks.InfeasibleError, "the bounds of asset 0 leave no weight"),
+        (
+            {"min_weights": np.full(4, 0.4), "max_weights": np.full(4, 0.3)},
+            ks.InfeasibleError,
+            "the bounds of asset 0 leave no weight",
+        ),
         ({"cost": [0.1, -0.1, 0.0, 0.0]}, ValueError, "cost must be >= 0, got -0.1 for asset 1"),
         ({"max_turnover": -1.0}, ValueError, "max_turnover must be >= 0"),
-        ({"target_return": 1.0, "long_only": True}, ks.InfeasibleError, "the target return 1 is above the largest within the bounds"),
+        (
+            {"target_return": 1.0, "long_only": True},
+            ks.InfeasibleError,
+            "the target return 1 is above the largest within the bounds",
+        ),
     ],
 )
 def test_problems_that_cannot_be_are_named(options, error, words):
@@ -275,7 +301,9 @@ def test_the_convexity_of_a_lifted_problem_is_read_from_the_covariance(low, monk
     sizes, cholesky = [], np.linalg.cholesky
     monkeypatch.setattr(np.linalg, "cholesky", lambda H: sizes.append(len(H)) or cholesky(H))
     held = np.full(12, 1 / 12)
-    seen = Lifted(portfolio((V + V.T) / 2, r, long_only=False, max_weight=1.0, held=held, cost=1e-3, max_turnover=2.0)).loss
+    seen = Lifted(
+        portfolio((V + V.T) / 2, r, long_only=False, max_weight=1.0, held=held, cost=1e-3, max_turnover=2.0)
+    ).loss
     assert seen.convex == (low >= 0)
     assert set(sizes) <= {12}
     assert ks.Quadratic(seen.matrix, seen.c).convex == seen.convex

@@ -30,7 +30,9 @@ def test_it_is_what_linear_programming_finds(seed):
 def test_where_nothing_bounds_it_nothing_is_said():
     lower, upper = np.zeros(2), np.full(2, np.inf)
     assert least_beside(np.array([[-1.0, 0.0]]), np.array([0.0, 1.0]), 1.0, lower, upper)[0] == -np.inf
-    assert least_beside(np.array([[-1.0, 2.0]]), np.array([1.0, 1.0]), 1.0, lower, upper)[0] == pytest.approx(-1.0, abs=1e-8)
+    assert least_beside(np.array([[-1.0, 2.0]]), np.array([1.0, 1.0]), 1.0, lower, upper)[0] == pytest.approx(
+        -1.0, abs=1e-8
+    )
 
 
 def test_empty_polyhedra():
@@ -41,7 +43,9 @@ def test_empty_polyhedra():
     assert beyond.provably_empty
     assert Linear.of(2, lower=1.0, upper=0.0).provably_empty
     assert not Linear.of(2, lower=0.0, upper=np.inf, E=np.ones((1, 2)), f=[1.0]).provably_empty
-    assert not Linear(reached.lower, reached.upper, 1e-90 * reached.G, 1e-90 * reached.h, 1e60 * reached.E, 1e60 * reached.f).provably_empty
+    assert not Linear(
+        reached.lower, reached.upper, 1e-90 * reached.G, 1e-90 * reached.h, 1e60 * reached.E, 1e60 * reached.f
+    ).provably_empty
 
 
 def test_a_point_that_only_rounding_hides_is_not_denied():

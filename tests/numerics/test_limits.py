@@ -17,7 +17,9 @@ def drawn(seed):
     members = member.max() + 1
     label = np.unique(rng.integers(0, 3, members), return_inverse=True)[1]
     least = rng.integers(0, 2, label.max() + 1)
-    limits = GroupLimits(int(rng.integers(least.sum(), members + 1)), label, least, least + rng.integers(0, 3, least.size), member)
+    limits = GroupLimits(
+        int(rng.integers(least.sum(), members + 1)), label, least, least + rng.integers(0, 3, least.size), member
+    )
     charge = rng.choice([0.0, 0.5, 1.0, 2.0, rng.random()], n) if seed % 3 else rng.exponential(size=n)
     state = rng.choice([FREE, IN, OUT], p=[0.7, 0.1, 0.2], size=members)
     return limits, charge, state[member]
@@ -29,7 +31,9 @@ def supports(limits, state, exactly):
     for size in [limits.k] if exactly else range(limits.k + 1):
         for chosen in combinations(range(limits.label.size), size):
             per = np.bincount(limits.label[list(chosen)], minlength=limits.min_count.size)
-            inside = set(chosen) >= set(np.flatnonzero(decided == IN)) and not set(chosen) & set(np.flatnonzero(decided == OUT))
+            inside = set(chosen) >= set(np.flatnonzero(decided == IN)) and not set(chosen) & set(
+                np.flatnonzero(decided == OUT)
+            )
             if inside and (per >= limits.min_count).all() and (per <= limits.max_count).all():
                 yield set(chosen)
 

@@ -28,7 +28,9 @@ def drawn(rng, n, k, count=40, limits=None):
     low = np.where(low < 0, np.minimum(low, -floor - 0.01), low)
     high = np.maximum(np.where(rng.random(n) < 0.3, np.inf, rng.random(n)), floor + 0.01)
     linear = Linear.of(n, lower=low, upper=high, E=np.ones((1, n)), f=np.array([0.5]))
-    method = Perspective(H, rng.standard_normal(n), d, linear, MagnitudeRange.between(low, high, floor), k, limits=limits)
+    method = Perspective(
+        H, rng.standard_normal(n), d, linear, MagnitudeRange.between(low, high, floor), k, limits=limits
+    )
     state = rng.choice([FREE, IN, OUT], p=[0.7, 0.1, 0.2], size=(count, n))
     for row in state:
         row[np.flatnonzero(row == IN)[k:]] = FREE
@@ -61,7 +63,9 @@ def y_step_by_bisection(method, v, nodes):
         z = share[:, limits.member]
         s, loose = sizes(z)
         with np.errstate(invalid="ignore"):
-            parts = np.where(s == loose, np.where(d > 0, 0.5 * d * s * s, 0.0), weight * s * (size - s * z) - 0.5 * d * s * s)
+            parts = np.where(
+                s == loose, np.where(d > 0, 0.5 * d * s * s, 0.0), weight * s * (size - s * z) - 0.5 * d * s * s
+            )
         return limits.sums(np.where(open_, np.nan_to_num(parts), 0.0))
 
     ends = [h(np.full(state.shape, end)) for end in (0.0, 1.0)]

@@ -15,9 +15,13 @@ def test_bounds_that_a_budget_implies_are_left_out():
     budget = {"E": np.ones((1, n)), "f": [1.0]}
     assert np.isinf(presolved(Linear.of(n, 0.0, 1.0, **budget)).upper).all()
     np.testing.assert_array_equal(presolved(Linear.of(n, 0.0, 0.999, **budget)).upper, np.full(n, 0.999))
-    np.testing.assert_array_equal(presolved(Linear.of(n, -0.1, 1.0, **budget)).upper, np.full(n, 1.0))  # short positions pay for more
+    np.testing.assert_array_equal(
+        presolved(Linear.of(n, -0.1, 1.0, **budget)).upper, np.full(n, 1.0)
+    )  # short positions pay for more
     lower = np.array([0.2, 0.0, 0.0, 0.0, 0.0])
-    np.testing.assert_array_equal(np.isinf(presolved(Linear.of(n, lower, 0.9, **budget)).upper), [False, True, True, True, True])
+    np.testing.assert_array_equal(
+        np.isinf(presolved(Linear.of(n, lower, 0.9, **budget)).upper), [False, True, True, True, True]
+    )
 
 
 def test_rows_that_the_bounds_imply_are_left_out():
@@ -56,8 +60,12 @@ def test_what_no_sparse_point_can_use_is_seen():
     n = 6
     linear = Linear.of(n, 0.0, np.array([0.5, 0.5, 0.3, 0.3, 0.05, 0.5]), E=np.ones((1, n)), f=[1.0])
     everyone = np.ones(n, dtype=bool)
-    np.testing.assert_array_equal(usable(linear, linear.lower, linear.upper, everyone, 2), [True, True, False, False, False, True])
-    np.testing.assert_array_equal(usable(linear, linear.lower, linear.upper, everyone, 3), [True, True, True, True, True, True])
+    np.testing.assert_array_equal(
+        usable(linear, linear.lower, linear.upper, everyone, 2), [True, True, False, False, False, True]
+    )
+    np.testing.assert_array_equal(
+        usable(linear, linear.lower, linear.upper, everyone, 3), [True, True, True, True, True, True]
+    )
     floor = np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0])  # above its own bound
     assert not usable(linear, floor, linear.upper, everyone, 3)[0]
 
@@ -68,5 +76,7 @@ def test_equations_of_one_variable_after_the_other_fix_their_variables():
     np.testing.assert_array_equal(value, [1.5, 0.5, np.nan, np.nan])
     assert 0 < off[0] < 1e-14
     assert 0 < off[1] < 1e-14
-    value, _ = fixed_by_equations(Linear.of(4, [-1.0, -1.0, 0.25, -1.0], [1.0, 1.0, 0.25, 1.0], E=E[2:], f=f[2:]))  # bounds fix one
+    value, _ = fixed_by_equations(
+        Linear.of(4, [-1.0, -1.0, 0.25, -1.0], [1.0, 1.0, 0.25, 1.0], E=E[2:], f=f[2:])
+    )  # bounds fix one
     np.testing.assert_array_equal(value, [np.nan, np.nan, 0.25, 0.75])

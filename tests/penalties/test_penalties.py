@@ -13,7 +13,12 @@ from ksparse.firstorder.loop import drive
 from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.util.arrays import to_numpy
 
-cases = st.tuples(st.integers(1, 8), st.integers(0, 10**6), st.sampled_from([0.05, 0.5, 1.0, 3.0, 20.0]), st.sampled_from([0.1, 1.0, 5.0]))
+cases = st.tuples(
+    st.integers(1, 8),
+    st.integers(0, 10**6),
+    st.sampled_from([0.05, 0.5, 1.0, 3.0, 20.0]),
+    st.sampled_from([0.1, 1.0, 5.0]),
+)
 
 
 def draw(n, seed, scale):
@@ -25,7 +30,9 @@ TABLE1 = {  # g one entry at a time, as the paper and Gong et al. print it
     "CappedL1": lambda s: 0.4 * min(s, 0.8),
     "LogSum": lambda s: 0.4 * np.log(1 + s / 1.5),
     "LogSum steep": lambda s: 0.4 * np.log(1 + s / 0.1),
-    "SCAD": lambda s: 0.4 * s if s <= 0.4 else ((-(s**2) + 2 * 3.7 * 0.4 * s - 0.16) / (2 * 2.7) if s <= 1.48 else 4.7 * 0.16 / 2),
+    "SCAD": lambda s: (
+        0.4 * s if s <= 0.4 else ((-(s**2) + 2 * 3.7 * 0.4 * s - 0.16) / (2 * 2.7) if s <= 1.48 else 4.7 * 0.16 / 2)
+    ),
     "MCP": lambda s: 0.4 * s - s**2 / 3.0 if s <= 0.6 else 1.5 * 0.16 / 2,
     "MCP concave": lambda s: 0.4 * s - s**2 / 0.6 if s <= 0.12 else 0.3 * 0.16 / 2,
 }
@@ -156,7 +163,9 @@ def test_no_weight_of_top_k2_holds_zero(rng):
     assert ks.weight_max(ks.LeastSquares(np.eye(3), np.zeros(3)), ks.TopK2(1.0, 2)) == 0.0
 
 
-@pytest.mark.parametrize("penalty", [ks.MCP(1e-3, 3.7), ks.SCAD(1e-3, 3.7), ks.CappedL1(1e-3, 2.0), ks.LogSum(1e-3, 2.0)])
+@pytest.mark.parametrize(
+    "penalty", [ks.MCP(1e-3, 3.7), ks.SCAD(1e-3, 3.7), ks.CappedL1(1e-3, 2.0), ks.LogSum(1e-3, 2.0)]
+)
 def test_flat_penalties_of_large_entries_do_not_cancel(penalty):
     ends = [penalty.value(np.array([size, -size])) for size in (1e3, 1e20, 1e100)]
     assert 0 < ends[0] <= ends[1] <= ends[2] < 1.0

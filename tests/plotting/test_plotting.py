@@ -59,7 +59,9 @@ def test_convergence(runs, canvas, against):
         assert len(shown) == len(run.trace)
     assert ax.get_yscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["pdca", "apdca"]
-    assert {"iterations": "iterations", "time": "seconds", "products": "products with the data"}[against] == ax.get_xlabel()
+    assert {"iterations": "iterations", "time": "seconds", "products": "products with the data"}[
+        against
+    ] == ax.get_xlabel()
 
 
 def test_convergence_takes_traces_and_mappings_and_refuses_the_rest(runs, canvas):
@@ -82,7 +84,12 @@ def test_starts(canvas, rng):
 
 def test_objective_against_time(canvas):
     table = pd.DataFrame(
-        {"instance": ["p", "p", "q", "q"], "method": ["a", "auto"] * 2, "objective": [-1.0, -2.0, 3.0, 2.0], "time": [1.0, 0.1, 9.0, 0.5]}
+        {
+            "instance": ["p", "p", "q", "q"],
+            "method": ["a", "auto"] * 2,
+            "objective": [-1.0, -2.0, 3.0, 2.0],
+            "time": [1.0, 0.1, 9.0, 0.5],
+        }
     )
     ax = drawn(plotting.plot_objective_time(table, ax=canvas))
     shown = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
@@ -97,14 +104,27 @@ def test_objective_against_time(canvas):
 
 def test_each_seed_has_its_own_best(canvas):
     table = pd.DataFrame(
-        {"instance": ["p"] * 4, "seed": [0, 0, 1, 1], "method": ["a", "auto"] * 2, "objective": [2.0, 1.0, 6.0, 5.0], "time": [1.0] * 4}
+        {
+            "instance": ["p"] * 4,
+            "seed": [0, 0, 1, 1],
+            "method": ["a", "auto"] * 2,
+            "objective": [2.0, 1.0, 6.0, 5.0],
+            "time": [1.0] * 4,
+        }
     )
     shown = {line.get_label(): line.get_ydata() for line in plotting.plot_objective_time(table, ax=canvas).get_lines()}
     np.testing.assert_allclose(shown["auto"], 0.0)
 
 
 def test_odd_values_do_not_break_a_picture(canvas):
-    table = pd.DataFrame({"instance": ["p"] * 3, "method": ["a", "b", "$\\foo$"], "objective": [0.0, 1e9, np.inf], "time": [1.0, 2.0, 3.0]})
+    table = pd.DataFrame(
+        {
+            "instance": ["p"] * 3,
+            "method": ["a", "b", "$\\foo$"],
+            "objective": [0.0, 1e9, np.inf],
+            "time": [1.0, 2.0, 3.0],
+        }
+    )
     assert drawn(plotting.plot_objective_time(table, ax=canvas)).get_ylim()[1] < 1e6
     with pytest.raises(ValueError, match="table must hold at least one row"):
         plotting.plot_starts(table.iloc[:0])
@@ -175,7 +195,12 @@ def test_figures_are_those_of_pyplot_unless_axes_are_given(canvas):
 
 
 def test_the_gap_closes(canvas):
-    told = [{"elapsed": 0.1}, {"elapsed": 0.2, "gap": np.inf}, {"elapsed": 0.3, "gap": 0.5}, {"elapsed": 0.5, "gap": 0.01}]
+    told = [
+        {"elapsed": 0.1},
+        {"elapsed": 0.2, "gap": np.inf},
+        {"elapsed": 0.3, "gap": 0.5},
+        {"elapsed": 0.5, "gap": 0.01},
+    ]
     ax = drawn(plotting.plot_gap({"ours": told, "none": []}, ax=canvas))
     np.testing.assert_allclose(ax.get_lines()[0].get_xydata(), [[0.3, 50.0], [0.5, 1.0]])
     with pytest.raises(ValueError, match="at least one entry with a finite gap"):
@@ -201,7 +226,9 @@ def test_loadings_and_stability(canvas):
     table = np.array([[0.8, 0.0, -0.6, 0.0], [0.0, 0.0, 0.0, 1.0]])
     ax = plotting.plot_loadings(table, ["p", "q", "r", "s"], ax=canvas)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["p", "r", "s"]
-    np.testing.assert_allclose(np.nan_to_num(np.asarray(ax.images[0].get_array().filled(0))), [[0.8, 0], [-0.6, 0], [0, 1]])
+    np.testing.assert_allclose(
+        np.nan_to_num(np.asarray(ax.images[0].get_array().filled(0))), [[0.8, 0], [-0.6, 0], [0, 1]]
+    )
     assert "1 variables of smaller loadings not shown" in plotting.plot_loadings(table, limit=2).get_xlabel()
     ax = plotting.plot_stability(table, ["p", "q", "r", "s"])
     assert [bar.get_width() for bar in ax.patches] == [50.0, 50.0, 50.0]
@@ -225,7 +252,11 @@ def test_efficient_frontiers(canvas):
 
 def test_runs_are_compared_with_those_of_the_same_objective(canvas, rng):
     loss = ks.LeastSquares(rng.standard_normal((20, 10)), rng.standard_normal(20))
-    runs = {f"{method} {rho:g}": ks.minimize(loss, 3, method=method, rho=rho) for method in ("pdca", "apdca") for rho in (0.1, 10.0)}
+    runs = {
+        f"{method} {rho:g}": ks.minimize(loss, 3, method=method, rho=rho)
+        for method in ("pdca", "apdca")
+        for rho in (0.1, 10.0)
+    }
     runs["l1"] = ks.minimize(loss, 3, method="l1pdca", rho=10.0)
     ax = drawn(plotting.plot_convergence(runs, ax=canvas))
     for name, line in zip(runs, ax.get_lines(), strict=True):
@@ -236,12 +267,16 @@ def test_runs_are_compared_with_those_of_the_same_objective(canvas, rng):
     assert ax.get_ylabel() == "F − best F of the same ρ"
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert (labels[0], labels[-1]) == ("pdca 0.1, ρ = 0.1", "l1, top-(k,1) ρ = 10")
-    with pytest.raises(ValueError, match=r"best needs runs on one penalty with one rho, got ρ = 0.1, ρ = 10, top-\(k,1\) ρ = 10"):
+    with pytest.raises(
+        ValueError, match=r"best needs runs on one penalty with one rho, got ρ = 0.1, ρ = 10, top-\(k,1\) ρ = 10"
+    ):
         plotting.plot_convergence(runs, best=0.0)
 
 
 @pytest.mark.parametrize(
-    "names", [["l2-PDCA", "mine", "l2-APDCA"], ["l2-APDCA", "APDCA fix"], [*"abcdef", "auto"], [f"run {j}" for j in range(20)]], ids=len
+    "names",
+    [["l2-PDCA", "mine", "l2-APDCA"], ["l2-APDCA", "APDCA fix"], [*"abcdef", "auto"], [f"run {j}" for j in range(20)]],
+    ids=len,
 )
 def test_no_two_lines_look_the_same(names):
     ax = plotting.plot_convergence({name: {"iteration": [0, 1], "F": [2.0, 1.0]} for name in names})

@@ -91,14 +91,23 @@ def test_every_number_along_a_random_walk_is_that_of_an_inverse_from_scratch():
             assert hood.value == pytest.approx(twin.value, rel=1e-8)
             order = np.searchsorted(np.sort(other.element), one.element)
             places = np.argsort(other.element, kind="stable")[order]
-            for mine, fresh in ((one.x, other.x[places]), (one.kappa, other.kappa[places]), (one.s, other.s), (one.h, other.h)):
+            for mine, fresh in (
+                (one.x, other.x[places]),
+                (one.kappa, other.kappa[places]),
+                (one.s, other.s),
+                (one.h, other.h),
+            ):
                 np.testing.assert_allclose(mine, fresh, rtol=1e-6, atol=1e-8 * max(1.0, np.abs(fresh).max(initial=0.0)))
             at = {i: place for place, i in enumerate(other.support.tolist())}
             losses, promising = one.drop_losses(), np.flatnonzero(one.add_gains(within=False) > 1e-9)
-            np.testing.assert_allclose(losses, other.drop_losses()[[at[i] for i in one.support.tolist()]], rtol=1e-5, atol=1e-8)
+            np.testing.assert_allclose(
+                losses, other.drop_losses()[[at[i] for i in one.support.tolist()]], rtol=1e-5, atol=1e-8
+            )
             np.testing.assert_allclose(one.add_gains(), other.add_gains(), rtol=1e-5, atol=1e-8)
             rows, gains = one.swap_gains(promising)
-            np.testing.assert_allclose(gains, other.swap_gains(promising)[1][[at[i] for i in rows.tolist()]], rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(
+                gains, other.swap_gains(promising)[1][[at[i] for i in rows.tolist()]], rtol=1e-5, atol=1e-7
+            )
     assert compared > 250
 
 
@@ -162,7 +171,9 @@ def test_a_row_that_alone_holds_a_variable_without_curvature_is_not_let_go():
 
 def test_a_support_that_is_forced_in_and_held_at_0_has_no_swaps():
     settings = ks.SearchSettings(enumerated=0)
-    result = ks.minimize(ks.Quadratic(np.eye(4), np.array([1.0, 1, -1, -1])), 2, ks.Nonnegative(), forced_in=[0, 1], settings=settings)
+    result = ks.minimize(
+        ks.Quadratic(np.eye(4), np.array([1.0, 1, -1, -1])), 2, ks.Nonnegative(), forced_in=[0, 1], settings=settings
+    )
     assert not result.x.any()
 
 

@@ -43,7 +43,13 @@ def test_the_twin_finds_what_enumeration_finds(rng, signs, ridge):
     A, B, data = data_of(rng, *SIGNS[signs], ridge=ridge)
     best = Best.nothing(data.problem, COUNT)
     search_batch(
-        data.problem, lambda part: data.pulls(B[:, part]), [slice(0, COUNT)], rounds_of(data.problem, 1, 0), best, 1, lambda p: True
+        data.problem,
+        lambda part: data.pulls(B[:, part]),
+        [slice(0, COUNT)],
+        rounds_of(data.problem, 1, 0),
+        best,
+        1,
+        lambda p: True,
     )
     x, residual = data.refined(B, best)
     X = np.zeros((COUNT, N))

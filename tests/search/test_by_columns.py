@@ -132,6 +132,8 @@ def test_a_cosine_transform_of_131072_columns(rng):
 
     truth = np.zeros(n)
     truth[rng.choice(n, k, replace=False)] = rng.standard_normal(k)
-    found = ks.minimize(ks.LeastSquares(LinearOperator((m, n), matvec=there, rmatvec=back, dtype=float), there(truth)), k)
+    found = ks.minimize(
+        ks.LeastSquares(LinearOperator((m, n), matvec=there, rmatvec=back, dtype=float), there(truth)), k
+    )
     np.testing.assert_array_equal(found.support, np.flatnonzero(truth))
     assert count[0] < 1_000

@@ -130,7 +130,10 @@ def test_forced_features_rules_paths_and_starts(rng):
 def test_more_effort_is_never_worse_and_seeds_repeat(rng):
     A, B = responses(rng, m=60, n=40, t=4)
     loss = ks.MultiResponse(A, B)
-    values = [ks.minimize(loss, 6, effort=effort, random_state=3, n_jobs=jobs).fun for effort, jobs in ((1, None), (3, None), (3, 2))]
+    values = [
+        ks.minimize(loss, 6, effort=effort, random_state=3, n_jobs=jobs).fun
+        for effort, jobs in ((1, None), (3, None), (3, 2))
+    ]
     assert values[0] >= values[1] == values[2]
 
 
@@ -155,7 +158,9 @@ def multinomial_twin(A, y, k, ridge):
         return each.sum() + 0.5 * np.sum(ridge[list(S)][:, None] * X**2)
 
     def solved(S):
-        return scipy.optimize.minimize(value, np.zeros(len(S) * len(labels)), args=(list(S),), method="BFGS", options={"gtol": 1e-8}).fun
+        return scipy.optimize.minimize(
+            value, np.zeros(len(S) * len(labels)), args=(list(S),), method="BFGS", options={"gtol": 1e-8}
+        ).fun
 
     return min((solved(S), S) for S in combinations(range(A.shape[1]), k))
 
@@ -230,7 +235,9 @@ def test_gains_of_rows_are_those_of_the_second_order_model(rng):
         assert gains.adds()[i] == pytest.approx(here - least([1, 4, i]), rel=1e-5)
         for j in range(2):
             swapped = [S[1 - j], i]
-            assert gains.swaps(np.array([0, 2, 3, 5]))[j, place] == pytest.approx(here - least(swapped), rel=1e-5, abs=1e-7)
+            assert gains.swaps(np.array([0, 2, 3, 5]))[j, place] == pytest.approx(
+                here - least(swapped), rel=1e-5, abs=1e-7
+            )
     assert gains.drops() == pytest.approx([least([4]) - here, least([1]) - here], rel=1e-5)
 
 
@@ -265,7 +272,10 @@ def test_what_cannot_be_is_said(rng):
     for wrong, message in (
         (lambda: ks.minimize(loss, 2, method="apdca"), "method='auto'"),
         (lambda: ks.near_optimal(loss, 2), "counts features"),
-        (lambda: ks.minimize(loss, 2, ks.Nonnegative(), groups=np.arange(9)), "groups with MultiResponse cannot be combined"),
+        (
+            lambda: ks.minimize(loss, 2, ks.Nonnegative(), groups=np.arange(9)),
+            "groups with MultiResponse cannot be combined",
+        ),
     ):
         with pytest.raises(ks.MissingPieceError, match=message):
             wrong()

@@ -17,7 +17,11 @@ def hard_problems():
     rng = np.random.default_rng(5)
     A = rng.standard_normal((60, 80)) + 0.6 * rng.standard_normal((60, 1))
     mu = rng.uniform(0.0, 1.0, 80)
-    yield ks.Quadratic(A.T @ A / 60 + np.eye(80)), 8, ks.Polyhedron(E=np.vstack([np.ones(80), mu]), f=[1.0, 0.6], lower=0.0, upper=0.5)
+    yield (
+        ks.Quadratic(A.T @ A / 60 + np.eye(80)),
+        8,
+        ks.Polyhedron(E=np.vstack([np.ones(80), mu]), f=[1.0, 0.6], lower=0.0, upper=0.5),
+    )
     X = rng.standard_normal((40, 120))
     yield ks.PrincipalComponent.from_data(X), 6, ks.L2Ball()
     yield ks.Logistic(X, X[:, :3].sum(axis=1) + rng.logistic(size=40) > 0, ridge=0.5), 4, None
@@ -72,7 +76,13 @@ def test_a_start_of_the_users_never_makes_the_answer_worse(problem, rng):
 
 def test_children_are_made_of_two_parents(rng):
     elite = Elite(3)
-    for value, support in ((3.0, [1, 2, 3, 4]), (1.0, [1, 2, 5, 6]), (2.0, [1, 7, 8, 9]), (9.0, [0, 10, 11, 12]), (1.0, [1, 2, 5, 6])):
+    for value, support in (
+        (3.0, [1, 2, 3, 4]),
+        (1.0, [1, 2, 5, 6]),
+        (2.0, [1, 7, 8, 9]),
+        (9.0, [0, 10, 11, 12]),
+        (1.0, [1, 2, 5, 6]),
+    ):
         elite.take(value, np.array(support))
     assert [value for value, _ in elite.known] == [1.0, 2.0, 3.0]  # the best, each once
     for child in elite.children(4, 30, rng):

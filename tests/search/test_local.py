@@ -26,7 +26,9 @@ SETS = {
     "signs": lambda n: ks.Nonnegative(np.arange(0, n, 2)),
     "simplex": lambda n: ks.Simplex(),
     "hyperplane": lambda n: ks.Hyperplane(),
-    "two equations": lambda n: ks.Polyhedron(None, None, E=np.vstack([np.ones(n), np.arange(n)]), f=np.array([1.0, n / 3])),
+    "two equations": lambda n: ks.Polyhedron(
+        None, None, E=np.vstack([np.ones(n), np.arange(n)]), f=np.array([1.0, n / 3])
+    ),
 }
 
 
@@ -85,7 +87,9 @@ def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(
         spared = np.isfinite(hood.active_set.drop_losses())  # the others an equation needs, or nearly so
         assert (slow.kappa[~spared] <= 1e-9 * (1 + 1e-2)).all()
         np.testing.assert_allclose(hood.active_set.drop_losses()[spared], slow.drops()[spared], rtol=1e-4, atol=1e-9)
-        np.testing.assert_allclose(hood.active_set.swap_gains(outside)[1][spared], slow.swaps(outside)[0][spared], rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(
+            hood.active_set.swap_gains(outside)[1][spared], slow.swaps(outside)[0][spared], rtol=1e-4, atol=1e-7
+        )
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -98,7 +102,9 @@ def test_no_exchange_gains_more_than_its_newcomer_alone(name, rng):
         assert basis.rebuild(np.sort(rng.choice(18, 6, replace=False)))
         hood.active_set.sign_blocked = []  # no signs
         outside = np.setdiff1d(np.arange(18), basis.support)
-        assert (hood.active_set.swap_gains(outside)[1] <= hood.active_set.add_gains()[outside] * (1 + 1e-9) + 1e-12).all()
+        assert (
+            hood.active_set.swap_gains(outside)[1] <= hood.active_set.add_gains()[outside] * (1 + 1e-9) + 1e-12
+        ).all()
 
 
 def test_the_best_swap_is_the_best_of_the_whole_table(rng):
@@ -165,7 +171,9 @@ def test_a_search_does_not_go_the_same_way_twice(rng):
 @pytest.mark.parametrize("name", SETS)
 def test_a_move_taken_back_leaves_everything_as_it_was(name, rng):
     problem = a_problem(rng, SETS[name](18))
-    start = next(c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None)
+    start = next(
+        c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None
+    )
     for hood in (ActiveSetNeighbourhood(problem, 9), Priced(problem)):
         hood.stand_at(start)
         for move in list(hood.moves(0.0, True))[:5]:
@@ -182,7 +190,9 @@ def test_a_move_taken_back_leaves_everything_as_it_was(name, rng):
 def test_a_descent_ends_where_the_slow_search_finds_nothing(name, seed):
     rng = np.random.default_rng(seed)
     problem = a_problem(rng, SETS[name](18))
-    start = next(c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None)
+    start = next(
+        c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None
+    )
     found = descended(choose_strategy(problem).search(problem), start)
     assert found.value <= start.value
     assert found.support.size <= 6
@@ -319,7 +329,9 @@ def test_no_support_is_modelled_twice(monkeypatch, rng):
     """Where kicks lead to a support at whose best point a model was searched already, its end is known."""
     taken = []
     model_at = ks.Logistic.model_at
-    monkeypatch.setattr(ks.Logistic, "model_at", lambda loss, x: taken.append(tuple(np.flatnonzero(x))) or model_at(loss, x))
+    monkeypatch.setattr(
+        ks.Logistic, "model_at", lambda loss, x: taken.append(tuple(np.flatnonzero(x))) or model_at(loss, x)
+    )
     A = rng.standard_normal((80, 60))
     y = A[:, :3].sum(axis=1) + rng.logistic(size=80) > 0
     found = ks.minimize(ks.Logistic(A, y, ridge=0.1), 4, settings=ks.SearchSettings(large=0))
@@ -329,7 +341,9 @@ def test_no_support_is_modelled_twice(monkeypatch, rng):
     assert len(full) <= len(set(full)) + 1  # the last at the end, for the look at all exchanges
 
 
-@pytest.mark.parametrize("C", [ks.WholeSpace(), ks.Nonnegative(), ks.Box(-0.5, 0.8), ks.Simplex()], ids=lambda C: type(C).__name__)
+@pytest.mark.parametrize(
+    "C", [ks.WholeSpace(), ks.Nonnegative(), ks.Box(-0.5, 0.8), ks.Simplex()], ids=lambda C: type(C).__name__
+)
 def test_a_model_is_lowest_on_its_support_where_it_was_taken(C, rng):
     """So a search on it can stand there without a solve."""
     A = rng.standard_normal((80, 12))
@@ -344,7 +358,9 @@ def test_a_model_is_lowest_on_its_support_where_it_was_taken(C, rng):
 def test_where_a_model_leads_depends_on_k(rng):
     """Each k of a path begins at the same support, and shares what was seen with the others."""
     A = rng.standard_normal((150, 60))
-    problem = problem_of(ks.Logistic(A, A[:, :8].sum(axis=1) + rng.logistic(size=150) > 0, ridge=0.1), ks.WholeSpace(), 60, 8)
+    problem = problem_of(
+        ks.Logistic(A, A[:, :8].sum(axis=1) + rng.logistic(size=150) > 0, ridge=0.1), ks.WholeSpace(), 60, 8
+    )
     for k in (8, 4, 2):
         assert by_models._descended(problem.with_k(k), problem.evaluate(NONE)).support.size == k
 

@@ -19,7 +19,12 @@ SETS = {
     "ball": ks.L2Ball(1.5),
     "simplex": ks.Simplex(),
 }
-KINDS = {"dense": np.asarray, "csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array, "blocks": lambda A: Blocks(A, 30)}
+KINDS = {
+    "dense": np.asarray,
+    "csr": scipy.sparse.csr_array,
+    "csc": scipy.sparse.csc_array,
+    "blocks": lambda A: Blocks(A, 30),
+}
 
 
 @pytest.fixture
@@ -60,7 +65,8 @@ def test_fewer_columns_than_k_may_be_pointed_at():
     A = rng.standard_normal((60, 40))
     b = A[:, :6] @ rng.standard_normal(6) + 0.3 * rng.standard_normal(60)
     whole, tiny = (
-        ks.minimize(ks.LeastSquares(A, b), 6, ks.Simplex(), settings=settings) for settings in (None, ks.SearchSettings(memory=0))
+        ks.minimize(ks.LeastSquares(A, b), 6, ks.Simplex(), settings=settings)
+        for settings in (None, ks.SearchSettings(memory=0))
     )
     assert tiny.fun == pytest.approx(whole.fun, rel=0.05)
 
@@ -75,7 +81,9 @@ def test_other_losses(planted):
 
 def test_floors_keep_all_rows(planted):
     A, b = planted
-    found, whole = (ks.minimize(ks.LeastSquares(A, b), K, min_nonzero=0.3, settings=settings) for settings in (LITTLE, None))
+    found, whole = (
+        ks.minimize(ks.LeastSquares(A, b), K, min_nonzero=0.3, settings=settings) for settings in (LITTLE, None)
+    )
     np.testing.assert_array_equal(found.support, whole.support)
 
 
@@ -114,7 +122,10 @@ def test_what_does_not_fit_is_refused_with_the_numbers(planted, monkeypatch):
     A, b = planted
     monkeypatch.setattr(request, "ASKED", 0)
     monkeypatch.setattr(request, "available_memory", lambda: 2**15)
-    with pytest.raises(MemoryError, match=r"among 300 variables for k = 5 takes about .* GiB beside the data, and 0\.00 GiB are to be had"):
+    with pytest.raises(
+        MemoryError,
+        match=r"among 300 variables for k = 5 takes about .* GiB beside the data, and 0\.00 GiB are to be had",
+    ):
         ks.minimize(ks.LeastSquares(A, b), K)
     monkeypatch.setattr(request, "available_memory", lambda: 2**30)
     assert ks.minimize(ks.LeastSquares(A, b), K).success
@@ -125,7 +136,10 @@ def test_few_rows_fit_and_the_proof_comes_after(kind, planted):
     """Dense rows cost a pass each: the search is among few columns, what it found is proved with k rows."""
     A, b = planted
     loss = ks.LeastSquares(KINDS[kind](A), b)
-    found, whole = ks.minimize(loss, K, settings=ks.SearchSettings(memory=8 * N * (K + 2))), ks.minimize(ks.LeastSquares(A, b), K)
+    found, whole = (
+        ks.minimize(loss, K, settings=ks.SearchSettings(memory=8 * N * (K + 2))),
+        ks.minimize(ks.LeastSquares(A, b), K),
+    )
     np.testing.assert_array_equal(found.support, whole.support)
     assert found.status is ks.Status.SWAP_OPTIMAL
     assert found.passes <= 12

@@ -30,7 +30,9 @@ def naive(loss, C, low, x, free, active, leaving, entering):
     rows, right = np.vstack([C.E, C.G[active]]), np.concatenate([C.f, C.h[active]])
     K = np.block([[H[np.ix_(free, free)], rows[:, free].T], [rows[:, free], np.zeros((len(rows), len(rows)))]])
     x[free] = np.linalg.lstsq(K, np.concatenate([-H[free] @ x, right - rows @ x]), rcond=None)[0][: free.size]
-    kept = np.abs(rows @ x - right).max() < 1e-9 and (C.G @ x <= C.h + 1e-9).all() and (x[free] >= low[free] - 1e-9).all()
+    kept = (
+        np.abs(rows @ x - right).max() < 1e-9 and (C.G @ x <= C.h + 1e-9).all() and (x[free] >= low[free] - 1e-9).all()
+    )
     return float(0.5 * x @ H @ x) if kept and (x <= 1.0 + 1e-9).all() else None
 
 
@@ -40,7 +42,11 @@ def test_they_are_the_moves_that_gain_with_all_others_where_they_are(seed):
     n, k = 12, 5
     pieces = Pieces.of(loss, C, n, forced_in=NONE, forced_out=NONE, floor=floor, most=k)
     problem = SupportProblem(pieces, k)
-    found = [one for S in combinations(range(n), k) if (one := problem.evaluate(np.array(S))) is not None and one.support.size == k]
+    found = [
+        one
+        for S in combinations(range(n), k)
+        if (one := problem.evaluate(np.array(S))) is not None and one.support.size == k
+    ]
     start = max(found, key=lambda one: one.value)
     hood = ActiveSetNeighbourhood(problem, k + 3)
     hood.stand_at(start)

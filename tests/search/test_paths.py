@@ -53,7 +53,9 @@ def test_dependent_columns_are_refused(rng):
         walk_paths((A.T @ A)[None], (A.T @ b)[None], np.array([0.5 * b @ b]), 4)
 
 
-@pytest.mark.parametrize("how", [{}, {"alpha": 0.1}, {"fit_intercept": False}, {"standardize": False}, {"criterion": "bic"}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"alpha": 0.1}, {"fit_intercept": False}, {"standardize": False}, {"criterion": "bic"}], ids=str
+)
 def test_the_choice_is_that_of_single_paths(rng, how):
     X = rng.standard_normal((60, 8)) * np.linspace(0.1, 10, 8) + 0.5 * rng.standard_normal((60, 1))
     y = X[:, 4:7] @ [3.0, -2.0, 1.0] + rng.standard_normal(60) + (0.0 if "fit_intercept" in how else 5.0)

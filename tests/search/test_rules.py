@@ -39,7 +39,11 @@ def obeys(S, k, groups, group_limits, requires):
 def allowed_supports(n, k, *, groups=None, group_limits=None, requires=None, forced_in=(), forced_out=()):
     """Every set of nonzeros that lies in a support that obeys."""
     top = n if groups is not None else k
-    whole = [S for S in subsets(n, top) if obeys(S, k, groups, group_limits, requires) and S >= set(forced_in) and not S & set(forced_out)]
+    whole = [
+        S
+        for S in subsets(n, top)
+        if obeys(S, k, groups, group_limits, requires) and S >= set(forced_in) and not S & set(forced_out)
+    ]
     return {frozenset(T) for S in whole for size in range(len(S) + 1) for T in combinations(sorted(S), size)}
 
 
@@ -75,16 +79,25 @@ def drawn(seed):
             free[str(label)] = (least, int(rng.integers(max(least, 1), 3)))
         rules["group_limits"] = labels, {label: limits for label, limits in free.items() if limits != 0}
     if seed % 5 != 3:  # the first need nobody, so that every label can be filled by itself
-        heads = [i for i in range(n) if "group_limits" not in rules or i == rules["group_limits"][0].index(rules["group_limits"][0][i])]
+        heads = [
+            i
+            for i in range(n)
+            if "group_limits" not in rules or i == rules["group_limits"][0].index(rules["group_limits"][0][i])
+        ]
         children = [i for i in range(n) if i not in heads][: int(rng.integers(1, 4))]
         rules["requires"] = {
-            i: [int(p) for p in rng.choice([j for j in range(n) if j != i], int(rng.integers(1, 3)), replace=False)] for i in children
+            i: [int(p) for p in rng.choice([j for j in range(n) if j != i], int(rng.integers(1, 3)), replace=False)]
+            for i in children
         }
     if kind == 2:
         V, r = A.T @ A / 20, 0.1 * rng.standard_normal(n)
         loss, C, value = ks.Quadratic(V, -r), ks.Simplex(), lambda T: budgeted(V, r, T)
     else:
-        loss, C, value = ks.LeastSquares(A, b), ks.Nonnegative() if kind else None, lambda T: squares(A, b, T, signed=bool(kind))
+        loss, C, value = (
+            ks.LeastSquares(A, b),
+            ks.Nonnegative() if kind else None,
+            lambda T: squares(A, b, T, signed=bool(kind)),
+        )
     allowed = allowed_supports(n, k, **rules)
     return loss, C, k, rules, allowed, min((value(T) for T in allowed), default=np.inf)
 
@@ -117,7 +130,10 @@ def groups_and_more(seed, n=8):
         limits = {label: (int(rng.integers(0, 2)), int(rng.integers(1, 3))) for label in sorted(set(labels))}
         limits = {label: limits[label] for label in list(limits)[:2]}
         free = [i for i in range(n) if labels[i] not in limits]
-        rules = {"group_limits": (labels, limits), "requires": {i: [int(rng.integers(0, n - 1))] for i in free[:2] if i}}
+        rules = {
+            "group_limits": (labels, limits),
+            "requires": {i: [int(rng.integers(0, n - 1))] for i in free[:2] if i},
+        }
     forced = {"forced_in": [int(rng.integers(0, n))]} if seed % 3 == 0 else {}
     return rng, rules, forced, min(3, len(set(labels)))
 
@@ -144,7 +160,9 @@ def test_groups_and_forced_variables_on_every_neighbourhood(kind, seed):
         return
     best = min(value(T) for T in allowed if T)
     gap = None if kind == "custom" else 1e-6
-    result = ks.minimize(loss, k, C, gap=gap, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0), **rules, **forced)
+    result = ks.minimize(
+        loss, k, C, gap=gap, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0), **rules, **forced
+    )
     assert result.success
     assert frozenset(result.support.tolist()) in allowed
     assert result.fun == pytest.approx(best, rel=3e-6)
@@ -183,7 +201,11 @@ def test_above_a_floor_the_nonzeros_obey_by_themselves(seed):
     rng, rules, _, k = groups_and_more(seed)
     A = rng.standard_normal((20, 8)) + rng.standard_normal((20, 1))
     V, r = A.T @ A / 20, 0.4 * rng.standard_normal(8)
-    whole = [S for S in subsets(8, 8) if S and obeys(S, k, rules.get("groups"), rules.get("group_limits"), rules.get("requires"))]
+    whole = [
+        S
+        for S in subsets(8, 8)
+        if S and obeys(S, k, rules.get("groups"), rules.get("group_limits"), rules.get("requires"))
+    ]
     best = min(above_floor(V, r, S, 0.07) for S in whole)
     for options in ({"gap": 1e-6, "settings": SEARCHED}, {}):
         result = ks.minimize(ks.Quadratic(V, -r), k, ks.Simplex(), min_nonzero=0.07, **rules, **options)
@@ -198,7 +220,10 @@ def test_swap_optimal_holds_for_every_allowed_exchange(seed):
     rng = np.random.default_rng(seed)
     A, n, k = rng.standard_normal((30, 40)) + rng.standard_normal((30, 1)), 40, 6
     b, labels = rng.standard_normal(30), [i % 4 for i in range(n)]
-    rules = {"group_limits": (labels, {0: (0, 1), 1: (1, 2)}), "requires": {i: [i - 4] for i in range(20, 30) if labels[i] > 1}}
+    rules = {
+        "group_limits": (labels, {0: (0, 1), 1: (1, 2)}),
+        "requires": {i: [i - 4] for i in range(20, 30) if labels[i] > 1},
+    }
     result = ks.minimize(ks.LeastSquares(A, b), k, **rules)
     assert result.status is Status.SWAP_OPTIMAL
     told = make_rules(None, *rules.values(), n=n)
@@ -230,7 +255,12 @@ def test_a_direction_that_rules_forbid_is_not_called_unbounded():
 
 
 def test_what_variables_bring_is_closed():
-    assert closed_rows(4, [(3, 2), (2, 1)]).toarray().tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 1]]
+    assert closed_rows(4, [(3, 2), (2, 1)]).toarray().tolist() == [
+        [1, 0, 0, 0],
+        [0, 1, 0, 0],
+        [0, 1, 1, 0],
+        [0, 1, 1, 1],
+    ]
 
 
 LABELS = list("aabbc")
@@ -280,17 +310,31 @@ def test_all_that_are_nearly_as_good(seed):
     edge = 1.1 * min(values.values())
     found = ks.near_optimal(ks.LeastSquares(A, b), k, within=0.1, settings=SEARCHED, **rules, **forced)
     assert found.complete
-    assert {tuple(support.tolist()) for support in found.supports} == {S for S, value in values.items() if value <= edge}
+    assert {tuple(support.tolist()) for support in found.supports} == {
+        S for S, value in values.items() if value <= edge
+    }
 
 
 def test_near_ones_above_a_floor_and_with_signs(rng):
     A = rng.standard_normal((20, 8)) + rng.standard_normal((20, 1))
-    V, r, rules = A.T @ A / 20, 0.4 * rng.standard_normal(8), {"group_limits": ([0, 0, 0, 1, 1, 1, 2, 2], {0: (0, 1), 1: (1, 2)})}
-    values = {tuple(sorted(S)): above_floor(V, r, S, 0.07) for S in subsets(8, 4) if S and obeys(S, 4, None, rules["group_limits"], None)}
-    found = ks.near_optimal(ks.Quadratic(V, -r), 4, ks.Simplex(), within=0.3, min_nonzero=0.07, settings=SEARCHED, **rules)
+    V, r, rules = (
+        A.T @ A / 20,
+        0.4 * rng.standard_normal(8),
+        {"group_limits": ([0, 0, 0, 1, 1, 1, 2, 2], {0: (0, 1), 1: (1, 2)})},
+    )
+    values = {
+        tuple(sorted(S)): above_floor(V, r, S, 0.07)
+        for S in subsets(8, 4)
+        if S and obeys(S, 4, None, rules["group_limits"], None)
+    }
+    found = ks.near_optimal(
+        ks.Quadratic(V, -r), 4, ks.Simplex(), within=0.3, min_nonzero=0.07, settings=SEARCHED, **rules
+    )
     best = min(values.values())
     assert found.complete
-    assert {tuple(support.tolist()) for support in found.supports} == {S for S, value in values.items() if value <= best + 0.3 * abs(best)}
+    assert {tuple(support.tolist()) for support in found.supports} == {
+        S for S, value in values.items() if value <= best + 0.3 * abs(best)
+    }
 
 
 def rules_and_forced(rng, n, kind):
@@ -299,7 +343,12 @@ def rules_and_forced(rng, n, kind):
     if kind == "groups":
         rules = {"groups": labels}
     elif kind == "limits":
-        rules = {"group_limits": (labels, {g: (int(rng.integers(0, 2)), int(rng.integers(1, 3))) for g in sorted(set(labels))[:2]})}
+        rules = {
+            "group_limits": (
+                labels,
+                {g: (int(rng.integers(0, 2)), int(rng.integers(1, 3))) for g in sorted(set(labels))[:2]},
+            )
+        }
     elif kind == "parents":
         rules = {"requires": {int(i): [int((i + rng.integers(1, n)) % n)] for i in rng.choice(n, 3, replace=False)}}
     order, inside, outside = rng.permutation(n).tolist(), int(rng.integers(0, 3)), int(rng.integers(0, 4))
@@ -337,7 +386,11 @@ def test_rules_with_forced_variables_on_every_set_as_by_plain_enumeration(kind, 
         return (0.5 * float(np.sum((R @ x - q) ** 2)), tuple(np.flatnonzero(x))) if S or C != "plane" else (np.inf, ())
 
     allowed = allowed_supports(n, k, **rules, **forced)
-    whole = [S for S in allowed if S >= set(forced["forced_in"]) and obeys(S, k, *map(rules.get, ("groups", "group_limits", "requires")))]
+    whole = [
+        S
+        for S in allowed
+        if S >= set(forced["forced_in"]) and obeys(S, k, *map(rules.get, ("groups", "group_limits", "requires")))
+    ]
     values = [best(sorted(S)) for S in whole]
     loss, options = ks.LeastSquares(A, b, ridge=0.1), {"settings": SEARCHED, **rules, **forced}
     if min(values, default=(np.inf,))[0] == np.inf:
@@ -345,7 +398,10 @@ def test_rules_with_forced_variables_on_every_set_as_by_plain_enumeration(kind, 
             ks.minimize(loss, k, make_set(n), **options)
         return
     least = min(values)[0]
-    results = [ks.minimize(loss, k, make_set(n), effort=2, **options), ks.k_path(loss, [k], make_set(n), gap=1e-7, **options)[k]]
+    results = [
+        ks.minimize(loss, k, make_set(n), effort=2, **options),
+        ks.k_path(loss, [k], make_set(n), gap=1e-7, **options)[k],
+    ]
     for result in results:
         assert result.success
         assert frozenset(result.support.tolist()) in allowed
@@ -353,8 +409,12 @@ def test_rules_with_forced_variables_on_every_set_as_by_plain_enumeration(kind, 
     assert results[1].status is Status.OPTIMAL
     near = ks.near_optimal(loss, k, make_set(n), within=0.3, **options)
     assert near.complete or len(allowed) == 1
-    assert sorted(tuple(support.tolist()) for support in near.supports) == sorted({S for value, S in values if value <= 1.3 * least})
-    np.testing.assert_allclose(near.frequencies, [np.mean([i in support for support in near.supports]) for i in range(n)])
+    assert sorted(tuple(support.tolist()) for support in near.supports) == sorted(
+        {S for value, S in values if value <= 1.3 * least}
+    )
+    np.testing.assert_allclose(
+        near.frequencies, [np.mean([i in support for support in near.supports]) for i in range(n)]
+    )
 
 
 def test_a_group_with_a_member_forced_out_stays_out():

@@ -96,7 +96,9 @@ def test_model_of_a_centred_table(kind, rng):
 
 @pytest.mark.parametrize("name", ["LeastSquares", "Logistic", "Poisson weighted", "ridge"])
 def test_second_order_model_agrees_to_second_order(name, rng):
-    ridged = ks.Logistic(rng.standard_normal((12, 5)), np.arange(12) % 2, sample_weight=rng.random(12), ridge=rng.random(5))
+    ridged = ks.Logistic(
+        rng.standard_normal((12, 5)), np.arange(12) % 2, sample_weight=rng.random(12), ridge=rng.random(5)
+    )
     loss = ridged if name == "ridge" else catalogue.LOSSES[name](np.random.default_rng(0), lambda A: A)
     x = rng.standard_normal(loss.n)
     model = loss.model_at(x)
@@ -130,7 +132,9 @@ def test_quadratic_programs_meet_their_optimality_conditions(seed, n):
     x = found.x
     assert linear.violation(x) <= 1e-10
     rng_points = [
-        linear_point for linear_point in (np.full(n, 0.7), *(_feasible(linear, rng) for _ in range(20))) if linear_point is not None
+        linear_point
+        for linear_point in (np.full(n, 0.7), *(_feasible(linear, rng) for _ in range(20)))
+        if linear_point is not None
     ]
     scale = max(np.abs(H).max(), np.abs(c).max())
     for y in rng_points:  # convex: x is optimal iff ∇(x)ᵀ(y − x) ≥ 0 for every feasible y
@@ -169,7 +173,18 @@ def one_exchange_away(problem, best):
 
 
 @pytest.mark.parametrize(
-    "name", ["WholeSpace", "Hyperplane", "Nonnegative", "Nonnegative some", "Box", "Simplex", "BudgetBox", "L2Ball", "Polyhedron"]
+    "name",
+    [
+        "WholeSpace",
+        "Hyperplane",
+        "Nonnegative",
+        "Nonnegative some",
+        "Box",
+        "Simplex",
+        "BudgetBox",
+        "L2Ball",
+        "Polyhedron",
+    ],
 )
 @pytest.mark.parametrize("floor", [0.0, 0.05])
 def test_a_proof_of_swap_optimality_is_one(name, floor):
@@ -182,7 +197,14 @@ def test_a_proof_of_swap_optimality_is_one(name, floor):
         loss = ks.LeastSquares(A, rng.standard_normal(20))
         C = catalogue.SETS[name](14)
         problem = SupportProblem(Pieces.of(loss, C, 14, forced_in=NONE, forced_out=NONE, floor=floor), 4)
-        start = next((c for c in (problem.evaluate(np.sort(rng.choice(14, 4, replace=False))) for _ in range(50)) if c is not None), None)
+        start = next(
+            (
+                c
+                for c in (problem.evaluate(np.sort(rng.choice(14, 4, replace=False))) for _ in range(50))
+                if c is not None
+            ),
+            None,
+        )
         if start is None:
             continue
         found = settle(problem, start)
@@ -196,8 +218,12 @@ def test_a_proof_of_swap_optimality_is_one(name, floor):
 def test_a_proof_for_components_is_one(rng):
     for _ in range(10):
         X = rng.standard_normal((12, 15))
-        problem = SupportProblem(Pieces.of(ks.PrincipalComponent.from_data(X), ks.L2Ball(), 15, forced_in=NONE, forced_out=NONE), 4)
-        found = local_search(problem, choose_strategy(problem), problem.evaluate(np.sort(rng.choice(15, 4, replace=False))))
+        problem = SupportProblem(
+            Pieces.of(ks.PrincipalComponent.from_data(X), ks.L2Ball(), 15, forced_in=NONE, forced_out=NONE), 4
+        )
+        found = local_search(
+            problem, choose_strategy(problem), problem.evaluate(np.sort(rng.choice(15, 4, replace=False)))
+        )
         if prove(problem, found.best).proved:
             assert one_exchange_away(problem, found.best) >= found.best.value * (1 + 1e-9)
 
@@ -226,7 +252,9 @@ def test_a_model_of_unknown_making_is_taken_to_have_rounding(rng):
 def residual_of_0(loss, k=1, C=None, forced_out=NONE, floor=0.0):
     """The residual that is reported where 0 is the answer."""
     C = ks.WholeSpace() if C is None else C
-    problem = SupportProblem(Pieces.of(loss, C, loss.n, forced_in=NONE, forced_out=np.asarray(forced_out, dtype=int), floor=floor), k)
+    problem = SupportProblem(
+        Pieces.of(loss, C, loss.n, forced_in=NONE, forced_out=np.asarray(forced_out, dtype=int), floor=floor), k
+    )
     return problem.polish(problem.evaluate(NONE)).residual
 
 
@@ -246,6 +274,8 @@ def test_zero_is_stationary_only_where_no_variable_that_may_be_there_pulls():
 
 @pytest.mark.parametrize("settings", [None, ks.SearchSettings(enumerated=0)])
 def test_a_slope_that_is_rounding_is_no_evidence_against_an_optimum(settings):
-    found = ks.minimize(ks.LeastSquares([[0.1], [0.3]], [0.3, -0.1]), 1, settings=settings)  # b is orthogonal to the column
+    found = ks.minimize(
+        ks.LeastSquares([[0.1], [0.3]], [0.3, -0.1]), 1, settings=settings
+    )  # b is orthogonal to the column
     assert found.success
     assert found.status in (ks.Status.OPTIMAL, ks.Status.SWAP_OPTIMAL)

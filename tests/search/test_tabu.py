@@ -22,7 +22,9 @@ NONE = np.zeros(0, dtype=np.intp)
 SETS = {
     "whole": lambda n: ks.WholeSpace(),
     "hyperplane": lambda n: ks.Hyperplane(),
-    "two equations": lambda n: ks.Polyhedron(None, None, E=np.vstack([np.ones(n), np.arange(n)]), f=np.array([1.0, n / 3])),
+    "two equations": lambda n: ks.Polyhedron(
+        None, None, E=np.vstack([np.ones(n), np.arange(n)]), f=np.array([1.0, n / 3])
+    ),
 }
 
 
@@ -49,7 +51,9 @@ def test_the_swap_is_the_best_of_all_that_are_not_barred(name, seed):
     support = np.sort(rng.choice(14, 5, replace=False))
     hood = standing_at(problem, support)
     shut, kept = np.zeros(14, dtype=bool), np.zeros(14, dtype=bool)
-    shut[rng.choice(np.setdiff1d(np.arange(14), support), 3, replace=False)] = kept[rng.choice(support, 2, replace=False)] = True
+    shut[rng.choice(np.setdiff1d(np.arange(14), support), 3, replace=False)] = kept[
+        rng.choice(support, 2, replace=False)
+    ] = True
     values = {
         (out, into): problem.evaluate(np.sort(np.append(np.setdiff1d(support, [out]), into))).value
         for out in support[~kept[support]].tolist()
@@ -153,7 +157,9 @@ def test_a_walk_never_leaves_the_best_place_it_stood_at(patience, changes):
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((60, 120)) + rng.standard_normal((60, 1))
         b = A[:, :25] @ rng.standard_normal(25) + 6.0 * rng.standard_normal(60)
-        problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 120, 18, settings=ks.SearchSettings(patience=patience))
+        problem = problem_of(
+            ks.LeastSquares(A, b), ks.WholeSpace(), 120, 18, settings=ks.SearchSettings(patience=patience)
+        )
         search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 23), changes)
         seen = [descended(search, problem.evaluate(np.arange(18))).value]
         visited = search.mark_visited
@@ -176,7 +182,9 @@ def test_a_walk_never_leaves_the_best_place_it_stood_at(patience, changes):
 def test_a_swap_of_columns_in_other_units_leaves_the_factorisation_exact(ratio):
     rng = np.random.default_rng(0)
     units = np.where(np.arange(14) % 2, 1.0, ratio)
-    problem = problem_of(ks.LeastSquares(rng.standard_normal((30, 14)) * units, rng.standard_normal(30)), ks.WholeSpace(), 14, 5)
+    problem = problem_of(
+        ks.LeastSquares(rng.standard_normal((30, 14)) * units, rng.standard_normal(30)), ks.WholeSpace(), 14, 5
+    )
     hood = standing_at(problem, [1, 3, 5, 7, 9])  # small ones, for which large ones enter
     for leaving, entering in ((3, 2), (7, 0), (2, 3)):
         hood.active_set.pivot(hood.active_set._place(leaving), entering)

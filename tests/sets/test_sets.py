@@ -13,7 +13,9 @@ import ksparse as ks
 from ksparse.util.arrays import embed, to_numpy
 
 vectors = st.integers(2, 10).flatmap(
-    lambda n: st.tuples(st.just(n), st.integers(0, 10**6), st.sampled_from([1e-8, 1e-2, 1.0, 1.0, 10.0, 1e3]), st.booleans())
+    lambda n: st.tuples(
+        st.just(n), st.integers(0, 10**6), st.sampled_from([1e-8, 1e-2, 1.0, 1.0, 10.0, 1e3]), st.booleans()
+    )
 )
 
 
@@ -40,7 +42,9 @@ def test_projection_is_one(name, case):
     np.testing.assert_array_equal(u, before)
 
 
-@pytest.mark.parametrize("name", ["Simplex", "BudgetBox", "BudgetBox of vectors", "L1Ball", "Polyhedron", "Box of vectors"])
+@pytest.mark.parametrize(
+    "name", ["Simplex", "BudgetBox", "BudgetBox of vectors", "L1Ball", "Polyhedron", "Box of vectors"]
+)
 def test_projection_is_the_nearest_point_a_general_solver_finds(name, rng):
     n = 5
     C = catalogue.SETS[name](n)
@@ -169,7 +173,9 @@ def test_sparse_supports_prefer_large_entries_but_never_where_c_has_no_point():
     np.testing.assert_array_equal(ks.Box([-1, -1, -1, -1, 0.5], 1.0).sparse_support(size, 2), [0, 4])
     np.testing.assert_array_equal(ks.BudgetBox(1.0, 0.0, [0.2, 0.2, 0.2, 0.2, 0.9]).sparse_support(size, 2), [0, 4])
     np.testing.assert_array_equal(ks.BudgetBox(4.5, 0.0, [0.5, 2, 3]).sparse_support(np.array([3.0, 2, 1]), 2), [1, 2])
-    np.testing.assert_array_equal(ks.BudgetBox(-1.0, [-0.2, -0.2, -0.2, -0.2, -0.9], 0.0).sparse_support(size, 2), [0, 4])
+    np.testing.assert_array_equal(
+        ks.BudgetBox(-1.0, [-0.2, -0.2, -0.2, -0.2, -0.9], 0.0).sparse_support(size, 2), [0, 4]
+    )
     np.testing.assert_array_equal(ks.Hyperplane([0.0, 0, 0, 0, 2], 1.0).sparse_support(size, 2), [0, 4])
     target = ks.Polyhedron(None, None, [[1, 1, 1, 1, 1], [0, 0, 0, 0, 1]], [1.0, 0.5], lower=0.0)
     np.testing.assert_array_equal(target.sparse_support(size, 2), [0, 4])

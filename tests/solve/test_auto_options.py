@@ -142,8 +142,16 @@ def test_generalised_linear_models_find_planted_features(loss_name, rng):
         ({"method": "apdca", "forced_in": [1]}, ValueError, "forced_in needs method='auto'"),
         ({"method": "apdca", "min_nonzero": 0.1}, ValueError, "min_nonzero needs method='auto'"),
         ({"method": "apdca", "effort": 2}, ValueError, "effort needs method='auto'"),
-        ({"C": ks.L2Ball(), "min_nonzero": 0.1}, ks.MissingPieceError, "min_nonzero needs a convex quadratic loss and a polyhedral set"),
-        ({"C": ks.Box(np.r_[1.0, np.zeros(39)], 2.0), "forced_out": [0]}, ks.InfeasibleError, "forced_out holds variable 0"),
+        (
+            {"C": ks.L2Ball(), "min_nonzero": 0.1},
+            ks.MissingPieceError,
+            "min_nonzero needs a convex quadratic loss and a polyhedral set",
+        ),
+        (
+            {"C": ks.Box(np.r_[1.0, np.zeros(39)], 2.0), "forced_out": [0]},
+            ks.InfeasibleError,
+            "forced_out holds variable 0",
+        ),
     ],
 )
 def test_bad_arguments_of_auto(regression, arguments, error, words):

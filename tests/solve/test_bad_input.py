@@ -186,7 +186,9 @@ def test_numbers_of_jobs(value):
     assert check_n_jobs(value) == value
 
 
-@pytest.mark.parametrize(("value", "error"), [("x", TypeError), (1.5, TypeError), (True, TypeError), ([2], TypeError), (0, ValueError)])
+@pytest.mark.parametrize(
+    ("value", "error"), [("x", TypeError), (1.5, TypeError), (True, TypeError), ([2], TypeError), (0, ValueError)]
+)
 def test_what_is_no_number_of_jobs_is_refused_by_name(value, error):
     with pytest.raises(error, match="n_jobs must be None or an integer other than 0, got"):
         check_n_jobs(value)

@@ -24,7 +24,9 @@ def test_long_steps_on_a_concave_loss_do_not_look_stationary():
         rng = np.random.default_rng(seed)
         S = rng.standard_normal((8, 8))
         loss, penalty = ks.PrincipalComponent(S @ S.T), ks.L1(0.5)
-        result = ks.minimize_penalized(loss, penalty, C=ks.L2Ball(), method="pdca", tol=1e-3, patience=1, x0=rng.standard_normal(8))
+        result = ks.minimize_penalized(
+            loss, penalty, C=ks.L2Ball(), method="pdca", tol=1e-3, patience=1, x0=rng.standard_normal(8)
+        )
         problem = Problem(loss, penalty, ks.L2Ball())
         at_L = problem.residual(problem.point(result.x), problem.lipschitz())
         assert (result.status is Status.STATIONARY) <= (at_L <= 1e-4)
@@ -103,7 +105,13 @@ def test_claims_of_swap_optimality_hold_for_nearly_dependent_columns(set_name):
 
 @pytest.mark.parametrize(
     ("support", "x", "right"),
-    [([0, 1], [1.0, 5.0], False), ([1], [5.0], False), ([2], [1.5], True), ([2], [0.4], False), ([2], [0.5 * (1 - 1e-10)], True)],
+    [
+        ([0, 1], [1.0, 5.0], False),
+        ([1], [5.0], False),
+        ([2], [1.5], True),
+        ([2], [0.4], False),
+        ([2], [0.5 * (1 - 1e-10)], True),
+    ],
 )
 def test_the_judge_looks_at_barred_variables_and_floors(support, x, right):
     """Variable 0 is forced out, variable 1 is in a group with it, and nonzeros are at least 0.5."""
@@ -114,7 +122,9 @@ def test_the_judge_looks_at_barred_variables_and_floors(support, x, right):
     assert judge_search(request, problem, Incumbent(best), Status.STATIONARY).success == right
 
 
-@pytest.mark.parametrize("set_name", ["WholeSpace", "Hyperplane", "Box", "BudgetBox of vectors", "Polyhedron", "Nonnegative"])
+@pytest.mark.parametrize(
+    "set_name", ["WholeSpace", "Hyperplane", "Box", "BudgetBox of vectors", "Polyhedron", "Nonnegative"]
+)
 def test_no_false_proofs_on_dependent_columns(set_name):
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -135,7 +145,9 @@ def test_no_false_proofs_on_dependent_columns(set_name):
 def test_a_proof_of_a_value_that_is_rounding():
     A, rng = np.array([[-1.08, 0.8, -0.26, -0.62, -1.75, -0.86, 0.19, -0.4]]), np.random.default_rng(0)
     C = ks.Polyhedron(rng.standard_normal((2, 8)), [0.5, 0.7], np.ones((1, 8)), [0.0], lower=-1.0, upper=1.0)
-    found = ks.minimize(ks.LeastSquares(A, [0.0]), 3, C, gap=1e-9, max_nodes=50, settings=ks.SearchSettings(enumerated=0))
+    found = ks.minimize(
+        ks.LeastSquares(A, [0.0]), 3, C, gap=1e-9, max_nodes=50, settings=ks.SearchSettings(enumerated=0)
+    )
     assert found.fun <= 1e-20
 
 
@@ -157,5 +169,7 @@ def test_a_tree_where_the_forced_variables_are_all_there_may_be(kind, rng):
 
 def test_a_level_between_numbers_whose_product_vanishes():
     C = ks.BudgetBox(1.42e100, np.array([-1.22e100]), np.array([1.42e100]))
-    loss = ks.Poisson(np.array([[2e-100], [0.0], [0.0], [0.0]]), [0.0, 2.0, 1.0, 1.0], sample_weight=[1.0, 0.0, 2.5, 1.5])
+    loss = ks.Poisson(
+        np.array([[2e-100], [0.0], [0.0], [0.0]]), [0.0, 2.0, 1.0, 1.0], sample_weight=[1.0, 0.0, 2.5, 1.5]
+    )
     assert np.isfinite(ks.minimize(loss, 1, C, gap=1e-9, max_nodes=200).fun)

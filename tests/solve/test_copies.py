@@ -11,7 +11,14 @@ from sklearn.base import clone
 
 import ksparse as ks
 from catalogue import FREE_LOSSES, LOSSES, METHODS, PENALTIES, SETS, TABLE_LOSSES, N
-from ksparse.estimators import SparseClassifier, SparseClassifierCV, SparsePCA, SparsePortfolio, SparseRegressor, SparseRegressorCV
+from ksparse.estimators import (
+    SparseClassifier,
+    SparseClassifierCV,
+    SparsePCA,
+    SparsePortfolio,
+    SparseRegressor,
+    SparseRegressorCV,
+)
 
 TRIPS = {"pickle": lambda piece: pickle.loads(pickle.dumps(piece)), "deepcopy": copy.deepcopy}
 
@@ -92,7 +99,9 @@ def square(x):
 
 # --- sets, penalties, methods, rules ---
 
-ALL_SETS = {name: make for name, make in SETS.items() if name != "CustomSet"} | {"CustomSet": lambda n: ks.CustomSet(clipped, outside, n=n)}
+ALL_SETS = {name: make for name, make in SETS.items() if name != "CustomSet"} | {
+    "CustomSet": lambda n: ks.CustomSet(clipped, outside, n=n)
+}
 
 
 @pytest.mark.parametrize("name", ALL_SETS)
@@ -103,7 +112,9 @@ def test_sets(name, trip):
     fresh = trip(C)
     wanted = ks.minimize(loss, 4, C)
     for other in (fresh, trip(C)):
-        np.testing.assert_allclose(other.project(u), C.project(u), rtol=1e-13, atol=1e-13)  # a polyhedron begins where it last ended
+        np.testing.assert_allclose(
+            other.project(u), C.project(u), rtol=1e-13, atol=1e-13
+        )  # a polyhedron begins where it last ended
         assert other.violation(u) == C.violation(u)
         assert str(other) == str(C) or name == "CustomSet"
         found = ks.minimize(loss, 4, other)
@@ -126,7 +137,9 @@ def test_methods_and_their_rules(name, trip):
     same(ks.minimize(loss, 2, method=trip(method), rho=[0.1, 1.0]), ks.minimize(loss, 2, method=method, rho=[0.1, 1.0]))
 
 
-@pytest.mark.parametrize("rule", [ks.FixedStep(), ks.FixedStep(30.0), ks.Backtracking(), ks.Backtracking(eta=3.0)], ids=str)
+@pytest.mark.parametrize(
+    "rule", [ks.FixedStep(), ks.FixedStep(30.0), ks.Backtracking(), ks.Backtracking(eta=3.0)], ids=str
+)
 def test_step_rules(rule, trip):
     assert trip(rule) == rule
 
@@ -176,7 +189,9 @@ def data(name, rows=60):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((rows, 6))
     y = X @ [1.0, 0.0, -2.0, 0.0, 0.5, 0.0] + rng.standard_normal(rows)
-    return X, {"SparseClassifier": y > 0, "SparseClassifierCV": y > 0, "SparsePCA": None, "SparsePortfolio": None}.get(name, y)
+    return X, {"SparseClassifier": y > 0, "SparseClassifierCV": y > 0, "SparsePCA": None, "SparsePortfolio": None}.get(
+        name, y
+    )
 
 
 def used(name, model, X):
@@ -218,7 +233,10 @@ def problems():
     yield "least squares", lambda: ks.minimize(ks.LeastSquares(A, b), 8)
     yield "nonnegative", lambda: ks.minimize(ks.LeastSquares(A, b), 8, ks.Nonnegative())
     yield "portfolio", lambda: ks.minimize(ks.MeanVariance(Z.T @ Z / 40, b[:50], 1.0), 6, ks.Simplex())
-    yield "floor", lambda: ks.minimize(ks.MeanVariance(Z.T @ Z / 40, b[:50], 1.0), 6, ks.BudgetBox(1, 0, 0.4), min_nonzero=0.1)
+    yield (
+        "floor",
+        lambda: ks.minimize(ks.MeanVariance(Z.T @ Z / 40, b[:50], 1.0), 6, ks.BudgetBox(1, 0, 0.4), min_nonzero=0.1),
+    )
     yield "component", lambda: ks.minimize(ks.PrincipalComponent.from_factor(Z), 7, ks.L2Ball())
     yield "logistic", lambda: ks.minimize(ks.Logistic(A, np.sign(b), ridge=1.0), 5)
     yield "huber", lambda: ks.minimize(ks.Huber(A, b, 0.5), 5)
@@ -240,7 +258,10 @@ def test_two_solves_at_once_are_two_solves_alone():
 
 def test_one_loss_and_set_in_two_threads():
     rng = np.random.default_rng(6)
-    loss, C = ks.LeastSquares(rng.standard_normal((60, 40)), rng.standard_normal(60)), ks.Polyhedron(np.ones((1, 40)), [1.0], lower=0.0)
+    loss, C = (
+        ks.LeastSquares(rng.standard_normal((60, 40)), rng.standard_normal(60)),
+        ks.Polyhedron(np.ones((1, 40)), [1.0], lower=0.0),
+    )
     alone = ks.minimize(ks.LeastSquares(loss.A, loss.b), 6, ks.Polyhedron(np.ones((1, 40)), [1.0], lower=0.0))
     with ThreadPoolExecutor(2) as pool:
         for found in pool.map(lambda _: ks.minimize(loss, 6, C), range(6)):

@@ -23,7 +23,9 @@ def test_a_custom_loss_with_a_zero_column(rng):
         rng = np.random.default_rng(seed)
         A, b = rng.standard_normal((4, 4)), rng.standard_normal(4)
         A[:, 0] = 0
-        loss = ks.Custom(lambda x, A=A, b=b: float(0.5 * np.sum((A @ x - b) ** 2)), lambda x, A=A, b=b: A.T @ (A @ x - b), n=4)
+        loss = ks.Custom(
+            lambda x, A=A, b=b: float(0.5 * np.sum((A @ x - b) ** 2)), lambda x, A=A, b=b: A.T @ (A @ x - b), n=4
+        )
         result = ks.minimize(loss, 4, ks.Hyperplane(), rho=1.0, method="pdca", max_iter=500)
         assert np.isfinite(result.x).all()
         assert result.residual <= 1e-6
@@ -35,7 +37,9 @@ def test_functions_written_for_float32_torch_see_float32_torch(method, rng):
     import torch
 
     A, b = (torch.tensor(v, dtype=torch.float32) for v in (rng.standard_normal((20, 6)), rng.standard_normal(20)))
-    result = ks.minimize(ks.autodiff(lambda x: 0.5 * torch.sum((A @ x - b) ** 2)), 2, x0=torch.zeros(6), rho=1.0, method=method)
+    result = ks.minimize(
+        ks.autodiff(lambda x: 0.5 * torch.sum((A @ x - b) ** 2)), 2, x0=torch.zeros(6), rho=1.0, method=method
+    )
     assert result.x.dtype == torch.float32
     exact = ks.minimize(ks.LeastSquares(A.double(), b.double()), 2, x0=np.zeros(6), rho=1.0, method=method)
     assert result.fun == pytest.approx(exact.fun, rel=1e-4)
@@ -93,7 +97,10 @@ def test_a_loss_of_nan_is_refused():
 
 @pytest.mark.parametrize(
     ("project", "words"),
-    [(lambda u: np.sin(37 * u), "leave the points of C where they are"), (lambda u: np.where(u > 0, 1.0, -1.0), "onto a convex set")],
+    [
+        (lambda u: np.sin(37 * u), "leave the points of C where they are"),
+        (lambda u: np.where(u > 0, 1.0, -1.0), "onto a convex set"),
+    ],
 )
 def test_a_map_that_is_no_projection_is_refused(project, words, rng):
     C = ks.CustomSet(project, lambda x: 0.0, n=4)

@@ -37,7 +37,9 @@ def test_a_custom_set_that_needs_one_variable():
     w = np.eye(4)[0]
     C = ks.CustomSet(lambda u: u + w * (1 - u[0]), lambda x: abs(x[0] - 1))
     for method in ("apdca", "auto"):
-        assert ks.minimize(ks.Quadratic(np.eye(4), [0, -9, -9, -9]), 2, C, rho=1e-2, method=method).fun == pytest.approx(-40.0)
+        assert ks.minimize(
+            ks.Quadratic(np.eye(4), [0, -9, -9, -9]), 2, C, rho=1e-2, method=method
+        ).fun == pytest.approx(-40.0)
 
 
 def test_a_budget_met_by_forced_seats_alone():
@@ -152,13 +154,29 @@ def test_a_point_that_arithmetic_can_hardly_find_is_not_called_missing():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((10, 6)) * np.array([1e3, 1e-2, 1e-6, 1e2, 1e5, 1e1])
     row = np.array(
-        [[0.14580577220508742, 0.7311378927283557, 1.0659783944294328, -0.8126050889276193, -0.5825759106055975, -0.06810361566658703]]
+        [
+            [
+                0.14580577220508742,
+                0.7311378927283557,
+                1.0659783944294328,
+                -0.8126050889276193,
+                -0.5825759106055975,
+                -0.06810361566658703,
+            ]
+        ]
     )
     low = np.array([-0.5, -1.3848676249484628, -0.5, -2.7154569379862252, -0.5, -0.5])
     high = np.array([0.993269658671819, 0.5, 1.50972624524191, 0.5, 0.8597898623459348, 0.735459418969699])
-    C = ks.Polyhedron(None, None, row, [2.0759587122060235], lower=low, upper=high)  # hardly more than a point without two of them
+    C = ks.Polyhedron(
+        None, None, row, [2.0759587122060235], lower=low, upper=high
+    )  # hardly more than a point without two of them
     found = ks.minimize(
-        ks.LeastSquares(A, rng.standard_normal(10)), 5, C, forced_out=[1, 3], min_nonzero=0.001, settings=ks.SearchSettings(enumerated=0)
+        ks.LeastSquares(A, rng.standard_normal(10)),
+        5,
+        C,
+        forced_out=[1, 3],
+        min_nonzero=0.001,
+        settings=ks.SearchSettings(enumerated=0),
     )
     assert found.maxcv < 1e-9
     assert (np.abs(found.x[found.support]) >= 0.001).all()

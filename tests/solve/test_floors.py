@@ -18,7 +18,9 @@ def by_enumeration(loss, k, linear, floor):
             low, high = np.zeros(n), np.zeros(n)
             low[list(S)], high[list(S)] = np.maximum(linear.lower[list(S)], floor[list(S)]), linear.upper[list(S)]
             try:
-                best = min(best, ks.minimize(loss, n, ks.Polyhedron(linear.G, linear.h, linear.E, linear.f, low, high)).fun)
+                best = min(
+                    best, ks.minimize(loss, n, ks.Polyhedron(linear.G, linear.h, linear.E, linear.f, low, high)).fun
+                )
             except ks.InfeasibleError:
                 continue
     return best

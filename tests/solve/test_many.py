@@ -110,7 +110,9 @@ def test_answers_do_not_depend_on_threads_blocks_or_units(data, monkeypatch, rng
     monkeypatch.setattr("ksparse.solve.many.LONGEST", 5)
     assert np.allclose(ks.minimize_many(A, B, K, ks.Nonnegative(), n_jobs=2).x.toarray(), batch.x.toarray(), rtol=1e-9)
     for scale in (1e-8, 1e8):
-        assert np.allclose(ks.minimize_many(A * scale, B / scale, K, ks.Nonnegative()).fun * scale**2, batch.fun, rtol=1e-9)
+        assert np.allclose(
+            ks.minimize_many(A * scale, B / scale, K, ks.Nonnegative()).fun * scale**2, batch.fun, rtol=1e-9
+        )
 
 
 def test_more_effort_is_never_worse(rng):
@@ -204,7 +206,9 @@ def test_many_columns_in_threads_are_those_of_one_thread(rng):
     one, two = (ks.minimize_many(A, B, 3, ks.Nonnegative(), n_jobs=n_jobs) for n_jobs in (None, 2))
     assert np.array_equal(one.x.toarray(), two.x.toarray())
     assert one.success.all()
-    few = ks.minimize_many(A, B[:, :5], 3, ks.Nonnegative())  # by whole arrays, and with fewer supports of others to start from
+    few = ks.minimize_many(
+        A, B[:, :5], 3, ks.Nonnegative()
+    )  # by whole arrays, and with fewer supports of others to start from
     assert np.allclose(few.fun, one.fun[:5], rtol=1e-6)
 
 

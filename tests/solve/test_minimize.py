@@ -11,7 +11,16 @@ from ksparse.util.arrays import to_numpy
 
 PAIRS = [
     (loss, C)
-    for loss in ("LeastSquares", "LeastSquares weighted", "Quadratic", "MeanVariance", "Logistic", "Huber", "Poisson", "Custom")
+    for loss in (
+        "LeastSquares",
+        "LeastSquares weighted",
+        "Quadratic",
+        "MeanVariance",
+        "Logistic",
+        "Huber",
+        "Poisson",
+        "Custom",
+    )
     for C in catalogue.SETS
 ]
 
@@ -23,7 +32,11 @@ def independent_residual(loss, C, x):
     g = cut.gradient(x[support])
     step = 1e-3 * max(1.0, np.abs(x).max()) / max(np.linalg.norm(g), 1e-300)
     moved = on.project(x[support] - step * g)
-    return np.linalg.norm(moved - x[support]) / step / max(np.linalg.norm(cut.gradient(np.zeros(support.size))), np.linalg.norm(g))
+    return (
+        np.linalg.norm(moved - x[support])
+        / step
+        / max(np.linalg.norm(cut.gradient(np.zeros(support.size))), np.linalg.norm(g))
+    )
 
 
 @pytest.mark.parametrize(("loss_name", "set_name"), PAIRS)
@@ -131,7 +144,9 @@ def test_scaling_the_data_scales_the_answer(scale, method, rng):
     plain = ks.minimize(ks.LeastSquares(A, b), 5, method=method, rho=1.0)
     scaled = ks.minimize(ks.LeastSquares(A * scale, b * scale), 5, method=method, rho=scale**2)
     np.testing.assert_allclose(scaled.x, plain.x, atol=1e-7)
-    penalised = ks.minimize_penalized(ks.LeastSquares(A * scale, b * scale), ks.L1(3.0 * scale**2), method=method, tol=1e-9)
+    penalised = ks.minimize_penalized(
+        ks.LeastSquares(A * scale, b * scale), ks.L1(3.0 * scale**2), method=method, tol=1e-9
+    )
     reference = ks.minimize_penalized(ks.LeastSquares(A, b), ks.L1(3.0), method=method, tol=1e-9)
     np.testing.assert_allclose(penalised.x, reference.x, atol=2e-4)
 
@@ -230,7 +245,9 @@ def test_with_no_nonzeros_the_answer_is_zero_and_proved(how):
 
 
 @pytest.mark.parametrize(
-    "how", [{"C": ks.Simplex()}, {"C": ks.Box(0.5, 1.0)}, {"forced_in": [1]}, {"method": "iht", "C": ks.Hyperplane()}], ids=str
+    "how",
+    [{"C": ks.Simplex()}, {"C": ks.Box(0.5, 1.0)}, {"forced_in": [1]}, {"method": "iht", "C": ks.Hyperplane()}],
+    ids=str,
 )
 def test_with_no_nonzeros_a_set_without_zero_is_infeasible(how):
     with pytest.raises(ks.InfeasibleError):

@@ -179,7 +179,15 @@ def assert_same(own, ours):
     assert own.proved == ours.proved
 
 
-SETS = [None, ks.Nonnegative(), ks.Box(-1, 0.8), ks.Simplex(2), ks.L2Ball(1.5), ks.Polyhedron(np.ones((1, 30)), [1.0]), ks.L1Ball(2.0)]
+SETS = [
+    None,
+    ks.Nonnegative(),
+    ks.Box(-1, 0.8),
+    ks.Simplex(2),
+    ks.L2Ball(1.5),
+    ks.Polyhedron(np.ones((1, 30)), [1.0]),
+    ks.L1Ball(2.0),
+]
 
 
 # --- losses ---------------------------------------------------------------------------------------------------------------
@@ -398,15 +406,39 @@ def changed(piece, **methods):
 @pytest.mark.parametrize(
     ("methods", "error", "words"),
     [
-        ({"image": lambda self, x: self.A @ x - self.b}, ValueError, r"image must be linear in x, but OwnSquares.image\(0\) is not 0"),
-        ({"gradient_at": lambda self, x, image: 2 * self.A.T @ (image - self.b)}, ValueError, "gradient must be that of value"),
-        ({"gradient_at": lambda self, x, image: image - self.b}, ValueError, r"gradient_at must have shape \(30,\), got \(60,\)"),
-        ({"value_at": lambda self, x, image: image}, TypeError, "OwnSquares.value_at must return one number, got ndarray"),
+        (
+            {"image": lambda self, x: self.A @ x - self.b},
+            ValueError,
+            r"image must be linear in x, but OwnSquares.image\(0\) is not 0",
+        ),
+        (
+            {"gradient_at": lambda self, x, image: 2 * self.A.T @ (image - self.b)},
+            ValueError,
+            "gradient must be that of value",
+        ),
+        (
+            {"gradient_at": lambda self, x, image: image - self.b},
+            ValueError,
+            r"gradient_at must have shape \(30,\), got \(60,\)",
+        ),
+        (
+            {"value_at": lambda self, x, image: image},
+            TypeError,
+            "OwnSquares.value_at must return one number, got ndarray",
+        ),
         ({"value_at": lambda self, x, image: math.nan}, ValueError, r"value\(x\) must be a finite number, got nan"),
         ({"squares": lambda self: ks.Squares(2 * self.A, self.b)}, ValueError, "must be φ itself, constant included"),
-        ({"squares": lambda self: ks.Squares(self.A, self.b[:9])}, ValueError, r"squares\(\) needs a b of shape \(60,\)"),
+        (
+            {"squares": lambda self: ks.Squares(self.A, self.b[:9])},
+            ValueError,
+            r"squares\(\) needs a b of shape \(60,\)",
+        ),
         ({"squares": lambda self: ks.Squares(self.A, self.b, ridge=0.5)}, ValueError, r"a ridge of shape \(30,\)"),
-        ({"squares": lambda self: None, "quadratic": lambda self: ks.QuadraticModel.of_matrix(np.eye(3))}, ValueError, "must have 30 var"),
+        (
+            {"squares": lambda self: None, "quadratic": lambda self: ks.QuadraticModel.of_matrix(np.eye(3))},
+            ValueError,
+            "must have 30 var",
+        ),
     ],
 )
 @pytest.mark.parametrize("method", ["auto", "apdca"])
@@ -441,8 +473,16 @@ def test_a_bend_beyond_the_steepest_is_refused(data):
         ({"project": lambda self, u: 0.5 * u}, ValueError, "project must leave the points of C where they are"),
         ({"violation": lambda self, x: 1.0}, ValueError, "violation must be 0 on C"),
         ({"restrict": lambda self, support: None}, TypeError, r"restrict\(support\) must return a set, got NoneType"),
-        ({"as_linear": lambda self, n: ks.Linear.of(n, upper=-5.0)}, ValueError, "as_linear must be C itself, but project.u. breaks it"),
-        ({"as_linear": lambda self, n: ks.Linear.of(n)}, ValueError, "as_linear must be C itself, but it holds a point that project moves"),
+        (
+            {"as_linear": lambda self, n: ks.Linear.of(n, upper=-5.0)},
+            ValueError,
+            "as_linear must be C itself, but project.u. breaks it",
+        ),
+        (
+            {"as_linear": lambda self, n: ks.Linear.of(n)},
+            ValueError,
+            "as_linear must be C itself, but it holds a point that project moves",
+        ),
     ],
 )
 def test_a_set_that_is_not_what_it_says_is_refused(data, methods, error, words):
@@ -452,9 +492,13 @@ def test_a_set_that_is_not_what_it_says_is_refused(data, methods, error, words):
 
 def test_classes_are_no_objects_and_other_things_no_pieces(data):
     loss = ks.LeastSquares(*data)
-    with pytest.raises(TypeError, match=r"loss must be an instance of ksparse.Loss, got the class OwnSquares: write OwnSquares\(...\)"):
+    with pytest.raises(
+        TypeError, match=r"loss must be an instance of ksparse.Loss, got the class OwnSquares: write OwnSquares\(...\)"
+    ):
         ks.minimize(OwnSquares, 3)
-    with pytest.raises(TypeError, match=r"C must be an instance of ksparse.ConvexSet, got the class ThinBall: write ThinBall\(...\)"):
+    with pytest.raises(
+        TypeError, match=r"C must be an instance of ksparse.ConvexSet, got the class ThinBall: write ThinBall\(...\)"
+    ):
         ks.minimize(loss, 3, ThinBall)
     with pytest.raises(TypeError, match=r"penalty must be an instance of ksparse.Penalty, got str"):
         ks.minimize_penalized(loss, "l1")
@@ -586,4 +630,7 @@ def test_no_swap_optimality_is_claimed_where_nothing_is_known_of_convexity(seed)
     better = ks.minimize(ks.Quadratic(Q, c), 2, ks.Box(-1, 1))  # known to be nonconvex: all faces are tried
     assert better.fun < result.fun - 0.1
     assert result.status is ks.Status.STATIONARY
-    assert ks.minimize(OwnQuadratic(M @ M.T, c, convex=True), 2, ks.Box(-1, 1), settings=settings).status is ks.Status.SWAP_OPTIMAL
+    assert (
+        ks.minimize(OwnQuadratic(M @ M.T, c, convex=True), 2, ks.Box(-1, 1), settings=settings).status
+        is ks.Status.SWAP_OPTIMAL
+    )

@@ -23,7 +23,9 @@ def test_data_a_trillion_times_larger(rng):
     assert large.fun == pytest.approx(plain.fun)
     for method in ("pdca", "apdca"):
         best = ks.minimize(ks.LeastSquares(A, b), 2, method=method, rho=1.0)
-        assert ks.minimize(ks.LeastSquares(A * 1e12, b), 2, method=method, rho=1e24).fun == pytest.approx(best.fun, rel=0.3)
+        assert ks.minimize(ks.LeastSquares(A * 1e12, b), 2, method=method, rho=1e24).fun == pytest.approx(
+            best.fun, rel=0.3
+        )
 
 
 def test_a_decomposition_that_does_not_converge_never_reaches_the_user(monkeypatch):
@@ -88,8 +90,13 @@ def test_small_negative_curvature_beside_large_is_seen(matrix):
 
 def test_sparse_tables_far_from_0_keep_their_digits(rng):
     z = rng.standard_normal((60, 3))
-    X = np.column_stack([z[:, 0], z[:, 0] + 0.5 * z[:, 1], z[:, 0] + 0.5 * z[:, 1] * 1.0002]) + 2e6 * np.array([1, 0.7, 0.5])
-    dense, sparse = (ks.minimize(ks.PrincipalComponent.from_data(kind(X)), 2, ks.L2Ball()) for kind in (np.asarray, scipy.sparse.csr_array))
+    X = np.column_stack([z[:, 0], z[:, 0] + 0.5 * z[:, 1], z[:, 0] + 0.5 * z[:, 1] * 1.0002]) + 2e6 * np.array(
+        [1, 0.7, 0.5]
+    )
+    dense, sparse = (
+        ks.minimize(ks.PrincipalComponent.from_data(kind(X)), 2, ks.L2Ball())
+        for kind in (np.asarray, scipy.sparse.csr_array)
+    )
     assert sparse.fun == pytest.approx(dense.fun, rel=1e-8)
 
 
@@ -109,7 +116,9 @@ def test_single_precision_at_0_is_summed_in_double(rng):
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e-4, 1e4, 1e8])
-@pytest.mark.parametrize("set_name", ["WholeSpace", "Hyperplane", "Nonnegative", "Simplex", "Box", "BudgetBox", "Polyhedron"])
+@pytest.mark.parametrize(
+    "set_name", ["WholeSpace", "Hyperplane", "Nonnegative", "Simplex", "Box", "BudgetBox", "Polyhedron"]
+)
 def test_the_units_of_the_data_do_not_matter(scale, set_name, rng):
     A, b = rng.standard_normal((40, 25)), rng.standard_normal(40)
     C = catalogue.SETS[set_name](25)
@@ -147,7 +156,9 @@ def test_a_constant_column_of_a_sparse_table_has_no_variance_at_all(rng):
 
 def test_means_of_a_sparse_table_in_single_precision_are_rounded_once():
     column = np.array([2, -1, 2, 2, -3, 3, -1, -2, -2], dtype=np.float32)
-    assert not standardize(scipy.sparse.csr_array(np.outer(column, [1, 1, 2]).astype(np.float32)), "X", scale=False)[1].any()
+    assert not standardize(scipy.sparse.csr_array(np.outer(column, [1, 1, 2]).astype(np.float32)), "X", scale=False)[
+        1
+    ].any()
 
 
 def test_a_penalised_run_on_data_that_overflow_warns_of_nothing():
@@ -160,7 +171,13 @@ def test_a_penalised_run_on_data_that_overflow_warns_of_nothing():
 
 def test_the_relaxation_in_values_of_any_size(rng):
     A, b = 1e100 * rng.standard_normal((5, 3)), 1e100 * rng.standard_normal(5)
-    found = ks.minimize(ks.LeastSquares(A, b), 3, ks.BudgetBox(1.0, 0.0, np.inf), min_nonzero=0.1, settings=ks.SearchSettings(enumerated=0))
+    found = ks.minimize(
+        ks.LeastSquares(A, b),
+        3,
+        ks.BudgetBox(1.0, 0.0, np.inf),
+        min_nonzero=0.1,
+        settings=ks.SearchSettings(enumerated=0),
+    )
     assert found.success
 
 
@@ -170,7 +187,11 @@ def test_nearly_equal_columns_of_a_smooth_loss(kind, seed):
     rng = np.random.default_rng(seed)
     A, b = rng.standard_normal((8, 3)), rng.integers(0, 2, 8).astype(float)
     A[:, 1] = A[:, 0] + 1e-8 * A[:, 1]
-    losses = {"huber": lambda A: ks.Huber(A, b, delta=3.0), "poisson": lambda A: ks.Poisson(A, b), "logistic": lambda A: ks.Logistic(A, b)}
+    losses = {
+        "huber": lambda A: ks.Huber(A, b, delta=3.0),
+        "poisson": lambda A: ks.Poisson(A, b),
+        "logistic": lambda A: ks.Logistic(A, b),
+    }
     make = losses[kind]
     apart = make(np.column_stack([A[:, 0], (A[:, 1] - A[:, 0]) / 1e-8]))  # the same space, in a better basis
     C = ks.Box([-np.inf, -np.inf, -0.1], [np.inf, np.inf, 0.1])

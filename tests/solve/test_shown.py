@@ -46,7 +46,9 @@ def test_a_result_shows_x_by_name_and_its_status_in_words(result):
 
 
 def test_the_gap_is_a_bar(rng):
-    found = ks.minimize(ks.LeastSquares(rng.standard_normal((40, 30)), rng.standard_normal(40)), 8, gap=1e-9, max_nodes=3)
+    found = ks.minimize(
+        ks.LeastSquares(rng.standard_normal((40, 30)), rng.standard_normal(40)), 8, gap=1e-9, max_nodes=3
+    )
     assert 0 < found.gap < 1
     bar = drawings(found._repr_html_())[-1]
     whole, part = widths(bar)

@@ -34,7 +34,9 @@ def test_both_products_of_one_pass_are_the_two_products(one_pass_everywhere, rng
         g = A.T @ (y if weight is None else weight * y)
         found = array.both_products(A, weight, x)
         assert found.dtype == dtype
-        np.testing.assert_allclose(found, np.concatenate([y, g]), rtol=0, atol=200 * np.finfo(dtype).eps * max(1, np.abs(g).max()))
+        np.testing.assert_allclose(
+            found, np.concatenate([y, g]), rtol=0, atol=200 * np.finfo(dtype).eps * max(1, np.abs(g).max())
+        )
 
 
 @pytest.mark.parametrize("method", ["pdca", "apdca", "pdcae", "gist", "nmapg"])
@@ -97,7 +99,9 @@ def test_continuation_ends_at_a_stationary_point_of_the_problem_asked_for(penalt
     assert result.status is ks.Status.STATIONARY
     assert result.fun == pytest.approx(loss.value(result.x) + penalty.value(result.x))
     if isinstance(penalty, ks.L1):  # convex: one answer
-        assert result.fun == pytest.approx(ks.minimize_penalized(loss, penalty, tol=0.0, stop="step", tol_residual=1e-9).fun)
+        assert result.fun == pytest.approx(
+            ks.minimize_penalized(loss, penalty, tol=0.0, stop="step", tol_residual=1e-9).fun
+        )
 
 
 def test_continuation_takes_fewer_products_on_table_2():
@@ -113,7 +117,9 @@ def test_continuation_takes_fewer_products_on_table_2():
 def test_continuation_counts_and_limits_are_those_of_all_weights_together(rng):
     A, b = rng.standard_normal((40, 60)), rng.standard_normal(40)
     loss, seen = ks.LeastSquares(A, b), []
-    whole = ks.minimize_penalized(loss, ks.MCP(0.01, 3.0), continuation=True, callback=lambda intermediate_result: seen.append(1))
+    whole = ks.minimize_penalized(
+        loss, ks.MCP(0.01, 3.0), continuation=True, callback=lambda intermediate_result: seen.append(1)
+    )
     assert whole.nit == len(seen) > len(whole.trace)
     short = ks.minimize_penalized(loss, ks.MCP(0.01, 3.0), continuation=True, max_iter=whole.nit // 2)
     assert short.nit == whole.nit // 2
@@ -138,14 +144,17 @@ def test_continuation_stops_with_the_callback_and_at_large_weights_changes_nothi
 
 def test_continuation_needs_a_weight_that_holds_x_at_zero(rng):
     with pytest.raises(MissingPieceError, match=r"continuation needs a penalty with λ‖x‖₁ in it.*TopK2 has none"):
-        ks.minimize_penalized(ks.LeastSquares(rng.standard_normal((5, 4)), np.ones(5)), ks.TopK2(1.0, 2), continuation=True)
+        ks.minimize_penalized(
+            ks.LeastSquares(rng.standard_normal((5, 4)), np.ones(5)), ks.TopK2(1.0, 2), continuation=True
+        )
 
 
 def test_apdca_restarts_its_momentum_where_it_points_uphill():
     data = table2(1)
     loss, penalty = ks.LeastSquares(data.A, data.b), ks.L1MinusL2(5e-4)
     ends = {
-        adaptive: ks.minimize_penalized(loss, penalty, method=ks.APDCA(ks.FixedStep(), adaptive=adaptive)) for adaptive in (False, True)
+        adaptive: ks.minimize_penalized(loss, penalty, method=ks.APDCA(ks.FixedStep(), adaptive=adaptive))
+        for adaptive in (False, True)
     }
     assert ends[True].fun < 0.98 * ends[False].fun  # without, it stops at a flat spot of an oscillation
     assert ends[True].fun <= 1.0005 * 0.029620772
@@ -178,7 +187,9 @@ def test_threads_are_limited_within_and_restored_after():
 def test_blas_has_one_thread_within_a_solve_and_the_users_own_functions_keep_theirs(rng, monkeypatch):
     A, b, seen = rng.standard_normal((40, 60)), rng.standard_normal(40), []
     monkeypatch.setattr(
-        sys.modules["ksparse.solve.minimize"], "support_problem", lambda *given: seen.append(blas_counts()) or support_problem(*given)
+        sys.modules["ksparse.solve.minimize"],
+        "support_problem",
+        lambda *given: seen.append(blas_counts()) or support_problem(*given),
     )
     own = ks.Custom(lambda x: 0.5 * np.sum((A @ x - b) ** 2), lambda x: A.T @ (A @ x - b), n=60)
     with threadpool_limits(2, user_api="blas"):
@@ -209,7 +220,9 @@ def test_large_products_are_split_over_threads_and_stay_the_same(shape, order, r
 
 def test_split_work_inside_split_work_runs_on_its_own_thread(monkeypatch):
     monkeypatch.setattr("ksparse.util.resources.available_threads", lambda: 2)
-    found = map_row_chunks(lambda rows: sum(map_row_chunks(lambda part: part.stop - part.start, rows.stop - rows.start)), 6)
+    found = map_row_chunks(
+        lambda rows: sum(map_row_chunks(lambda part: part.stop - part.start, rows.stop - rows.start)), 6
+    )
     assert sum(found) == 6
 
 

@@ -45,7 +45,9 @@ def test_an_interrupt_anywhere_returns_a_feasible_sparse_point(rng):
     assert Status.INTERRUPTED in statuses
 
 
-@pytest.mark.parametrize(("error", "status"), [(StopIteration, Status.CALLBACK_STOP), (KeyboardInterrupt, Status.INTERRUPTED)])
+@pytest.mark.parametrize(
+    ("error", "status"), [(StopIteration, Status.CALLBACK_STOP), (KeyboardInterrupt, Status.INTERRUPTED)]
+)
 def test_a_stop_within_the_grid_of_weights_is_that_of_the_whole(error, status, rng):
     calls = []
 
@@ -82,7 +84,9 @@ def test_callbacks_of_every_kind(rng):
 
 def test_time_limits_reach_mixed_integer_programs(rng):
     returns = 0.01 * rng.standard_normal((300, 200)) + 0.01 * rng.standard_normal((300, 1))
-    fund = ks.SparsePortfolio(20, max_weight=0.08, min_weight=0.01, groups=np.arange(200) % 11, group_caps=0.2, max_time=1)
+    fund = ks.SparsePortfolio(
+        20, max_weight=0.08, min_weight=0.01, groups=np.arange(200) % 11, group_caps=0.2, max_time=1
+    )
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -166,7 +170,9 @@ def test_a_projection_that_fails_ends_a_run_with_the_best_point_so_far(monkeypat
         return plain(self, u)
 
     monkeypatch.setattr(ks.Box, "project", project)
-    found = ks.minimize_penalized(ks.LeastSquares(np.diag([1.0, 30.0]), np.ones(2)), ks.TopK2(0.1, 1), C=ks.Box(-1.0, 1.0))
+    found = ks.minimize_penalized(
+        ks.LeastSquares(np.diag([1.0, 30.0]), np.ones(2)), ks.TopK2(0.1, 1), C=ks.Box(-1.0, 1.0)
+    )
     assert found.status is ks.Status.NUMERICAL_TROUBLE
     assert not found.success
     assert np.abs(found.x).max() <= 1.0
@@ -174,7 +180,9 @@ def test_a_projection_that_fails_ends_a_run_with_the_best_point_so_far(monkeypat
 
 def test_no_time_to_look_at_an_operator(rng):
     Q = scipy.sparse.linalg.aslinearoperator(np.diag([1.4, 1.3, 0.8]))
-    found = ks.minimize(ks.MeanVariance(Q, rng.standard_normal(3), 30.0), 1, ks.Box(-1.0, 1.0), max_time=0.0, settings=SEARCHED)
+    found = ks.minimize(
+        ks.MeanVariance(Q, rng.standard_normal(3), 30.0), 1, ks.Box(-1.0, 1.0), max_time=0.0, settings=SEARCHED
+    )
     assert found.status is ks.Status.TIME_LIMIT
 
 

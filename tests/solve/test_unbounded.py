@@ -35,7 +35,9 @@ def test_a_loss_that_is_linear_on_a_support(method):
 def test_linear_drift_is_unbounded():
     """A fixed step along a flat direction: x grows by the same amount each time, and would take 1e20 steps to look large."""
     Q = np.diag([1.0, 2.0, 0.0])
-    run = drive(ks.PDCA(ks.FixedStep()), Problem(ks.Quadratic(Q, [0, 0, 1.0]), ks.L1(0.1)), np.ones(3), Stopping(tol=0.0))
+    run = drive(
+        ks.PDCA(ks.FixedStep()), Problem(ks.Quadratic(Q, [0, 0, 1.0]), ks.L1(0.1)), np.ones(3), Stopping(tol=0.0)
+    )
     assert run.status is Status.UNBOUNDED
     assert run.nit <= 2000
 
@@ -43,7 +45,10 @@ def test_linear_drift_is_unbounded():
 def test_slow_convergence_is_not_mistaken_for_drift(rng):
     A = rng.standard_normal((30, 30)) @ np.diag(np.logspace(0, -6, 30))
     problem = Problem(ks.LeastSquares(A, rng.standard_normal(30)), ks.L1(1e-9))
-    assert drive(ks.PDCA(ks.FixedStep()), problem, np.zeros(30), Stopping(tol=0.0, max_iter=3000)).status is Status.ITERATION_LIMIT
+    assert (
+        drive(ks.PDCA(ks.FixedStep()), problem, np.zeros(30), Stopping(tol=0.0, max_iter=3000)).status
+        is Status.ITERATION_LIMIT
+    )
     X = np.linspace(-1, 1, 10)[:, None]
     logistic = Problem(ks.Logistic(X, X[:, 0] > 0), ks.L1(1e-12))  # separable: F falls for ever, but not below 0
     assert drive(ks.APDCA(), logistic, np.zeros(1), Stopping(tol=0.0, max_iter=3000)).status is not Status.UNBOUNDED
@@ -73,7 +78,10 @@ def test_least_squares_is_never_unbounded(rng):
     A = rng.standard_normal((4, 6)) * np.logspace(-8, 0, 6)
     C = ks.Polyhedron(-np.eye(6) * 1e-8, np.zeros(6))
     for method in ("auto", "pdca", "apdca"):
-        assert ks.minimize(ks.LeastSquares(A, rng.standard_normal(4)), 4, C, method=method, rho=1.0).status is not Status.UNBOUNDED
+        assert (
+            ks.minimize(ks.LeastSquares(A, rng.standard_normal(4)), 4, C, method=method, rho=1.0).status
+            is not Status.UNBOUNDED
+        )
 
 
 def test_small_positive_curvature_is_not_unbounded():
@@ -115,14 +123,18 @@ def test_sparse_matrices_are_not_taken_for_convex(rng):
 def test_variables_without_curvature_run_off():
     for Q in (np.zeros((30, 30)), np.diag(np.r_[np.ones(29), 0.0])):
         assert ks.minimize(ks.Quadratic(Q, -np.ones(30)), 4, ks.Nonnegative()).status is Status.UNBOUNDED
-    held = ks.minimize(ks.Quadratic(np.zeros((30, 30)), -np.arange(30.0)), 4, ks.Polyhedron(np.ones((1, 30)), [1.0], lower=0.0))
+    held = ks.minimize(
+        ks.Quadratic(np.zeros((30, 30)), -np.arange(30.0)), 4, ks.Polyhedron(np.ones((1, 30)), [1.0], lower=0.0)
+    )
     assert held.fun == pytest.approx(-29.0)
 
 
 @pytest.mark.parametrize("method", ["gist", "nmapg", "apdca", "auto"])
 def test_a_flat_quadratic_without_a_linear_part_is_bounded(method):
     Z = np.random.default_rng(3).standard_normal((2, 3))
-    found = ks.minimize(ks.MeanVariance(Z.T @ Z, np.zeros(3), 30.0), 3, method=method, **({} if method == "auto" else {"rho": 0.01}))
+    found = ks.minimize(
+        ks.MeanVariance(Z.T @ Z, np.zeros(3), 30.0), 3, method=method, **({} if method == "auto" else {"rho": 0.01})
+    )
     assert found.status is not ks.Status.UNBOUNDED
     assert found.fun == pytest.approx(0.0, abs=1e-9)
 
@@ -139,12 +151,17 @@ def test_a_bounded_set_is_never_unbounded_however_large(C, method):
 
 def test_a_bounded_set_that_only_projects_is_never_unbounded_however_large():
     C = ks.CustomSet(lambda u: np.clip(u, -1e30, 1e30), lambda x: max(0.0, float(np.abs(x).max()) - 1e30), n=2)
-    for loss in (ks.Quadratic(np.diag([1.0, 0.0]), np.ones(2)), ks.Custom(lambda x: float(-x.sum()), lambda x: -np.ones(2), n=2)):
+    for loss in (
+        ks.Quadratic(np.diag([1.0, 0.0]), np.ones(2)),
+        ks.Custom(lambda x: float(-x.sum()), lambda x: -np.ones(2), n=2),
+    ):
         assert ks.minimize(loss, 1, C).status is not ks.Status.UNBOUNDED
 
 
 def test_curvature_that_is_rounding_stops_nothing():
-    returns = np.array([[-0.6344718847759646, 1.2689438458379236], [-0.06698153801551737, 0.1339633026041]])  # no risk, some return
+    returns = np.array(
+        [[-0.6344718847759646, 1.2689438458379236], [-0.06698153801551737, 0.1339633026041]]
+    )  # no risk, some return
     found = ks.minimize(ks.MeanVariance.from_returns(returns, 30.0), 2, ks.Nonnegative())
     assert found.status is ks.Status.UNBOUNDED
 
@@ -179,8 +196,13 @@ def test_two_variables_that_are_flat_together():
 
 
 def test_an_unbounded_problem_above_a_floor_has_a_point():
-    factor = np.array([[10, 2, 4, 0, 0, 0], [-6, 4, 2, 1, 4, -2]])  # a budget of 0.3 that no single position of 0.4 meets
-    loss, C = ks.MeanVariance(factor.T @ factor, [4, -4, 1, 10, -8, 1], 30.0), ks.Hyperplane([0.0, 2.0, 0.0, 1.85, 1.51, 0.82], 0.3)
+    factor = np.array(
+        [[10, 2, 4, 0, 0, 0], [-6, 4, 2, 1, 4, -2]]
+    )  # a budget of 0.3 that no single position of 0.4 meets
+    loss, C = (
+        ks.MeanVariance(factor.T @ factor, [4, -4, 1, 10, -8, 1], 30.0),
+        ks.Hyperplane([0.0, 2.0, 0.0, 1.85, 1.51, 0.82], 0.3),
+    )
     found = ks.minimize(loss, 3, C, min_nonzero=0.4, settings=ks.SearchSettings(enumerated=0))
     assert found.status is ks.Status.UNBOUNDED
     assert found.maxcv <= 1e-9

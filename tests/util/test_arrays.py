@@ -67,7 +67,13 @@ def test_the_largest_by_parts_are_the_largest(n, k, rng):
 @pytest.mark.parametrize("n", [5, 1000, 1023, 1024, 5000])
 @pytest.mark.parametrize("k", [1, 5, 16])
 def test_places_of_the_largest(n, k, rng):
-    for size in (rng.random(n), rng.integers(4, size=n).astype(float), np.zeros(n), -np.arange(n, dtype=float), np.full(n, -np.inf)):
+    for size in (
+        rng.random(n),
+        rng.integers(4, size=n).astype(float),
+        np.zeros(n),
+        -np.arange(n, dtype=float),
+        np.full(n, -np.inf),
+    ):
         k = min(k, n)
         places = top_k_indices(size, k)
         assert np.unique(places).size == k

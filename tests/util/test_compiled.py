@@ -37,6 +37,10 @@ def test_an_interrupt_while_numba_is_imported_leaves_it_usable(tmp_path):
     (tmp_path / "numba" / "core" / "__init__.py").write_text("VALUE = 1\n")
     path = os.pathsep.join([str(tmp_path), *sys.path])
     done = subprocess.run(
-        [sys.executable, "-c", CALLS], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path, "INTERRUPT": "1"}, timeout=120
+        [sys.executable, "-c", CALLS],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, "INTERRUPT": "1"},
+        timeout=120,
     )
     assert done.stdout.split() == ["interrupted", "4"], done.stderr

@@ -146,7 +146,9 @@ def test_a_thread_draws_what_it_finds_and_stops(monkeypatch):
     monkeypatch.setattr(progress, "EVERY", 0.001)
     monkeypatch.setattr(progress, "YOUNG", 0.0)
     wall, drawn = Wall(), threading.Event()
-    monkeypatch.setattr(wall, "draw", lambda bars: drawn.set() if [bar.what for bar in bars] == ["outer", "inner"] else None)
+    monkeypatch.setattr(
+        wall, "draw", lambda bars: drawn.set() if [bar.what for bar in bars] == ["outer", "inner"] else None
+    )
     with progress.shown_on(lambda: wall), progress.bar("outer", 2), progress.bar("inner"):
         assert drawn.wait(30)
         assert not wall.closed
@@ -261,7 +263,9 @@ def test_a_notebook_gets_one_page_that_changes(monkeypatch, widgets):
 
 
 def test_a_real_kernel_shows_a_widget_and_takes_it_away():
-    nbclient, nbformat = (pytest.importorskip(name, reason=f"{name} is not installed") for name in ("nbclient", "nbformat"))
+    nbclient, nbformat = (
+        pytest.importorskip(name, reason=f"{name} is not installed") for name in ("nbclient", "nbformat")
+    )
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")
     code = """
 import time

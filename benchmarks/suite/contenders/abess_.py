@@ -31,7 +31,9 @@ class Abess(Contender):
     def solve(self, problem: Problem, seconds: float) -> Answer:
         if not self.budget:
             return self._searched(problem)
-        return Answer(restarted(lambda start: self._valued(problem, start), problem, self.budget), "the best of its restarts")
+        return Answer(
+            restarted(lambda start: self._valued(problem, start), problem, self.budget), "the best of its restarts"
+        )
 
     def _searched(self, problem: Problem, start: Any = None) -> Answer:
         from abess import LinearRegression, LogisticRegression
@@ -66,7 +68,9 @@ class AbessComponent(Contender):
         R = Z.T @ Z
         R[np.diag_indices_from(R)] += SHIFT
         model = quietly(lambda: SparsePCA(support_size=problem.k).fit(Sigma=SCALE * 0.5 * (R + R.T)))
-        return Answer(np.asarray(model.coef_).ravel(), joined("from the correlation matrix", "checks all its eigenvalues first"))
+        return Answer(
+            np.asarray(model.coef_).ravel(), joined("from the correlation matrix", "checks all its eigenvalues first")
+        )
 
 
 CONTENDERS: list[Contender] = [

@@ -64,7 +64,9 @@ class El0ps(Contender):
         start = float(compute_lmbd_max(datafit, penalty, A))
         below, _ = along_weights(fit, start, problem.k, factor=0.3, steps=TRIALS - 3, halvings=2)
         cut = "" if all("optimal" in status for status in statuses) else f"weights cut off after {each:.1f} s each"
-        return Answer(least_squares_on(problem, below), joined("ℓ0 weight by bisection, refitted", cut, ignores_signs(problem)))
+        return Answer(
+            least_squares_on(problem, below), joined("ℓ0 weight by bisection, refitted", cut, ignores_signs(problem))
+        )
 
 
 CONTENDERS: list[Contender] = [El0ps()]

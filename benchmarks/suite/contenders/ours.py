@@ -22,7 +22,11 @@ def pieces(problem: Problem) -> tuple[Any, Any]:
 
     match problem.kind:
         case "least squares":
-            C = None if problem.signs == "none" else ks.Nonnegative(None if problem.signs == "all" else problem.nonnegative)
+            C = (
+                None
+                if problem.signs == "none"
+                else ks.Nonnegative(None if problem.signs == "all" else problem.nonnegative)
+            )
             return ks.LeastSquares(problem.A, problem.b, ridge=problem.ridge), C
         case "logistic":
             return ks.Logistic(problem.A, problem.b, ridge=problem.ridge), None
@@ -31,7 +35,9 @@ def pieces(problem: Problem) -> tuple[Any, Any]:
         case "portfolio":
             return ks.Quadratic(2.0 * problem.V), ks.Simplex()
         case "rows":
-            return ks.Quadratic(2.0 * problem.V), ks.Polyhedron(problem.G, problem.h, problem.E, problem.f, 0.0, problem.upper)
+            return ks.Quadratic(2.0 * problem.V), ks.Polyhedron(
+                problem.G, problem.h, problem.E, problem.f, 0.0, problem.upper
+            )
         case _:
             return ks.LeastSquares(problem.A, problem.b), None
 
@@ -61,7 +67,11 @@ class Ours(Contender):
             result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), **PENALISED)
         else:
             result = ks.minimize(loss, problem.k, C, min_nonzero=problem.floor, **self.options)
-        told = ended(result) if result.lower_bound == -np.inf else f"gap {100 * result.gap:.2g} % after {result.nodes} nodes"
+        told = (
+            ended(result)
+            if result.lower_bound == -np.inf
+            else f"gap {100 * result.gap:.2g} % after {result.nodes} nodes"
+        )
         return Answer(np.asarray(result.x), told, result.status.name == "OPTIMAL", result.lower_bound)
 
 

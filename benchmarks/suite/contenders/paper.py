@@ -34,7 +34,9 @@ class Penalised(Contender):
         loss, _ = pieces(problem)
         if self.step == "fixed":
             loss.lipschitz()
-        result = ks.minimize_penalized(loss, ks.L1MinusL2(problem.lam), method=self.method, step=self.step, max_time=seconds)
+        result = ks.minimize_penalized(
+            loss, ks.L1MinusL2(problem.lam), method=self.method, step=self.step, max_time=seconds
+        )
         return Answer(np.asarray(result.x), _cut(ended(result)))
 
 

@@ -13,7 +13,9 @@ from suite.problem import Problem
 Fit = Callable[[float], Any]  # x at a weight
 
 
-def along_weights(fit: Fit, start: float, k: int, factor: float = 0.7, steps: int = 40, halvings: int = 12) -> tuple[Any, Any]:
+def along_weights(
+    fit: Fit, start: float, k: int, factor: float = 0.7, steps: int = 40, halvings: int = 12
+) -> tuple[Any, Any]:
     """Weights fall from `start` until x has more than k nonzeros, then bisection: the x with most nonzeros up to k, and with fewest above.
 
     The second is None if there was none.

@@ -61,7 +61,9 @@ class Scip(Contender):
         far = f"gap {100 * gap:.2g} %" if gap < ENDLESS else "no lower bound"
         note = "proved optimal" if proved else f"not proved: {far} at its time limit"
         bound = float(model.getDualbound()) * np.median(np.diag(problem.V))
-        return Answer(clean(np.array([model.getVal(held) for held in x]), problem.kind == "portfolio"), note, proved, bound)
+        return Answer(
+            clean(np.array([model.getVal(held) for held in x]), problem.kind == "portfolio"), note, proved, bound
+        )
 
 
 def _constrain(model: Any, problem: Problem, x: list[Any]) -> None:

@@ -29,7 +29,11 @@ class Skfolio(Contender):
         model = MeanRisk(cardinality=problem.k, solver="SCIP", solver_params=limit)
         quietly(model.fit, scale * problem.returns)
         proved = time.perf_counter() - began < 0.98 * seconds  # skfolio does not tell how its solver ended
-        return Answer(clean(np.asarray(model.weights_)), joined("proved optimal" if proved else "not proved at its time limit"), proved)
+        return Answer(
+            clean(np.asarray(model.weights_)),
+            joined("proved optimal" if proved else "not proved at its time limit"),
+            proved,
+        )
 
 
 CONTENDERS: list[Contender] = [Skfolio()]

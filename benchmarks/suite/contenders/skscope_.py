@@ -7,12 +7,22 @@ and get the data as arguments, so that what was compiled serves every solve.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from suite.contenders.base import BUDGETS, Answer, Contender, ignores_signs, joined, quietly, restarted, standardised, unit
+from suite.contenders.base import (
+    BUDGETS,
+    Answer,
+    Contender,
+    ignores_signs,
+    joined,
+    quietly,
+    restarted,
+    standardised,
+    unit,
+)
 from suite.problem import Problem
 
 STEPS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # of HTP: the best of these, as its authors do it
@@ -37,7 +47,9 @@ def _objectives() -> dict[str, Any]:
     @jax.jit
     def component(x: Any, data: Any) -> Any:
         z = data[0] @ x
-        return -jnp.dot(z, z) / (jnp.dot(x, x) + 1e-12)  # a value at 0 too: skscope passes there, and a NaN ends its process
+        return -jnp.dot(z, z) / (
+            jnp.dot(x, x) + 1e-12
+        )  # a value at 0 too: skscope passes there, and a NaN ends its process
 
     # skscope counts the arguments of a plain function
     return {
@@ -55,12 +67,20 @@ def _data(problem: Problem) -> tuple[Any, ...]:
     A, b = jnp.asarray(problem.A), jnp.asarray(problem.b)
     if problem.kind == "logistic":
         return A, b, problem.ridge
-    return A, b, 0.5 * problem.n / float(np.vdot(problem.A, problem.A))  # as if columns had length 1: steps and tolerances suit any data
+    return (
+        A,
+        b,
+        0.5 * problem.n / float(np.vdot(problem.A, problem.A)),
+    )  # as if columns had length 1: steps and tolerances suit any data
 
 
 def _start(problem: Problem, data: tuple[Any, ...]) -> dict[str, Any]:
     """A Rayleigh quotient is flat at 0: it starts at the dense component, and picks its first support itself."""
-    return {"init_params": np.linalg.svd(np.asarray(data[0]), full_matrices=False)[2][0]} if problem.kind == "component" else {}
+    return (
+        {"init_params": np.linalg.svd(np.asarray(data[0]), full_matrices=False)[2][0]}
+        if problem.kind == "component"
+        else {}
+    )
 
 
 @dataclass(frozen=True)
@@ -126,8 +146,9 @@ class Skscope(Contender):
         best, value = np.zeros(problem.n), np.inf
         for options in [{"step_size": step} for step in STEPS] if self.solver == "HTPSolver" else [{}]:
             solver = getattr(skscope, self.solver)(problem.n, problem.k, **options)
+            solve = partial(solver.solve, objective, data=data, layers=self._layers(problem), **_start(problem, data))
             try:
-                x = quietly(lambda: solver.solve(objective, data=data, layers=self._layers(problem), **_start(problem, data)))  # noqa: B023
+                x = quietly(solve)
             except ValueError:
                 if options:
                     continue  # too long a step diverges
@@ -136,7 +157,8 @@ class Skscope(Contender):
                 best, value = np.asarray(x, dtype=np.float64), float(solver.objective_value)
         steps = "the best of five step sizes" if self.solver == "HTPSolver" else ""
         return Answer(
-            unit(best) if problem.kind == "component" else best, joined(steps, "obeys by a layer" if self.layer else ignores_signs(problem))
+            unit(best) if problem.kind == "component" else best,
+            joined(steps, "obeys by a layer" if self.layer else ignores_signs(problem)),
         )
 
 
@@ -148,7 +170,9 @@ CONTENDERS: list[Contender] = [
     Skscope("skscope FoBa", "FobaSolver"),
     Skscope("skscope OMP", "OMPSolver"),
     *(
-        Skscope(f"skscope Scope, {seconds:g} s", "ScopeSolver", ("least squares", "logistic"), budget=seconds, invited=True)
+        Skscope(
+            f"skscope Scope, {seconds:g} s", "ScopeSolver", ("least squares", "logistic"), budget=seconds, invited=True
+        )
         for seconds in BUDGETS
     ),
 ]

@@ -32,17 +32,35 @@ def _gaps(quick: bool) -> Builders:
 
 ABESSES = ("abess", "abess, wide search")
 KNOB = ("ksparse", "ksparse, effort 16", "ksparse, effort 100")
-TIMED = ("ksparse", *(f"{name}, {seconds:g} s" for seconds in BUDGETS for name in ("ksparse", *ABESSES, "skscope Scope")))
+TIMED = (
+    "ksparse",
+    *(f"{name}, {seconds:g} s" for seconds in BUDGETS for name in ("ksparse", *ABESSES, "skscope Scope")),
+)
 GROUPS = {
     group.name: group
     for group in (
         Group("table2", "Table 2: ½‖Ax − b‖² + λ(‖x‖₁ − ‖x‖₂)", regression.table2_builders),
-        Group("table5", "Table 5: least squares, correlated columns, dense truth, with and without signs", regression.table5_builders),
-        Group("table5_others", "Table 5 on other seeds", regression.other_seeds_builders, ("ksparse", "skscope Scope", *ABESSES)),
-        Group("best_subset", "Best subset with a planted support, signs free or all nonnegative", regression.best_subset_builders),
+        Group(
+            "table5",
+            "Table 5: least squares, correlated columns, dense truth, with and without signs",
+            regression.table5_builders,
+        ),
+        Group(
+            "table5_others",
+            "Table 5 on other seeds",
+            regression.other_seeds_builders,
+            ("ksparse", "skscope Scope", *ABESSES),
+        ),
+        Group(
+            "best_subset",
+            "Best subset with a planted support, signs free or all nonnegative",
+            regression.best_subset_builders,
+        ),
         Group("sparse_pca", "Sparse principal component of a correlation matrix", real.component_builders),
         Group("portfolios", "Least variance, long only, at most 10 assets", real.portfolio_builders),
-        Group("rows", "Least variance with a return to be reached, without and above a floor", constrained.row_builders),
+        Group(
+            "rows", "Least variance with a return to be reached, without and above a floor", constrained.row_builders
+        ),
         Group("caps", "Least variance under sector caps, or with buy-ins", constrained.cap_builders),
         Group(
             "proofs",
@@ -51,7 +69,10 @@ GROUPS = {
             ("ksparse, proof", "SCIP", "SCIP, perspective"),
         ),
         Group(
-            "gaps", "The gap after a minute: larger markets, regression, components", _gaps, ("ksparse, gap", "SCIP, perspective", "El0ps")
+            "gaps",
+            "The gap after a minute: larger markets, regression, components",
+            _gaps,
+            ("ksparse, gap", "SCIP, perspective", "El0ps"),
         ),
         Group("logistic", "Logistic regression with a planted support", regression.logistic_builders),
         Group("knob", "What effort buys: Table 5 on other seeds, gene-like classes", regression.knob_builders, KNOB),

@@ -24,7 +24,11 @@ def row_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
         for kind in ("return", "ridge + return")
         for k in (5, 10, 20)
     }
-    markets = {f"{name}, floor, k = {k}": partial(_market, name, k) for name in ("sp500", "tokyo", "generated") for k in (5, 10)}
+    markets = {
+        f"{name}, floor, k = {k}": partial(_market, name, k)
+        for name in ("sp500", "tokyo", "generated")
+        for k in (5, 10)
+    }
     return libraries | markets
 
 
@@ -33,7 +37,9 @@ def cap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     sectors = {f"sectors {n}": partial(_sectors, n) for n in ((40,) if quick else (200, 476))}
     files = () if quick else ("200_a", "200_b", "200_c", "300_a", "300_b", "400_a")
     limits = {"none": None, "6": 6, "8": 8, "10": 10, "12": 12}
-    return sectors | {f"pard{file}, k = {k}": partial(_pard, file, limit) for file in files for k, limit in limits.items()}
+    return sectors | {
+        f"pard{file}, k = {k}": partial(_pard, file, limit) for file in files for k, limit in limits.items()
+    }
 
 
 def proof_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
@@ -49,7 +55,9 @@ def gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     """How far a proof comes: larger markets, sectors with floors."""
     if quick:
         return {"generated 40": partial(_market, "generated", 5, n=40)}
-    markets = {f"{name}, budget, k = {k}": partial(_long_only, name, k) for name in ("sp500", "tokyo") for k in (5, 10, 20)}
+    markets = {
+        f"{name}, budget, k = {k}": partial(_long_only, name, k) for name in ("sp500", "tokyo") for k in (5, 10, 20)
+    }
     return markets | {f"port{i}, sectors, k = {k}": partial(_orlib_sectors, i, k) for i in range(2, 6) for k in (5, 10)}
 
 
@@ -83,11 +91,21 @@ def _orlib_sectors(i: int, k: int) -> Problem:
     n = len(V)
     G = np.array([np.arange(n) % 3 == sector for sector in range(3)], dtype=float)
     return Problem(
-        "rows", k, V=V / np.median(np.diag(V)), E=np.ones((1, n)), f=np.ones(1), G=G, h=np.array([0.5, 0.45, 0.4]), floor=0.01, upper=0.4
+        "rows",
+        k,
+        V=V / np.median(np.diag(V)),
+        E=np.ones((1, n)),
+        f=np.ones(1),
+        G=G,
+        h=np.array([0.5, 0.45, 0.4]),
+        floor=0.01,
+        upper=0.4,
     )
 
 
-def _returning(V: Any, mu: Any, k: int, high: float | None = None, floor: float = 0.0, low: float | None = None) -> Problem:
+def _returning(
+    V: Any, mu: Any, k: int, high: float | None = None, floor: float = 0.0, low: float | None = None
+) -> Problem:
     """min xᵀVx, Σx = 1, μᵀx = a return between that of the least risk (or `low`) and the highest."""
     import ksparse as ks
 
@@ -95,7 +113,9 @@ def _returning(V: Any, mu: Any, k: int, high: float | None = None, floor: float 
     if low is None:  # without a ridge fewer than 50 names have it, so that the limit is none
         low = float(mu @ ks.minimize(ks.Quadratic(2.0 * V), min(n, 50), ks.Simplex()).x)
     target = low + SHARE * ((float(mu.max()) if high is None else high) - low)
-    return Problem("rows", k, V=V, E=np.vstack([np.ones(n), mu / top]), f=np.array([1.0, target / top]), floor=floor, upper=1.0)
+    return Problem(
+        "rows", k, V=V, E=np.vstack([np.ones(n), mu / top]), f=np.array([1.0, target / top]), floor=floor, upper=1.0
+    )
 
 
 def _orlib(i: int, ridge: bool, k: int) -> Problem:
@@ -118,7 +138,9 @@ def _market(name: str, k: int, n: int = 2000) -> Problem:
 
     if name == "generated":
         rng = np.random.default_rng(0)
-        returns = 0.01 * (0.3 * rng.standard_normal((500, 20)) @ rng.standard_normal((20, n)) + rng.standard_normal((500, n)))
+        returns = 0.01 * (
+            0.3 * rng.standard_normal((500, 20)) @ rng.standard_normal((20, n)) + rng.standard_normal((500, n))
+        )
         returns += 4e-4 * rng.standard_normal(n)
     else:
         returns = getattr(datasets, name)().returns

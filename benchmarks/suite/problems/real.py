@@ -23,7 +23,11 @@ def component_gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     """How far the proof of a component comes."""
     if quick:
         return {}
-    return {f"{name}, component, k = {k}": partial(_correlated, name, k) for name in ("communities", "riboflavin") for k in (5, 10)}
+    return {
+        f"{name}, component, k = {k}": partial(_correlated, name, k)
+        for name in ("communities", "riboflavin")
+        for k in (5, 10)
+    }
 
 
 def _correlated(name: str, k: int) -> Problem:
@@ -49,7 +53,12 @@ def portfolio_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     if quick:
         return {"generated 40": _generated, "skfolio 20": _skfolio}
     libraries = {f"port{i}": partial(_orlib, i) for i in range(1, 6)}
-    return {"skfolio 20": _skfolio, **libraries, "S&P 476": partial(_returns, "sp500"), "Tokyo 1338": partial(_returns, "tokyo")}
+    return {
+        "skfolio 20": _skfolio,
+        **libraries,
+        "S&P 476": partial(_returns, "sp500"),
+        "Tokyo 1338": partial(_returns, "tokyo"),
+    }
 
 
 def _generated() -> Problem:

@@ -47,12 +47,16 @@ def _table5(i: int, seed: int, signs: bool) -> Problem:
     from ksparse.datasets import table5
 
     data = table5(i, seed)
-    return Problem("least squares", data.k, A=data.A, b=data.b, nonnegative=data.nonnegative if signs else data.nonnegative[:0])
+    return Problem(
+        "least squares", data.k, A=data.A, b=data.b, nonnegative=data.nonnegative if signs else data.nonnegative[:0]
+    )
 
 
 def knob_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     """Table 5 without signs on every seed but those in view, and gene-like classes: what effort buys."""
-    instances = {f"i = {i}, seed {seed}": partial(_table5, i, seed, False) for i in range(1, 6) for seed in range(3, 30)}
+    instances = {
+        f"i = {i}, seed {seed}": partial(_table5, i, seed, False) for i in range(1, 6) for seed in range(3, 30)
+    }
     return gene_builders(quick) | ({} if quick else instances)
 
 
@@ -63,7 +67,12 @@ def effort_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     instances = {f"i = {i}, seed {seed}": partial(_table5, i, seed, False) for i in (1, 3, 5) for seed in (10, 11)}
     products = {f"diabetes, products, k = {k}": partial(_products, k) for k in (5, 20)}
     crimes = {f"communities, products, k = {k}": partial(_crimes, k) for k in (5, 50)}
-    return instances | products | crimes | {name: build for name, build in gene_builders(False).items() if name.startswith("genes 0")}
+    return (
+        instances
+        | products
+        | crimes
+        | {name: build for name, build in gene_builders(False).items() if name.startswith("genes 0")}
+    )
 
 
 def _products(k: int) -> Problem:
@@ -88,7 +97,10 @@ def _crimes(k: int) -> Problem:
 
 def best_subset_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     m, n, k = (500, 1000, 10) if quick else (5000, 10_000, 100)
-    return {name: partial(planted, m, n, k, nonnegative=signs) for name, signs in (("signs free", False), ("nonnegative", True))}
+    return {
+        name: partial(planted, m, n, k, nonnegative=signs)
+        for name, signs in (("signs free", False), ("nonnegative", True))
+    }
 
 
 def planted(m: int, n: int, k: int, nonnegative: bool, seed: int = 0) -> Problem:
@@ -121,7 +133,11 @@ def _logistic(m: int, n: int, k: int, seed: int = 0) -> Problem:
 
 def gene_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     m, n = (60, 400) if quick else (102, 6033)
-    return {f"genes {seed}, k = {k}": partial(_genes, m, n, k, seed) for seed in ((0,) if quick else range(5)) for k in (5, 10)}
+    return {
+        f"genes {seed}, k = {k}": partial(_genes, m, n, k, seed)
+        for seed in ((0,) if quick else range(5))
+        for k in (5, 10)
+    }
 
 
 def _genes(m: int, n: int, k: int, seed: int) -> Problem:
@@ -153,7 +169,12 @@ def _csr(m: int, n: int, a_row: int, k: int, seed: int = 0) -> Problem:
     width = n // a_row
     columns = rng.integers(width, size=(m, a_row)) + width * np.arange(a_row)
     A: Any = scipy.sparse.csr_array(
-        (rng.standard_normal(m * a_row), columns.ravel().astype(np.int32), np.arange(0, m * a_row + 1, a_row, dtype=np.int32)), shape=(m, n)
+        (
+            rng.standard_normal(m * a_row),
+            columns.ravel().astype(np.int32),
+            np.arange(0, m * a_row + 1, a_row, dtype=np.int32),
+        ),
+        shape=(m, n),
     )
     x = np.zeros(n)
     x[rng.choice(n, k, replace=False)] = rng.integers(1, 4, k) * rng.choice([-1, 1], k)
@@ -165,8 +186,12 @@ def gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
     if quick:
         return {"random 100 × 20": partial(_every, 100, 20, 4)}
     real = {f"{name}, k = {k}": partial(_real, name, k) for name in ("diabetes", "communities") for k in (5, 10)}
-    ridges = {f"logistic, ridge {ridge:g}": partial(_ridged_logistic, ridge) for ridge in (1.0, 10.0, 20.0, 50.0, 100.0)}
-    return real | {"random 1000 × 100, k = 10": partial(_every, 1000, 100, 10), "OKRidge 6000 × 3000": _okridge} | ridges
+    ridges = {
+        f"logistic, ridge {ridge:g}": partial(_ridged_logistic, ridge) for ridge in (1.0, 10.0, 20.0, 50.0, 100.0)
+    }
+    return (
+        real | {"random 1000 × 100, k = 10": partial(_every, 1000, 100, 10), "OKRidge 6000 × 3000": _okridge} | ridges
+    )
 
 
 def _real(name: str, k: int) -> Problem:
@@ -187,7 +212,9 @@ def _every(m: int, n: int, k: int, snr: float = 1.0, correlation: float = 0.0, r
     x = np.zeros(n)
     x[:: n // k] = rng.choice([-1.0, 1.0], x[:: n // k].size)
     signal = A @ x
-    return Problem("least squares", k, A=A, b=signal + rng.standard_normal(m) * signal.std() / np.sqrt(snr), ridge=ridge)
+    return Problem(
+        "least squares", k, A=A, b=signal + rng.standard_normal(m) * signal.std() / np.sqrt(snr), ridge=ridge
+    )
 
 
 def _okridge() -> Problem:
@@ -199,4 +226,6 @@ def _ridged_logistic(ridge: float, m: int = 2000, n: int = 1000, k: int = 10) ->
     A = rng.standard_normal((m, n))
     x = np.zeros(n)
     x[:: n // k] = rng.choice([-1.0, 1.0], k)
-    return Problem("logistic", k, A=A, b=np.where(rng.uniform(size=m) < 1 / (1 + np.exp(-A @ x)), 1.0, -1.0), ridge=ridge)
+    return Problem(
+        "logistic", k, A=A, b=np.where(rng.uniform(size=m) < 1 / (1 + np.exp(-A @ x)), 1.0, -1.0), ridge=ridge
+    )

@@ -55,14 +55,22 @@ def _wrong(program: Program) -> float:
 
 def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
     """The largest sizes above and below 0 of the variables that are kept, all others being 0, where the value is at most `best`."""
-    H, E, r, f, rounding = program.H[np.ix_(kept, kept)], program.linear.E[:, kept], program.r[kept], program.linear.f, program.rounding
+    H, E, r, f, rounding = (
+        program.H[np.ix_(kept, kept)],
+        program.linear.E[:, kept],
+        program.r[kept],
+        program.linear.f,
+        program.rounding,
+    )
     sizes, wrong = program.sizes, _wrong(program)
     P = K = positive_inverse(H)
     x, price, unmet, follows = K @ r, f, f, np.zeros((kept.size, f.size))
     if f.size:
         KE = K @ E.T
         S = E @ KE
-        wrong += program.n * rounding * float(np.linalg.cond(S))  # equations at a small angle cost P digits, whatever H is like
+        wrong += (
+            program.n * rounding * float(np.linalg.cond(S))
+        )  # equations at a small angle cost P digits, whatever H is like
         if not wrong <= INVERTED:
             return sizes.max_above[kept], sizes.max_below[kept]
         follows = KE @ np.linalg.inv(S)  # what x follows f by
@@ -71,7 +79,11 @@ def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
         price = shortest(E.T, H @ x - r)
         unmet = np.abs(f - E @ x) + rounding * (np.abs(E) @ np.abs(x) + np.abs(f))
     left = H @ x - r - E.T @ price
-    value, size, most = 0.5 * float(x @ H @ x) - float(r @ x) + program.constant, float(np.abs(x).sum()), float(np.abs(program.r).max())
+    value, size, most = (
+        0.5 * float(x @ H @ x) - float(r @ x) + program.constant,
+        float(np.abs(x).sum()),
+        float(np.abs(program.r).max()),
+    )
     blur = rounding * (abs(program.constant) + (size + most) ** 2) + float(np.abs(price) @ unmet)
     off = rounding * (size + most + float(np.abs(price).sum())) + program.noise.pull  # of the gradient
     shrunk = np.sqrt(1.0 - _lost(program) / program.least)
@@ -79,7 +91,9 @@ def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
     far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / shrunk
     spread = np.maximum(np.diag(P), 0.0) + wrong * np.diag(K)  # the second where an equation nearly fixes a variable
     apart = WIDER * (far * np.sqrt(spread) + np.abs(follows) @ unmet + rounding * np.abs(x))
-    return np.minimum(sizes.max_above[kept], np.maximum(x + apart, 0.0)), np.minimum(sizes.max_below[kept], np.maximum(apart - x, 0.0))
+    return np.minimum(sizes.max_above[kept], np.maximum(x + apart, 0.0)), np.minimum(
+        sizes.max_below[kept], np.maximum(apart - x, 0.0)
+    )
 
 
 def narrow(program: Program, nodes: NodeBatch, best: float) -> None:

@@ -119,7 +119,9 @@ class ComponentFamily:
 
     def bounds(self, nodes: list[ComponentNode], cut: float, deadline: float) -> Vector:
         """At the parent's ρ and some beside it."""
-        return np.array([self._best_of(node, node.rho * np.array(self.settings.nearby), cut, deadline) for node in nodes])
+        return np.array(
+            [self._best_of(node, node.rho * np.array(self.settings.nearby), cut, deadline) for node in nodes]
+        )
 
     def leaf(self, node: ComponentNode, every: bool) -> Vector | None:
         free, room = int((node.state == FREE).sum()), self.k - int((node.state == IN).sum())

@@ -65,7 +65,9 @@ class DualBound(ABC):
     def linearised(self, w: Vector, state: Vector) -> Linearised:
         """g at the rows of w, for nodes of which so much is decided."""
 
-    def at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: MagnitudeRange | None = None) -> Bounds:
+    def at(
+        self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: MagnitudeRange | None = None
+    ) -> Bounds:
         """The bound at (w, λ, μ) for each node, λ improved a little; `sizes`: those of each node, if not those of the problem."""
         sizes = sizes or self.program.sizes
         best = self._at(w, price, row_price, state, sizes)
@@ -75,12 +77,16 @@ class DualBound(ABC):
             if not (better[0].value > best[0].value).any():
                 break
             worse = ~(better[0].value > best[0].value)
-            for new, old in zip((*vars(better[0]).values(), *better[1:]), (*vars(best[0]).values(), *best[1:]), strict=True):
+            for new, old in zip(
+                (*vars(better[0]).values(), *better[1:]), (*vars(best[0]).values(), *best[1:]), strict=True
+            ):
                 new[worse] = old[worse]
             best = better
         return best[0]
 
-    def _at(self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: MagnitudeRange) -> tuple[Bounds, Vector, Vector]:
+    def _at(
+        self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: MagnitudeRange
+    ) -> tuple[Bounds, Vector, Vector]:
         """The bounds, the x that the charges are reached at, and which of them count."""
         linear, rounding = self.program.linear, self.program.rounding
         g = self.linearised(w, state)
@@ -91,7 +97,9 @@ class DualBound(ABC):
         charge, x = self.charges(q, off, state, sizes)
         most = self._most(charge, state)
         counted = most.selected
-        blur += rounding * np.abs(np.where(counted & np.isfinite(charge), charge, 0.0)).sum(axis=1)  # charges may be of either sign
+        blur += rounding * np.abs(np.where(counted & np.isfinite(charge), charge, 0.0)).sum(
+            axis=1
+        )  # charges may be of either sign
         value = g.value + paid - most.total - blur
         value = np.where(np.isnan(value), -np.inf, value)  # what overflowed says nothing
         return Bounds(value, most.values, most.smallest_selected, most.largest_unselected), x, counted
@@ -111,7 +119,9 @@ class DualBound(ABC):
         best, at = np.full(q.shape, -np.inf), np.zeros(q.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
             for pull, far, sign in ((q, sizes.max_above, 1.0), (-q, sizes.max_below, -1.0)):
-                free = np.where(d > 0, pull / d, np.where(pull > 0.5 * d * (far + sizes.min_abs), np.inf, 0.0))  # of no curvature: an end
+                free = np.where(
+                    d > 0, pull / d, np.where(pull > 0.5 * d * (far + sizes.min_abs), np.inf, 0.0)
+                )  # of no curvature: an end
                 x = np.minimum(np.maximum(free, sizes.min_abs), far)
                 value = np.where(np.isinf(x), np.inf, x * (pull - 0.5 * d * x))
                 better = (far > 0) & (far >= sizes.min_abs) & ~(value <= best)
@@ -120,7 +130,8 @@ class DualBound(ABC):
             nothing = may_be_0 & ~(best > 0)
             best, at = np.where(nothing, 0.0, best), np.where(nothing, 0.0, at)
             reach = np.minimum(
-                np.where(d > 0, np.maximum((np.abs(q) + off) / d, sizes.min_abs), np.inf), np.maximum(sizes.max_above, sizes.max_below)
+                np.where(d > 0, np.maximum((np.abs(q) + off) / d, sizes.min_abs), np.inf),
+                np.maximum(sizes.max_above, sizes.max_below),
             )
             risen = np.where(off > 0, off * np.maximum(reach, 0.0), 0.0)
         return best + np.where(np.isnan(risen), np.inf, risen), at
@@ -131,7 +142,9 @@ class DualBound(ABC):
         x = np.where(counted & np.isfinite(x), x, 0.0)
         slope = self.program.linear.f - x @ E.T
         size = np.abs(x)
-        inner = counted & (size > sizes.min_abs) & (size < np.where(x > 0, sizes.max_above, sizes.max_below)) & (self.d > 0)
+        inner = (
+            counted & (size > sizes.min_abs) & (size < np.where(x > 0, sizes.max_above, sizes.max_below)) & (self.d > 0)
+        )
         bend = np.where(inner, 1.0 / np.where(self.d > 0, self.d, 1.0), 0.0)
         K = np.einsum("bi,ri,si->brs", bend, E, E)
         K += 1e-9 * (1.0 + np.trace(K, axis1=1, axis2=2))[:, None, None] * np.eye(len(E))

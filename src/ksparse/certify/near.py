@@ -35,7 +35,12 @@ class Near:
 
 
 def near_supports(
-    problem: SupportProblem, incumbent: Incumbent, within: float, at_most: int, tell: Callable[[Progress], None], searched: Status
+    problem: SupportProblem,
+    incumbent: Incumbent,
+    within: float,
+    at_most: int,
+    tell: Callable[[Progress], None],
+    searched: Status,
 ) -> Near:
     """Find every support whose best value is within a share of the best of all.
 
@@ -52,7 +57,9 @@ def near_supports(
             return Near(found.all()[:at_most], False, _unavailable(family.removeprefix("; no lower bound: ")), 0)
         scale = family.scale
         search = LeafSolver(problem, incumbent, family)
-        tree = planted = Tree(family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True)
+        tree = planted = Tree(
+            family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True
+        )
         with heard_by(lambda: tell(progress_of([planted], scale))):
             tree.plant()
         for _ in tree.grow():
@@ -96,11 +103,17 @@ class _Found:
     def all(self) -> list[Candidate]:
         """Return what is best on supports that are allowed, within the edge, the best first, each set of nonzeros once."""
         edge = self.edge + ROUNDING * abs(self.edge)
-        good = [one for key, one in self.problem.memory.seen.items() if one is not None and one.value <= edge and self._allowed(key, one)]
+        good = [
+            one
+            for key, one in self.problem.memory.seen.items()
+            if one is not None and one.value <= edge and self._allowed(key, one)
+        ]
         assert self.incumbent.best is not None
         if not self.problem.pieces.rules.any or not good:
             good.append(self.incumbent.best)
-        once = {one.support[one.x != 0].tobytes(): one for one in sorted(good, key=lambda one: -one.value)}  # forced ones may be 0
+        once = {
+            one.support[one.x != 0].tobytes(): one for one in sorted(good, key=lambda one: -one.value)
+        }  # forced ones may be 0
         return sorted(once.values(), key=lambda one: (one.value, tuple(one.support)))
 
     def _allowed(self, key: bytes, one: Candidate) -> bool:
@@ -111,4 +124,8 @@ class _Found:
         problem, pieces, asked = self.problem, self.problem.pieces, np.frombuffer(key, dtype=np.intp)
         if not np.isin(pieces.forced, asked).all():
             return False
-        return pieces.rules.is_satisfied(asked) and problem.allows(asked) if pieces.rules.any else problem.allows(one.support)
+        return (
+            pieces.rules.is_satisfied(asked) and problem.allows(asked)
+            if pieces.rules.any
+            else problem.allows(one.support)
+        )

@@ -107,12 +107,18 @@ class Program:
         sizes = self.sizes
         above = (sizes.max_above - sizes.min_abs <= HELD * sizes.max_above) & (sizes.max_below <= 0)
         below = (sizes.max_below - sizes.min_abs <= HELD * sizes.max_below) & (sizes.max_above <= 0)
-        return np.where((self.state == IN) & (sizes.min_abs > 0) & (above | below), np.where(above, sizes.min_abs, -sizes.min_abs), np.nan)
+        return np.where(
+            (self.state == IN) & (sizes.min_abs > 0) & (above | below),
+            np.where(above, sizes.min_abs, -sizes.min_abs),
+            np.nan,
+        )
 
     def on(self, kept: Vector) -> Program:
         """The same where only some variables may be nonzero."""
         linear = self.linear
-        linear = Linear(linear.lower[kept], linear.upper[kept], linear.G[:, kept], linear.h, linear.E[:, kept], linear.f)
+        linear = Linear(
+            linear.lower[kept], linear.upper[kept], linear.G[:, kept], linear.h, linear.E[:, kept], linear.f
+        )
         return replace(
             self, H=self.H[np.ix_(kept, kept)], r=self.r[kept], linear=linear, sizes=self.sizes.on(kept), vanishes=self.vanishes[kept],
             state=self.state[kept], names=self.names[kept], per=self.per[kept],

@@ -63,7 +63,9 @@ class Progress:
     bound: float
 
 
-def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]) -> Certificate:
+def prove(
+    problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]
+) -> Certificate:
     """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
     assert incumbent.best is not None
     trees, scale, status = list[Tree](), 1.0, Status.OPTIMAL
@@ -73,10 +75,19 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
         if isinstance(families, str):
             return Certificate(note=families)
         scale = families[0].scale
-        share = CLOSER * wanted.gap - min(incumbent.best.rounding / abs(best), LEFT * wanted.gap)  # so that φ(x) from the raw data is near
+        share = CLOSER * wanted.gap - min(
+            incumbent.best.rounding / abs(best), LEFT * wanted.gap
+        )  # so that φ(x) from the raw data is near
         searches = [LeafSolver(problem, incumbent, family) for family in families]
         trees = [
-            Tree(family, search.solve, best / scale, share, problem.pieces.deadline, 0.5 * problem.pieces.claimable(0.0) / scale)
+            Tree(
+                family,
+                search.solve,
+                best / scale,
+                share,
+                problem.pieces.deadline,
+                0.5 * problem.pieces.claimable(0.0) / scale,
+            )
             for family, search in zip(families, searches, strict=True)
         ]
         for _ in _grown(trees, searches, lambda: tell(progress_of(trees, scale))):
@@ -102,7 +113,9 @@ def prove(problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: C
         status = Status.TIME_LIMIT
     close = status is Status.OPTIMAL and incumbent.best.value - bound <= wanted.gap * abs(incumbent.best.value)
     note = f", to within {100 * wanted.gap:g} %" if close else ""
-    return Certificate(_rounded_down(bound), _nodes(trees), status, note, NODE_LIMIT if status is Status.ITERATION_LIMIT else "")
+    return Certificate(
+        _rounded_down(bound), _nodes(trees), status, note, NODE_LIMIT if status is Status.ITERATION_LIMIT else ""
+    )
 
 
 def _rounded_down(bound: float) -> float:
@@ -167,7 +180,11 @@ def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = N
 
 
 def family_of(
-    problem: SupportProblem, best: Candidate, edge: float | None = None, n_jobs: int | None = None, exactly: bool = False
+    problem: SupportProblem,
+    best: Candidate,
+    edge: float | None = None,
+    n_jobs: int | None = None,
+    exactly: bool = False,
 ) -> Family | str:
     """How the problem is bounded, for values up to `edge`, or that of `best`; or why it cannot be. `exactly`: no fewer than k nonzeros."""
     pieces, model, settings = problem.pieces, problem.pieces.model, TreeSettings()
@@ -236,7 +253,10 @@ class LeafSolver:
         bound = self.problem.lower_bound(support) / scale
         if candidate is None:
             return Leaf(math.inf, bound)
-        return Leaf(candidate.value / scale, max(bound, self.family.leaf_bound(support, candidate.full(self.problem.n)[support])))
+        return Leaf(
+            candidate.value / scale,
+            max(bound, self.family.leaf_bound(support, candidate.full(self.problem.n)[support])),
+        )
 
     def descended(self, support: Vector) -> float:
         """The value that a descent from a support ends at; ∞ where it begins nowhere, or has begun there before."""

@@ -30,7 +30,14 @@ class Relaxation:
     def __init__(self, program: Program, dual: DualBound) -> None:
         self.program, self.dual = program, dual
         self.method = Perspective(
-            program.H, program.r, dual.d, program.linear, program.sizes, program.k, limits=program.limits, fixed_values=program.held
+            program.H,
+            program.r,
+            dual.d,
+            program.linear,
+            program.sizes,
+            program.k,
+            limits=program.limits,
+            fixed_values=program.held,
         )
         self.method.many_steps = program.n >= COMPILED
 
@@ -55,7 +62,11 @@ class Relaxation:
             found = self.dual.at(now.x, now.equation_multipliers, self.method.row_multipliers(now), now.state, sizes)
             before = best[places]
             best[places] = np.maximum(before, found.value)
-            rises = best[places] > before + GAIN * np.maximum(cut - before, 0.0) if step > every else np.ones(len(now), dtype=bool)
+            rises = (
+                best[places] > before + GAIN * np.maximum(cut - before, 0.0)
+                if step > every
+                else np.ones(len(now), dtype=bool)
+            )
             last[rises | screen(now.state, found, self.program.k, cut)] = step
             over = (best[places] >= cut) | (step - last > patience) | ~(now.state == FREE).any(axis=1)
             if over.all() or time.perf_counter() >= deadline:

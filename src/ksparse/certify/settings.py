@@ -16,7 +16,9 @@ class TreeSettings:
     patience: int = 24  # steps without a better bound, after which a node is left
     root_steps: int = 60  # the same for each round of weights, which begins where the last one ended
     root_patience: int = 36
-    root_steps_large: int = 300  # the same where there are many variables: there the steps decide how good D is (gaps.py)
+    root_steps_large: int = (
+        300  # the same where there are many variables: there the steps decide how good D is (gaps.py)
+    )
     root_patience_large: int = 100
     rounds: int = 20  # of weights for D, at least
     watched: int = 10  # of the last of them: another comes while these

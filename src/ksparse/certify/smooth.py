@@ -62,7 +62,9 @@ class SmoothBound(DualBound):
             h, slope = self._composite.value(u), np.asarray(self._composite.slope(u))
             value[i], gradient[i] = (h - float(slope @ u)) / scale, np.asarray(self._A.T @ slope) * per / scale
             rounding, size = rounding_of(u.size), np.abs(u)
-            terms = np.abs(slope) + np.abs(slope - self._slope0) + np.abs(self._slope0)  # a slope may be the difference of larger ones
+            terms = (
+                np.abs(slope) + np.abs(slope - self._slope0) + np.abs(self._slope0)
+            )  # a slope may be the difference of larger ones
             blur[i] = rounding * (abs(h) + abs(self._h0) + float(terms @ size)) / scale
             off[i] = rounding * float(np.sqrt(terms @ terms)) * self._length
         return Linearised(value, gradient, blur, off)
@@ -111,7 +113,13 @@ class SmoothFamily(QuadraticFamily):
     """One node is one row of `NodeBatch`, as for the model."""
 
     def __init__(
-        self, problem: SupportProblem, composite: Composite, best: Candidate, settings: TreeSettings, n_jobs: int | None, edge: float
+        self,
+        problem: SupportProblem,
+        composite: Composite,
+        best: Candidate,
+        settings: TreeSettings,
+        n_jobs: int | None,
+        edge: float,
     ) -> None:
         self.problem, self.composite, self.best = problem, composite, best
         self._ends = self._ends_of(edge)
@@ -128,7 +136,10 @@ class SmoothFamily(QuadraticFamily):
             return program
         j, up, down = self._ends
         at, sizes = program.names == j, program.sizes
-        bounded = [np.where(at, np.minimum(far, end / program.per), far) for far, end in ((sizes.max_above, up), (sizes.max_below, down))]
+        bounded = [
+            np.where(at, np.minimum(far, end / program.per), far)
+            for far, end in ((sizes.max_above, up), (sizes.max_below, down))
+        ]
         return replace(program, sizes=replace(sizes, max_above=bounded[0], max_below=bounded[1]))
 
     def _ends_of(self, edge: float) -> tuple[int, float, float] | None:
@@ -139,7 +150,9 @@ class SmoothFamily(QuadraticFamily):
             return None
         j = int(names[ridge == 0][0])
         a = dense(columns(self.composite.A, np.array([j])))[:, 0]
-        up, down = (_reach(self.composite, names[ridge > 0], a, way, edge, max(0.0, edge - least)) for way in (1.0, -1.0))
+        up, down = (
+            _reach(self.composite, names[ridge > 0], a, way, edge, max(0.0, edge - least)) for way in (1.0, -1.0)
+        )
         return j, up, down
 
     def root(self, cut: float, deadline: float) -> tuple[float, NodeBatch]:
@@ -158,7 +171,9 @@ class SmoothFamily(QuadraticFamily):
                     raise
                 break
             node = relaxation.root()
-            bound = float(relaxation.bound(node, cut, self.settings.root_steps, self.settings.root_patience, deadline)[0])
+            bound = float(
+                relaxation.bound(node, cut, self.settings.root_steps, self.settings.root_patience, deadline)[0]
+            )
             state = node.state[0]
             rises = bound > best + self.settings.rises * max(cut - best, 0.0)
             if found is None or bound > best:

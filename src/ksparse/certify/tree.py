@@ -68,7 +68,9 @@ class Tree:
     best: float  # a value that is reached
     gap: float  # of |best|: where the bound comes so close it is good enough
     deadline: float = np.inf
-    least_gap: float = -np.inf  # in units of values: what arithmetic cannot tell apart, where that is more than the share
+    least_gap: float = (
+        -np.inf
+    )  # in units of values: what arithmetic cannot tell apart, where that is more than the share
     every: bool = False  # whether all supports below the cut are wanted, one by one, and not only the best
     nodes: int = 0
     closed: float = np.inf  # the least bound of what needs no more branching

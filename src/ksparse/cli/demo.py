@@ -34,7 +34,11 @@ PROBLEMS: dict[str, Callable[[], Instance]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument(
-        "--out", type=Path, default=Path("ksparse-demo"), metavar="DIR", help="folder for two pictures (default: ksparse-demo)"
+        "--out",
+        type=Path,
+        default=Path("ksparse-demo"),
+        metavar="DIR",
+        help="folder for two pictures (default: ksparse-demo)",
     )
 
 
@@ -55,7 +59,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for picture, content in zip(pictures, _draw(rows), strict=True):
         write_atomically(picture, content)
     output.say(f"Pictures: {pictures[0]} (how good against how long), {pictures[1]} (the portfolio that auto found)")
-    output.json({"command": "demo", "pictures": [str(picture) for picture in pictures], "rows": plain(frame(rows).to_dict("records"))})
+    output.json(
+        {
+            "command": "demo",
+            "pictures": [str(picture) for picture in pictures],
+            "rows": plain(frame(rows).to_dict("records")),
+        }
+    )
     return SOLVED
 
 

@@ -18,12 +18,28 @@ import numpy as np
 
 import ksparse
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
-from ksparse.cli.output import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, InputError, Output, prepare_streams, visible
+from ksparse.cli.output import (
+    BAD_INPUT,
+    FAILED,
+    INTERRUPTED,
+    NO_SOLUTION,
+    TEXT,
+    InputError,
+    Output,
+    prepare_streams,
+    visible,
+)
 from ksparse.cli.tables import number
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.util.progress import show_progress
 
-COMMANDS: dict[str, ModuleType] = {"demo": demo, "reproduce": reproduce, "regress": regress, "pca": pca, "portfolio": portfolio}
+COMMANDS: dict[str, ModuleType] = {
+    "demo": demo,
+    "reproduce": reproduce,
+    "regress": regress,
+    "pca": pca,
+    "portfolio": portfolio,
+}
 
 SHELLS = ("bash", "zsh", "tcsh")
 NUMBER = r"(inf|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)"
@@ -33,7 +49,9 @@ NEGATIVE = re.compile(rf"-{NUMBER}%?(:-?{NUMBER}%?)?")  # a number, or LEAST:MOS
 class Completion(argparse.Action):
     """Prints a script that a shell completes the command by, and ends."""
 
-    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: str | None = None) -> None:
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: str | None = None
+    ) -> None:
         """Print it."""
         try:
             import shtab
@@ -50,7 +68,11 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     parser.add_argument(
-        "--completion", action=Completion, choices=SHELLS, metavar="SHELL", help="print a completion script for bash, zsh or tcsh"
+        "--completion",
+        action=Completion,
+        choices=SHELLS,
+        metavar="SHELL",
+        help="print a completion script for bash, zsh or tcsh",
     )
     parser.add_argument("--version", action="version", version=f"ksparse {ksparse.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -58,20 +80,29 @@ def build_parser() -> argparse.ArgumentParser:
         about = module.HELP[0].upper() + module.HELP[1:] + "."
         example = "Examples:\n" + "".join(f"  {line}\n" for line in module.EXAMPLES) + f"\n{TEXT}"
         shown = argparse.RawDescriptionHelpFormatter  # keeps the example on its own line
-        command = commands.add_parser(name, help=module.HELP, description=about, epilog=example, formatter_class=shown, allow_abbrev=False)
+        command = commands.add_parser(
+            name, help=module.HELP, description=about, epilog=example, formatter_class=shown, allow_abbrev=False
+        )
         module.add_arguments(command)
         if name in ("regress", "pca", "portfolio"):
             told = "whole searches, of which the best counts (default: one, or with --limit as many as help)"
             command.add_argument(
-                "--report", type=Path, metavar="PAGE.html", help="write one page with the answer, its proof and what lies around it"
+                "--report",
+                type=Path,
+                metavar="PAGE.html",
+                help="write one page with the answer, its proof and what lies around it",
             )
             command.add_argument("--effort", type=_searches, metavar="N", help=told)
             told = "run branch and bound until the optimality gap, relative to the solution's objective, is at most GAP: 1%% or 0.01"
             command.add_argument("--gap", type=_share, metavar="GAP", help=told)
-            command.add_argument("--limit", type=_seconds, metavar="SECONDS", help="stop after this time with the best answer so far")
+            command.add_argument(
+                "--limit", type=_seconds, metavar="SECONDS", help="stop after this time with the best answer so far"
+            )
             command.add_argument("--seed", type=int, default=0, help="of the random restarts (default: 0)")
         command.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-        command.add_argument("--progress", action="store_true", help="say how far it has come even where standard error is no terminal")
+        command.add_argument(
+            "--progress", action="store_true", help="say how far it has come even where standard error is no terminal"
+        )
         command.add_argument("--quiet", action="store_true", help="print nothing but errors")
         command.add_argument("--force", action="store_true", help="replace files that exist")
     return parser

@@ -51,7 +51,12 @@ def exit_code(status: Status) -> int:
     """How a command that ended with this status exits."""
     if status.good:
         return SOLVED
-    codes = {Status.TIME_LIMIT: LIMIT, Status.ITERATION_LIMIT: LIMIT, Status.INTERRUPTED: INTERRUPTED, Status.UNBOUNDED: NO_SOLUTION}
+    codes = {
+        Status.TIME_LIMIT: LIMIT,
+        Status.ITERATION_LIMIT: LIMIT,
+        Status.INTERRUPTED: INTERRUPTED,
+        Status.UNBOUNDED: NO_SOLUTION,
+    }
     return codes.get(status, FAILED)
 
 
@@ -84,7 +89,9 @@ class Output:
             return
         if path == STANDARD:
             if self.as_json:
-                raise InputError("a file to - and --json both want standard output: give the file a name, or leave --json out")
+                raise InputError(
+                    "a file to - and --json both want standard output: give the file a name, or leave --json out"
+                )
             if self.screen.quiet and not self.quiet:
                 raise InputError("--out - and --report - both want standard output: give one of them a name")
             self.screen.quiet = True  # the file is what is printed
@@ -106,7 +113,9 @@ class Output:
         """A table; the first `text` columns are words. Nothing in it is markup."""
         shown = Table(title=Text(visible(title)), title_justify="left")
         for position, heading in enumerate(headings):
-            shown.add_column(Text(visible(heading)), justify="left" if position < text else "right", no_wrap=position == 0)
+            shown.add_column(
+                Text(visible(heading)), justify="left" if position < text else "right", no_wrap=position == 0
+            )
         for row in rows:
             shown.add_row(*(Text(visible(cell)) for cell in row))
         self.screen.print(shown)
@@ -140,7 +149,9 @@ class Output:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([harmless(heading) for heading in headings])
-        writer.writerows([[repr(float(cell)) if isinstance(cell, float) else harmless(cell) for cell in row] for row in rows])
+        writer.writerows(
+            [[repr(float(cell)) if isinstance(cell, float) else harmless(cell) for cell in row] for row in rows]
+        )
         self.write(path, text.getvalue())
 
     def write(self, path: Path, content: str) -> None:
@@ -151,7 +162,9 @@ class Output:
         try:
             write_atomically(path, content, replace=self.force)
         except FileExistsError:
-            raise InputError(f"{path} came into being while the command ran: it is left alone, give another name or --force") from None
+            raise InputError(
+                f"{path} came into being while the command ran: it is left alone, give another name or --force"
+            ) from None
 
 
 def harmless(cell: Any) -> Any:
@@ -169,7 +182,9 @@ def visible(text: str) -> str:
     """Return the text with its control characters spelt out: ESC in a name would command the terminal."""
     if text.isprintable():
         return text
-    return "".join(repr(char)[1:-1] if unicodedata.category(char) == "Cc" and char not in "\n\t" else char for char in text)
+    return "".join(
+        repr(char)[1:-1] if unicodedata.category(char) == "Cc" and char not in "\n\t" else char for char in text
+    )
 
 
 def bare(cell: str) -> str:
@@ -190,7 +205,11 @@ def facts(result: Result) -> dict[str, Any]:
             "seconds": result.elapsed,
         }
         | ({"passes": result.passes} if result.passes else {})
-        | ({"lower_bound": result.lower_bound, "gap": result.gap, "nodes": result.nodes} if result.lower_bound > -math.inf else {})
+        | (
+            {"lower_bound": result.lower_bound, "gap": result.gap, "nodes": result.nodes}
+            if result.lower_bound > -math.inf
+            else {}
+        )
     )
 
 
@@ -249,7 +268,10 @@ class Report:
     def html(self) -> str:
         """The page."""
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-        told = "".join(f"<li>{escape(line)}</li>" for line in self.warnings) or "<li>Nothing out of the ordinary was seen in the data.</li>"
+        told = (
+            "".join(f"<li>{escape(line)}</li>" for line in self.warnings)
+            or "<li>Nothing out of the ordinary was seen in the data.</li>"
+        )
         return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(self.title)}</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head><body>
@@ -307,7 +329,9 @@ def warnings_of(X: Vector, names: Sequence[str]) -> list[str]:
     rows, columns = X.shape
     told = []
     if rows < columns:
-        told.append(f"There are fewer rows ({rows}) than columns ({columns}): many choices of columns may fit about as well.")
+        told.append(
+            f"There are fewer rows ({rows}) than columns ({columns}): many choices of columns may fit about as well."
+        )
     spread = X.std(axis=0)
     flat = np.flatnonzero(np.ptp(X, axis=0) == 0)
     if flat.size:

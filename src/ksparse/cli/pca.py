@@ -23,7 +23,9 @@ SHOWN = 20  # rows per component on the screen; the file has all
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="table with a header, one row per sample: CSV, Parquet or NPZ")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="table with a header, one row per sample: CSV, Parquet or NPZ"
+    )
     parser.add_argument("-k", type=int, required=True, help="how many nonzero loadings per component at most")
     parser.add_argument("--components", type=int, default=1, metavar="N", help="how many components (default: 1)")
     parser.add_argument("--no-scale", action="store_true", help="covariances instead of correlations")
@@ -48,7 +50,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if flat.size == len(names):
         raise InputError(f"every column of {options.file} is constant: there is no variance to explain")
     if flat.size and not options.no_scale:
-        raise InputError(f"column {names[flat[0]]!r} is constant and has no correlation: leave it out with --drop, or use --no-scale")
+        raise InputError(
+            f"column {names[flat[0]]!r} is constant and has no correlation: leave it out with --drop, or use --no-scale"
+        )
     found = sparse_components(
         X,
         k,
@@ -73,9 +77,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
             ("column", "loading"), [(names[j], f"{loadings[j]:.4f}") for j in order[:SHOWN]],
         )  # fmt: skip
         if len(order) > SHOWN:
-            output.say(f"... and {len(order) - SHOWN} smaller ones{'' if options.out else ' (write them all with --out)'}")
+            output.say(
+                f"... and {len(order) - SHOWN} smaller ones{'' if options.out else ' (write them all with --out)'}"
+            )
         output.say(f"{result.message}; {result.elapsed:.2f} s")
-        described.append(facts(result) | {"variance_share": shares[c], "loadings": {names[j]: loadings[j] for j in order}})
+        described.append(
+            facts(result) | {"variance_share": shares[c], "loadings": {names[j]: loadings[j] for j in order}}
+        )
     status = found.results[-1].status
     if len(orders) < options.components:
         why = "the variance is used up" if status.good else status.message
@@ -90,12 +98,18 @@ def _report(found: Components, X: Any, names: list[str], k: int, options: argpar
     for c, (loadings, result) in enumerate(zip(found.loadings, found.results, strict=True)):
         order = [int(j) for j in np.argsort(-np.abs(loadings), kind="stable") if loadings[j] != 0]
         share = {"share of the variance": f"{100 * found.variance[c] / found.total:.2f} %"}
-        parts.append(Part(f"Component {c + 1}", result, {names[j]: float(loadings[j]) for j in order}, "loading", share))
+        parts.append(
+            Part(f"Component {c + 1}", result, {names[j]: float(loadings[j]) for j in order}, "loading", share)
+        )
 
     def solve(near: int) -> float:
         if near == k:
             return found.results[0].fun
-        return sparse_components(X, near, 1, scale=not options.no_scale, max_time=options.limit, random_state=options.seed).results[0].fun
+        return (
+            sparse_components(X, near, 1, scale=not options.no_scale, max_time=options.limit, random_state=options.seed)
+            .results[0]
+            .fun
+        )
 
     title = f"{len(parts)} components of at most {k} of {len(names)} columns"
     return Report(title, options.command_line, parts, around(k, len(names), solve), k, warnings_of(X, names))

@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 
 from ksparse.cli.output import LIMIT, InputError, Output, Part, Report, around, exit_code, facts, warnings_of, worst
-from ksparse.cli.tables import amount, at_most, doubtful, dropped, number, numbers, pairs, read_table, split_dates, weight
+from ksparse.cli.tables import (
+    amount,
+    at_most,
+    doubtful,
+    dropped,
+    number,
+    numbers,
+    pairs,
+    read_table,
+    split_dates,
+    weight,
+)
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.models.frontier import frontier
@@ -46,8 +57,12 @@ def in_options(error: Exception) -> str:
 
 def add_mandate(parser: argparse.ArgumentParser) -> None:
     """The options of a mandate."""
-    parser.add_argument("--budget", default="1", metavar="B", help="what the weights sum to, or LEAST:MOST (default: 1)")
-    parser.add_argument("--max-short", type=weight, metavar="S", help="the short positions sum to this at most, in size")
+    parser.add_argument(
+        "--budget", default="1", metavar="B", help="what the weights sum to, or LEAST:MOST (default: 1)"
+    )
+    parser.add_argument(
+        "--max-short", type=weight, metavar="S", help="the short positions sum to this at most, in size"
+    )
     parser.add_argument("--sectors", type=Path, metavar="FILE", help="a table of two columns: asset, sector")
     parser.add_argument("--sector-cap", type=weight, metavar="W", help="no sector above this")
     parser.add_argument("--sector-floor", type=weight, metavar="W", help="no sector below this")
@@ -55,30 +70,52 @@ def add_mandate(parser: argparse.ArgumentParser) -> None:
         "--sector-names", action="append", default=[], metavar="N",
         help="at most N names of each sector; or SECTOR=N, or SECTOR=LEAST:MOST, either of them left out; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--bounds", type=Path, metavar="FILE", help="a table of three columns: asset, least weight, most; may be blank")
     parser.add_argument(
-        "--rule", action="append", default=[], metavar="TEXT", help="a linear rule of assets and sectors: 'tech <= 0.3'; may be repeated"
+        "--bounds", type=Path, metavar="FILE", help="a table of three columns: asset, least weight, most; may be blank"
     )
-    parser.add_argument("--include", default="", metavar="NAME,NAME", help="assets that are always held, at --min-weight at least")
+    parser.add_argument(
+        "--rule",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a linear rule of assets and sectors: 'tech <= 0.3'; may be repeated",
+    )
+    parser.add_argument(
+        "--include", default="", metavar="NAME,NAME", help="assets that are always held, at --min-weight at least"
+    )
     parser.add_argument("--exclude", default="", metavar="NAME,NAME", help="assets that are never held")
-    parser.add_argument("--holdings", type=Path, metavar="FILE", help="current weights, a table of two columns: asset, weight")
     parser.add_argument(
-        "--cost", default="0", metavar="C", help="what a unit of trade from the holdings costs, per period; or a table: asset, cost"
+        "--holdings", type=Path, metavar="FILE", help="current weights, a table of two columns: asset, weight"
     )
-    parser.add_argument("--max-turnover", type=amount, metavar="T", help="the sum of all trades from the holdings, in size, at most")
+    parser.add_argument(
+        "--cost",
+        default="0",
+        metavar="C",
+        help="what a unit of trade from the holdings costs, per period; or a table: asset, cost",
+    )
+    parser.add_argument(
+        "--max-turnover", type=amount, metavar="T", help="the sum of all trades from the holdings, in size, at most"
+    )
 
 
 def read_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
     """Keyword arguments of `portfolio` from the options."""
     said = said_mandate(options, names)
-    return mandate(Universe(len(names), names), **said) | {"budget": read_budget(options.budget), "max_short": options.max_short}
+    return mandate(Universe(len(names), names), **said) | {
+        "budget": read_budget(options.budget),
+        "max_short": options.max_short,
+    }
 
 
 def said_mandate(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
     """What the options say of the weights, for `mandate`; words of the errors are those of the options."""
     known = Known(names, options.file)
     cost = _cost(options.cost, known)
-    limits = {"--sector-cap": options.sector_cap, "--sector-floor": options.sector_floor, "--sector-names": options.sector_names or None}
+    limits = {
+        "--sector-cap": options.sector_cap,
+        "--sector-floor": options.sector_floor,
+        "--sector-names": options.sector_names or None,
+    }
     for option, value in limits.items():
         if value is not None and options.sectors is None:
             raise InputError(f"{option} needs --sectors, a table of two columns: asset, sector")
@@ -202,7 +239,11 @@ def _number(value: str, what: str, path: Path) -> float:
 
 def refuse_beside_frontier(options: argparse.Namespace) -> None:
     """What a frontier has no use for."""
-    given = {"--risk-aversion": options.risk_aversion, "--target-return": options.target_return, "--report": options.report}
+    given = {
+        "--risk-aversion": options.risk_aversion,
+        "--target-return": options.target_return,
+        "--report": options.report,
+    }
     given |= {"--cost": None if options.cost == "0" else options.cost}
     for option, value in given.items():
         if value is not None:
@@ -217,11 +258,19 @@ def show_frontier(assets: Assets, wanted: Portfolio, k: int, options: argparse.N
     """Solve, show, write: one row per point, with the weights in the file."""
     how = {"min_weight": options.min_weight, "random_state": options.seed, "effort": options.effort, "gap": options.gap}
     points = frontier(
-        assets.V, assets.r, wanted, k, options.frontier, assets.names, partial(solve_portfolio, max_time=options.limit, **how)
+        assets.V,
+        assets.r,
+        wanted,
+        k,
+        options.frontier,
+        assets.names,
+        partial(solve_portfolio, max_time=options.limit, **how),
     )
     held = np.flatnonzero(points.weights.any(axis=0))
     names = [assets.names[j] for j in held]
-    rows = list(zip(points.mean_returns.tolist(), points.deviations.tolist(), points.weights, points.statuses, strict=True))
+    rows = list(
+        zip(points.mean_returns.tolist(), points.deviations.tolist(), points.weights, points.statuses, strict=True)
+    )
     if options.out is not None:
         lines = [(mean, risk, status.lower(), *map(float, x[held])) for mean, risk, x, status in rows]
         output.write_csv(options.out, ("mean return", "deviation", "status", *names), lines)
@@ -272,7 +321,9 @@ def show_walk(assets: Assets, index: Any, k: int, options: argparse.Namespace, o
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # said once, below
-            walk = model.walk_forward(pd.DataFrame(assets.returns, columns=assets.names), index, window=window, step=step)
+            walk = model.walk_forward(
+                pd.DataFrame(assets.returns, columns=assets.names), index, window=window, step=step
+            )
     except ValueError as error:
         raise (InfeasibleError if isinstance(error, InfeasibleError) else InputError)(in_options(error)) from error
     codes = [exit_code(status) for status in walk.statuses]
@@ -287,7 +338,9 @@ def show_walk(assets: Assets, index: Any, k: int, options: argparse.Namespace, o
         [(str(start), str(np.count_nonzero(x)), f"{turnover:.4f}", f"{cost:.4e}") for start, x, turnover, cost in rows],
     )  # fmt: skip
     mean, deviation = float(walk.returns.mean()), float(walk.returns.std(ddof=1)) if walk.returns.size > 1 else 0.0
-    output.say(f"per period, after costs: mean return {mean:.4e}, deviation {deviation:.4e}; 1 has grown to {walk.wealth[-1]:.6g}")
+    output.say(
+        f"per period, after costs: mean return {mean:.4e}, deviation {deviation:.4e}; 1 has grown to {walk.wealth[-1]:.6g}"
+    )
     if cut:
         output.say(f"{cut} of {len(walk)} rebalancings were cut short by the limit")
     output.written(options.out, None)
@@ -323,24 +376,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("-k", type=int, required=True, help="how many assets at most")
     parser.add_argument(
-        "--risk-aversion", type=float, metavar="A", help=f"minimise A times the variance minus the mean return (default: {RISK_AVERSION:g})"
+        "--risk-aversion",
+        type=float,
+        metavar="A",
+        help=f"minimise A times the variance minus the mean return (default: {RISK_AVERSION:g})",
     )
     parser.add_argument("--min-variance", action="store_true", help="minimise the variance alone")
-    parser.add_argument("--index", metavar="COLUMN", help="track this column of the table: least mean squared distance of returns")
+    parser.add_argument(
+        "--index", metavar="COLUMN", help="track this column of the table: least mean squared distance of returns"
+    )
     parser.add_argument(
         "--max-tracking-error",
         type=amount,
         metavar="E",
         help="do not track --index, but stay as near: root mean squared distance at most E",
     )
-    parser.add_argument("--target-return", type=amount, metavar="R", help="mean return to reach per period; alone: least variance there")
-    parser.add_argument("--frontier", type=int, metavar="N", help="N portfolios, from the least variance to the largest mean return")
     parser.add_argument(
-        "--walk", metavar="WINDOW:STEP", help="fit on WINDOW rows, hold for STEP, rebalance, to the end; --cost is then what a trade costs"
+        "--target-return", type=amount, metavar="R", help="mean return to reach per period; alone: least variance there"
+    )
+    parser.add_argument(
+        "--frontier", type=int, metavar="N", help="N portfolios, from the least variance to the largest mean return"
+    )
+    parser.add_argument(
+        "--walk",
+        metavar="WINDOW:STEP",
+        help="fit on WINDOW rows, hold for STEP, rebalance, to the end; --cost is then what a trade costs",
     )
     parser.add_argument("--long-only", action="store_true", help="no negative weight")
     parser.add_argument("--max-weight", type=weight, metavar="W", help="no weight beyond this, in size: 0.2 or 20%%")
-    parser.add_argument("--min-weight", type=weight, default=0.0, metavar="W", help="no position smaller than this, in size")
+    parser.add_argument(
+        "--min-weight", type=weight, default=0.0, metavar="W", help="no position smaller than this, in size"
+    )
     add_mandate(parser)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--prices", action="store_true", help="the table holds prices, whatever it looks like")
@@ -378,7 +444,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         except (InfeasibleError, ValueError) as error:
             raise type(error)(in_options(error)) from error
     follows = index is not None and options.max_tracking_error is None
-    held_nothing = 0.0 if not follows else float(np.mean(np.square(index)))  # what the distance is above the problem's value
+    held_nothing = (
+        0.0 if not follows else float(np.mean(np.square(index)))
+    )  # what the distance is above the problem's value
     common = {"min_weight": options.min_weight, "max_time": options.limit, "random_state": options.seed}
     try:
         found = solve_portfolio(wanted, k, effort=options.effort, gap=options.gap, **common)
@@ -386,7 +454,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise type(error)(in_options(error)) from error
     result = moved(found, held_nothing)
     if result.status is Status.UNBOUNDED:
-        raise UnboundedError("some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight")
+        raise UnboundedError(
+            "some portfolio has no risk and as much return as one likes: add --long-only, or --max-weight"
+        )
     x = np.asarray(result.x)
     order = [int(j) for j in np.argsort(-np.abs(x), kind="stable") if x[j] != 0]
     mean, deviation = float(assets.r @ x), float(np.sqrt(max(0.0, x @ assets.V @ x)))
@@ -398,10 +468,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
         f"{len(order)} of {len(assets.names)} assets", ("asset", "weight", "mean return"),
         [(assets.names[j], f"{100 * x[j]:.2f} %", f"{assets.r[j]:.3e}") for j in order],
     )  # fmt: skip
-    output.say(f"from {what}, per period: mean return {mean:.4e}, deviation {deviation:.4e}; weights sum to {x.sum():.12g}")
+    output.say(
+        f"from {what}, per period: mean return {mean:.4e}, deviation {deviation:.4e}; weights sum to {x.sum():.12g}"
+    )
     turnover = None if wanted.held is None else float(np.abs(x - wanted.held).sum())
     if turnover is not None:
-        output.say(f"turnover {turnover:.6g} from the holdings, at a cost of {float(wanted.cost @ np.abs(x - wanted.before)):.4e}")
+        output.say(
+            f"turnover {turnover:.6g} from the holdings, at a cost of {float(wanted.cost @ np.abs(x - wanted.before)):.4e}"
+        )
     if index is not None and assets.returns is not None:
         output.say(f"tracking error {float(np.sqrt(np.mean(np.square(assets.returns @ x - index)))):.4e} per period")
     output.say(f"objective {result.fun:.6e}; {result.message}; {result.elapsed:.2f} s")
@@ -428,14 +502,21 @@ def _wanted(assets: Assets, index: Any, options: argparse.Namespace) -> Portfoli
         asked = {"--risk-aversion": options.risk_aversion, "--target-return": options.target_return}
         for option, value in (asked | {"--min-variance": options.min_variance or None}).items():
             if value is not None:
-                raise InputError(f"{option} has no meaning beside --index without --max-tracking-error: leave one of them out")
+                raise InputError(
+                    f"{option} has no meaning beside --index without --max-tracking-error: leave one of them out"
+                )
         assert assets.returns is not None
         return tracking(assets.returns, index, **rules)
     objective = "minimize_risk" if options.min_variance or options.frontier is not None else None
     if options.min_variance and options.risk_aversion is not None:
         raise InputError("--risk-aversion has no meaning beside --min-variance: leave one of them out")
     return portfolio(
-        assets.V, assets.r, objective=objective, risk_aversion=options.risk_aversion, target_return=options.target_return, **rules
+        assets.V,
+        assets.r,
+        objective=objective,
+        risk_aversion=options.risk_aversion,
+        target_return=options.target_return,
+        **rules,
     )
 
 
@@ -453,17 +534,25 @@ def _without_index(assets: Assets, options: argparse.Namespace) -> tuple[Assets,
     return Assets.from_returns(np.delete(assets.returns, at, axis=1), others), assets.returns[:, at]
 
 
-def _report(result: Result, wanted: Portfolio, assets: Assets, k: int, options: argparse.Namespace, constant: float) -> Report:
+def _report(
+    result: Result, wanted: Portfolio, assets: Assets, k: int, options: argparse.Namespace, constant: float
+) -> Report:
     x = np.asarray(result.x)
     order = [int(j) for j in np.argsort(-np.abs(x), kind="stable") if x[j] != 0]
     mean, deviation = float(assets.r @ x), float(np.sqrt(max(0.0, x @ assets.V @ x)))
-    said = {"mean return per period": f"{mean:.6g}", "deviation per period": f"{deviation:.6g}", "weights sum to": f"{x.sum():.12g}"}
+    said = {
+        "mean return per period": f"{mean:.6g}",
+        "deviation per period": f"{deviation:.6g}",
+        "weights sum to": f"{x.sum():.12g}",
+    }
     part = Part("The portfolio", result, {assets.names[j]: float(x[j]) for j in order}, "weight", said)
 
     def solve(near: int) -> float:
         if near == k:
             return result.fun
-        found = solve_portfolio(wanted, near, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed)
+        found = solve_portfolio(
+            wanted, near, min_weight=options.min_weight, max_time=options.limit, random_state=options.seed
+        )
         return found.fun + constant
 
     told = [] if assets.returns is None else warnings_of(assets.returns, assets.names)
@@ -482,7 +571,9 @@ def _assets(options: argparse.Namespace, output: Output) -> tuple[Assets, str]:
     what = _kind(values, options)
     needed = 2 if what == "returns" else 3
     if len(values) < needed:
-        raise InputError(f"{options.file} has {len(values)} rows of {what}, too few for a covariance: at least {needed} are needed")
+        raise InputError(
+            f"{options.file} has {len(values)} rows of {what}, too few for a covariance: at least {needed} are needed"
+        )
     if options.returns and looks_like_prices(values):
         output.note("the table looks like prices; without --returns it is read as such")
     if what == "returns":

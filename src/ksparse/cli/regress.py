@@ -46,7 +46,9 @@ class Data:
 
 def is_big(path: Path) -> bool:
     """Whether a file is read by blocks: a .npy array, or a folder of .npy or Parquet parts, unless its name says that it is a table."""
-    return path.suffix.lower() not in (".csv", ".tsv", ".npz", ".gz") if path.is_dir() else path.suffix.lower() == ".npy"
+    return (
+        path.suffix.lower() not in (".csv", ".tsv", ".npz", ".gz") if path.is_dir() else path.suffix.lower() == ".npy"
+    )
 
 
 def read_data(options: argparse.Namespace) -> Data:
@@ -121,9 +123,14 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         help="features that enter together, k counting groups: a table of two columns, feature and group, or factors whose dummies are "
         "called NAME_...",
     )
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="a table of two columns: feature, label, for --group-limits")
     parser.add_argument(
-        "--group-limits", default="", metavar="LIMITS", help="how many of a label of --labels: LABEL=LEAST..MOST,LABEL=..MOST,LABEL=LEAST.."
+        "--labels", type=Path, metavar="FILE", help="a table of two columns: feature, label, for --group-limits"
+    )
+    parser.add_argument(
+        "--group-limits",
+        default="",
+        metavar="LIMITS",
+        help="how many of a label of --labels: LABEL=LEAST..MOST,LABEL=..MOST,LABEL=LEAST..",
     )
     parser.add_argument(
         "--requires",
@@ -144,10 +151,14 @@ def read_rules(options: argparse.Namespace, features: Any) -> dict[str, Any]:
                 "--group-limits and --labels need each other: a table of two columns, feature and label, and LABEL=LEAST..MOST"
             )
         labels = _labels(options.labels, "label", names)
-        rules["group_limits"] = [labels.get(name) for name in names], _limits(options.group_limits, set(labels.values()))
+        rules["group_limits"] = (
+            [labels.get(name) for name in names],
+            _limits(options.group_limits, set(labels.values())),
+        )
     if options.requires:
         rules["requires"] = {
-            names.index(child): [names.index(p) for p in of] for child, of in _requires(options.requires, features).items()
+            names.index(child): [names.index(p) for p in of]
+            for child, of in _requires(options.requires, features).items()
         }
     return rules
 
@@ -194,13 +205,20 @@ def _requires(given: str, features: Any) -> dict[str, list[str]]:
         table = read_table(Path(given), as_text=True)
         if len(table.columns) < 2:
             raise InputError(f"{given} must have two columns, child and parent, got {len(table.columns)}")
-        rows = [(child, [parent]) for child, parent in zip(texts(table.iloc[:, 0]), texts(table.iloc[:, 1]), strict=True)]
+        rows = [
+            (child, [parent]) for child, parent in zip(texts(table.iloc[:, 0]), texts(table.iloc[:, 1]), strict=True)
+        ]
     else:
         parts = next(csv.reader([given], skipinitialspace=True))
-        rows = [(part.rpartition("=")[0].strip(), [name.strip() for name in part.rpartition("=")[2].split("+")]) for part in parts]
+        rows = [
+            (part.rpartition("=")[0].strip(), [name.strip() for name in part.rpartition("=")[2].split("+")])
+            for part in parts
+        ]
     for child, parents in rows:
         if not child:
-            raise InputError(f"--requires must be CHILD=PARENT+PARENT,CHILD=PARENT, or a file that is there, got {given!r}")
+            raise InputError(
+                f"--requires must be CHILD=PARENT+PARENT,CHILD=PARENT, or a file that is there, got {given!r}"
+            )
         for name in (child, *parents):
             if name not in features.columns:
                 choose(features, f'"{name}"', "--requires")
@@ -209,7 +227,12 @@ def _requires(given: str, features: Any) -> dict[str, list[str]]:
 
 
 HELP = "the best linear model of one column by at most k others"
-POWERS = {"poisson": 1.0, "negative_binomial": 1.0, "tweedie": 1.5, "gamma": 2.0}  # of the deviance that is explained, log link
+POWERS = {
+    "poisson": 1.0,
+    "negative_binomial": 1.0,
+    "tweedie": 1.5,
+    "gamma": 2.0,
+}  # of the deviance that is explained, log link
 EXAMPLES = (
     "ksparse regress houses.csv --target price -k 10 --nonnegative rooms,area --out coef.csv",
     "ksparse regress patients.csv --target ill -k 5 --loss logistic --report page.html",
@@ -240,9 +263,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="logistic: two classes; poisson, negative_binomial: counts; gamma, tweedie: amounts; quantile: the median (default: squared)",
     )
     signs = parser.add_mutually_exclusive_group()
-    signs.add_argument("--nonnegative", default="", metavar="COL,COL", help="features whose coefficient may not be negative")
+    signs.add_argument(
+        "--nonnegative", default="", metavar="COL,COL", help="features whose coefficient may not be negative"
+    )
     signs.add_argument("--all-nonnegative", action="store_true", help="no coefficient may be negative")
-    parser.add_argument("--lower", default="", metavar="BOUND", help="least coefficient: a number for all, or COL=NUMBER,COL=NUMBER")
+    parser.add_argument(
+        "--lower", default="", metavar="BOUND", help="least coefficient: a number for all, or COL=NUMBER,COL=NUMBER"
+    )
     parser.add_argument("--upper", default="", metavar="BOUND", help="greatest coefficient, in the same way")
     parser.add_argument("--forced-in", default="", metavar="COL,COL", help="features that keep a seat")
     add_rules(parser)
@@ -272,7 +299,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     usable = [name for place, name in enumerate(rules.get("groups", data.names)) if place not in data.out]
     k = at_most(options.k, len(set(usable)), "group" if "groups" in rules else "feature", output.note, least=0)
     if data.rows < k + 2:
-        raise InputError(f"{options.file} has {data.rows} rows, too few to fit {k} coefficients: at least {k + 2} are needed")
+        raise InputError(
+            f"{options.file} has {data.rows} rows, too few to fit {k} coefficients: at least {k + 2} are needed"
+        )
     lower, upper = _bounds(options, data.features)
     y, classes = _target(data.target, options.loss)
     forced = [data.names.index(name) for name in choose(data.features, options.forced_in, "--forced-in")]
@@ -281,7 +310,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         X, y, loss=options.loss, lower=lower, upper=upper, fit_intercept=not options.no_intercept, alpha=options.ridge, forced_in=forced,
         forced_out=data.out,
     )  # fmt: skip
-    fit = problem.minimize(k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap, **rules)
+    fit = problem.minimize(
+        k, max_time=options.limit, effort=options.effort, random_state=options.seed, gap=options.gap, **rules
+    )
     if fit.result.status is Status.UNBOUNDED:
         raise UnboundedError("the loss has no minimum: bound the coefficients with --lower and --upper")
     seen = columns(X, np.flatnonzero(fit.coef))
@@ -305,7 +336,9 @@ def _bounds(options: argparse.Namespace, features: Any) -> tuple[Any, Any]:
     bound = [name for name, least, most in zip(names, low, high, strict=True) if least > 0 or most < 0]
     if len(bound) > options.k:
         shown = ", ".join(bound[:5]) + (", ..." if len(bound) > 5 else "")
-        raise InfeasibleError(f"the bounds keep {len(bound)} coefficients away from 0 ({shown}), more than k = {options.k}")
+        raise InfeasibleError(
+            f"the bounds keep {len(bound)} coefficients away from 0 ({shown}), more than k = {options.k}"
+        )
     return low, high
 
 
@@ -336,7 +369,9 @@ def _target(column: Any, loss: str) -> tuple[Any, list[str]]:
         check_size(y, f"column {column.name!r}", least=SMALLEST)
         if loss in POWERS and (y.min() < 0 or (loss == "gamma" and y.min() == 0)):
             what = "amounts above 0" if loss == "gamma" else "amounts" if loss == "tweedie" else "counts"
-            raise InputError(f"column {column.name!r} must hold {what} for --loss {loss}: row {int(y.argmin()) + 1} holds {y.min():g}")
+            raise InputError(
+                f"column {column.name!r} must hold {what} for --loss {loss}: row {int(y.argmin()) + 1} holds {y.min():g}"
+            )
         if np.ptp(y) == 0:
             raise InputError(f"column {column.name!r} is {y[0]:g} in every row: there is nothing to explain")
         return y, []
@@ -358,7 +393,9 @@ def _quality(score: Any, y: Any, loss: str) -> tuple[str, float]:
     if loss == "logistic":
         return "accuracy", float(np.mean((score > 0) == (y > 0)))
     if loss in POWERS:
-        return "deviance_explained", float(d2_tweedie_score(y, np.exp(np.clip(score, -700.0, 700.0)), power=POWERS[loss]))
+        return "deviance_explained", float(
+            d2_tweedie_score(y, np.exp(np.clip(score, -700.0, 700.0)), power=POWERS[loss])
+        )
     if loss == "quantile":
         return "deviance_explained", float(d2_pinball_score(y, score, alpha=0.5))
     return "r2", float(r2_score(y, score))
@@ -393,7 +430,14 @@ def _report(
 
 
 def _tell(
-    fit: LinearFit, seen: Any, chosen: list[int], y: Any, data: Data, classes: list[str], options: argparse.Namespace, output: Output
+    fit: LinearFit,
+    seen: Any,
+    chosen: list[int],
+    y: Any,
+    data: Data,
+    classes: list[str],
+    options: argparse.Namespace,
+    output: Output,
 ) -> None:
     """Write the file, then print: trouble on the screen does not lose the answer. `seen` are the columns of the chosen features."""
     names, features = data.names, len(data.names) - len(data.out)
@@ -408,17 +452,35 @@ def _tell(
     what = f"log-odds of {options.target} = {classes[1]}" if classes else options.target
     rows = [(names[j], f"{fit.coef[j]:.6g}", f"{fit.coef[j] * deviation[j]:.4g}") for j in chosen]
     rows += [(name, f"{number:.6g}", "") for name, number in intercept.items()]
-    output.table(f"{what}: {len(chosen)} of {features} features, {options.loss} loss", ("feature", "coefficient", "per deviation"), rows)
+    output.table(
+        f"{what}: {len(chosen)} of {features} features, {options.loss} loss",
+        ("feature", "coefficient", "per deviation"),
+        rows,
+    )
     separable = bool(classes) and bool(((2 * y - 1) * score > 0).all())
     shown = {"r2": "R²", "deviance_explained": "deviance explained"}.get(measure, measure)
     passes = f", {fit.result.passes} passes over the data" if fit.result.passes else ""
     output.say(f"{shown} {value:.4f} on {len(y)} rows; {fit.result.message}; {fit.result.elapsed:.2f} s{passes}")
     if separable:
-        output.say("note: these features separate the classes; the coefficients have no finite optimum, only their direction counts")
+        output.say(
+            "note: these features separate the classes; the coefficients have no finite optimum, only their direction counts"
+        )
     output.written(options.out, options.report)
     output.json(
-        {"command": "regress", "target": options.target, "k": options.k, "loss": options.loss, "rows": len(y), "classes": classes or None}
+        {
+            "command": "regress",
+            "target": options.target,
+            "k": options.k,
+            "loss": options.loss,
+            "rows": len(y),
+            "classes": classes or None,
+        }
         | facts(fit.result)
-        | {"nonzeros": len(chosen), "coefficients": coefficients, "intercept": intercept.get("(intercept)"), measure: value}
+        | {
+            "nonzeros": len(chosen),
+            "coefficients": coefficients,
+            "intercept": intercept.get("(intercept)"),
+            measure: value,
+        }
         | ({"separable": separable} if classes else {})
     )

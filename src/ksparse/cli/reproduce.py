@@ -81,7 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help=f"{', '.join(EXPERIMENTS)} or all (default: all)",
     )
-    parser.add_argument("--quick", action="store_true", help="small problem sizes only: about 3 minutes instead of about 8")
+    parser.add_argument(
+        "--quick", action="store_true", help="small problem sizes only: about 3 minutes instead of about 8"
+    )
     parser.add_argument(
         "--out",
         type=Path,
@@ -89,7 +91,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for CSV, PNG, tables.md and report.html; a run that was stopped goes on there (default: results)",
     )
-    parser.add_argument("--limit", type=float, default=SECONDS, metavar="SECONDS", help=f"per method and instance (default: {SECONDS:g})")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=SECONDS,
+        metavar="SECONDS",
+        help=f"per method and instance (default: {SECONDS:g})",
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -114,7 +122,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
             book.recover()
             book.close()
             again = "the same command, without --force," if output.force else "the same command"
-            print(f"ksparse: interrupted after {book.done} of {len(jobs)} rows; {again} goes on from there", file=sys.stderr)
+            print(
+                f"ksparse: interrupted after {book.done} of {len(jobs)} rows; {again} goes on from there",
+                file=sys.stderr,
+            )
             return INTERRUPTED
     book.close()
     rows_of = book.all_rows()
@@ -163,7 +174,9 @@ class Book:
 
     def all_rows(self) -> dict[str, list[Row]]:
         """By experiment."""
-        found = {name: [row for row in self.rows.values() if row is not None and row.table == name] for name in EXPERIMENTS}
+        found = {
+            name: [row for row in self.rows.values() if row is not None and row.table == name] for name in EXPERIMENTS
+        }
         return {name: rows for name, rows in found.items() if rows}
 
     def _write(self, name: str) -> None:
@@ -193,7 +206,9 @@ def _open(out: Path, force: bool) -> None:
     if (out.exists() or out.is_symlink()) and not out.is_dir():
         raise InputError(f"{out} is a file; --out must name a folder")
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists() and not force:
-        raise InputError(f"{out} is not empty and not from an earlier run: give another folder with --out, or --force to write into it")
+        raise InputError(
+            f"{out} is not empty and not from an earlier run: give another folder with --out, or --force to write into it"
+        )
     out.mkdir(parents=True, exist_ok=True)
     sweep(out)
     if not (out / MARK).exists():
@@ -210,7 +225,9 @@ def _write_report(options: argparse.Namespace, names: list[str], rows_of: dict[s
             pictures[name] = to_png(figure)
             write_atomically(options.out / f"{name}.png", pictures[name])
     tables = ["all"] if names == list(EXPERIMENTS) else names
-    command = shlex.join(["ksparse", "reproduce", *tables, *(["--quick"] if options.quick else []), "--limit", f"{options.limit:g}"])
+    command = shlex.join(
+        ["ksparse", "reproduce", *tables, *(["--quick"] if options.quick else []), "--limit", f"{options.limit:g}"]
+    )
     made = Made(command, environment())
     write_atomically(options.out / "report.html", html(rows_of, pictures, made))
     write_atomically(options.out / "tables.md", markdown(rows_of))
@@ -230,7 +247,9 @@ def show_table(output: Output, name: str, rows: list[Row]) -> None:
     for claim in claims(name, table):
         output.say(f"  {claim}")
     for note in dict.fromkeys(
-        f"{line.method}: {line.note}" if not line.note.startswith("left out") else line.note for line in layout.lines if line.note
+        f"{line.method}: {line.note}" if not line.note.startswith("left out") else line.note
+        for line in layout.lines
+        if line.note
     ):
         output.say(f"  note: {note}")
 

@@ -85,7 +85,9 @@ def read_table(path: Path, as_text: bool = False) -> pd.DataFrame:
     except ImportError as error:
         raise InputError("reading Parquet needs pyarrow: pip install 'ksparse[cli]'") from error
     except Exception as error:  # readers raise all sorts on a file that is not what its name says
-        raise InputError(f"{path} cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+        raise InputError(
+            f"{path} cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        ) from error
     table.columns = [str(column) for column in table.columns]
     refuse_repeated(list(table.columns), path)
     if table.empty:
@@ -134,7 +136,9 @@ def _from_npz(path: Path) -> pd.DataFrame:
 
     with np.load(path, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
-    arrays = {key: np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array for key, array in arrays.items()}
+    arrays = {
+        key: np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array for key, array in arrays.items()
+    }
     wide = [key for key, array in arrays.items() if array.ndim == 2]
     flat = {key: array for key, array in arrays.items() if array.ndim == 1}
     if len(wide) > 1 or not (wide or flat):
@@ -145,7 +149,10 @@ def _from_npz(path: Path) -> pd.DataFrame:
         return pd.DataFrame({key: array for key, array in flat.items() if array.size == rows})
     X = arrays[wide[0]]
     labels = [key for key, array in flat.items() if array.dtype.kind == "U" and array.size == X.shape[1]]
-    chosen = next((key for key in labels if key.lower() in NAME_ARRAYS), next((key for key in labels if X.shape[0] != X.shape[1]), None))
+    chosen = next(
+        (key for key in labels if key.lower() in NAME_ARRAYS),
+        next((key for key in labels if X.shape[0] != X.shape[1]), None),
+    )
     names = [f"{wide[0]}{j}" for j in range(X.shape[1])] if chosen is None else [str(label) for label in flat[chosen]]
     columns = {key: array for key, array in flat.items() if array.size == X.shape[0] and key != chosen}
     refuse_repeated([*columns, *names], path)
@@ -165,7 +172,9 @@ def refuse_unnamed(table: pd.DataFrame) -> pd.DataFrame:
     """A first column without a heading is a saved row index more often than a feature."""
     first = str(table.columns[0]) if len(table.columns) else ""
     if first.startswith(UNNAMED):
-        raise InputError(f"the first column has no heading, like a saved row index: give it one, or leave it out with --drop '{first}'")
+        raise InputError(
+            f"the first column has no heading, like a saved row index: give it one, or leave it out with --drop '{first}'"
+        )
     return table
 
 
@@ -239,7 +248,9 @@ def numbers(
         missing = column.isna().to_numpy()
         if missing.any():
             count, row = int(missing.sum()), int(missing.argmax()) + 1
-            raise InputError(f"column {name!r} has {count} missing value{'s' if count > 1 else ''}, the first in row {row}: {advice}")
+            raise InputError(
+                f"column {name!r} has {count} missing value{'s' if count > 1 else ''}, the first in row {row}: {advice}"
+            )
         if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
             parsed = pd.to_numeric(column.astype(str), errors="coerce")
             if parsed.isna().any():
@@ -258,7 +269,9 @@ def numbers(
     if values.size and max(values.max(), -values.min()) > LARGEST:
         row, place = (int(i[0]) for i in np.nonzero(np.abs(values) > LARGEST))
         held = f"{values[row, place]:g} in row {row + 1}"
-        raise InputError(f"column {table.columns[place]!r} holds {held}: absolute values must not exceed {LARGEST:g}; rescale the data")
+        raise InputError(
+            f"column {table.columns[place]!r} holds {held}: absolute values must not exceed {LARGEST:g}; rescale the data"
+        )
     return values
 
 
@@ -278,7 +291,9 @@ def split_dates(table: pd.DataFrame, named: str | None) -> tuple[list[str] | Non
     else:
         column = _guess(table)
     rest = table if column is None else table.drop(columns=column)
-    if len(rest.columns) and str(rest.columns[0]).startswith(UNNAMED):  # a saved row index: not dates, and no asset either
+    if len(rest.columns) and str(rest.columns[0]).startswith(
+        UNNAMED
+    ):  # a saved row index: not dates, and no asset either
         rest = rest.drop(columns=rest.columns[0])
     if column is None:
         return None, rest
@@ -293,12 +308,16 @@ def _check_order(dates: pd.Series, text: list[str], column: str) -> None:
 
     if dates.isna().any():
         row = int(dates.isna().to_numpy().argmax())
-        raise InputError(f"column {column!r} should hold dates: row {row + 1} holds {text[row]!r}; name another with --dates")
+        raise InputError(
+            f"column {column!r} should hold dates: row {row + 1} holds {text[row]!r}; name another with --dates"
+        )
     repeated = dates.duplicated().to_numpy()
     if repeated.any():
         row = int(repeated.argmax())
         first = int((dates == dates.iloc[row]).to_numpy().argmax())
-        raise InputError(f"the date {text[row]} stands twice in column {column!r}, in rows {first + 1} and {row + 1}; {HINT}")
+        raise InputError(
+            f"the date {text[row]} stands twice in column {column!r}, in rows {first + 1} and {row + 1}; {HINT}"
+        )
     back = np.flatnonzero(~(dates.diff().iloc[1:] > pd.Timedelta(0)).to_numpy())
     if back.size:
         row = int(back[0]) + 1
@@ -315,7 +334,9 @@ def _guess(table: pd.DataFrame) -> str | None:
         found = first if _called_dates(first) or _may_be_dates(table[first]) else None
     stray = next(filter(_called_dates, others), None) if found is None else None
     if stray is not None:
-        raise InputError(f"column {stray!r} is called dates but is not the first: name it with --dates, or leave it out with --drop")
+        raise InputError(
+            f"column {stray!r} is called dates but is not the first: name it with --dates, or leave it out with --drop"
+        )
     return found
 
 
@@ -336,17 +357,33 @@ def parse(column: pd.Series) -> pd.Series:
     """Dates of any common kind, in UTC; NaT where a cell is none."""
     import pandas as pd
 
-    if column.dtype.kind == "f" and np.isfinite(column).all() and (column % 1 == 0).all() and (column.abs() < 1e9).all():
+    if (
+        column.dtype.kind == "f"
+        and np.isfinite(column).all()
+        and (column % 1 == 0).all()
+        and (column.abs() < 1e9).all()
+    ):
         column = column.astype(np.int64)  # 20200102.0
     if column.dtype.kind in "fbc":  # a price is no date, though it could be nanoseconds since 1970
         return pd.Series(pd.NaT, index=column.index)
     if column.dtype.kind in "iu":
         lengths = column.astype(str).str.len()
-        form = "%Y%m%d" if (lengths == 8).all() else "%Y" if (lengths == 4).all() and column.between(1800, 2200).all() else None
+        form = (
+            "%Y%m%d"
+            if (lengths == 8).all()
+            else "%Y"
+            if (lengths == 4).all() and column.between(1800, 2200).all()
+            else None
+        )
         if form is None:
             return pd.Series(pd.NaT, index=column.index)
         return pd.to_datetime(column.astype(str), format=form, errors="coerce", utc=True)
-    attempts: tuple[dict[str, Any], ...] = ({}, {"dayfirst": True}, {"format": "mixed"}, {"format": "mixed", "dayfirst": True})
+    attempts: tuple[dict[str, Any], ...] = (
+        {},
+        {"dayfirst": True},
+        {"format": "mixed"},
+        {"format": "mixed", "dayfirst": True},
+    )
     found = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # which order of day and month it guessed

@@ -126,7 +126,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         most = min(X.shape)
         count = check_integer(self.n_components, "n_components", 1)
         if count > most:
-            raise ValueError(f"n_components={count} must be at most {most}: n_samples={X.shape[0]}, n_features={X.shape[1]}")
+            raise ValueError(
+                f"n_components={count} must be at most {most}: n_samples={X.shape[0]}, n_features={X.shape[1]}"
+            )
         task = Task(self, X, y)
         found = sparse_components(
             X, self._sizes(X.shape[1]), count, scale=self.scale, nonnegative=self.nonnegative, deflation=self.deflation,
@@ -136,7 +138,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         self.components_, self.result_ = to_input_dtype(found.loadings, X), found.results
         self.n_components_ = self._n_features_out = len(found.loadings)
         self.mean_ = to_input_dtype(found.mean, X)
-        self.scale_ = to_input_dtype(np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1]), X)
+        self.scale_ = to_input_dtype(
+            np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1]), X
+        )
         total = found.total if found.total > 0 else 1.0
         self.explained_variance_ = to_input_dtype(found.variance, X)
         self.explained_variance_ratio_ = to_input_dtype(found.variance / total, X)

@@ -69,8 +69,17 @@ def by_blocks(value: Any, name: str) -> Design | None:
     """Data that should be read by blocks of rows, so that no copy is made of them, after a first pass; None for others."""
     if type(value).__module__.startswith("dask.dataframe"):
         value = value.to_dask_array(lengths=True)
-    large = isinstance(value, np.ndarray) and value.ndim == 2 and value.size >= LARGE and not isinstance(value, np.ma.MaskedArray)
-    if large and (isinstance(value, np.memmap) or value.dtype == np.float32) and value.dtype in (np.float32, np.float64):
+    large = (
+        isinstance(value, np.ndarray)
+        and value.ndim == 2
+        and value.size >= LARGE
+        and not isinstance(value, np.ma.MaskedArray)
+    )
+    if (
+        large
+        and (isinstance(value, np.memmap) or value.dtype == np.float32)
+        and value.dtype in (np.float32, np.float64)
+    ):
         value = Blocks(value)
     if is_array(value) and not (compat.is_numpy_array(value) or compat.is_dask_array(value)) and value.ndim == 2:
         value = _there(value, name)

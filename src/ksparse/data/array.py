@@ -85,7 +85,11 @@ class Dense(Design):
         A = to_numpy(self.array)
 
         def part(rows: slice) -> Vector:
-            return np.asarray(np.einsum("ij,ij->j", A[rows], A[rows])) if w is None else _weighted_squares(A[rows], w[rows])
+            return (
+                np.asarray(np.einsum("ij,ij->j", A[rows], A[rows]))
+                if w is None
+                else _weighted_squares(A[rows], w[rows])
+            )
 
         return np.asarray(sum(map_row_chunks(part, A.shape[0])) if A.nbytes >= LARGE_ARRAY else part(slice(None)))
 
@@ -124,7 +128,9 @@ class Dense(Design):
     def asymmetry(self) -> tuple[float, float]:
         xp, Q = namespace(self.array), self.array
         n = int(Q.shape[0])
-        parts = [slice(begin, min(begin + PART, n)) for begin in range(0, n, PART)]  # a transpose of all is read against the grain
+        parts = [
+            slice(begin, min(begin + PART, n)) for begin in range(0, n, PART)
+        ]  # a transpose of all is read against the grain
         apart = xp.stack([xp.max(xp.abs(Q[part, :] - Q[:, part].T)) for part in parts])
         return float(xp.max(apart)), float(xp.max(xp.abs(Q)))
 

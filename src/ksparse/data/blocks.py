@@ -25,7 +25,9 @@ from ksparse.util.resources import map_row_chunks
 FEWEST = 4  # rows, however long: each time a vector of their length is added up
 
 
-BESIDE = 2**19  # entries that are turned to double precision at a time: they stay beside the processor while they are used
+BESIDE = (
+    2**19
+)  # entries that are turned to double precision at a time: they stay beside the processor while they are used
 
 
 class Blocks(Design):
@@ -34,7 +36,9 @@ class Blocks(Design):
     `work` gets some rows of it in double precision, which the next ones take the place of: what it returns must not be part of them.
     """
 
-    def __init__(self, source: Any, height: int | None = None, tell: Callable[[int, float], None] | None = None) -> None:
+    def __init__(
+        self, source: Any, height: int | None = None, tell: Callable[[int, float], None] | None = None
+    ) -> None:
         super().__init__(source.shape, np.dtype(source.dtype))
         self.source, self._tell = source, tell
         chunks = getattr(source, "chunks", None)  # of h5py and zarr: whole ones, or each would be read more than once
@@ -58,7 +62,9 @@ class Blocks(Design):
         if not self._in_memory:
             with bar(f"pass {self.passes} over the data", 1.0) as read:
                 return [collect(self._doubled(self._ahead(slices), read))]
-        return map_row_chunks(lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices))
+        return map_row_chunks(
+            lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices)
+        )
 
     def _doubled(self, blocks: Iterable[tuple[Any, slice]], read: Bar = NULL_BAR) -> Iterator[tuple[Any, slice]]:
         """Some rows of each block at a time in double precision, all in the same place."""
@@ -123,18 +129,24 @@ def npz(path: Path) -> Any:
         chosen = tables if len(tables) == 1 else named
         if len(chosen) != 1:
             held = ", ".join(f"{name.removesuffix('.npy')} {head.shape}" for name, head in heads.items()) or "no arrays"
-            raise ValueError(f"source must hold one table, or one called X or A, but {path.name} holds {held}: save it as .npy")
+            raise ValueError(
+                f"source must hold one table, or one called X or A, but {path.name} holds {held}: save it as .npy"
+            )
         head, member = heads[chosen[0]], archive.getinfo(chosen[0])
     if head.dtype.hasobject:
         raise TypeError(f"source must hold numbers, but {path.name} holds Python objects")
     needed = head.end + math.prod(head.shape) * head.dtype.itemsize
     if member.file_size < needed:  # what lies behind it in the file is another member's
-        raise ValueError(f"{path.name} is damaged: {chosen[0]} has {member.file_size} bytes, its shape {head.shape} needs {needed}")
+        raise ValueError(
+            f"{path.name} is damaged: {chosen[0]} has {member.file_size} bytes, its shape {head.shape} needs {needed}"
+        )
     if member.compress_type == zipfile.ZIP_STORED and 0 not in head.shape:  # nothing cannot be mapped
         order: Any = "F" if head.fortran else "C"
         return np.memmap(path, head.dtype, "r", _begin(path, member) + head.end, head.shape, order)
     if head.fortran:
-        raise ValueError(f"{path.name} is compressed by columns, so that its rows cannot be read one after the other: save it as .npy")
+        raise ValueError(
+            f"{path.name} is compressed by columns, so that its rows cannot be read one after the other: save it as .npy"
+        )
     return Unpacked(path, chosen[0], head)
 
 
@@ -262,7 +274,9 @@ class Parts:
         if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
             raise ValueError(f"source must name tables of the same columns, got shapes {', '.join(map(str, shapes))}")
         if any(names != named[0] for names in named):
-            raise ValueError(f"source must name tables of the same columns, but {files[0].name} and others name theirs differently")
+            raise ValueError(
+                f"source must name tables of the same columns, but {files[0].name} and others name theirs differently"
+            )
         self.names: list[str] | None = named[0]
         self._edges = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
         self.shape = int(self._edges[-1]), int(shapes[0][1])

@@ -74,7 +74,11 @@ class Beside:
         if ufunc is np.square:
             return Beside(self.array * self.array)
         known = ufunc in UFUNCS
-        return Beside(UFUNCS[ufunc](*(self._there(one) for one in given))) if known else ufunc(*(brought(one) for one in given))
+        return (
+            Beside(UFUNCS[ufunc](*(self._there(one) for one in given)))
+            if known
+            else ufunc(*(brought(one) for one in given))
+        )
 
     def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
         xp = namespace(self.array)
@@ -91,7 +95,9 @@ class Beside:
         if isinstance(one, float | int):
             return one
         here = np.array(one)  # a copy: PyTorch refuses read-only memory
-        there = here.astype(np.float64, copy=False) if here.dtype.kind == "f" else here  # indices and masks stay what they are
+        there = (
+            here.astype(np.float64, copy=False) if here.dtype.kind == "f" else here
+        )  # indices and masks stay what they are
         return namespace(self.array).asarray(there, device=compat.device(self.array))
 
 
@@ -117,7 +123,10 @@ class DaskRows(Design):
         lengths = self.array.chunks[0]
         blocks, ends = self.array.to_delayed().ravel(), np.cumsum(lengths)
         on_block = _dask().delayed(_on_block, pure=False)
-        return [on_block(work, block, int(end) - length, int(end)) for block, end, length in zip(blocks, ends, lengths, strict=True)]
+        return [
+            on_block(work, block, int(end) - length, int(end))
+            for block, end, length in zip(blocks, ends, lengths, strict=True)
+        ]
 
     def each(self, work: Work) -> list[Any]:
         with bar("a pass over the cluster's data"):
@@ -127,7 +136,10 @@ class DaskRows(Design):
         """Added up two by two where the parts are: one comes back."""
         add, parts = _dask().delayed(_add, pure=False), self._tasks(work)
         while len(parts) > 1:
-            parts = [add(*pair) if len(pair) == 2 else pair[0] for pair in (parts[i : i + 2] for i in range(0, len(parts), 2))]
+            parts = [
+                add(*pair) if len(pair) == 2 else pair[0]
+                for pair in (parts[i : i + 2] for i in range(0, len(parts), 2))
+            ]
         with bar("a pass over the cluster's data"):
             return _dask().compute(parts[0])[0]
 

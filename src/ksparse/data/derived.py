@@ -38,7 +38,11 @@ class Shifted(Design):
 
     def shifted(self, mean: Vector, size: Vector) -> Design:
         """In one step, where only the scale is another."""
-        return super().shifted(mean, size) if mean.any() or self.ones else Shifted(self.inner, self.mean, self.scale / size)
+        return (
+            super().shifted(mean, size)
+            if mean.any() or self.ones
+            else Shifted(self.inner, self.mean, self.scale / size)
+        )
 
     def with_ones(self) -> Shifted:
         return Shifted(self.inner, self.mean, self.scale, ones=True)
@@ -59,7 +63,9 @@ class Subset(Design):
         if chosen.dtype == bool:
             return cls(inner, chosen)
         if (np.diff(chosen) <= 0).any():
-            raise ValueError("rows of data that are read by blocks can only be taken in their order: use folds that keep it")
+            raise ValueError(
+                "rows of data that are read by blocks can only be taken in their order: use folds that keep it"
+            )
         mask = np.zeros(inner.shape[0], dtype=bool)
         mask[chosen] = True
         return cls(inner, mask)
@@ -163,10 +169,14 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
     if m < 2:
         raise ValueError(f"{name} must have at least 2 rows to have a variance, got {m}")
     if scipy.sparse.issparse(X):
-        mean = np.asarray(X.T @ np.ones(m) / m, dtype=X.dtype)  # SciPy's own divides first, and sums single precision as such
+        mean = np.asarray(
+            X.T @ np.ones(m) / m, dtype=X.dtype
+        )  # SciPy's own divides first, and sums single precision as such
         variance = centred_squares(X, mean) / m
         rounding = (10 * float(np.finfo(X.dtype).eps)) ** 2
-        variance[variance <= rounding * mean.astype(np.float64) ** 2] = 0.0  # what is left of a constant column is rounding
+        variance[variance <= rounding * mean.astype(np.float64) ** 2] = (
+            0.0  # what is left of a constant column is rounding
+        )
         factor = _inverse_root(variance * m) if scale else np.where(variance > 0, (m - 1) ** -0.5, 0.0)
         return CentredSparse(X, mean, factor.astype(X.dtype)), mean
     if not is_array(X):

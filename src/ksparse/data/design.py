@@ -157,7 +157,9 @@ class Design(ABC):
     def __matmul__(self, x: Any) -> Any:
         x = np.asarray(x)
         chosen = np.flatnonzero(x) if x.ndim == 1 else None
-        if chosen is not None and self._remembered.keys() >= set(chosen[: len(self._remembered) + 1].tolist()):  # no pass
+        if chosen is not None and self._remembered.keys() >= set(
+            chosen[: len(self._remembered) + 1].tolist()
+        ):  # no pass
             return (self.columns(chosen) @ x[chosen]).astype(self.dtype, copy=False)
         return np.concatenate(self.each(lambda block, rows: block @ x)).astype(self.dtype, copy=False)
 

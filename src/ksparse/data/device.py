@@ -135,10 +135,21 @@ class Device(Design):
     """
 
     def __init__(
-        self, array: Array, mean: Vector | None = None, scale: Vector | None = None, ones: bool = False, fill: Vector | None = None
+        self,
+        array: Array,
+        mean: Vector | None = None,
+        scale: Vector | None = None,
+        ones: bool = False,
+        fill: Vector | None = None,
     ) -> None:
         super().__init__((array.shape[0], array.shape[1] + ones), np.dtype(np.float64))
-        self.array, self.mean, self.scale, self.ones, self.fill = array, mean, scale, ones, fill  # `fill` is added in the end
+        self.array, self.mean, self.scale, self.ones, self.fill = (
+            array,
+            mean,
+            scale,
+            ones,
+            fill,
+        )  # `fill` is added in the end
         self.height = max(1, WIDER * BLOCK // self.shape[1])
 
     def each(self, work: Work) -> list[Any]:
@@ -208,7 +219,9 @@ class Device(Design):
     @cached_property
     def seen(self) -> Seen:
         xp = namespace(self.array)
-        found: Seen = self.total(lambda block, rows: Seen(to_numpy(xp.sum(block * block, axis=0)), float(xp.max(xp.abs(block)))))
+        found: Seen = self.total(
+            lambda block, rows: Seen(to_numpy(xp.sum(block * block, axis=0)), float(xp.max(xp.abs(block))))
+        )
         return found
 
     @property

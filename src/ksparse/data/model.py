@@ -157,7 +157,9 @@ class QuadraticModel:
     (2, array([ 1., -0.]))
     """
 
-    def __init__(self, H: Curvature, r: Vector, constant: float = 0.0, *, sign: int = 0, noise: Noise | None = None) -> None:
+    def __init__(
+        self, H: Curvature, r: Vector, constant: float = 0.0, *, sign: int = 0, noise: Noise | None = None
+    ) -> None:
         self.H, self.r, self.constant, self.sign = H, r, constant, sign
         self.n, self.diagonal = r.size, H.diagonal()
         self.noise = self._unknown_noise() if noise is None else noise
@@ -186,9 +188,13 @@ class QuadraticModel:
         return cls(Gram(Z, a=a), _negated(c, Z.shape[1]), constant, sign=1 if a > 0 else -1, noise=noise)
 
     @classmethod
-    def of_matrix(cls, M: Matrix, a: float = 1.0, c: Any = None, constant: float = 0.0, *, sign: int = 0) -> QuadraticModel:
+    def of_matrix(
+        cls, M: Matrix, a: float = 1.0, c: Any = None, constant: float = 0.0, *, sign: int = 0
+    ) -> QuadraticModel:
         """(a/2)·xᵀMx + cᵀx + constant, M symmetric."""
-        return cls(Symmetric(to_float64(M), a), _negated(c, M.shape[1]), constant, sign=sign, noise=Noise(convex=sign > 0))  # M is the data
+        return cls(
+            Symmetric(to_float64(M), a), _negated(c, M.shape[1]), constant, sign=sign, noise=Noise(convex=sign > 0)
+        )  # M is the data
 
     @classmethod
     def at(cls, H: Curvature, x: Vector, Hx: Vector, value: float, gradient: Vector) -> QuadraticModel:
@@ -199,7 +205,9 @@ class QuadraticModel:
         """Of an H and r that somebody computed, and that we know nothing of: sums of n terms, beside their own sizes."""
         rounding, unit = rounding_of(self.n), np.sqrt(np.abs(self.diagonal))
         held = unit > 0
-        return Noise(rounding, rounding * float((np.abs(self.r[held]) / unit[held]).max(initial=0.0)), convex=self.sign > 0)
+        return Noise(
+            rounding, rounding * float((np.abs(self.r[held]) / unit[held]).max(initial=0.0)), convex=self.sign > 0
+        )
 
     @property
     def finite(self) -> bool:
@@ -246,7 +254,9 @@ class QuadraticModel:
     def row(self, i: int) -> Any:
         """H[i, :] where it lies, not to be changed."""
         with self._lock:
-            place = self._place[i] if self._place[i] >= 0 else self._places(np.array([i]))[0]  # first: it may grow the store
+            place = (
+                self._place[i] if self._place[i] >= 0 else self._places(np.array([i]))[0]
+            )  # first: it may grow the store
             return self._rows[place]
 
     def fetch(self, support: Vector) -> None:
@@ -271,7 +281,9 @@ class QuadraticModel:
         if missing.size == self.n <= together:
             rows = self.H.rows(missing)
             if not isinstance(rows, Far):
-                whose = np.asarray if getattr(self.H, "fresh", False) else np.array  # no copy more of what is large, and nobody else's
+                whose = (
+                    np.asarray if getattr(self.H, "fresh", False) else np.array
+                )  # no copy more of what is large, and nobody else's
                 rows = whose(rows, dtype=float, order="C")
             self._rows = rows
         else:

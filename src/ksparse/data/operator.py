@@ -24,7 +24,9 @@ PROBES = 32  # random products that the lengths of columns are estimated by, eac
 class Operator(Design):
     """Products, and what the user knows besides: `diagonal` of AᵀA, and `columns`, a function of indices."""
 
-    def __init__(self, operator: Any, diagonal: Vector | None = None, columns: Callable[[Vector], Any] | None = None) -> None:
+    def __init__(
+        self, operator: Any, diagonal: Vector | None = None, columns: Callable[[Vector], Any] | None = None
+    ) -> None:
         dtype = getattr(operator, "dtype", None)
         super().__init__(operator.shape, np.dtype(np.float32 if dtype == np.float32 else np.float64))
         self.operator, self._diagonal, self._columns = operator, diagonal, columns

@@ -71,7 +71,9 @@ def check_symmetric(Q: Matrix, name: str) -> Matrix:
     design = design_of(Q)
     gap, size = design.asymmetry()
     if gap > 1e-6 * size:
-        raise ValueError(f"{name} must be symmetric, but |{name} - {name}.T| reaches {gap:.3g}; use ({name} + {name}.T) / 2")
+        raise ValueError(
+            f"{name} must be symmetric, but |{name} - {name}.T| reaches {gap:.3g}; use ({name} + {name}.T) / 2"
+        )
     return (Q + Q.T) / 2.0 if gap > 0 and design.shown else Q
 
 
@@ -102,11 +104,15 @@ def triangle(A: Matrix, b: np.ndarray[Any, Any], weight: Any, ridge: Any) -> Roo
             block *= np.sqrt(weight[rows])[:, None]
         found = np.asarray(np.linalg.qr(np.vstack([found, block]), mode="r"))
     if ridge is not None:
-        found = np.asarray(np.linalg.qr(np.vstack([found, np.column_stack([np.diag(np.sqrt(ridge)), np.zeros(n)])]), mode="r"))
+        found = np.asarray(
+            np.linalg.qr(np.vstack([found, np.column_stack([np.diag(np.sqrt(ridge)), np.zeros(n)])]), mode="r")
+        )
     return Root(found[:n, :n], found[:n, n], float(np.linalg.norm(found[n:, n])))
 
 
 def first_of_equal(columns_of: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """For each column the place of the first one equal to it."""
     places: dict[bytes, int] = {}
-    return np.array([places.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(columns_of.T)], dtype=np.intp)
+    return np.array(
+        [places.setdefault((column + 0.0).tobytes(), j) for j, column in enumerate(columns_of.T)], dtype=np.intp
+    )

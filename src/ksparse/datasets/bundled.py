@@ -34,7 +34,9 @@ def diabetes(quadratic: bool = False) -> Table:
     data = load_diabetes()
     X, names = np.asarray(data.data, dtype=float), [str(name) for name in data.feature_names]
     if quadratic:
-        pairs = [(i, j) for i in range(10) for j in range(i, 10) if not (i == j and names[i] == "sex")]  # sex² is sex again
+        pairs = [
+            (i, j) for i in range(10) for j in range(i, 10) if not (i == j and names[i] == "sex")
+        ]  # sex² is sex again
         X = np.hstack([X, np.column_stack([X[:, i] * X[:, j] for i, j in pairs])])
         names += [f"{names[i]}^2" if i == j else f"{names[i]}:{names[j]}" for i, j in pairs]
     return X, np.asarray(data.target, dtype=float), names
@@ -79,7 +81,11 @@ def digits() -> Table:
     data = load_digits()
     X = np.asarray(data.data, dtype=float)
     used = np.ptp(X, axis=0) > 0
-    return X[:, used], np.asarray(data.target), [name for name, keep in zip(data.feature_names, used, strict=True) if keep]
+    return (
+        X[:, used],
+        np.asarray(data.target),
+        [name for name, keep in zip(data.feature_names, used, strict=True) if keep],
+    )
 
 
 # J. N. R. Jeffers, "Two case studies in the application of principal component analysis", Applied Statistics 16 (1967).

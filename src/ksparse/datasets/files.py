@@ -111,7 +111,9 @@ def read(name: str) -> Arrays:
         with np.load(Path(folder) / wanted.file, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise MissingDataError(f"{wanted.file} in {folder} cannot be read as an NPZ file ({type(error).__name__}): save it anew") from error
+        raise MissingDataError(
+            f"{wanted.file} in {folder} cannot be read as an NPZ file ({type(error).__name__}): save it anew"
+        ) from error
     lacking = [key for key in wanted.arrays if key not in arrays]
     if lacking:
         raise MissingDataError(f"{wanted.file} must hold {', '.join(wanted.arrays)}; {', '.join(lacking)} is not in it")
@@ -311,7 +313,9 @@ def orlib_portfolio(i: int) -> Assets:
     """
     arrays = read(f"port{check_integer(i, 'i', 1, 5)}")
     sd = arrays["sd"].astype(float)
-    return Assets(arrays["corr"] * np.outer(sd, sd), arrays["mu"].astype(float), [f"asset {j}" for j in range(1, len(sd) + 1)])
+    return Assets(
+        arrays["corr"] * np.outer(sd, sd), arrays["mu"].astype(float), [f"asset {j}" for j in range(1, len(sd) + 1)]
+    )
 
 
 @dataclass(frozen=True)

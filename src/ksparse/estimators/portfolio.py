@@ -214,14 +214,21 @@ class SparsePortfolio(PortfolioUses):
         follows = y is not None and self.max_tracking_error is None
         wanted = self._tracking(assets, y) if follows else self._wanted(assets, y)
         try:
-            result = self._tracked(wanted, assets.returns, y, k, options) if follows else self._solved(wanted, k, options)
+            result = (
+                self._tracked(wanted, assets.returns, y, k, options) if follows else self._solved(wanted, k, options)
+            )
         except UnboundedError:
             raise ValueError(NO_RISK) from None
-        if result.status is Status.UNBOUNDED or (result.status is Status.NUMERICAL_TROUBLE and not result.maxcv <= 1e-6):
+        if result.status is Status.UNBOUNDED or (
+            result.status is Status.NUMERICAL_TROUBLE and not result.maxcv <= 1e-6
+        ):
             raise ValueError(NO_RISK)
         warn_if_stopped(result, type(self).__name__)
         self.weights_, self.result_ = np.asarray(result.x, dtype=float), result
-        self.mean_return_, self.variance_ = float(assets.r @ self.weights_), float(self.weights_ @ assets.V @ self.weights_)
+        self.mean_return_, self.variance_ = (
+            float(assets.r @ self.weights_),
+            float(self.weights_ @ assets.V @ self.weights_),
+        )
         if y is not None:
             self.tracking_error_ = float(np.sqrt(np.mean(np.square(assets.returns @ self.weights_ - y))))
         traded = np.abs(self.weights_ - wanted.before)

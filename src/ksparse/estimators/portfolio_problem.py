@@ -43,7 +43,9 @@ class PortfolioProblem(SparseEstimator):
         check_size(X, "X", names, least=SMALLEST)
         check_n_jobs(self.n_jobs)
         if looks_like_prices(X):
-            warn("SparsePortfolio: X looks like prices, all positive and steady; it must hold returns, prices[1:] / prices[:-1] - 1")
+            warn(
+                "SparsePortfolio: X looks like prices, all positive and steady; it must hold returns, prices[1:] / prices[:-1] - 1"
+            )
         return Assets.from_returns(X, [] if names is None else list(names)), clip_k(
             check_integer(self.k, "k", 1), X.shape[1], "assets", self
         )
@@ -101,7 +103,11 @@ class PortfolioProblem(SparseEstimator):
             return moved(self._solved(wanted, k, options), float(np.mean(np.square(y))))
         size = float(np.sqrt(np.mean(np.square(X)))) or 1.0  # returns are small numbers
         C = wanted.C if self.C is None else self.C
-        names: dict[str, Any] = {"forced_in": wanted.forced_in, "forced_out": wanted.forced_out, "group_limits": wanted.group_limits}
+        names: dict[str, Any] = {
+            "forced_in": wanted.forced_in,
+            "forced_out": wanted.forced_out,
+            "group_limits": wanted.group_limits,
+        }
         require_counts(wanted, k, self.min_weight)
         return minimize(LeastSquares(X / size, y / size), k, C, min_nonzero=self.min_weight, **names, **options)
 

@@ -58,7 +58,9 @@ class PortfolioUses(PortfolioProblem):
         """
         for option in ("objective", "risk_aversion", "target_return", "C"):
             if getattr(self, option) is not None:
-                raise ValueError(f"{option} has no meaning for a frontier, which is of the variance under every mean return: leave it out")
+                raise ValueError(
+                    f"{option} has no meaning for a frontier, which is of the variance under every mean return: leave it out"
+                )
         if np.ndim(points) == 0:
             check_integer(points, "points", 2)
         else:

@@ -151,7 +151,10 @@ class SparseMeanRisk(BaseOptimization):
         raise_on_failure: bool = True,
     ) -> None:
         super().__init__(
-            portfolio_params=portfolio_params, fallback=fallback, previous_weights=previous_weights, raise_on_failure=raise_on_failure
+            portfolio_params=portfolio_params,
+            fallback=fallback,
+            previous_weights=previous_weights,
+            raise_on_failure=raise_on_failure,
         )
         self.k = k
         self.cardinality = cardinality
@@ -183,7 +186,9 @@ class SparseMeanRisk(BaseOptimization):
     def get_metadata_routing(self) -> MetadataRouter:
         """Metadata of `fit` goes to the prior's `fit`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=type(self).__name__).add(prior_estimator=self.prior_estimator, method_mapping=mapping)
+        return MetadataRouter(owner=type(self).__name__).add(
+            prior_estimator=self.prior_estimator, method_mapping=mapping
+        )
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> SparseMeanRisk:
         """Find the weights from returns.
@@ -209,8 +214,14 @@ class SparseMeanRisk(BaseOptimization):
         self.prior_estimator_.fit(X, y, **routed.prior_estimator.fit)
         found = self.prior_estimator_.return_distribution_
         mu, V = np.asarray(found.mu, dtype=float), np.asarray(found.covariance, dtype=float)
-        held = self._clean_previous_weights(n_assets=len(mu), apply_investable_mask=False) if self.previous_weights is not None else None
-        usable = np.flatnonzero(np.isfinite(mu) & np.isfinite(np.diag(V)))  # a prior marks assets it knows nothing of by NaN
+        held = (
+            self._clean_previous_weights(n_assets=len(mu), apply_investable_mask=False)
+            if self.previous_weights is not None
+            else None
+        )
+        usable = np.flatnonzero(
+            np.isfinite(mu) & np.isfinite(np.diag(V))
+        )  # a prior marks assets it knows nothing of by NaN
         if not usable.size:
             raise ValueError("the prior knows mean and variance of no asset: all are NaN")
         weights = np.zeros(len(mu))
@@ -226,9 +237,16 @@ class SparseMeanRisk(BaseOptimization):
         except (TypeError, ValueError):
             return
         if returns.ndim == 2 and np.isfinite(returns).any():
-            check_size(np.where(np.isfinite(returns), returns, 0.0), "X", getattr(self, "feature_names_in_", None), least=SMALLEST)
+            check_size(
+                np.where(np.isfinite(returns), returns, 0.0),
+                "X",
+                getattr(self, "feature_names_in_", None),
+                least=SMALLEST,
+            )
             if looks_like_prices(returns):
-                warn("SparseMeanRisk: X looks like prices, all positive and steady; it must hold returns, see skfolio's prices_to_returns")
+                warn(
+                    "SparseMeanRisk: X looks like prices, all positive and steady; it must hold returns, see skfolio's prices_to_returns"
+                )
 
     def _rules(self, n: int, held: Any, usable: Any) -> dict[str, Any]:
         """Every rule but the objective's, of the assets that the prior knows."""
@@ -236,7 +254,11 @@ class SparseMeanRisk(BaseOptimization):
         costs = assets.numbers(self.transaction_costs, "transaction_costs", 0.0)
         if not (np.isfinite(costs).all() and costs.min() >= 0):
             raise ValueError(f"transaction_costs must be >= 0 and finite, got {self.transaction_costs!r}")
-        trades = {} if held is None else {"previous_weights": held, "turnover_cost": costs, "max_turnover": self.max_total_turnover}
+        trades = (
+            {}
+            if held is None
+            else {"previous_weights": held, "turnover_cost": costs, "max_turnover": self.max_total_turnover}
+        )
         spoken = self.linear_constraints is not None or self.group_cardinalities is not None
         groups = _by_group(self.groups, assets) if spoken else None
         named = {name: getattr(self, name) for name in ("min_weights", "max_weights", "forced_in", "forced_out")}
@@ -246,7 +268,9 @@ class SparseMeanRisk(BaseOptimization):
             most = check_number(self.max_turnover, "max_turnover", at_least=0)
             low, high = (np.asarray(held) - most, np.asarray(held) + most)
             floor = 0.0 if self.long_only else -np.inf
-            read["min_weights"] = np.maximum(low if read["min_weights"] is None else np.maximum(low, read["min_weights"]), floor)
+            read["min_weights"] = np.maximum(
+                low if read["min_weights"] is None else np.maximum(low, read["min_weights"]), floor
+            )
             read["max_weights"] = high if read["max_weights"] is None else np.minimum(high, read["max_weights"])
         for name in ("min_weights", "max_weights", "held", "cost"):
             read[name] = None if read[name] is None else read[name][usable]
@@ -255,7 +279,12 @@ class SparseMeanRisk(BaseOptimization):
         read["counts"] = None if read["counts"] is None else read["counts"].on(usable)
         for name in ("forced_in", "forced_out"):
             read[name] = [place[int(i)] for i in read[name] if int(i) in place]
-        return read | {"budget": self.budget, "max_short": self.max_short, "long_only": self.long_only, "max_weight": self.max_weight}
+        return read | {
+            "budget": self.budget,
+            "max_short": self.max_short,
+            "long_only": self.long_only,
+            "max_weight": self.max_weight,
+        }
 
     def _near(self, returns: Any, y: Any, usable: Any) -> Index | None:
         """The index that the returns must stay near to; skfolio's error has one period less below the root than ours."""
@@ -269,8 +298,14 @@ class SparseMeanRisk(BaseOptimization):
 
     def _weights(self, V: Any, mu: Any, rules: dict[str, Any]) -> Any:
         objective = "minimize_risk" if self.risk_aversion is None else "maximize_utility"
-        k = check_integer(self.k, "k", 1) if self.cardinality is None else check_integer(self.cardinality, "cardinality", 1)
-        wanted = portfolio(V, mu, objective=objective, risk_aversion=self.risk_aversion, target_return=self.min_return, **rules)
+        k = (
+            check_integer(self.k, "k", 1)
+            if self.cardinality is None
+            else check_integer(self.cardinality, "cardinality", 1)
+        )
+        wanted = portfolio(
+            V, mu, objective=objective, risk_aversion=self.risk_aversion, target_return=self.min_return, **rules
+        )
         try:
             self.result_ = solve_portfolio(
                 wanted, clip_k(k, len(mu), "assets", self), min_weight=self.min_weight, effort=self.effort,

@@ -95,7 +95,9 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int)
     if window >= total:
         raise ValueError(f"window must leave rows to hold the portfolio in: X has {total}, got window={window}")
     first = model.previous_weights is None
-    spread = _over(model.turnover_cost, step)  # returns are per row, and a trade is paid once for all rows that it is held for
+    spread = _over(
+        model.turnover_cost, step
+    )  # returns are per row, and a trade is paid once for all rows that it is held for
     walker = clone(model).set_params(warm_start=True, turnover_cost=spread)
     if first:  # there is nothing to trade from: the first purchase is not for the optimiser to avoid
         walker.set_params(turnover_cost=0.0, max_turnover=None)
@@ -136,4 +138,8 @@ def _over(cost: Any, step: int) -> Any:
         return {asset: check_number(value, "turnover_cost", at_least=0) / step for asset, value in cost.items()}
     if hasattr(cost, "to_dict"):  # a Series keeps its names
         return cost / step
-    return np.asarray(cost, dtype=float) / step if np.ndim(cost) else check_number(cost, "turnover_cost", at_least=0) / step
+    return (
+        np.asarray(cost, dtype=float) / step
+        if np.ndim(cost)
+        else check_number(cost, "turnover_cost", at_least=0) / step
+    )

@@ -50,7 +50,9 @@ def _parse(table: str, text: str) -> dict[tuple[str, str, str], Figures]:
         instance, *cells = (part.strip() for part in line.split("|"))
         for cell in cells:
             method, numbers = cell.split(":")
-            found[table, instance, method] = Figures(**dict(zip(_COLUMNS[table], map(float, numbers.split()), strict=True)))
+            found[table, instance, method] = Figures(
+                **dict(zip(_COLUMNS[table], map(float, numbers.split()), strict=True))
+            )
     return found
 
 
@@ -59,7 +61,13 @@ PAPER = {
     for table, text in {"table2": _TABLE2, "table3": _TABLE3, "table4": _TABLE4, "table5": _TABLE5}.items()
     for key, value in _parse(table, text).items()
 }
-_TIME_L = {"720 x 2560": 0.3, "1440 x 5120": 2.2, "2160 x 7680": 2.4, "2880 x 10240": 4.7, "3600 x 12800": 8.1}  # t_L of Table 2
+_TIME_L = {
+    "720 x 2560": 0.3,
+    "1440 x 5120": 2.2,
+    "2160 x 7680": 2.4,
+    "2880 x 10240": 4.7,
+    "3600 x 12800": 8.1,
+}  # t_L of Table 2
 for _instance, _seconds in _TIME_L.items():
     for _method in ("APDCA fix", "pDCAe"):
         PAPER["table2", _instance, _method] = replace(PAPER["table2", _instance, _method], time_lipschitz=_seconds)

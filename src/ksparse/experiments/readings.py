@@ -50,7 +50,9 @@ def _best(method: str) -> Judge:
 
 
 def _l2_faster(rows: pd.DataFrame) -> bool:
-    return bool(max(rows["time"]["l2-PDCA"], rows["time"]["l2-APDCA"]) < min(rows["time"]["l1-DCA"], rows["time"]["MIP-DCA"]))
+    return bool(
+        max(rows["time"]["l2-PDCA"], rows["time"]["l2-APDCA"]) < min(rows["time"]["l1-DCA"], rows["time"]["MIP-DCA"])
+    )
 
 
 def _auto_best(rows: pd.DataFrame) -> bool:
@@ -62,13 +64,25 @@ _L2 = ("The l2 methods are faster than l1-DCA and MIP-DCA", ("l2-PDCA", "l2-APDC
 _AUTO = ("auto has the best objective", ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto"), _auto_best)
 CLAIMS: dict[str, list[tuple[str, tuple[str, ...], Judge]]] = {
     "table2": [
-        ("APDCA with fixed step needs fewer iterations than pDCAe", ("APDCA fix", "pDCAe"), _less("APDCA fix", "pDCAe", "iterations")),
-        ("APDCA with backtracking needs fewer iterations than pDCAe", ("APDCA bt", "pDCAe"), _less("APDCA bt", "pDCAe", "iterations")),
+        (
+            "APDCA with fixed step needs fewer iterations than pDCAe",
+            ("APDCA fix", "pDCAe"),
+            _less("APDCA fix", "pDCAe", "iterations"),
+        ),
+        (
+            "APDCA with backtracking needs fewer iterations than pDCAe",
+            ("APDCA bt", "pDCAe"),
+            _less("APDCA bt", "pDCAe", "iterations"),
+        ),
         ("pDCAe has the best F, to three digits", ("APDCA fix", "APDCA bt", "pDCAe"), _best("pDCAe")),
     ],
     "table3": [_L2, _AUTO],
     "table4": [
-        ("l2-APDCA needs fewer iterations than l2-PDCA", ("l2-PDCA", "l2-APDCA"), _less("l2-APDCA", "l2-PDCA", "iterations")),
+        (
+            "l2-APDCA needs fewer iterations than l2-PDCA",
+            ("l2-PDCA", "l2-APDCA"),
+            _less("l2-APDCA", "l2-PDCA", "iterations"),
+        ),
         _L2,
         _AUTO,
     ],
@@ -93,7 +107,9 @@ def claims(name: str, table: pd.DataFrame) -> list[Claim]:
             rows = group.set_index("method")
             if set(needed) <= set(rows.index):
                 several = solved.loc[solved["instance"] == instance, "seed"].nunique() > 1
-                (holds if judge(rows.loc[list(needed)]) else fails).append(f"{instance}, seed {seed}" if several else str(instance))
+                (holds if judge(rows.loc[list(needed)]) else fails).append(
+                    f"{instance}, seed {seed}" if several else str(instance)
+                )
         if holds or fails:
             found.append(Claim(sentence, tuple(holds), tuple(fails)))
     return found
@@ -128,4 +144,6 @@ def _reading_of_starts(table: pd.DataFrame) -> str:
     rounded = table.loc[table["note"] == ROUNDED, "method"].value_counts(sort=False)
     after = "; ".join(f"{method} {times}" for method, times in rounded.items())
     said = f"Starts that reach the best value seen, {optimum:.4f}: " + "; ".join(parts) + "."
-    return said if not after else f"{said} Of these, rounded because the method itself gave more than k nonzeros: {after}."
+    return (
+        said if not after else f"{said} Of these, rounded because the method itself gave more than k nonzeros: {after}."
+    )

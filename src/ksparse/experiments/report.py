@@ -32,7 +32,9 @@ def draw(name: str, rows: list[Row]) -> Figure | None:
     table = frame(solved)
     if name == "pitprops":
         ax: Any = plot_starts(table, reference=float(table["objective"].min()), label="best of all")
-        ax.set_title(f"Pit props, k = {solved[0].k}: {table['repetition'].nunique()} random starts", pad=24, fontsize="medium")
+        ax.set_title(
+            f"Pit props, k = {solved[0].k}: {table['repetition'].nunique()} random starts", pad=24, fontsize="medium"
+        )
     else:
         ax = plot_objective_time(table)
         ax.set_title(f"{name.replace('table', 'Table ')}: how good against how long", pad=24, fontsize="medium")
@@ -57,7 +59,11 @@ def _convergence(rows: list[Row]) -> Figure:
 def _with_lipschitz(row: Row) -> dict[str, Any]:
     """The trace of a row, its clock started where the work for L began, as the paper counts."""
     trace: dict[str, Any] = row.details["trace"]
-    return trace if math.isnan(row.time_lipschitz) else trace | {"elapsed": [t + row.time_lipschitz for t in trace["elapsed"]]}
+    return (
+        trace
+        if math.isnan(row.time_lipschitz)
+        else trace | {"elapsed": [t + row.time_lipschitz for t in trace["elapsed"]]}
+    )
 
 
 def to_png(figure: Figure) -> bytes:
@@ -87,7 +93,11 @@ _AT_WEIGHT = (  # name in an outcome, heading, format
     ("elapsed", "time (s)", ".3g"),
     ("nit", "iterations", "g"),
 )
-_PAPERS = (("objective", "objective", ".4g"), ("time", "time (s)", ".3g"), ("iterations", "iterations", "g"))  # of `Figures`
+_PAPERS = (
+    ("objective", "objective", ".4g"),
+    ("time", "time (s)", ".3g"),
+    ("iterations", "iterations", "g"),
+)  # of `Figures`
 AT_PAPERS_WEIGHTS = "At the paper's own ρ: the penalised F, and the objective once the point is made k-sparse"
 PAPER = "paper: "  # before the heading of a column of the paper's figures
 
@@ -114,22 +124,35 @@ class Layout:
 def compact(layout: Layout) -> Layout:
     """The same with the paper's figures in brackets behind ours, for a narrow screen."""
     ours = [heading for heading in layout.headings if not heading.startswith(PAPER)]
-    theirs = {heading.removeprefix(PAPER): place for place, heading in enumerate(layout.headings) if heading.startswith(PAPER)}
+    theirs = {
+        heading.removeprefix(PAPER): place for place, heading in enumerate(layout.headings) if heading.startswith(PAPER)
+    }
 
     def merged(line: Line) -> Line:
         behind = [line.cells[theirs[heading]] if heading in theirs else "" for heading in ours]
         cells = tuple(f"{cell} ({paper})" if paper else cell for cell, paper in zip(line.cells, behind, strict=False))
         return replace(line, cells=cells)
 
-    return Layout(tuple(f"{heading} (paper)" if heading in theirs else heading for heading in ours), tuple(map(merged, layout.lines)))
+    return Layout(
+        tuple(f"{heading} (paper)" if heading in theirs else heading for heading in ours),
+        tuple(map(merged, layout.lines)),
+    )
 
 
 def lay_out(table: pd.DataFrame) -> Layout:
     """The table of Tables 2–5 on a page."""
     rows = summary(table)
     shown = [column for column in _COLUMNS if rows[column[0]].notna().any() or rows[f"paper_{column[0]}"].notna().any()]
-    extra = [column for column in _EXTRA if rows[column[0]].notna().any() and (column[0] != "time_all" or rows["rho"].notna().any())]
-    paper = [column for column in [*shown, *extra] if f"paper_{column[0]}" in rows and rows[f"paper_{column[0]}"].notna().any()]
+    extra = [
+        column
+        for column in _EXTRA
+        if rows[column[0]].notna().any() and (column[0] != "time_all" or rows["rho"].notna().any())
+    ]
+    paper = [
+        column
+        for column in [*shown, *extra]
+        if f"paper_{column[0]}" in rows and rows[f"paper_{column[0]}"].notna().any()
+    ]
     headings = [heading for _, heading, _ in [*shown, *extra]] + [f"{PAPER}{heading}" for _, heading, _ in paper]
     lines, above = [], None
     for _, row in rows.iterrows():
@@ -137,7 +160,9 @@ def lay_out(table: pd.DataFrame) -> Layout:
         group = rows[(rows["instance"] == row["instance"]) & (rows["seed"] == row["seed"])]
         cells = [_number(row[column], form) for column, _, form in [*shown, *extra]]
         cells += [_number(row[f"paper_{column}"], form) for column, _, form in paper]
-        best = bool(row["objective"] <= group["objective"].min() * (1.0 + math.copysign(1e-9, group["objective"].min())))
+        best = bool(
+            row["objective"] <= group["objective"].min() * (1.0 + math.copysign(1e-9, group["objective"].min()))
+        )
         lines.append(Line("" if name == above else name, row["method"], tuple(cells), best, row["note"]))
         above = name
     return Layout(tuple(headings), tuple(lines))
@@ -152,7 +177,11 @@ def at_papers_weights(rows: list[Row]) -> Layout:
     lines, above = [], None
     for row in rows:
         name = row.instance if len({other.seed for other in rows}) == 1 else f"{row.instance}, seed {row.seed}"
-        tried = [entry for entry in row.details.get("weights", []) if entry["rho"] == row.paper.rho and entry.get("F") is not None]
+        tried = [
+            entry
+            for entry in row.details.get("weights", [])
+            if entry["rho"] == row.paper.rho and entry.get("F") is not None
+        ]
         for entry in tried if row.repetition == 0 else []:
             cells = [_number(entry[key], form) for key, _, form in _AT_WEIGHT]
             cells += [_number(getattr(row.paper, key), form) for key, _, form in _PAPERS]
@@ -167,10 +196,18 @@ def starts_layout(table: pd.DataFrame) -> Layout:
     best = table["objective"].min()
     for method, rows in table.groupby("method", sort=False):
         values = rows["objective"]
-        cells = [_number(values.quantile(q) + 0.0, ".4f") for q in (0.0, 0.25, 0.5, 0.75, 1.0)] + [_number(rows["time"].median(), ".2g")]
+        cells = [_number(values.quantile(q) + 0.0, ".4f") for q in (0.0, 0.25, 0.5, 0.75, 1.0)] + [
+            _number(rows["time"].median(), ".2g")
+        ]
         note = next((note for note in rows["note"] if note), "")
         lines.append(
-            Line("" if lines else str(rows["instance"].iloc[0]), str(method), tuple(cells), bool(values.median() <= best + 1e-9), note)
+            Line(
+                "" if lines else str(rows["instance"].iloc[0]),
+                str(method),
+                tuple(cells),
+                bool(values.median() <= best + 1e-9),
+                note,
+            )
         )
     return Layout(("least", "quarter", "median", "three quarters", "most", "median time (s)"), tuple(lines))
 
@@ -248,7 +285,10 @@ def html(rows_of: dict[str, list[Row]], pictures: dict[str, bytes], made: Made) 
     limits = " and ".join(f"{limit:g}" for limit in sorted({row.limit for row in rows if row.limit > 0}))
     facts = {"command": made.command, "seeds": seeds, "limit": f"{limits or 'no'} s per method and instance"}
     facts |= {"time of all rows": f"{sum(row.time_all for row in rows if row.status):.0f} s", **made.environment}
-    facts |= {f"{count} rows measured on": where for where, count in Counter(row.machine for row in rows if row.status).items()}
+    facts |= {
+        f"{count} rows measured on": where
+        for where, count in Counter(row.machine for row in rows if row.status).items()
+    }
     listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -270,7 +310,9 @@ def _section(name: str, rows: list[Row], picture: bytes | None) -> str:
         f'<figure><img alt="{escape(experiment.title)}" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
         f"<figcaption>{name}.png</figcaption></figure>"
     )  # fmt: skip
-    said = "".join(f"<li{' class=fails' if claim.fails else ''}>{escape(str(claim))}</li>" for claim in claims(name, table))
+    said = "".join(
+        f"<li{' class=fails' if claim.fails else ''}>{escape(str(claim))}</li>" for claim in claims(name, table)
+    )
     return f"""<section id="{name}"><h2>{escape(experiment.title)}</h2>
 <p>{escape(experiment.about)}</p>
 <p><strong>{escape(reading(name, table))}</strong></p>
@@ -309,7 +351,9 @@ def _table(layout: Layout) -> str:
 def _line(line: Line, headings: tuple[str, ...], notes: list[str]) -> str:
     cells = ""
     for heading, cell in zip(headings, line.cells, strict=True):
-        kind = "paper" if heading.startswith(PAPER) else "best" if line.best and heading in ("objective", "median") else ""
+        kind = (
+            "paper" if heading.startswith(PAPER) else "best" if line.best and heading in ("objective", "median") else ""
+        )
         cells += f"<td{f' class={kind}' if kind else ''}>{escape(cell)}</td>"
     mark = f" <sup>{notes.index(line.note) + 1}</sup>" if line.note else ""
     first = " class=first" if line.instance else ""

@@ -65,7 +65,9 @@ class Row:
     def from_json(cls, stored: dict[str, Any]) -> Row:
         """The inverse of `to_json`."""
         numbers = {f.name for f in fields(cls) if f.type == "float"}
-        values: dict[str, Any] = {name: math.nan if value is None and name in numbers else value for name, value in stored.items()}
+        values: dict[str, Any] = {
+            name: math.nan if value is None and name in numbers else value for name, value in stored.items()
+        }
         values.pop("paper", None)
         return cls(**values)
 
@@ -77,7 +79,9 @@ def frame(rows: Iterable[Row]) -> pd.DataFrame:
     names = [f.name for f in fields(Row) if f.name not in ("paper", "details")]
     columns = names + [f"paper_{f.name}" for f in fields(Figures)]
     records = [[getattr(row, name) for name in names] + list(asdict(row.paper).values()) for row in rows]
-    return pd.DataFrame(records, columns=columns).rename(columns={"mean_return": "return", "paper_mean_return": "paper_return"})
+    return pd.DataFrame(records, columns=columns).rename(
+        columns={"mean_return": "return", "paper_mean_return": "paper_return"}
+    )
 
 
 def weights_frame(rows: Iterable[Row]) -> pd.DataFrame:
@@ -85,7 +89,9 @@ def weights_frame(rows: Iterable[Row]) -> pd.DataFrame:
     import pandas as pd
 
     keys = ("table", "instance", "seed", "repetition", "method")
-    records = [{key: getattr(row, key) for key in keys} | entry for row in rows for entry in row.details.get("weights", [])]
+    records = [
+        {key: getattr(row, key) for key in keys} | entry for row in rows for entry in row.details.get("weights", [])
+    ]
     return pd.DataFrame(records)
 
 

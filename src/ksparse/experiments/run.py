@@ -92,12 +92,19 @@ class Store:
         """The row of a job that was done before under the same settings, unless a shorter limit had cut it off."""
         try:
             stored = json.loads(self.path(job).read_text(encoding="utf-8"))
-            if stored["settings"] != json.loads(json.dumps(job.settings)) or (stored["limited"] and stored["limit"] < limit):
+            if stored["settings"] != json.loads(json.dumps(job.settings)) or (
+                stored["limited"] and stored["limit"] < limit
+            ):
                 return None
             return _with_paper(Row.from_json(stored["row"]))
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, AttributeError):  # a file of another version, or not ours: do the job again
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ):  # a file of another version, or not ours: do the job again
             return None
 
     def rows(self, table: str) -> list[Row]:
@@ -181,7 +188,12 @@ Watch = Callable[[Job, "Row | None"], None]  # told of each job when it begins (
 
 
 def run(
-    jobs: Iterable[Job], *, out: str | Path | None = None, limit: float = LIMIT, force: bool = False, watch: Watch | None = None
+    jobs: Iterable[Job],
+    *,
+    out: str | Path | None = None,
+    limit: float = LIMIT,
+    force: bool = False,
+    watch: Watch | None = None,
 ) -> list[Row]:
     """Do the jobs in order; with a folder `out` what was done before is taken from there, unless `force`."""
     store, tell = None if out is None else Store(Path(out)), watch or (lambda job, row: None)
@@ -238,7 +250,9 @@ def _note(result: Result, limit: float) -> str:
         return f"limit of {limit:g} s reached{done}: the best so far"
     if not result.status.good:
         return result.message
-    if result.method == "auto" or not resolve_method(result.method, "backtracking").exact:  # the others are always rounded
+    if (
+        result.method == "auto" or not resolve_method(result.method, "backtracking").exact
+    ):  # the others are always rounded
         return ""
     chosen = [entry for entry in result.outcomes if entry.get("rho") == result.rho]
     return "" if all(entry["k_sparse"] for entry in chosen) else ROUNDED
@@ -247,7 +261,9 @@ def _note(result: Result, limit: float) -> str:
 def _weights(result: Result) -> list[dict[str, Any]]:
     """One entry per weight of the grid."""
     entries = [row for row in result.outcomes if row.get("rho") is not None]
-    return [{key: value.name if isinstance(value, Status) else value for key, value in entry.items()} for entry in entries]
+    return [
+        {key: value.name if isinstance(value, Status) else value for key, value in entry.items()} for entry in entries
+    ]
 
 
 def _thin(trace: Trace) -> dict[str, list[float]]:
@@ -272,12 +288,18 @@ def sparse_job(
         raise ValueError(f"methods must be among {', '.join(METHODS)}, got {method!r}")
 
     def solve(problem: Instance, limit: float) -> Answer:
-        chosen = {"effort": 1} if method == "auto" else options  # the weights are those of the paper's methods; the limit is one
+        chosen = (
+            {"effort": 1} if method == "auto" else options
+        )  # the weights are those of the paper's methods; the limit is one
         start = None if x0 is None else x0()
         began = time.perf_counter()
-        result = minimize(problem.loss(), problem.k, problem.C, method=METHODS[method], x0=start, max_time=limit, **chosen)
+        result = minimize(
+            problem.loss(), problem.k, problem.C, method=METHODS[method], x0=start, max_time=limit, **chosen
+        )
         seconds = time.perf_counter() - began
-        own = [entry["elapsed"] for entry in result.outcomes if result.rho is not None and entry.get("rho") == result.rho]
+        own = [
+            entry["elapsed"] for entry in result.outcomes if result.rho is not None and entry.get("rho") == result.rho
+        ]
         return Answer(result, own[0] if own else seconds, seconds)
 
     return Job(table, instance, seed, repetition, method, load, solve, {"version": ksparse.__version__, **options})

@@ -43,7 +43,13 @@ class Experiment:
     quick: dict[str, Any] = field(default_factory=dict)  # options for a quick run
 
     def __call__(
-        self, *, out: str | Path | None = None, limit: float = LIMIT, force: bool = False, watch: Watch | None = None, **options: Any
+        self,
+        *,
+        out: str | Path | None = None,
+        limit: float = LIMIT,
+        force: bool = False,
+        watch: Watch | None = None,
+        **options: Any,
     ) -> pd.DataFrame:
         """The table: one row per instance, seed, repetition and method."""
         return frame(run(self.jobs(**options), out=out, limit=limit, force=force, watch=watch))
@@ -74,7 +80,10 @@ def load_table2(i: int, seed: int) -> Instance:
 
 
 def table2_jobs(
-    sizes: Sequence[int] = (1, 2, 3, 4, 5), seeds: Sequence[int] = (0,), methods: Sequence[str] = TABLE2_DEFAULT, repeats: int = 1
+    sizes: Sequence[int] = (1, 2, 3, 4, 5),
+    seeds: Sequence[int] = (0,),
+    methods: Sequence[str] = TABLE2_DEFAULT,
+    repeats: int = 1,
 ) -> Iterator[Job]:
     """One job per size, seed, method and repetition."""
     for method in methods:
@@ -103,7 +112,16 @@ def _table2_job(i: int, seed: int, label: str, repetition: int) -> Job:
         return Answer(result, seconds, seconds, time_lipschitz)
 
     name = f"{720 * i} x {2560 * i}"
-    return Job("table2", name, seed, repetition, label, lambda: load_table2(i, seed), solve, {"version": ksparse.__version__, "lam": LAM})
+    return Job(
+        "table2",
+        name,
+        seed,
+        repetition,
+        label,
+        lambda: load_table2(i, seed),
+        solve,
+        {"version": ksparse.__version__, "lam": LAM},
+    )
 
 
 table2 = Experiment(
@@ -129,7 +147,9 @@ def pitprops_jobs(starts: int = STARTS, methods: Sequence[str] = tuple(METHODS),
     for method in methods:
         for s in range(starts):
             x0 = lambda s=s: np.random.default_rng((seed, s)).standard_normal(13)  # noqa: E731
-            yield sparse_job("pitprops", "pit props, 13 x 13", load_pitprops, method, seed=seed, repetition=s, x0=x0, rho=RHO)
+            yield sparse_job(
+                "pitprops", "pit props, 13 x 13", load_pitprops, method, seed=seed, repetition=s, x0=x0, rho=RHO
+            )
 
 
 pitprops = Experiment(
@@ -143,7 +163,10 @@ pitprops = Experiment(
 
 TABLE3_DATA: dict[str, tuple[Callable[[], Any], int]] = {  # name: data matrix, k
     COLON: (lambda: datasets.colon()[0], 100),
-    "digits, 1797 x 61": (lambda: datasets.digits()[0], 10),  # comes with scikit-learn, so that there is a row on every machine
+    "digits, 1797 x 61": (
+        lambda: datasets.digits()[0],
+        10,
+    ),  # comes with scikit-learn, so that there is a row on every machine
     "leukemia, 72 x 7129": (lambda: datasets.leukemia()[0], 100),
 }
 TABLE3_DEFAULT = (COLON, "digits, 1797 x 61")
@@ -157,7 +180,9 @@ def load_table3(name: str) -> Instance:
     return Instance(lambda: PrincipalComponent.from_data(X), L2Ball(), k, lambda x: -float(np.sum((Z @ x) ** 2)))
 
 
-def table3_jobs(instances: Sequence[str] = TABLE3_DEFAULT, methods: Sequence[str] = tuple(METHODS), repeats: int = 1) -> Iterator[Job]:
+def table3_jobs(
+    instances: Sequence[str] = TABLE3_DEFAULT, methods: Sequence[str] = tuple(METHODS), repeats: int = 1
+) -> Iterator[Job]:
     """One job per instance, method and repetition."""
     for name in instances:
         if name not in TABLE3_DATA:
@@ -206,7 +231,9 @@ def table4_jobs(
             raise ValueError(f"instances must be among {'; '.join(TABLE4_DATA)}, got {name!r}")
         for method in methods:
             for repetition in range(repeats):
-                yield sparse_job("table4", name, partial(load_table4, name, seed), method, seed=seed, repetition=repetition)
+                yield sparse_job(
+                    "table4", name, partial(load_table4, name, seed), method, seed=seed, repetition=repetition
+                )
 
 
 table4 = Experiment(
@@ -229,7 +256,10 @@ def load_table5(i: int, seed: int) -> Instance:
 
 
 def table5_jobs(
-    sizes: Sequence[int] = (1, 2, 3, 4, 5), seeds: Sequence[int] = (0,), methods: Sequence[str] = tuple(METHODS), repeats: int = 1
+    sizes: Sequence[int] = (1, 2, 3, 4, 5),
+    seeds: Sequence[int] = (0,),
+    methods: Sequence[str] = tuple(METHODS),
+    repeats: int = 1,
 ) -> Iterator[Job]:
     """One job per size, seed, method and repetition."""
     for i in sizes:
@@ -237,7 +267,9 @@ def table5_jobs(
             for method in methods:
                 for repetition in range(repeats):
                     name = f"{180 * i} x {640 * i}"
-                    yield sparse_job("table5", name, partial(load_table5, i, seed), method, seed=seed, repetition=repetition)
+                    yield sparse_job(
+                        "table5", name, partial(load_table5, i, seed), method, seed=seed, repetition=repetition
+                    )
 
 
 table5 = Experiment(

@@ -61,7 +61,9 @@ def require_continuation(problem: Problem) -> float:
     return problem.penalty.lam
 
 
-def continued(method: Method, problem: Problem, x0: Array, stopping: Stopping, callback: Callable[..., Any] | None, verbose: int) -> Run:
+def continued(
+    method: Method, problem: Problem, x0: Array, stopping: Stopping, callback: Callable[..., Any] | None, verbose: int
+) -> Run:
     """Return the run for the problem's λ, started from runs for larger λ; limits and counts are totals of all runs."""
     lam, penalty, point = require_continuation(problem), problem.penalty, problem.project_to_domain(x0)
     problem.measure_scale(point)
@@ -69,11 +71,20 @@ def continued(method: Method, problem: Problem, x0: Array, stopping: Stopping, c
     for larger in _larger_weights(lam, penalty, point):
         rough = problem.with_penalty(penalty.with_lam(larger))
         left = _remaining(stopping, steps, seconds)
-        run = drive(method, rough, point, replace(left, tol=max(stopping.tol, ROUGH_TOL)), callback=callback, verbose=verbose)
+        run = drive(
+            method, rough, point, replace(left, tol=max(stopping.tol, ROUGH_TOL)), callback=callback, verbose=verbose
+        )
         point, steps, seconds = run.point, steps + run.nit, seconds + float(run.trace.elapsed[-1])
         if run.status.early:
             return replace(run, point=problem.point_from(point), nit=steps)
-    run = drive(method, problem, problem.point_from(point), _remaining(stopping, steps, seconds), callback=callback, verbose=verbose)
+    run = drive(
+        method,
+        problem,
+        problem.point_from(point),
+        _remaining(stopping, steps, seconds),
+        callback=callback,
+        verbose=verbose,
+    )
     return replace(run, nit=steps + run.nit, trace=replace(run.trace, elapsed=run.trace.elapsed + seconds))
 
 

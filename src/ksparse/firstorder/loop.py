@@ -240,7 +240,9 @@ class _RunReporter(VerboseLogging):
     def banner(self, problem: Problem, method: str) -> None:
         if self.every:
             loss = type(problem.loss).__name__
-            logger.info("ksparse %s: %s + %s over %s, %d variables", method, loss, problem.penalty, problem.C, problem.n)
+            logger.info(
+                "ksparse %s: %s + %s over %s, %d variables", method, loss, problem.penalty, problem.C, problem.n
+            )
             logger.info(f"{'it':>7} {'F':>16} {'1/step':>10} {'residual':>10} {'products':>9} {'time':>8}")
 
     def line(self, t: int, F: float, l: float, residual: float, products: int, elapsed: float) -> None:  # noqa: E741

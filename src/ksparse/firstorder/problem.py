@@ -67,7 +67,19 @@ class Point:
     `Problem.read` copies them to the host.
     """
 
-    __slots__ = ("F_value", "_g", "_gradient", "_image", "_phi", "_shared", "_size", "_subgradient", "in_C", "problem", "x")
+    __slots__ = (
+        "F_value",
+        "_g",
+        "_gradient",
+        "_image",
+        "_phi",
+        "_shared",
+        "_size",
+        "_subgradient",
+        "in_C",
+        "problem",
+        "x",
+    )
 
     def __init__(self, problem: Problem, x: Array, image: Array | None = None) -> None:
         self.problem, self.x = problem, x
@@ -137,7 +149,12 @@ class Problem:
     """min F(x) = f(x) + g1(x) − g2(x) over C."""
 
     def __init__(
-        self, loss: Loss, penalty: Penalty, C: ConvexSet | None = None, n: int | None = None, products: Products | None = None
+        self,
+        loss: Loss,
+        penalty: Penalty,
+        C: ConvexSet | None = None,
+        n: int | None = None,
+        products: Products | None = None,
     ) -> None:
         C = WholeSpace() if C is None else C
         length = loss.n or C.n or n
@@ -249,7 +266,10 @@ class Problem:
         """Return dᵀ∇²f(x)d: one forward product for the image of d, or two gradients where φ has no second derivatives."""
         self.products.gradients += self.loss.curvature_gradients
         count(gradients=self.loss.curvature_gradients)
-        return self.loss.curvature_at(point.x, point.image, d.x, d.image) + (self.penalty.smooth_curvature or 0.0) * norm(d.x) ** 2
+        return (
+            self.loss.curvature_at(point.x, point.image, d.x, d.image)
+            + (self.penalty.smooth_curvature or 0.0) * norm(d.x) ** 2
+        )
 
     def lipschitz(self) -> float:
         """Return L, a Lipschitz constant of ∇f: L_φ, plus 2ρ for the ℓ2 penalty."""

@@ -63,7 +63,9 @@ def _prox_step(problem: Problem, y: Point, gradient: Array, s: Array, l: float) 
 
 def _finish(problem: Problem, z: Point, memory: StepMemory, moved: float, gradient_norm: float) -> Step:
     # l‖z − y‖ falls with l, and a long step would look stationary: use at least the curvature of the first step
-    return Step(z, memory, problem.relative_to(max(memory.l, problem.reference_curvature) * moved, gradient_norm), moved)
+    return Step(
+        z, memory, problem.relative_to(max(memory.l, problem.reference_curvature) * moved, gradient_norm), moved
+    )
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,9 @@ class FixedStep:
         L = problem.lipschitz() if self.L is None else self.L
         if not math.isfinite(L):
             name = type(problem.loss).__name__
-            raise MissingPieceError(f"FixedStep needs a Lipschitz constant of the gradient; {name} has none: use Backtracking()")
+            raise MissingPieceError(
+                f"FixedStep needs a Lipschitz constant of the gradient; {name} has none: use Backtracking()"
+            )
         return StepMemory(None, max(L, 1e-300))  # a linear f has L = 0, and any step is right
 
     def from_point(self, problem: Problem, y: Point, memory: StepMemory, s: Array | None = None) -> Step:

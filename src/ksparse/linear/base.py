@@ -33,12 +33,16 @@ def positions(given: Any, name: str, n: int, names: Any) -> Vector:
         known = [] if names is None else list(names)
         unknown = [str(entry) for entry in entries if entry not in known]
         if unknown:
-            raise ValueError(f"{name} holds {unknown[0]!r}, which is not a feature" + ("" if known else ": X has no column names"))
+            raise ValueError(
+                f"{name} holds {unknown[0]!r}, which is not a feature" + ("" if known else ": X has no column names")
+            )
         return np.array([known.index(entry) for entry in entries], dtype=np.intp)
     if entries.dtype.kind not in "iu" or entries.ndim != 1:
         raise TypeError(f"{name} must be feature indices, names or a mask, got {given!r}")
     if entries.min() < 0 or entries.max() >= n:
-        raise ValueError(f"{name} must be feature indices in 0..{n - 1}, got {entries.min() if entries.min() < 0 else entries.max()}")
+        raise ValueError(
+            f"{name} must be feature indices in 0..{n - 1}, got {entries.min() if entries.min() < 0 else entries.max()}"
+        )
     return np.asarray(np.unique(entries), dtype=np.intp)
 
 
@@ -61,7 +65,9 @@ def labels_of(given: Any, name: str, n: int, names: Any, *, alone: bool = False)
         return labels_of(given(list(names)), name, n, names, alone=alone)
     if not isinstance(given, Mapping):
         if isinstance(given, str | bytes) or np.shape(given) != (n,):
-            raise ValueError(f"{name} must have one label per feature, {n}, be {{feature: label}} or a function of names, got {given!r}")
+            raise ValueError(
+                f"{name} must have one label per feature, {n}, be {{feature: label}} or a function of names, got {given!r}"
+            )
         return list(given)
     labels: list[Any] = [(name, i if alone else None) for i in range(n)]
     for feature, label in given.items():
@@ -95,7 +101,9 @@ class SparseLinear(SelectorMixin, SparseEstimator):
         shape: tuple[int, ...] = np.asarray(y).shape if self._targets else ()
         several = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
         given = check_numeric(y, "y") if y_numeric else y
-        X, y = validate_X(self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, single=True, y_numeric=y_numeric, **several)
+        X, y = validate_X(
+            self, X, y=given, accept_sparse=["csr", "csc"], blocks=True, single=True, y_numeric=y_numeric, **several
+        )
         if not isinstance(X, Design):
             check_size(X, "X", getattr(self, "feature_names_in_", None))
         if y_numeric:

@@ -68,7 +68,9 @@ class ChoosesK(SparseLinear):
             first = self._least(X.shape[1])
             return np.arange(first, max(first, min(10, n, _different_rows(X, weight) // 2)) + 1)
         if isinstance(self.ks, numbers.Number):
-            raise TypeError(f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV")
+            raise TypeError(
+                f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV"
+            )
         what = "features" if self.groups is None else "groups"
         sizes = sorted({clip_k(check_integer(k, "ks", 1), n, what, self) for k in self.ks})
         if not sizes:
@@ -112,17 +114,27 @@ class ChoosesK(SparseLinear):
         task = Task(self, X, y)
         together = self._together(X, y, targets, weight, loss, ks)
         paths = [self._path(X, target, weight, loss, ks) for target in targets] if together is None else []
-        models = [[(fit.coef, fit.intercept) for fit in path] for path in paths] if together is None else [together.models]
+        models = (
+            [[(fit.coef, fit.intercept) for fit in path] for path in paths] if together is None else [together.models]
+        )
         task.step("path")
         w = counted(weight, X.shape[0])
         if self.criterion == "cv":
-            self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks) if together is None else together.errors
+            self.cv_errors_ = (
+                self._fold_errors(X, y, targets, weight, loss, ks) if together is None else together.errors
+            )
             self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
         else:
-            scores = [self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, models, strict=True)]
+            scores = [
+                self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, models, strict=True)
+            ]
             used = np.array([[_parameters(coef, loss) for coef, _ in path] for path in models]).sum(axis=0)
-            features = np.array([[np.count_nonzero(np.atleast_2d(coef).any(axis=0)) for coef, _ in path] for path in models]).sum(axis=0)
-            self.criterion_ = information(self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets), features)
+            features = np.array(
+                [[np.count_nonzero(np.atleast_2d(coef).any(axis=0)) for coef, _ in path] for path in models]
+            ).sum(axis=0)
+            self.criterion_ = information(
+                self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets), features
+            )
             self.k_ = int(ks[np.argmin(self.criterion_)])
         task.end()
         at = int(np.flatnonzero(ks == self.k_)[0])
@@ -136,7 +148,9 @@ class ChoosesK(SparseLinear):
             warn_if_stopped(fit.result, type(self).__name__)
         return chosen, models
 
-    def _together(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Together | None:
+    def _together(
+        self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector
+    ) -> Together | None:
         """All k of all folds at once, where nothing but squares is asked for; None where each path is to be searched by itself."""
         asked = self.effort is not None or self.max_time is not None or self.verbose
         shared = loss == "squared" and targets[0].ndim == 1 and self.method == "auto" and design_of(X).shown
@@ -145,9 +159,14 @@ class ChoosesK(SparseLinear):
         folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
         target = targets[0]
         problems = [self._problem(X, target, weight, loss)]
-        if not walks_together(problems, int(ks[-1])) or any(weight is not None and not weight[train].any() for train, _ in folds):
+        if not walks_together(problems, int(ks[-1])) or any(
+            weight is not None and not weight[train].any() for train, _ in folds
+        ):
             return None
-        problems += [self._problem(X[train], target[train], None if weight is None else weight[train], loss) for train, _ in folds]
+        problems += [
+            self._problem(X[train], target[train], None if weight is None else weight[train], loss)
+            for train, _ in folds
+        ]
         if not walks_together(problems, int(ks[-1])):
             return None
         try:
@@ -159,9 +178,13 @@ class ChoosesK(SparseLinear):
             scores = X[test] @ np.array([coef for coef, _, _ in path]).T + np.array([shift for _, shift, _ in path])
             outside = np.ones(len(test)) if weight is None else weight[test]
             errors.append([mean_error(loss, target[test], score, outside) for score in scores.T])
-        return Together(problems[0], [(coef, shift) for coef, shift, _ in whole], [z for _, _, z in whole], np.array(errors))
+        return Together(
+            problems[0], [(coef, shift) for coef, shift, _ in whole], [z for _, _, z in whole], np.array(errors)
+        )
 
-    def _deviances(self, X: Any, y: Vector, path: Coefficients, weight: Any, w: Vector, loss: str | LossMaker) -> list[float]:
+    def _deviances(
+        self, X: Any, y: Vector, path: Coefficients, weight: Any, w: Vector, loss: str | LossMaker
+    ) -> list[float]:
         """The deviance of every model of a path."""
         scores = [X @ coef.T + intercept for coef, intercept in path]
         delta = self._delta(loss, y - scores[-1] if loss == "huber" else y, weight)
@@ -169,14 +192,22 @@ class ChoosesK(SparseLinear):
 
     def _delta(self, loss: str | LossMaker, y: Vector, weight: Any) -> float:
         """δ of the huber loss: the user's, or by the spread of a target."""
-        return float(own) if loss == "huber" and (own := getattr(self, "delta", None)) is not None else robust_delta(loss, y, weight)
+        return (
+            float(own)
+            if loss == "huber" and (own := getattr(self, "delta", None)) is not None
+            else robust_delta(loss, y, weight)
+        )
 
     def _folds(self, X: Any, y: Any, weight: Any, loss: str | LossMaker) -> list[tuple[Vector, Vector]]:
         """Training rows and rows left out."""
         folds = list(check_cv(self.cv, y, classifier=loss in ("logistic", "multinomial")).split(X, y))
-        return folds if weight is None else [(train, test) for train, test in folds if weight[test].any()]  # others choose nothing
+        return (
+            folds if weight is None else [(train, test) for train, test in folds if weight[test].any()]
+        )  # others choose nothing
 
-    def _fold_errors(self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector) -> Vector:
+    def _fold_errors(
+        self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector
+    ) -> Vector:
         """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
         folds = self._folds(X, y, weight, loss)
         jobs = [delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds]
@@ -193,17 +224,26 @@ class ChoosesK(SparseLinear):
             if not seen.size:
                 raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
             if loss in ("logistic", "multinomial") and len(np.unique(seen)) < len(np.unique(target)):
-                raise ValueError("a class is missing from the training rows of a fold: use fewer folds, or stratified ones")
+                raise ValueError(
+                    "a class is missing from the training rows of a fold: use fewer folds, or stratified ones"
+                )
             delta = self._delta(loss, y, inside)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 path = self._path(X[train], y, inside, loss, ks)
-            errors += np.array([mean_error(loss, target[test], X[test] @ fit.coef.T + fit.intercept, outside, delta) for fit in path])
+            errors += np.array(
+                [mean_error(loss, target[test], X[test] @ fit.coef.T + fit.intercept, outside, delta) for fit in path]
+            )
         return errors
 
 
 CRITERIA = ("cv", "aic", "bic", "ebic")
-TERMS = ("squared", "huber", "logistic", "poisson")  # whose `error_terms` are spelled out; of others the loss itself is asked
+TERMS = (
+    "squared",
+    "huber",
+    "logistic",
+    "poisson",
+)  # whose `error_terms` are spelled out; of others the loss itself is asked
 
 
 def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:
@@ -216,7 +256,9 @@ def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:
     return int(ks[best])
 
 
-def information(criterion: str, deviance: Vector, used: Vector, rows: float, features: int, chosen: Vector | None = None) -> Vector:
+def information(
+    criterion: str, deviance: Vector, used: Vector, rows: float, features: int, chosen: Vector | None = None
+) -> Vector:
     """AIC, BIC or extended BIC (Chen and Chen 2008, γ = 1): −2 log-likelihood plus a price per parameter that a model has.
 
     `chosen` of so many features, where that is not as many as parameters.

@@ -170,7 +170,13 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         sample_weight = self._by_class(y, sample_weight)
         loss, labels = self._loss(labels)
         task = Task(self, X, y)
-        self._keep(X, [self._solve(self._problem(X, target, sample_weight, loss), task.callback) for target in track(labels, "classes")])
+        self._keep(
+            X,
+            [
+                self._solve(self._problem(X, target, sample_weight, loss), task.callback)
+                for target in track(labels, "classes")
+            ],
+        )
         task.end()
         return self
 
@@ -189,7 +195,9 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         asked |= {"method": None if self.method == "auto" else self.method}
         for name, value in asked.items():
             if value is not None and (not isinstance(value, bool | np.bool_) or value):
-                raise ValueError(f'{name} needs multi_class="ovr" where there are more than two classes, here {len(self.classes_)}')
+                raise ValueError(
+                    f'{name} needs multi_class="ovr" where there are more than two classes, here {len(self.classes_)}'
+                )
         return "multinomial", [np.argmax(labels, axis=0).astype(float)]  # rows of other labels have weight 0
 
     def _by_class(self, y: Any, sample_weight: Any) -> Any:
@@ -199,11 +207,15 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
         if isinstance(self.class_weight, dict):
             unknown = [label for label in self.class_weight if label not in self.classes_]
             if unknown:
-                raise ValueError(f"class_weight holds {unknown[0]!r}, which is not a class: there are {', '.join(map(str, self.classes_))}")
+                raise ValueError(
+                    f"class_weight holds {unknown[0]!r}, which is not a class: there are {', '.join(map(str, self.classes_))}"
+                )
             if min(self.class_weight.values()) < 0:
                 raise ValueError(f"class_weight must be >= 0, got {min(self.class_weight.values()):g}")
         elif not isinstance(self.class_weight, str) or self.class_weight != "balanced":
-            raise ValueError(f'class_weight must be None, "balanced" or a dict of weights by class, got {self.class_weight!r}')
+            raise ValueError(
+                f'class_weight must be None, "balanced" or a dict of weights by class, got {self.class_weight!r}'
+            )
         weight = compute_sample_weight(self.class_weight, y)
         return weight if sample_weight is None else weight * sample_weight
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-SEPARATORS = ("_", "=", "[")  # city_Paris (OneHotEncoder, get_dummies), city=Paris (DictVectorizer), city[T.Paris] (formulas)
+SEPARATORS = (
+    "_",
+    "=",
+    "[",
+)  # city_Paris (OneHotEncoder, get_dummies), city=Paris (DictVectorizer), city[T.Paris] (formulas)
 TRANSFORMER = "__"  # between a ColumnTransformer's own name for a part and the column's
 
 
@@ -63,8 +67,16 @@ class factors:  # noqa: N801 (called like a function, as scikit-learn's make_col
         for name in self.names:
             own = [column for column, factor in zip(columns, found, strict=True) if factor == name]
             if not own:
-                raise ValueError(f"factors names {name!r}, but no column is called {name}_... or so: there are {', '.join(columns[:8])}")
-            parts = sorted({column.partition(TRANSFORMER)[0] for column in own if TRANSFORMER in column and not column.startswith(name)})
+                raise ValueError(
+                    f"factors names {name!r}, but no column is called {name}_... or so: there are {', '.join(columns[:8])}"
+                )
+            parts = sorted(
+                {
+                    column.partition(TRANSFORMER)[0]
+                    for column in own
+                    if TRANSFORMER in column and not column.startswith(name)
+                }
+            )
             if len(parts) > 1:
                 raise ValueError(
                     f"factors names {name!r}, which has columns of several parts, {' and '.join(parts)}: say which, as "
@@ -75,7 +87,11 @@ class factors:  # noqa: N801 (called like a function, as scikit-learn's make_col
     def _factor(self, column: str) -> str | None:
         """The longest name that a column begins with, as it is or after its part's."""
         inner = column.partition(TRANSFORMER)[2]
-        known = (name for name in sorted(self.names, key=len, reverse=True) if _begins(column, name) or (inner and _begins(inner, name)))
+        known = (
+            name
+            for name in sorted(self.names, key=len, reverse=True)
+            if _begins(column, name) or (inner and _begins(inner, name))
+        )
         return next(known, None)
 
     def __repr__(self) -> str:

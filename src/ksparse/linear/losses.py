@@ -80,11 +80,15 @@ def check_loss(loss: str | LossMaker, allowed: tuple[str, ...] = tuple(LOSSES)) 
     """What makes the loss: of a name, or the user's own class or function as it is."""
     if isinstance(loss, str):
         if loss not in allowed:
-            raise ValueError(f"loss must be one of {', '.join(allowed)}, got {loss!r}; your own is a class, called as {CALL}")
+            raise ValueError(
+                f"loss must be one of {', '.join(allowed)}, got {loss!r}; your own is a class, called as {CALL}"
+            )
         return LOSSES[loss]
     if not callable(loss):
         advice = ": give its class, which is called for the rows and columns at hand" if isinstance(loss, Loss) else ""
-        raise TypeError(f"loss must be a name or a class of your own, called as {CALL}, got {type(loss).__name__}{advice}")
+        raise TypeError(
+            f"loss must be a name or a class of your own, called as {CALL}, got {type(loss).__name__}{advice}"
+        )
     try:
         inspect.signature(loss).bind(None, None, None, None)
     except TypeError as error:

@@ -21,7 +21,15 @@ from ksparse.solve.many import minimize_many
 from ksparse.solve.minimize import minimize
 from ksparse.solve.path import k_path
 from ksparse.util.arrays import Vector
-from ksparse.util.checks import check_array, check_bound, check_indices, check_integer, check_number, check_squares, check_vector
+from ksparse.util.checks import (
+    check_array,
+    check_bound,
+    check_indices,
+    check_integer,
+    check_number,
+    check_squares,
+    check_vector,
+)
 from ksparse.util.progress import track
 from ksparse.util.resources import one_thread
 
@@ -61,13 +69,17 @@ class LinearProblem:
 
     def minimize(self, k: int, **options: Any) -> LinearFit:
         """The best model with at most k features; of none, where there is no intercept to fit either, 0."""
-        self._require_room(self.n if options.get("groups") is not None else check_integer(k, "k", 0, self.n))  # groups count otherwise
+        self._require_room(
+            self.n if options.get("groups") is not None else check_integer(k, "k", 0, self.n)
+        )  # groups count otherwise
         return self.undone(minimize(self.loss, int(k) + self.free, self.C, **self._forced(options)))
 
     def path(self, ks: Iterable[int], **options: Any) -> list[LinearFit]:
         """The best models for several k, ascending."""
         sizes = [check_integer(k, "ks", 1, self.n) + self.free for k in ks]
-        self._require_room(self.n if options.get("groups") is not None else min(sizes) - self.free)  # groups count otherwise
+        self._require_room(
+            self.n if options.get("groups") is not None else min(sizes) - self.free
+        )  # groups count otherwise
         return [self.undone(result) for result in k_path(self.loss, sizes, self.C, **self._forced(options)).results]
 
     def _require_room(self, k: int) -> None:
@@ -78,7 +90,11 @@ class LinearProblem:
         """forced_in and forced_out among the options, where there are any: the paper's methods do not know them."""
         inside = np.append(self.forced_in, self.n) if self.free else self.forced_in
         options = options | self._beside(options) if self.free else options
-        return options | ({"forced_in": inside} if inside.size else {}) | ({"forced_out": self.forced_out} if self.forced_out.size else {})
+        return (
+            options
+            | ({"forced_in": inside} if inside.size else {})
+            | ({"forced_out": self.forced_out} if self.forced_out.size else {})
+        )
 
     def _beside(self, options: dict[str, Any]) -> dict[str, Any]:
         """Labels with one more, for the intercept."""
@@ -148,7 +164,9 @@ def linear_problem(
     weight = None if sample_weight is None else np.asarray(check_vector(sample_weight, "sample_weight", m), dtype=float)
     low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
     centre = fit_intercept and design_of(X).centres
-    A, mean, size = scaled(X, weight, centre=centre, how="none" if rest is not None else "columns" if standardize else "all")
+    A, mean, size = scaled(
+        X, weight, centre=centre, how="none" if rest is not None else "columns" if standardize else "all"
+    )
     own = (
         fit_intercept and loss == "squared" and (centre or not free_intercept)
     )  # the best intercept is the mean, whatever the coefficients
@@ -168,14 +186,22 @@ def linear_problem(
     if free:
         A = design_of(A).with_ones()
     target = target / unit / both
-    maker = loss if delta is None or loss != "huber" else huber_with(check_number(delta, "delta", above=0) / unit / both)
-    shrunk = 1.0 if standardize and rest is None else float(size[0]) * both  # z is then the coefficients of the columns as they were
-    ridge: Any = check_number(alpha, "alpha", at_least=0) * (m if weight is None else float(weight.sum())) / shrunk / shrunk
+    maker = (
+        loss if delta is None or loss != "huber" else huber_with(check_number(delta, "delta", above=0) / unit / both)
+    )
+    shrunk = (
+        1.0 if standardize and rest is None else float(size[0]) * both
+    )  # z is then the coefficients of the columns as they were
+    ridge: Any = (
+        check_number(alpha, "alpha", at_least=0) * (m if weight is None else float(weight.sum())) / shrunk / shrunk
+    )
     if ridge and free:
         ridge = np.append(np.full(n, ridge), 0.0)
     made = make_loss(maker, A, target, weight, ridge)
     if rest is not None and made.per_feature > 1:
-        raise MissingPieceError(f"C = {rest} is not known for several targets or classes that share their features: bounds are")
+        raise MissingPieceError(
+            f"C = {rest} is not known for several targets or classes that share their features: bounds are"
+        )
     bounds = low * size / unit, high * size / unit
     whole = _bounds_set(*bounds, free, made.per_feature) if rest is None else _beside_intercept(rest, n, free, loss)
     return LinearProblem(
@@ -184,7 +210,9 @@ def linear_problem(
     )  # fmt: skip
 
 
-def _units(A: Any, target: Vector, weight: Vector | None, loss: str | LossMaker, rest: ConvexSet | None) -> tuple[float, float]:
+def _units(
+    A: Any, target: Vector, weight: Vector | None, loss: str | LossMaker, rest: ConvexSet | None
+) -> tuple[float, float]:
     """What y is divided by, so that the loss is neither tiny nor huge, and what X and y are, where a C fixes the coefficients' units."""
     if loss not in ("squared", "huber"):  # of others it is not known that they scale
         return 1.0, 1.0
@@ -316,7 +344,10 @@ def fit_together(first: LinearProblem, Y: Vector, sample_weight: Any, k: int, **
         **options,
     )  # fmt: skip
     Z = batch.x.toarray().T
-    fits = [replace(first, level=float(level), unit=float(unit)).coefficients(z) for level, unit, z in zip(levels, units, Z, strict=True)]
+    fits = [
+        replace(first, level=float(level), unit=float(unit)).coefficients(z)
+        for level, unit, z in zip(levels, units, Z, strict=True)
+    ]
     return ManyFits(np.array([coef for coef, _ in fits]), np.array([shift for _, shift in fits]), batch)
 
 
@@ -326,7 +357,9 @@ def fit_singly(problem_of: Callable[[Vector], LinearProblem], Y: Vector, k: int,
     for y in track(Y.T, "targets"):
         fits.append(problem_of(y).minimize(k, **options))
         uninterrupted(fits[-1].result)
-    return ManyFits(np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits]), [fit.result for fit in fits])
+    return ManyFits(
+        np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits]), [fit.result for fit in fits]
+    )
 
 
 GRAMS = 2**24  # entries of all Gram matrices together
@@ -335,7 +368,10 @@ LONGEST = 64  # nonzeros: beyond, factorisations are better updated than made an
 
 def walks_together(problems: Sequence[LinearProblem], most: int) -> bool:
     """Whether paths can be walked together: dense squares with nothing asked of the coefficients."""
-    plain = all(p.width == 1 and p.C.whole_space and not p.free and not p.forced_in.size and not p.forced_out.size for p in problems)
+    plain = all(
+        p.width == 1 and p.C.whole_space and not p.free and not p.forced_in.size and not p.forced_out.size
+        for p in problems
+    )
     squares = [p.loss.squares() for p in problems] if plain else [None]
     n = problems[0].n
     shown = all(s is not None and design_of(s.A).shown and most < s.A.shape[0] for s in squares)

@@ -233,7 +233,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = isinstance(self.loss, str) and self.loss in LOG_LINK
-        tags.target_tags.multi_output = self._targets and not tags.target_tags.positive_only  # it is checked with targets below 0
+        tags.target_tags.multi_output = (
+            self._targets and not tags.target_tags.positive_only
+        )  # it is checked with targets below 0
         return tags
 
 
@@ -244,7 +246,9 @@ def require_loss(loss: str | LossMaker, allowed: tuple[str, ...], y: Any) -> Non
         return
     what = "counts" if loss in COUNTS else "amounts"
     if np.min(y) < 0 or (loss == "gamma" and np.min(y) == 0):
-        raise ValueError(f"y must hold {what} {'> 0' if loss == 'gamma' else '>= 0'} for the {loss} loss, got {np.min(y):g}")
+        raise ValueError(
+            f"y must hold {what} {'> 0' if loss == 'gamma' else '>= 0'} for the {loss} loss, got {np.min(y):g}"
+        )
     if np.max(y) > MOST:
         raise ValueError(f"y must hold {what} up to {MOST:g} for the {loss} loss, got {np.max(y):g}: rescale the data")
     if np.max(y) == 0:

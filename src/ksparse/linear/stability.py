@@ -64,7 +64,9 @@ class Stability:
         """One row per feature, the most frequent first."""
         import pandas as pd
 
-        return pd.DataFrame({"feature": self.names, "share": self.frequencies}).sort_values("share", ascending=False, kind="stable")
+        return pd.DataFrame({"feature": self.names, "share": self.frequencies}).sort_values(
+            "share", ascending=False, kind="stable"
+        )
 
     def __repr__(self) -> str:
         stable, share = self.stable(), f"{100 * self.fraction:g} %"
@@ -147,7 +149,9 @@ def _drawn(rng: np.random.Generator, y: Any, rows: int, share: float, by_class: 
         return np.sort(rng.choice(rows, max(2, round(share * rows)), replace=False))
     labels = np.unique(np.asarray(y), return_inverse=True)[1]
     parts = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
-    return np.sort(np.concatenate([rng.choice(part, max(1, round(share * part.size)), replace=False) for part in parts]))
+    return np.sort(
+        np.concatenate([rng.choice(part, max(1, round(share * part.size)), replace=False) for part in parts])
+    )
 
 
 def _support(estimator: Any, X: Any, y: Any, weight: Vector | None, rows: Vector) -> tuple[Vector, list[str]]:

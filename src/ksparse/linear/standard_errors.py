@@ -130,7 +130,9 @@ def standard_errors(model: Any, X: Any, y: Any, sample_weight: Any = None, *, ro
     check_is_fitted(model)
     coef = np.atleast_2d(model.coef_)
     if len(coef) > 1:
-        raise ValueError(f"model has {len(coef)} rows of coefficients: standard errors are for one target or two classes")
+        raise ValueError(
+            f"model has {len(coef)} rows of coefficients: standard errors are for one target or two classes"
+        )
     X = validate_X(model, X, accept_sparse="csc", reset=False)
     classes = getattr(model, "classes_", None)
     loss: Any = "logistic" if classes is not None else model.loss
@@ -150,7 +152,9 @@ def standard_errors(model: Any, X: Any, y: Any, sample_weight: Any = None, *, ro
     return _refit(D, target, weight, loss, maker, labels, robust)
 
 
-def _refit(D: Vector, y: Vector, weight: Vector | None, loss: Any, maker: Any, labels: list[str], robust: bool | None) -> Refit:
+def _refit(
+    D: Vector, y: Vector, weight: Vector | None, loss: Any, maker: Any, labels: list[str], robust: bool | None
+) -> Refit:
     size = np.sqrt(np.mean(D**2, axis=0))  # columns of size 1 for the solve
     size = np.where(size > 0, size, 1.0)
     fitted = make_loss(maker, D / size, y, weight)

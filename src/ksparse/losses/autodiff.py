@@ -19,7 +19,9 @@ from ksparse.util.checks import check_callable
 # The simple emitters of XLA's CPU backend in one piece, and LLVM's work on what they emit left out: a fifth of the time to compile.
 PLAIN = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 QUICK = {"xla_backend_optimization_level": 0}
-SMALL = 2**14  # numbers read per operation: each that is compiled quickly saves its time once, each number costs more at every call
+SMALL = (
+    2**14
+)  # numbers read per operation: each that is compiled quickly saves its time once, each number costs more at every call
 
 
 class Program:
@@ -150,7 +152,8 @@ class Torch(Engine):
         if not gradient.requires_grad:  # linear: no curvature
             return np.zeros_like(D)
         rows = [
-            torch.autograd.grad(gradient, variable, d, retain_graph=True, materialize_grads=True)[0] for d in torch.tensor(D).to(gradient)
+            torch.autograd.grad(gradient, variable, d, retain_graph=True, materialize_grads=True)[0]
+            for d in torch.tensor(D).to(gradient)
         ]
         return np.array([to_float64(row) for row in rows])
 
@@ -183,12 +186,16 @@ class Jax(Engine):
         x, found = to_float64(x), np.empty(D.shape)
         with in_double_precision():
             if self._both.operations(x) > HEAVY:
-                raise NotImplementedError("the second derivative would take longer to compile than differences of gradients take")
+                raise NotImplementedError(
+                    "the second derivative would take longer to compile than differences of gradients take"
+                )
             for begin in range(0, len(D), TOGETHER):
                 block = D[begin : begin + TOGETHER]
                 padded = np.zeros((TOGETHER, D.shape[1]))
                 padded[: len(block)] = block
-                found[begin : begin + len(block)] = np.asarray(self._products(x, padded), dtype=np.float64)[: len(block)]
+                found[begin : begin + len(block)] = np.asarray(self._products(x, padded), dtype=np.float64)[
+                    : len(block)
+                ]
         return found
 
 
@@ -310,7 +317,9 @@ class _Evaluator:
 class Autodiff(Custom):
     """φ by automatic differentiation."""
 
-    def __init__(self, fn: Callable[[Any], Any], n: int | None, lipschitz: float | None, convex: bool | None, backend: str | None) -> None:
+    def __init__(
+        self, fn: Callable[[Any], Any], n: int | None, lipschitz: float | None, convex: bool | None, backend: str | None
+    ) -> None:
         self._evaluator = _Evaluator(fn, backend)
         super().__init__(self._evaluator.value, self._evaluator.gradient, n=n, lipschitz=lipschitz, convex=convex)
 

@@ -178,7 +178,9 @@ class Loss(ABC):
         size = abs(least) + abs(value) + abs(self.value(0.0 * x))  # terms that cancel leave rounding of their own size
         if value < least - BELOW * size - 64.0 * self.rounding * (self.entries or 1):
             name = type(self).__name__
-            raise ValueError(f"least must be a lower bound on φ, but {name}.least is {least:g} and φ is {value:.6g} at a point of C")
+            raise ValueError(
+                f"least must be a lower bound on φ, but {name}.least is {least:g} and φ is {value:.6g} at a point of C"
+            )
 
     @cached_property
     def entries(self) -> int | None:
@@ -280,4 +282,7 @@ class Loss(ABC):
         return f"{type(self).__name__}({inside})"
 
     def _repr_html_(self) -> str:
-        return display.facts({"loss": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.docstring_summary(self))
+        return display.facts(
+            {"loss": repr(self), "variables": "any" if self.n is None else str(self.n)}
+            | display.docstring_summary(self)
+        )

@@ -107,7 +107,11 @@ class CommonWide:
         X = inverse(H) @ R
         unit, HX = np.sqrt(np.abs(np.diag(H))), H @ X
         value = 0.5 * float(np.vdot(X, HX)) - float(np.vdot(R, X)) + self.constant
-        terms = 0.5 * float(np.vdot(np.abs(X), np.abs(H) @ np.abs(X))) + float(np.vdot(np.abs(R), np.abs(X))) + abs(self.constant)
+        terms = (
+            0.5 * float(np.vdot(np.abs(X), np.abs(H) @ np.abs(X)))
+            + float(np.vdot(np.abs(R), np.abs(X)))
+            + abs(self.constant)
+        )
         sizes, noise = unit @ np.abs(X), self.model.noise
         off = 0.5 * noise.entries * float(sizes @ sizes) + noise.entries * float(sizes @ self.lengths)
         return Rows(X, value, rounding_of(X.size) * terms + off)
@@ -165,7 +169,9 @@ class CommonGains:
     def swaps(self, entering: Vector) -> Vector:
         P, s, m = self.P[:, entering], self.s[entering], (1.0 / np.where(self.own > 0, self.own, np.inf))[:, None]
         size = np.einsum("jc,jc->j", self.x, self.x)[:, None]
-        pull = np.einsum("jc,jc->j", s, s) + 2.0 * m * P * (self.x @ s.T) + (m * P) ** 2 * size  # ‖s_i + P_ji x_j/M_jj‖²
+        pull = (
+            np.einsum("jc,jc->j", s, s) + 2.0 * m * P * (self.x @ s.T) + (m * P) ** 2 * size
+        )  # ‖s_i + P_ji x_j/M_jj‖²
         bend = self.h[entering] + m * P**2
         return np.asarray(_over(np.where(self.h[entering] > 0, pull, 0.0), bend) - 0.5 * m * size)
 
@@ -205,7 +211,10 @@ class ByRows(Loss):
         check_squares(self.A, "A")
         m, self.features = (int(side) for side in self.A.shape)
         self.n = self.features * width
-        self.weight, self.ridge = check_row_weights(sample_weight, m, self.kind), check_ridge(ridge, self.features, self.kind)
+        self.weight, self.ridge = (
+            check_row_weights(sample_weight, m, self.kind),
+            check_ridge(ridge, self.features, self.kind),
+        )
 
     @abstractmethod
     def fit_of(self, image: Array) -> float:
@@ -292,7 +301,9 @@ class ByRows(Loss):
         if support.size % t or not np.array_equal(support, (rows[:, None] * t + np.arange(t)).ravel()):
             return super().restrict(support)  # some of a row
         ridge = None if self.ridge is None else take(self.ridge, rows)
-        cut: Loss = copy_with(self, A=self.design.columns(rows), ridge=ridge, features=int(rows.size), n=int(support.size))
+        cut: Loss = copy_with(
+            self, A=self.design.columns(rows), ridge=ridge, features=int(rows.size), n=int(support.size)
+        )
         return cut
 
     def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -102,7 +102,9 @@ def check_gradient(loss: Loss, x: Any) -> GradientCheck:
 
     there = gradient(z)
     steps = loss.rounding ** (1 / 3) * np.maximum(np.abs(z), max(1e-3, float(np.abs(z).mean())))
-    differences = np.array([(value(z + h * e) - value(z - h * e)) / (2.0 * h) for h, e in zip(steps, np.eye(z.size), strict=True)])
+    differences = np.array(
+        [(value(z + h * e) - value(z - h * e)) / (2.0 * h) for h, e in zip(steps, np.eye(z.size), strict=True)]
+    )
     gaps = np.abs(there - differences)
     scale = max(float(np.abs(there).max()), float(np.abs(differences).max())) or 1.0
     d = np.random.default_rng(0).standard_normal(z.size)
@@ -122,7 +124,9 @@ def try_out(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
     x = project(x)
     if norm_inf(loss.image(zeros_like(x))) != 0:
         name = type(loss).__name__
-        raise ValueError(f"image must be linear in x, but {name}.image(0) is not 0: subtract constants in value_at and gradient_at")
+        raise ValueError(
+            f"image must be linear in x, but {name}.image(0) is not 0: subtract constants in value_at and gradient_at"
+        )
     value, gradient = _value_and_gradient(loss, x)
     if not math.isfinite(value):
         raise ValueError(f"value(x) must be a finite number, got {value} at a point of C")
@@ -157,11 +161,17 @@ def _try_gradient(loss: Loss, x: Array, value: float, gradient: Array, project: 
         there, gradient_there = _value_and_gradient(loss, x + d)
         slopes = dot(gradient, d), dot(gradient_there, d)
         rise = there - value  # the mean slope lies between those of the ends but for curvature that bends twice
-        blur = 64.0 * loss.rounding * max(abs(value), abs(there)) + 0.1 * max(map(abs, slopes)) + abs(slopes[1] - slopes[0])
+        blur = (
+            64.0 * loss.rounding * max(abs(value), abs(there))
+            + 0.1 * max(map(abs, slopes))
+            + abs(slopes[1] - slopes[0])
+        )
         wrong.append(not abs(rise - 0.5 * sum(slopes)) <= blur)
         slope, seen = slopes[0] / length, rise / length
     if len(wrong) > 1 and all(wrong):
-        raise ValueError(f"gradient must be that of value: along a direction value changes by {seen:.4g}, gradient says {slope:.4g}")
+        raise ValueError(
+            f"gradient must be that of value: along a direction value changes by {seen:.4g}, gradient says {slope:.4g}"
+        )
 
 
 def _try_quadratic(loss: Loss, x: Array, value: float) -> None:
@@ -171,7 +181,9 @@ def _try_quadratic(loss: Loss, x: Array, value: float) -> None:
         m, n = (int(side) for side in squares.A.shape)
         for part, given, length in (("b", squares.b, m), ("weight", squares.weight, m), ("ridge", squares.ridge, n)):
             if given is not None and tuple(np.shape(given)) != (length,):
-                raise ValueError(f"{name}.squares() needs a {part} of shape ({length},) beside A of shape {(m, n)}, got {np.shape(given)}")
+                raise ValueError(
+                    f"{name}.squares() needs a {part} of shape ({length},) beside A of shape {(m, n)}, got {np.shape(given)}"
+                )
             if given is not None and part != "b" and float(namespace(given).min(given)) < 0:
                 raise ValueError(f"{name}.squares() needs a {part} >= 0, got {float(namespace(given).min(given)):g}")
     model = loss.as_float64().quadratic()

@@ -129,7 +129,9 @@ class Cox(Loss):
             return None
         image = self.A @ x
         H = self.hessian_at(x, image)
-        return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, image), to_float64(self.gradient_at(x, image)))
+        return QuadraticModel.at(
+            Symmetric(H), x, H @ x, self.value_at(x, image), to_float64(self.gradient_at(x, image))
+        )
 
     def composite(self) -> Composite | None:
         if self.opaque:

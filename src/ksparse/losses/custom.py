@@ -151,7 +151,12 @@ class Custom(Loss):
     def products(self, x: Vector, D: Vector) -> Vector | None:
         """∇²φ(x)d for the rows d of D; None where a point beside x is outside φ's domain."""
         if self._product is not None:
-            found = np.array([to_float64(call_own(self._product, "product(x, d)", like(x, self.given), like(d, self.given))) for d in D])
+            found = np.array(
+                [
+                    to_float64(call_own(self._product, "product(x, d)", like(x, self.given), like(d, self.given)))
+                    for d in D
+                ]
+            )
             if found.shape != D.shape:
                 raise TypeError(f"product(x, d) must return a vector of shape {x.shape}, got {found.shape[1:]}")
             return found if np.isfinite(found).all() else None
@@ -160,7 +165,9 @@ class Custom(Loss):
         for d in D:
             step = h / (float(np.abs(d).max(initial=0.0)) or 1.0)
             try:
-                rows.append(to_float64(self.gradient_at(x + step * d, x) - self.gradient_at(x - step * d, x)) / (2.0 * step))
+                rows.append(
+                    to_float64(self.gradient_at(x + step * d, x) - self.gradient_at(x - step * d, x)) / (2.0 * step)
+                )
             except ValueError:
                 return None
         return np.array(rows)

@@ -136,7 +136,9 @@ class DataFit(Loss):
             return None
         image = self.A @ x
         bend, slope = self._weighted(self.bend(image)), self._weighted(self.slope(image))
-        pull = bend * image - slope  # r = Hx − ∇φ is its product with A, one for both; of the ridge nothing is left there
+        pull = (
+            bend * image - slope
+        )  # r = Hx − ∇φ is its product with A, one for both; of the ridge nothing is left there
         constant = sum_of(self._weighted(self.h(image))) - sum_of((slope - 0.5 * bend * image) * image)
         return QuadraticModel(Gram(self.A, bend, self.ridge, fleeting=True), np.asarray(self.A.T @ pull), constant)
 
@@ -150,7 +152,9 @@ class DataFit(Loss):
         return (
             None
             if self.opaque
-            else Composite(self.A, value, slope, np.zeros(int(self.A.shape[1])) if self.ridge is None else np.asarray(self.ridge))
+            else Composite(
+                self.A, value, slope, np.zeros(int(self.A.shape[1])) if self.ridge is None else np.asarray(self.ridge)
+            )
         )
 
     @property
@@ -191,7 +195,9 @@ class DataFit(Loss):
         return largest_gram_eigenvalue(self.A, self.weight, self.kind)
 
     def lipschitz(self) -> float:
-        return self.steepest * self._gram_norm + (0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge)))
+        return self.steepest * self._gram_norm + (
+            0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge))
+        )
 
     def _doubled(self, name: str, value: Any) -> Any:
         """A large A is read, not copied: by the same reader each time, which remembers what its first pass has shown."""

@@ -66,7 +66,11 @@ class Huber(DataFit):
         # h″ is 0 beyond δ, which says nothing about how far to step; the quadratic majorant at r has h′(r)/r
         xp = namespace(image)
         size = xp.abs(image - self.b)
-        return xp.where(size > self.delta, self._beyond * self.delta / xp.maximum(size, xp.full_like(size, self.delta)), xp.ones_like(size))
+        return xp.where(
+            size > self.delta,
+            self._beyond * self.delta / xp.maximum(size, xp.full_like(size, self.delta)),
+            xp.ones_like(size),
+        )
 
     def sharpened(self) -> Huber:
         # not quite h″: what has outliers alone still bends a little

@@ -62,7 +62,9 @@ class MultiResponse(ByRows):
     def __init__(self, A: Matrix, B: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         given = to_numpy(B) if hasattr(B, "ndim") else np.asarray(B)
         if given.ndim == 1:
-            raise ValueError(f"B must have one column per target, got shape {given.shape}: for a single one use ks.LeastSquares")
+            raise ValueError(
+                f"B must have one column per target, got shape {given.shape}: for a single one use ks.LeastSquares"
+            )
         given = check_array(B, "B", 2)
         check_squares(given, "B")
         super().__init__(A, int(given.shape[1]), sample_weight, ridge)
@@ -105,7 +107,9 @@ class MultiResponse(ByRows):
 
     def wide(self) -> CommonWide:
         rounding, constant = rounding_of(int(self.A.shape[0])), 0.5 * float(self._lengths @ self._lengths)
-        model = QuadraticModel(self._gram, np.zeros(self.features), constant, sign=1, noise=Noise(rounding, convex=True))
+        model = QuadraticModel(
+            self._gram, np.zeros(self.features), constant, sign=1, noise=Noise(rounding, convex=True)
+        )
         return CommonWide(model, self._pull, self._lengths, self._solved)
 
     def _solved(self, support: Vector) -> Vector:

@@ -198,8 +198,12 @@ class SoftmaxGains:
         """P and K of some features, and how they pull."""
         wide, s, r, u = self.wide, self.support.size, self.wide.Q.shape[1], features.size
         A, ridge = dense(wide.design.columns(features)), wide.ridge[features]
-        each = np.einsum("ic,ca,cb->iab", self._P, wide.Q, wide.Q) - np.einsum("ia,ib->iab", self._P @ wide.Q, self._P @ wide.Q)
-        K = ((A * A).T @ (wide.w[:, None] * each.reshape(len(A), r * r))).reshape(u, r, r) + ridge[:, None, None] * np.eye(r)
+        each = np.einsum("ic,ca,cb->iab", self._P, wide.Q, wide.Q) - np.einsum(
+            "ia,ib->iab", self._P @ wide.Q, self._P @ wide.Q
+        )
+        K = ((A * A).T @ (wide.w[:, None] * each.reshape(len(A), r * r))).reshape(u, r, r) + ridge[
+            :, None, None
+        ] * np.eye(r)
         across = wide._reduced(wide.block(self._A, A, self._P)) if s else np.zeros((0, u * r))
         P = self._M.reshape(s * r, s * r) @ across
         K = K - np.einsum("xia,xib->iab", across.reshape(s * r, u, r), P.reshape(s * r, u, r))
@@ -326,7 +330,11 @@ class Multinomial(ByRows):
     def fit_of(self, image: Array) -> float:
         xp = namespace(image)
         top = xp.max(image, axis=1, keepdims=True)
-        each = xp.log(xp.sum(xp.exp(image - top), axis=1, keepdims=True)) + top - xp.sum(self.Y * image, axis=1, keepdims=True)
+        each = (
+            xp.log(xp.sum(xp.exp(image - top), axis=1, keepdims=True))
+            + top
+            - xp.sum(self.Y * image, axis=1, keepdims=True)
+        )
         return float(xp.sum(self._weighted(each)))
 
     def slope_of(self, image: Array) -> Array:

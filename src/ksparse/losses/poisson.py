@@ -60,7 +60,12 @@ class Poisson(DataFit):
     def least(self) -> float:  # type: ignore[override]
         """Σ wᵢ(yᵢ − yᵢ log yᵢ), and 0 for yᵢ = 0: the least of each term."""
         y = to_float64(self.b)
-        return float(np.sum(to_float64(self._weighted(self.b)) - to_float64(self._weighted(self.b)) * np.log(np.where(y > 0, y, 1.0))))
+        return float(
+            np.sum(
+                to_float64(self._weighted(self.b))
+                - to_float64(self._weighted(self.b)) * np.log(np.where(y > 0, y, 1.0))
+            )
+        )
 
     def _exp(self, image: Array) -> Array:
         xp = namespace(image)

@@ -39,7 +39,9 @@ class QuadraticForm(Loss):
         self.a, self.c, self.factored = a, c, factored
         self.n = int(matrix.shape[1])
         self.kind = kind_of(matrix)
-        self.precision = epsilon(self.kind)  # of the data as given: they are no more exact where they are taken to float64
+        self.precision = epsilon(
+            self.kind
+        )  # of the data as given: they are no more exact where they are taken to float64
         self.adjoint_cost = int(factored)
 
     def image(self, x: Array) -> Array:
@@ -95,7 +97,9 @@ class QuadraticForm(Loss):
             return self.a >= 0
         if not self._shown:
             sign = 1.0 if self.a >= 0 else -1.0
-            return not has_negative_eigenvalue(lambda v: sign * (self.matrix @ v), self.matrix.shape[1], self.kind, self._spectral_norm)
+            return not has_negative_eigenvalue(
+                lambda v: sign * (self.matrix @ v), self.matrix.shape[1], self.kind, self._spectral_norm
+            )
         return self._positive(self.precision)
 
     def _positive(self, precision: float) -> bool:
@@ -124,7 +128,10 @@ class QuadraticForm(Loss):
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Self:
         support = np.asarray(support)
-        matrix, c = _cut(self.matrix, support, both=not self.factored), None if self.c is None else take(self.c, support)
+        matrix, c = (
+            _cut(self.matrix, support, both=not self.factored),
+            None if self.c is None else take(self.c, support),
+        )
         cut: Self = copy_with(self, matrix=matrix, c=c, n=int(support.size))
         return cut
 
@@ -205,7 +212,9 @@ class MeanVariance(QuadraticForm):
         returns = check_matrix(returns, "returns")
         Z, mean = standardize(returns, "returns", scale=False)
         loss = cls.__new__(cls)
-        QuadraticForm.__init__(loss, Z, check_number(alpha, "alpha", above=0), -like(mean, kind_of(Z)), "returns", factored=True)
+        QuadraticForm.__init__(
+            loss, Z, check_number(alpha, "alpha", above=0), -like(mean, kind_of(Z)), "returns", factored=True
+        )
         return loss
 
 

@@ -53,7 +53,14 @@ class Quantile(DataFit):
     least = 0.0  # no term is negative
 
     def __init__(
-        self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0, *, tau: float = 0.5, width: float | None = None
+        self,
+        A: Matrix,
+        b: Any,
+        sample_weight: Any = None,
+        ridge: Any = 0.0,
+        *,
+        tau: float = 0.5,
+        width: float | None = None,
     ) -> None:
         super().__init__(A, b, sample_weight, ridge)
         self.tau = check_number(tau, "tau", above=0)

@@ -33,7 +33,9 @@ class Cardinalities:
         if isinstance(given, numbers.Integral) and not isinstance(given, bool):
             given = dict.fromkeys(members, given)
         if not isinstance(given, Mapping):
-            raise TypeError(f"{ARGUMENT} must be one whole number or a mapping from group to the most, or (least, most), got {given!r}")
+            raise TypeError(
+                f"{ARGUMENT} must be one whole number or a mapping from group to the most, or (least, most), got {given!r}"
+            )
         group, limits = np.full(n, -1, dtype=np.intp), {}
         for place, (name, said) in enumerate(given.items()):
             if name not in members:
@@ -57,7 +59,9 @@ class Cardinalities:
         """The same for some of the assets; a group that must have names and has no asset is not met."""
         for place, (name, (least, _)) in enumerate(self.limits.items()):
             if least and not (self.group[shown] == place).any():
-                raise InfeasibleError(f"{ARGUMENT} asks for at least {least} of {name!r}, of which no asset can be used")
+                raise InfeasibleError(
+                    f"{ARGUMENT} asks for at least {least} of {name!r}, of which no asset can be used"
+                )
         return replace(self, group=self.group[shown])
 
     @property
@@ -70,21 +74,30 @@ class Cardinalities:
         needed = int(np.count_nonzero(self.group[inside] < 0))
         for place, (name, (least, most)) in enumerate(self.limits.items()):
             if least and floor == 0:
-                raise ValueError(f"{ARGUMENT} asks for at least {least} of {name!r}: say what it is to hold a name, by min_weight above 0")
+                raise ValueError(
+                    f"{ARGUMENT} asks for at least {least} of {name!r}: say what it is to hold a name, by min_weight above 0"
+                )
             held, usable = (int(np.count_nonzero(self.group[which] == place)) for which in (inside, open_))
             if most is not None and held > most:
-                raise InfeasibleError(f"{ARGUMENT} allows {most} of {name!r}, of which {held} are held whatever else is")
+                raise InfeasibleError(
+                    f"{ARGUMENT} allows {most} of {name!r}, of which {held} are held whatever else is"
+                )
             if usable < least:
-                raise InfeasibleError(f"{ARGUMENT} asks for at least {least} of {name!r}, of which {usable} can be used")
+                raise InfeasibleError(
+                    f"{ARGUMENT} asks for at least {least} of {name!r}, of which {usable} can be used"
+                )
             needed += max(held, least)
         if needed > k:
-            raise InfeasibleError(f"{ARGUMENT} and the names that are held whatever else is make {needed} names, more than k = {k}")
+            raise InfeasibleError(
+                f"{ARGUMENT} and the names that are held whatever else is make {needed} names, more than k = {k}"
+            )
 
     def obeyed(self, x: Vector) -> bool:
         """Whether weights keep to it."""
         held = np.bincount(self.group[x != 0] + 1, minlength=len(self.limits) + 1)[1:]
         return all(
-            least <= count <= (count if most is None else most) for count, (least, most) in zip(held, self.limits.values(), strict=True)
+            least <= count <= (count if most is None else most)
+            for count, (least, most) in zip(held, self.limits.values(), strict=True)
         )
 
 

@@ -74,19 +74,27 @@ class Frontier:
     def __repr__(self) -> str:
         lines = [f"{'mean return':>14} {'deviation':>14} {'assets':>7}  status"]
         rows = zip(self.mean_returns, self.deviations, self.weights, self.statuses, strict=True)
-        return "\n".join([*lines, *(f"{m:>14.6g} {d:>14.6g} {np.count_nonzero(w):>7}  {status}" for m, d, w, status in rows)])
+        return "\n".join(
+            [*lines, *(f"{m:>14.6g} {d:>14.6g} {np.count_nonzero(w):>7}  {status}" for m, d, w, status in rows)]
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point: target, mean return, deviation, number of assets, and the weight of every asset that is ever held."""
         import pandas as pd
 
-        columns: dict[str, Any] = {"target": self.targets, "mean_return": self.mean_returns, "deviation": self.deviations}
+        columns: dict[str, Any] = {
+            "target": self.targets,
+            "mean_return": self.mean_returns,
+            "deviation": self.deviations,
+        }
         columns |= {"assets": np.count_nonzero(self.weights, axis=1), "status": self.statuses}
         held = np.flatnonzero(self.weights.any(axis=0))
         return pd.DataFrame(columns | {self.names[i] if self.names else f"x{i}": self.weights[:, i] for i in held})
 
 
-def frontier(V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names: list[str], solve: Callable[..., Result]) -> Frontier:
+def frontier(
+    V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names: list[str], solve: Callable[..., Result]
+) -> Frontier:
     """The frontier under the rules of a portfolio problem; solve : `solve_portfolio` with the options of the caller.
 
     points : how many, evenly between the mean return of the least variance and the largest there is, or the targets themselves. Some
@@ -111,7 +119,9 @@ def frontier(V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names
         try:
             found.append(solve(aim, k, **near, **({"settings": WARM} if i % EVERY else {})))
         except InfeasibleError as error:
-            raise InfeasibleError(f"no portfolio reaches the mean return {target:g} under these rules: {error}") from error
+            raise InfeasibleError(
+                f"no portfolio reaches the mean return {target:g} under these rules: {error}"
+            ) from error
     results = found[::-1]
     weights = np.array([np.asarray(result.x, dtype=float) for result in results])
     variances = np.einsum("ij,jk,ik->i", weights, V, weights)

@@ -60,7 +60,9 @@ class Index:
         a, b = self.X @ far - self.y, self.X @ (near - far)
         size, slope, excess = float(b @ b), float(a @ b), float(a @ a) - len(self.y) * self.limit**2
         root = np.sqrt(max(slope**2 - size * excess, 0.0)) if size > 0 else 0.0
-        share = min(max(excess / (root - slope), 0.0), 1.0) if root - slope > 0 else 1.0  # of the way; the smaller root, without cancelling
+        share = (
+            min(max(excess / (root - slope), 0.0), 1.0) if root - slope > 0 else 1.0
+        )  # of the way; the smaller root, without cancelling
         step = EPS
         while share < 1.0:
             x = far + share * (near - far)

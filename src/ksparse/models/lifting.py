@@ -132,7 +132,9 @@ class Lifted:
         rules = wanted.rules
         G, h = [rules.G @ M], [rules.h]
         if m:  # s ≥ a − p, or a − q
-            side = np.where(wanted.before[self.kinked] > 0, self.kinked, self.n + np.searchsorted(self.short, self.kinked))
+            side = np.where(
+                wanted.before[self.kinked] > 0, self.kinked, self.n + np.searchsorted(self.short, self.kinked)
+            )
             rows = np.zeros((m, M.shape[1]))
             rows[np.arange(m), side] = rows[np.arange(m), self.sold] = -1.0
             G, h = [*G, rows], [*h, -np.abs(wanted.before[self.kinked])]
@@ -149,7 +151,9 @@ class Lifted:
             return Polyhedron(np.vstack(G), np.concatenate(h), rules.E @ M, rules.f, lower, upper)
         except InfeasibleError:
             limit = "" if wanted.max_turnover is None else f" within a turnover of {wanted.max_turnover:g}"
-            raise InfeasibleError(f"no weights meet the budget, the bounds and the other rules together{limit}") from None
+            raise InfeasibleError(
+                f"no weights meet the budget, the bounds and the other rules together{limit}"
+            ) from None
 
     def floor(self, least: float) -> Vector:
         """The least size of p and q; none for s."""
@@ -192,7 +196,9 @@ class Lifted:
         """z of weights."""
         held = self.wanted.before[self.kinked]
         side = np.maximum(np.sign(held) * x[self.kinked], 0.0)
-        return np.concatenate([np.maximum(x, 0.0), np.maximum(-x[self.short], 0.0), np.maximum(np.abs(held) - side, 0.0)])
+        return np.concatenate(
+            [np.maximum(x, 0.0), np.maximum(-x[self.short], 0.0), np.maximum(np.abs(held) - side, 0.0)]
+        )
 
     def weights(self, z: Vector) -> Vector:
         """x of z; what is as good as untraded is what was held."""

@@ -30,8 +30,12 @@ def mandate(
     """Keyword arguments of `portfolio` from bounds and costs by name, groups with their limits, sentences and names."""
     n, members = universe.n, universe.groups(groups)
     if members and all(limit is None for limit in (group_caps, group_floors, group_cardinalities, linear_constraints)):
-        raise ValueError("groups has no effect without group_caps, group_floors, group_cardinalities or linear_constraints")
-    limits = group_limits(n, members, group_caps, "group_caps", 1.0) + group_limits(n, members, group_floors, "group_floors", -1.0)
+        raise ValueError(
+            "groups has no effect without group_caps, group_floors, group_cardinalities or linear_constraints"
+        )
+    limits = group_limits(n, members, group_caps, "group_caps", 1.0) + group_limits(
+        n, members, group_floors, "group_floors", -1.0
+    )
     costs = universe.numbers(turnover_cost, "turnover_cost", 0.0)
     if not (np.isfinite(costs).all() and costs.min(initial=0.0) >= 0):
         raise ValueError(f"turnover_cost must be >= 0 and finite, got {turnover_cost!r}")
@@ -43,7 +47,9 @@ def mandate(
                 raise ValueError(f"{name} needs previous_weights to trade from")
     held = None if previous_weights is None else universe.numbers(previous_weights, "previous_weights", 0.0)
     if held is not None and not np.isfinite(held).all():
-        raise ValueError(f"previous_weights must be finite, asset {int((~np.isfinite(held)).argmax())} has {held[~np.isfinite(held)][0]:g}")
+        raise ValueError(
+            f"previous_weights must be finite, asset {int((~np.isfinite(held)).argmax())} has {held[~np.isfinite(held)][0]:g}"
+        )
     return {
         "min_weights": None if min_weights is None else universe.numbers(min_weights, "min_weights", -np.inf),
         "max_weights": None if max_weights is None else universe.numbers(max_weights, "max_weights", np.inf),

@@ -35,7 +35,10 @@ class Names:
         )  # fmt: skip
         self.lifted = Lifted(few)
         M = self.lifted.to_weights
-        self.own, self.other = self.lifted.quadratic, (2.0 * (M.T @ index.gram[np.ix_(S, S)] @ M), -2.0 * index.pull[S] @ M)
+        self.own, self.other = (
+            self.lifted.quadratic,
+            (2.0 * (M.T @ index.gram[np.ix_(S, S)] @ M), -2.0 * index.pull[S] @ M),
+        )
         self.sizes, self.linear = sizes, self.lifted.C.as_linear(M.shape[1])
 
     def at(self, theta: float) -> Vector:

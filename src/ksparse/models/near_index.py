@@ -65,7 +65,9 @@ class NearIndex:
     def sizes(self) -> tuple[float, float]:
         """Of φ and of error², so that θ = ½ weighs them alike."""
         wanted = self.wanted
-        risk = max(wanted.alpha * float(np.abs(wanted.V).max()), float(np.abs(wanted.r).max()), float(wanted.cost.max()))
+        risk = max(
+            wanted.alpha * float(np.abs(wanted.V).max()), float(np.abs(wanted.r).max()), float(wanted.cost.max())
+        )
         return risk or 1.0, float(np.abs(self.index.gram).max()) or 1.0
 
     def weighed(self, theta: float) -> Portfolio:
@@ -97,7 +99,11 @@ class NearIndex:
     def _dual(self, x: Vector, theta: float) -> float:
         """φ + λ(error² − τ²), which φ within the limit is not below where x is the best at θ of some names."""
         off = self.index.error(x) ** 2 - self.index.limit**2
-        return -np.inf if theta == 1.0 else self.wanted.value(x) + theta / (1.0 - theta) * self.sizes[0] / self.sizes[1] * off
+        return (
+            -np.inf
+            if theta == 1.0
+            else self.wanted.value(x) + theta / (1.0 - theta) * self.sizes[0] / self.sizes[1] * off
+        )
 
     def bound(self, least: float, theta: float) -> float:
         """The same from a bound of all values at θ."""
@@ -169,7 +175,11 @@ class NearIndex:
         """Whether the names of weights may be held together."""
         held = (x != 0) | self.wanted.inside
         shut = bool(held[list(self.wanted.forced_out)].any())
-        return bool(np.count_nonzero(held) <= self.k) and not shut and (self.wanted.counts is None or self.wanted.counts.obeyed(held))
+        return (
+            bool(np.count_nonzero(held) <= self.k)
+            and not shut
+            and (self.wanted.counts is None or self.wanted.counts.obeyed(held))
+        )
 
     def _exchanged(self, best: Settled, seen: Vector, theta: float, deadline: float) -> Settled:
         """The best after names have left for others while that helped: for those that were best at some θ, or all where they are few.
@@ -207,11 +217,15 @@ class NearIndex:
         x, last = best.x, sought.found
         held = np.flatnonzero(x)
         others = np.setdiff1d(np.arange(x.size), np.union1d(held, self.wanted.forced_in))
-        among = self.solve(replace(self.weighed(best.theta), forced_out=tuple(others), counts=None), self.k, x0=x)  # how stationary x is
+        among = self.solve(
+            replace(self.weighed(best.theta), forced_out=tuple(others), counts=None), self.k, x0=x
+        )  # how stationary x is
         status, proved = among.status.without_proof, False
         if last.status.early:
             status = last.status
-        elif last.status is Status.SWAP_OPTIMAL and sought.finds_none_below(best) and np.array_equal(last.support, held):
+        elif (
+            last.status is Status.SWAP_OPTIMAL and sought.finds_none_below(best) and np.array_equal(last.support, held)
+        ):
             status, proved = last.status, last.proved
         elif last.status is Status.OPTIMAL and gap is None:  # every support was tried
             bound = max(bound, self.bound(last.fun, sought.theta))

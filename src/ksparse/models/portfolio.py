@@ -91,7 +91,9 @@ class Portfolio:
         try:
             return Polyhedron(rules.G, rules.h, rules.E, rules.f, self.lower, self.upper)
         except InfeasibleError:
-            raise InfeasibleError("no weights meet the budget, the bounds, the target return and the other rules together") from None
+            raise InfeasibleError(
+                "no weights meet the budget, the bounds, the target return and the other rules together"
+            ) from None
 
     def scaled(self) -> tuple[Portfolio, int]:
         """The same portfolios asked for in numbers near 1, and e: values are then 2⁻ᵉ times as large, and the weights the same.
@@ -183,9 +185,13 @@ def portfolio(
     plain = _variance_alone(objective, alpha, target_return)
     alpha = 1.0 if plain else RISK_AVERSION if alpha is None else alpha
     if is_array(V) and exponent(alpha) + exponent(np.abs(V).max()) > 1_000:
-        raise ValueError(f"absolute values in V must not exceed {1e300 / alpha:g} with a risk aversion of {alpha:g}: rescale the data")
+        raise ValueError(
+            f"absolute values in V must not exceed {1e300 / alpha:g} with a risk aversion of {alpha:g}: rescale the data"
+        )
     costs = (
-        np.full(n, check_number(cost, "cost", at_least=0)) if np.ndim(cost) == 0 else np.asarray(check_vector(cost, "cost", n), dtype=float)
+        np.full(n, check_number(cost, "cost", at_least=0))
+        if np.ndim(cost) == 0
+        else np.asarray(check_vector(cost, "cost", n), dtype=float)
     )
     if costs.min() < 0:
         raise ValueError(f"cost must be >= 0, got {costs.min():g} for asset {costs.argmin()}")
@@ -208,11 +214,15 @@ def _variance_alone(objective: str | None, alpha: float | None, target: float | 
     if objective not in (None, "minimize_risk", "maximize_utility"):
         raise ValueError(f"objective must be 'minimize_risk', 'maximize_utility' or None, got {objective!r}")
     if objective == "minimize_risk" and alpha is not None:
-        raise ValueError("risk_aversion has no meaning with objective='minimize_risk', where the variance alone counts: leave one out")
+        raise ValueError(
+            "risk_aversion has no meaning with objective='minimize_risk', where the variance alone counts: leave one out"
+        )
     return objective == "minimize_risk" or (objective is None and alpha is None and target is not None)
 
 
-def _bounds(n: int, long_only: bool, most: float | None, low: Vector | None, high: Vector | None) -> tuple[Vector, Vector]:
+def _bounds(
+    n: int, long_only: bool, most: float | None, low: Vector | None, high: Vector | None
+) -> tuple[Vector, Vector]:
     """Each asset's bounds, from those of all and its own."""
     size = np.inf if most is None else check_number(most, "max_weight", above=0)
     lower = np.full(n, 0.0 if long_only else -size)
@@ -220,7 +230,9 @@ def _bounds(n: int, long_only: bool, most: float | None, low: Vector | None, hig
     if low is not None:
         below = np.flatnonzero((low < 0) & np.isfinite(low))
         if long_only and below.size:
-            raise ValueError(f"min_weights is below 0 for asset {below[0]}, which long_only=True forbids: say long_only=False")
+            raise ValueError(
+                f"min_weights is below 0 for asset {below[0]}, which long_only=True forbids: say long_only=False"
+            )
         lower = np.maximum(lower, low)
     if high is not None:
         upper = np.minimum(upper, high)

@@ -30,18 +30,25 @@ class Rows:
     f: Vector
 
     @classmethod
-    def of(cls, n: int, inequalities: Sequence[tuple[Vector, float]] = (), equations: Sequence[tuple[Vector, float]] = ()) -> Rows:
+    def of(
+        cls, n: int, inequalities: Sequence[tuple[Vector, float]] = (), equations: Sequence[tuple[Vector, float]] = ()
+    ) -> Rows:
         """The rows of pairs (row, right-hand side)."""
 
         def stacked(pairs: Sequence[tuple[Vector, float]]) -> tuple[Vector, Vector]:
-            return np.array([row for row, _ in pairs], dtype=float).reshape(-1, n), np.array([right for _, right in pairs], dtype=float)
+            return np.array([row for row, _ in pairs], dtype=float).reshape(-1, n), np.array(
+                [right for _, right in pairs], dtype=float
+            )
 
         return cls(*stacked(inequalities), *stacked(equations))
 
     def and_(self, other: Rows) -> Rows:
         """Both."""
         return Rows(
-            np.vstack([self.G, other.G]), np.concatenate([self.h, other.h]), np.vstack([self.E, other.E]), np.concatenate([self.f, other.f])
+            np.vstack([self.G, other.G]),
+            np.concatenate([self.h, other.h]),
+            np.vstack([self.E, other.E]),
+            np.concatenate([self.f, other.f]),
         )
 
 
@@ -61,7 +68,8 @@ class Universe:
                 raise ValueError(f"{argument} must name assets by 0..{self.n - 1}, got {asset}")
             return int(asset)
         raise ValueError(
-            f"{argument} names {asset!r}, which is not an asset" + ("" if self.names is not None else ": X has no column names")
+            f"{argument} names {asset!r}, which is not an asset"
+            + ("" if self.names is not None else ": X has no column names")
         )
 
     def numbers(self, given: Any, argument: str, default: float) -> Vector:
@@ -80,7 +88,9 @@ class Universe:
         try:
             out = np.array(given, dtype=float)
         except (TypeError, ValueError):
-            raise TypeError(f"{argument} must be a number, one per asset, or a mapping from name to number, got {given!r}") from None
+            raise TypeError(
+                f"{argument} must be a number, one per asset, or a mapping from name to number, got {given!r}"
+            ) from None
         if out.shape != (self.n,):
             raise ValueError(f"{argument} must hold one number per asset, {self.n}, got shape {out.shape}")
         if np.isnan(out).any():
@@ -108,7 +118,9 @@ class Universe:
         labels = list(given)
         if len(labels) != self.n:
             raise ValueError(f"groups must hold one label per asset, {self.n}, got {len(labels)}")
-        return {group: np.array([i for i, label in enumerate(labels) if label == group]) for group in dict.fromkeys(labels)}
+        return {
+            group: np.array([i for i, label in enumerate(labels) if label == group]) for group in dict.fromkeys(labels)
+        }
 
     def members(self, given: Any, argument: str) -> Vector:
         """Indices of assets from names, indices or a mask."""
@@ -120,7 +132,9 @@ class Universe:
         return np.array(sorted({self.place(entry, argument) for entry in entries}), dtype=np.intp)
 
 
-def group_limits(n: int, members: Mapping[Any, Vector], given: Any, argument: str, sign: float) -> list[tuple[Vector, float]]:
+def group_limits(
+    n: int, members: Mapping[Any, Vector], given: Any, argument: str, sign: float
+) -> list[tuple[Vector, float]]:
     """Rows for the most (sign 1) or the least (−1) that the weights of a group sum to: one number, or a mapping from group to number."""
     if given is None:
         return []
@@ -157,9 +171,13 @@ def sentences(given: Any, universe: Universe, members: Mapping[Any, Vector]) -> 
             raise TypeError(f"linear_constraints must hold strings such as 'tech <= 0.3', got {text!r}")
         sides, signs = _compared(text, known)
         for left, sign, right in zip(sides, signs, sides[1:], strict=False):
-            row = _row(left, universe.n, known, text) - _row(right, universe.n, known, text)  # the last entry is the constant
+            row = _row(left, universe.n, known, text) - _row(
+                right, universe.n, known, text
+            )  # the last entry is the constant
             if not row[:-1].any():
-                raise ValueError(f"linear_constraints: {text!r} says nothing of any asset (a name that looks like a number needs quotes)")
+                raise ValueError(
+                    f"linear_constraints: {text!r} says nothing of any asset (a name that looks like a number needs quotes)"
+                )
             if sign in ("=", "=="):
                 equations.append((row[:-1], -float(row[-1])))
             else:
@@ -176,7 +194,9 @@ def _meanings(universe: Universe, members: Mapping[Any, Vector]) -> dict[str, Ve
         known[str(asset)] = np.array([i])
     for group, inside in members.items():
         if str(group) in known:
-            raise ValueError(f"groups has a group {group!r} that is the name of an asset: linear_constraints could mean either")
+            raise ValueError(
+                f"groups has a group {group!r} that is the name of an asset: linear_constraints could mean either"
+            )
         known[str(group)] = inside
     return dict(sorted(known.items(), key=lambda item: -len(item[0])))
 
@@ -227,7 +247,9 @@ def _tokens(text: str, known: Mapping[str, Vector]) -> list[Token]:
             tokens.append(("number", float(number.group()) / (100.0 if percent else 1.0)))
             at += percent
             continue
-        elif found := next((name for name in known if name and text.startswith(name, at) and not _goes_on(text, at + len(name))), None):
+        elif found := next(
+            (name for name in known if name and text.startswith(name, at) and not _goes_on(text, at + len(name))), None
+        ):
             name, at = found, at + len(found)
         elif text[at] in "+-*":
             tokens.append(("sign", text[at]))

@@ -25,7 +25,9 @@ FEASIBLE = 1e-6  # weights that miss the budget by more are no answer
 CLAIMED = 1e-8  # of a value: what is proved of it is proved to this
 
 
-def solve_portfolio(wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any) -> Result:
+def solve_portfolio(
+    wanted: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any
+) -> Result:
     """The best portfolio of at most k assets, each at least min_weight in size; C : a set instead of budget, bounds and rows.
 
     Names that are forced in are then at least min_weight too, where they cannot be short. `UnboundedError` where the best weights are so
@@ -95,7 +97,9 @@ def _solve_lifted(wanted: Portfolio, k: int, floor: float, options: dict[str, An
             z[small], limits, one_side = 0.0, lifted.one_side, True
         elif small.size and not one_side:  # a variable has one label, that of its group: the smaller parts are left out
             z[small], shut = 0.0, np.union1d(shut, small)
-        elif first and stopped is None and (found.status is Status.TIME_LIMIT or (gap is not None and found.status.good)):
+        elif (
+            first and stopped is None and (found.status is Status.TIME_LIMIT or (gap is not None and found.status.good))
+        ):
             options = {"settings": WARM} | options
         else:
             break
@@ -110,7 +114,9 @@ def _solve_lifted(wanted: Portfolio, k: int, floor: float, options: dict[str, An
     if status.good and gap is not None and apart <= gap:
         status = Status.OPTIMAL
     elif status.good and not (whole and fun <= answer.fun + CLAIMED * abs(fun)):
-        status = status.without_proof  # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
+        status = (
+            status.without_proof
+        )  # what is proved of fewer portfolios is not of all, nor what is proved of a smaller value of this one
     return replace(
         answer, x=x, fun=fun, support=np.flatnonzero(x), k=k, maxcv=wanted.violation(x), lower_bound=bound, gap=apart, nodes=nodes,
         elapsed=time.perf_counter() - began, status=status, message=found.message if status is found.status else status.message,

@@ -32,7 +32,9 @@ class Noise:
     convex: bool = False  # whether the H of the data is positive semidefinite by its form: a Gram matrix
 
 
-def shortfall(objective: Objective, linear: Linear, x: Vector, equation_price: Vector, row_price: Vector, noise: Noise) -> float:
+def shortfall(
+    objective: Objective, linear: Linear, x: Vector, equation_price: Vector, row_price: Vector, noise: Noise
+) -> float:
     """How far φ can fall below φ(x) over the polyhedron, at most; ∞ where that cannot be told."""
     unit = unit_scales(np.diag(objective.H))
     row_price = np.maximum(row_price, 0.0)
@@ -44,7 +46,9 @@ def shortfall(objective: Objective, linear: Linear, x: Vector, equation_price: V
     slack = _unmet(linear, x, equation_price, row_price)
     room_up, room_down = linear.upper - x, x - linear.lower
     with np.errstate(invalid="ignore"):
-        by_room = np.nan_to_num(up * room_up, nan=0.0, posinf=np.inf) + np.nan_to_num(down * room_down, nan=0.0, posinf=np.inf)
+        by_room = np.nan_to_num(up * room_up, nan=0.0, posinf=np.inf) + np.nan_to_num(
+            down * room_down, nan=0.0, posinf=np.inf
+        )
     pulled = np.maximum(up, down) / unit
     least = _least_curvature(objective, unit, noise)
     if least < 0:  # not quite convex, as far as arithmetic tells: the room bounds what that may bring
@@ -53,7 +57,9 @@ def shortfall(objective: Objective, linear: Linear, x: Vector, equation_price: V
     if objective.R is not None and objective.q is not None:
         pull = gradient + priced
         at_bound = ((x <= linear.lower) & (pull > 0)) | ((x >= linear.upper) & (pull < 0))  # held there: d can only pay
-        return slack + min(float(by_room.sum()), _in_the_image(objective, x, priced - np.where(at_bound, pull, 0.0), terms, unit))
+        return slack + min(
+            float(by_room.sum()), _in_the_image(objective, x, priced - np.where(at_bound, pull, 0.0), terms, unit)
+        )
     open_ended = np.isinf(by_room)
     bounds = [by_room.sum() if not open_ended.any() else np.inf]
     if least > 0:

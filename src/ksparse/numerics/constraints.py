@@ -61,13 +61,24 @@ class Linear:
     f: Vector
 
     @classmethod
-    def of(cls, n: int, lower: Any = -np.inf, upper: Any = np.inf, G: Any = None, h: Any = None, E: Any = None, f: Any = None) -> Linear:
+    def of(
+        cls,
+        n: int,
+        lower: Any = -np.inf,
+        upper: Any = np.inf,
+        G: Any = None,
+        h: Any = None,
+        E: Any = None,
+        f: Any = None,
+    ) -> Linear:
         """The polyhedron of the parts that are given."""
 
         def rows(M: Any, v: Any) -> tuple[Vector, Vector]:
             return (np.zeros((0, n)), np.zeros(0)) if M is None else (np.atleast_2d(M), np.atleast_1d(v))
 
-        return cls(np.broadcast_to(to_float64(lower), n), np.broadcast_to(to_float64(upper), n), *rows(G, h), *rows(E, f))
+        return cls(
+            np.broadcast_to(to_float64(lower), n), np.broadcast_to(to_float64(upper), n), *rows(G, h), *rows(E, f)
+        )
 
     @property
     def equations_only(self) -> bool:
@@ -150,7 +161,10 @@ class Reach:
         if not (whole.h.size and whole.f.size):
             return False
         G, lower, upper = whole.G[:, support], whole.lower[support], whole.upper[support]
-        return any((least_beside(G, e, f, lower, upper) > self.right).any() for e, f in zip(whole.E[:, support], whole.f, strict=True))
+        return any(
+            (least_beside(G, e, f, lower, upper) > self.right).any()
+            for e, f in zip(whole.E[:, support], whole.f, strict=True)
+        )
 
 
 def least_beside(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -> Vector:
@@ -160,10 +174,15 @@ def least_beside(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -
     rounding may have cost is taken off.
     """
     slopes = G[:, e != 0] / e[e != 0]  # rows, λ
-    aside = ASIDE * np.abs(slopes).max(axis=1, initial=0.0, keepdims=True)  # just at λ the sign of a difference is rounding
+    aside = ASIDE * np.abs(slopes).max(
+        axis=1, initial=0.0, keepdims=True
+    )  # just at λ the sign of a difference is rounding
     slopes = np.concatenate([slopes - aside, slopes + aside], axis=1)
     taken = slopes[:, :, None] * e
-    left, off = G[:, None, :] - taken, LOST * (np.abs(G[:, None, :]) + np.abs(taken))  # what the difference may be wrong by
+    left, off = (
+        G[:, None, :] - taken,
+        LOST * (np.abs(G[:, None, :]) + np.abs(taken)),
+    )  # what the difference may be wrong by
     nearer = np.where(left > off, lower, upper)
     with np.errstate(invalid="ignore"):  # 0 · ∞
         clear = left * nearer - off * np.abs(nearer)
@@ -222,7 +241,10 @@ def fixed_by_equations(linear: Linear) -> tuple[Vector, Vector]:
             i = np.flatnonzero((row != 0) & ~known)[0]
             terms, blur = np.abs(row[known] * value[known]).sum() + abs(right), float(np.abs(row[known]) @ off[known])
             with np.errstate(over="ignore"):
-                found, wrong = (right - row[known] @ value[known]) / row[i], (EPS * (8.0 + known.sum()) * terms + blur) / abs(row[i])
+                found, wrong = (
+                    (right - row[known] @ value[known]) / row[i],
+                    (EPS * (8.0 + known.sum()) * terms + blur) / abs(row[i]),
+                )
             if np.isfinite(found) and np.isfinite(wrong):
                 value[i], off[i] = found, wrong
     return value, off
@@ -236,7 +258,11 @@ def usable(linear: Linear, low: Vector, high: Vector, allowed: Vector, k: int) -
     low, high = np.where(allowed, low, 0.0), np.where(allowed, high, 0.0)
     least, from_, to = linear.reach(low, high)
     found = allowed & (low <= high)
-    for brings, needed in [*zip(-least, -linear.h, strict=True), *zip(to, linear.f, strict=True), *zip(-from_, -linear.f, strict=True)]:
+    for brings, needed in [
+        *zip(-least, -linear.h, strict=True),
+        *zip(to, linear.f, strict=True),
+        *zip(-from_, -linear.f, strict=True),
+    ]:
         found &= _reached(brings, float(needed), k)
     return np.asarray(found)
 

@@ -108,7 +108,9 @@ def _end(diagonal: list[float], beside: list[float], beta: float, i: int) -> End
     from scipy.linalg import eigh_tridiagonal  # here: half as long to import as all of ours
 
     scale = max(map(abs, (*diagonal, *beside))) or 1.0  # LAPACK squares the entries
-    values, vectors = eigh_tridiagonal(np.array(diagonal) / scale, np.array(beside) / scale, select="i", select_range=(i, i))
+    values, vectors = eigh_tridiagonal(
+        np.array(diagonal) / scale, np.array(beside) / scale, select="i", select_range=(i, i)
+    )
     return End(scale * float(values[0]), beta * abs(float(vectors[-1, 0])))
 
 
@@ -121,7 +123,9 @@ _START = np.random.default_rng(0).standard_normal(1024)
 def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vector]:
     """λ_max and its eigenvector of a positive semidefinite matrix: by power iteration from a near one, where that settles soon."""
     if start is not None and start.any():
-        x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # not blind to any direction
+        x = (
+            start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]
+        )  # not blind to any direction
         x /= norm(x)
         for _ in range(POWER_STEPS):
             y = block @ x

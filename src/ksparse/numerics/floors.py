@@ -24,7 +24,9 @@ class Floored:
     lower_bound: float
 
 
-def above_floor(objective: Objective, linear: Linear, floor: Vector, guess: Active | None, noise: Noise | None = None) -> Floored:
+def above_floor(
+    objective: Objective, linear: Linear, floor: Vector, guess: Active | None, noise: Noise | None = None
+) -> Floored:
     """The minimum with every variable at least its `floor` in size.
 
     `lower_bound` is −∞ unless asked for by the `noise` that proving it takes.
@@ -54,12 +56,18 @@ def above_floor(objective: Objective, linear: Linear, floor: Vector, guess: Acti
             stack += sides if found.x[i] >= 0 else sides[::-1]  # the nearer side first, from the end
             continue
         if noise is not None:
-            lowest = min(lowest, value - shortfall(objective, node, found.x, found.equation_price, found.row_price, noise))
+            lowest = min(
+                lowest, value - shortfall(objective, node, found.x, found.equation_price, found.row_price, noise)
+            )
         if value < value_of_best:
             best, value_of_best = Floored(found, node, -np.inf), value
     undecided |= bool(stack)
     if best is None:
-        raise UndecidedError("no choice of signs could be settled") if undecided else InfeasibleError("no point is that large throughout")
+        raise (
+            UndecidedError("no choice of signs could be settled")
+            if undecided
+            else InfeasibleError("no point is that large throughout")
+        )
     return Floored(best.found, best.linear, -np.inf if undecided or noise is None else lowest)
 
 

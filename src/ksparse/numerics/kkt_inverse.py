@@ -74,7 +74,9 @@ def swap_gains(
     return gains, pull
 
 
-def swap_terms(x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector | None) -> tuple[Vector, Vector, Vector]:
+def swap_terms(
+    x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector | None
+) -> tuple[Vector, Vector, Vector]:
     """s and h of entering variables (columns) once one of the support (row) has left, and what that costs."""
     safe = kappa if needed is None else np.where(needed, 1.0, kappa)
     return W * (x / safe)[:, None] + s, W * W / safe[:, None] + h, drop_losses(x, kappa, needed)
@@ -136,7 +138,9 @@ class KKTInverse:
         return gains, pull
 
 
-def factor(rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0) -> KKTInverse:
+def factor(
+    rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0
+) -> KKTInverse:
     """The factorisation on a support; rows = H[support, :], which are kept, scaled; `shift` adds shift·I to H (the multiplier of a ball).
 
     k × n numbers are held once: what is made of them is made of some columns at a time.

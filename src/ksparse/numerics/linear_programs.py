@@ -93,7 +93,11 @@ def fewest_nonzeros(
     few the support with the larger `preferred` entries, of indicators u with low ≤ M·u ≤ high where `rows` has M, low and high. Unbounded
     variables are given far bounds, which prove nothing.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp  # here: scipy.optimize takes as long to import as all of ours
+    from scipy.optimize import (
+        Bounds,
+        LinearConstraint,
+        milp,
+    )  # here: scipy.optimize takes as long to import as all of ours
 
     n, seconds = linear.lower.size, min(SECONDS, max(GRACE, time_left()))
     low, high = linear.lower, np.minimum(linear.upper, implied_upper(linear))  # a budget makes bounds finite
@@ -122,7 +126,9 @@ def fewest_nonzeros(
             np.concatenate([np.zeros(n), 1.0 + 0.5 * dislike / n]),
             constraints=constraints,
             integrality=np.repeat([0, 1], n),
-            bounds=Bounds(np.concatenate([np.minimum(low, 0.0), needed]), np.concatenate([np.maximum(high, 0.0), np.ones(n)])),
+            bounds=Bounds(
+                np.concatenate([np.minimum(low, 0.0), needed]), np.concatenate([np.maximum(high, 0.0), np.ones(n)])
+            ),
             options={"time_limit": seconds},
         )
     if found.x is None:

@@ -81,9 +81,13 @@ def _stationary(H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right:
     return np.asarray(u[:, :n, 0])
 
 
-def _refuse_ray(H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right: Vector, far: Vector, face: Vector) -> None:
+def _refuse_ray(
+    H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right: Vector, far: Vector, face: Vector
+) -> None:
     """Whether φ falls for ever along the line on which a point of a face moves as the far bounds are moved: `UnboundedError` if so."""
-    here, there = (_stationary(H, c, E, f, rows, np.where(far, factor * right, right), face[None])[0] for factor in (1.0, 2.0))
+    here, there = (
+        _stationary(H, c, E, f, rows, np.where(far, factor * right, right), face[None])[0] for factor in (1.0, 2.0)
+    )
     d = there - here
     d = d / max(float(np.abs(d).max()), 1e-300)
     rounding = 64.0 * float(np.finfo(np.float64).eps)  # of terms of size 1
@@ -93,7 +97,9 @@ def _refuse_ray(H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right:
         raise UnboundedError("φ falls without end along a direction that nothing bounds")
 
 
-WINDOW = 10  # a step may rise to the worst of so many values before: spectral steps are good because they are not monotone
+WINDOW = (
+    10  # a step may rise to the worst of so many values before: spectral steps are good because they are not monotone
+)
 
 
 DESCENT = 1e-4  # of the slope: what a full step must gain over that worst
@@ -121,7 +127,13 @@ class Ended:
 
 
 def minimize_by_projection(
-    H: Vector, c: Vector, project: Callable[[Vector], Vector], x: Vector, steps: int, target: float, deadline: float = math.inf
+    H: Vector,
+    c: Vector,
+    project: Callable[[Vector], Vector],
+    x: Vector,
+    steps: int,
+    target: float,
+    deadline: float = math.inf,
 ) -> Ended:
     """A stationary point of ½xᵀHx + cᵀx over C, for convex H the minimum, from a point x of C.
 

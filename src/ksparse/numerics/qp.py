@@ -225,7 +225,9 @@ class Solution:
     row_price: Vector  # one per row of G, ≥ 0
     equation_price: Vector  # one per row of E
     active: Active
-    shift: float = 0.0  # price of a ball: the Lagrangian has ½·shift·(‖x‖² − radius²) in it, so that H + shift·I is what is felt
+    shift: float = (
+        0.0  # price of a ball: the Lagrangian has ½·shift·(‖x‖² − radius²) in it, so that H + shift·I is what is felt
+    )
     radius: float = 0.0
 
     @classmethod
@@ -234,7 +236,9 @@ class Solution:
         return cls(x, np.zeros(x.size), np.zeros(rows), np.zeros(0), Active.none(x.size, rows))
 
 
-def exchanged(objective: Objective | None, c: Vector, linear: Linear, active: Active, rounds: int = ROUNDS) -> Solution | None:
+def exchanged(
+    objective: Objective | None, c: Vector, linear: Linear, active: Active, rounds: int = ROUNDS
+) -> Solution | None:
     """The optimum reached by exchanging constraints from a guess, or None where that cycles; no objective means H = I."""
     for _ in range(rounds):
         found, gradient = _on_active(objective, c, linear, active)
@@ -242,12 +246,16 @@ def exchanged(objective: Objective | None, c: Vector, linear: Linear, active: Ac
         if not np.isfinite(x).all():
             return None
         free = ~(active.at_lower | active.at_upper)
-        pull = max(float(np.abs(c).max(initial=0.0)), float(np.abs(gradient).max(initial=0.0)))  # what the prices are made of
+        pull = max(
+            float(np.abs(c).max(initial=0.0)), float(np.abs(gradient).max(initial=0.0))
+        )  # what the prices are made of
         if np.abs(price[free]).max(initial=0.0) > 1e-6 * pull:
             return None  # no curvature and still a pull: there is no optimum on this face
         tiny, cheap = TINY * float(np.abs(x).max(initial=0.0)), TINY * pull
         enter_low, enter_high = linear.lower - x > tiny, x - linear.upper > tiny
-        terms = np.maximum(np.abs(linear.h), np.abs(linear.G) @ np.abs(x))  # a row on small entries of x knows nothing of the large ones
+        terms = np.maximum(
+            np.abs(linear.h), np.abs(linear.G) @ np.abs(x)
+        )  # a row on small entries of x knows nothing of the large ones
         enter_rows = linear.G @ x - linear.h > np.maximum(TINY * terms, DUST * float(np.abs(x).max(initial=0.0)))
         leave_low, leave_high = active.at_lower & (price < -cheap), active.at_upper & (price > cheap)
         leave_rows = active.rows & (found.row_price < -cheap)
@@ -292,7 +300,9 @@ def descended(objective: Objective, linear: Linear, x: Vector) -> Solution | Non
             wrong = np.flatnonzero(own < -TINY * float(np.abs(objective.gradient(x)).max(initial=0.0)))
             if not wrong.size:
                 return _solution(objective, linear, x, working, prices, side)
-            working.pop(int(wrong[0]) if turn > 10 * x.size + 25 else int(wrong[np.argmin(own[wrong])]))  # late: Bland's rule, no cycles
+            working.pop(
+                int(wrong[0]) if turn > 10 * x.size + 25 else int(wrong[np.argmin(own[wrong])])
+            )  # late: Bland's rule, no cycles
             continue
         rate = rows @ step
         rate[working] = 0.0
@@ -334,12 +344,16 @@ def _as_rows(linear: Linear) -> tuple[Vector, Vector, list[tuple[str, int]]]:
     """Every inequality as a row, its right-hand side, and what it is."""
     n, eye = linear.lower.size, np.eye(linear.lower.size)
     low, high = np.flatnonzero(np.isfinite(linear.lower)), np.flatnonzero(np.isfinite(linear.upper))
-    side = [("row", i) for i in range(linear.h.size)] + [("low", int(i)) for i in low] + [("high", int(i)) for i in high]
+    side = (
+        [("row", i) for i in range(linear.h.size)] + [("low", int(i)) for i in low] + [("high", int(i)) for i in high]
+    )
     rows = np.vstack([linear.G.reshape(-1, n), -eye[low], eye[high]])
     return rows, np.concatenate([linear.h, -linear.lower[low], linear.upper[high]]), side
 
 
-def _solution(objective: Objective, linear: Linear, x: Vector, working: list[int], prices: Vector, side: list[tuple[str, int]]) -> Solution:
+def _solution(
+    objective: Objective, linear: Linear, x: Vector, working: list[int], prices: Vector, side: list[tuple[str, int]]
+) -> Solution:
     """The optimum as `exchanged` gives it."""
     active = Active.none(x.size, linear.h.size)
     row_price = np.zeros(linear.h.size)
@@ -415,7 +429,9 @@ def _under_equations(objective: Objective, linear: Linear) -> Solution | None:
     if not np.abs(pull).max() <= STATIONARY * terms.max() or not np.isfinite(x).all():
         return None
     x = x / unit
-    return Solution(x, np.zeros(n), np.zeros(0), price / by_E, Active.none(n, 0)) if linear.broken(x) <= TRUSTED else None
+    return (
+        Solution(x, np.zeros(n), np.zeros(0), price / by_E, Active.none(n, 0)) if linear.broken(x) <= TRUSTED else None
+    )
 
 
 def _reach(c: Vector, linear: Linear) -> float:
@@ -428,7 +444,9 @@ def _reach(c: Vector, linear: Linear) -> float:
     return max(driven, min((size for size in (pulled, held_at) if size > 0), default=0.0)) or 1.0
 
 
-def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, some_point: Callable[[], Vector]) -> Solution:
+def _solve_scaled(
+    objective: Objective, linear: Linear, guess: Active | None, some_point: Callable[[], Vector]
+) -> Solution:
     if not _rows_in_reach(linear):
         raise InfeasibleError("an equation or inequality cannot be met within the bounds")
 
@@ -467,7 +485,10 @@ def _swept(found: Solution, linear: Linear) -> Solution:
 
 def _met(found: Solution, linear: Linear) -> Solution:
     """The active rows met again, by the variables that have room: many steps, each rounded, drift away from them."""
-    M, right = np.vstack([linear.E, linear.G[found.active.rows]]), np.concatenate([linear.f, linear.h[found.active.rows]])
+    M, right = (
+        np.vstack([linear.E, linear.G[found.active.rows]]),
+        np.concatenate([linear.f, linear.h[found.active.rows]]),
+    )
     x, room = np.clip(found.x, linear.lower, linear.upper), (found.x > linear.lower) & (found.x < linear.upper)
     if not right.size or not room.any():
         return found
@@ -482,7 +503,11 @@ def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
         return False
     size = np.abs(objective.H) @ np.abs(x) + np.abs(objective.c)
     size = size + np.abs(linear.E.T) @ np.abs(found.equation_price) + np.abs(linear.G.T) @ np.abs(found.row_price)
-    pull = np.where((found.bound_price < 0) & (x < linear.upper) | (found.bound_price > 0) & (x > linear.lower), found.bound_price, 0.0)
+    pull = np.where(
+        (found.bound_price < 0) & (x < linear.upper) | (found.bound_price > 0) & (x > linear.lower),
+        found.bound_price,
+        0.0,
+    )
     wrong = max(float(np.abs(pull).max(initial=0.0)), -float(found.row_price.min(initial=0.0)))
     return wrong <= STATIONARY * float(size.max(initial=0.0))
 
@@ -493,7 +518,9 @@ def _rows_in_reach(linear: Linear) -> bool:
         if v.size:
             ends = np.stack(contributions(M, linear.lower, linear.upper))
             least, most = ends.sum(axis=2)
-            slack = TRUSTED * np.maximum(np.abs(v), np.where(np.isfinite(ends), np.abs(ends), 0.0).max(axis=0).sum(axis=1))
+            slack = TRUSTED * np.maximum(
+                np.abs(v), np.where(np.isfinite(ends), np.abs(ends), 0.0).max(axis=0).sum(axis=1)
+            )
             if (least > v + slack).any() or (equation and (most < v - slack).any()):
                 return False
     return True
@@ -515,8 +542,13 @@ def _interior_point(objective: Objective, linear: Linear) -> Active | None:
     E, f = (np.asfortranarray(linear.E), linear.f) if linear.f.size else (None, None)
     near = linear.h < FAR  # the others PIQP would complain of
     G, h = (np.asfortranarray(linear.G[near]), linear.h[near]) if near.any() else (None, None)
-    lower, upper = np.where(linear.lower > -FAR, linear.lower, -np.inf), np.where(linear.upper < FAR, linear.upper, np.inf)
-    size = max(1.0, float(np.abs(objective.c).max(initial=0.0)))  # where bounds hold x far from where c pulls it: else PIQP loses its way
+    lower, upper = (
+        np.where(linear.lower > -FAR, linear.lower, -np.inf),
+        np.where(linear.upper < FAR, linear.upper, np.inf),
+    )
+    size = max(
+        1.0, float(np.abs(objective.c).max(initial=0.0))
+    )  # where bounds hold x far from where c pulls it: else PIQP loses its way
     solver.setup(np.asfortranarray(objective.H / size), objective.c / size, E, f, G, None, h, lower, upper)
     solver.solve()
     found = solver.result
@@ -536,15 +568,22 @@ def feasible_point(linear: Linear) -> Vector:
         return np.asarray(np.clip(0.0, linear.lower, linear.upper))
     (G, h, _), (E, f, _) = unit_rows(linear.G, linear.h), unit_rows(linear.E, linear.f)
     linear = Linear(linear.lower, linear.upper, G, h, E, f)
-    found = linear_program(np.zeros(linear.lower.size), linear, lambda M: M, np.column_stack([linear.lower, linear.upper]))
+    found = linear_program(
+        np.zeros(linear.lower.size), linear, lambda M: M, np.column_stack([linear.lower, linear.upper])
+    )
     if found is None:
         raise InfeasibleError("linear programming proves that no point meets every constraint")
     x = np.clip(found, linear.lower, linear.upper)
-    for _ in range(4):  # HiGHS keeps rows to 1e-7: what is broken or nearly so is met exactly, by the variables that have room
+    for _ in range(
+        4
+    ):  # HiGHS keeps rows to 1e-7: what is broken or nearly so is met exactly, by the variables that have room
         if linear.broken(x) <= MET:
             return x
         near = linear.G @ x - linear.h > -1e-7 * np.maximum(np.abs(x).max(initial=0.0), np.abs(linear.h))
-        M, gap = np.vstack([linear.E, linear.G[near]]), np.concatenate([linear.f - linear.E @ x, linear.h[near] - linear.G[near] @ x])
+        M, gap = (
+            np.vstack([linear.E, linear.G[near]]),
+            np.concatenate([linear.f - linear.E @ x, linear.h[near] - linear.G[near] @ x]),
+        )
         room = (x > linear.lower) & (x < linear.upper)
         if not room.any():
             break
@@ -571,7 +610,9 @@ def linear_program(cost: Vector, linear: Linear, widen: Callable[[Vector], Vecto
         if M is not None and v is not None:
             rows[f"A_{key}"], rows[f"b_{key}"], _ = unit_rows(M * unit, v)
     bounds = bounds / unit[:, None]
-    sides = [side for side in (rows["b_ub"], rows["b_eq"], bounds[np.isfinite(bounds)]) if side is not None and side.any()]
+    sides = [
+        side for side in (rows["b_ub"], rows["b_eq"], bounds[np.isfinite(bounds)]) if side is not None and side.any()
+    ]
     scale = float(np.abs(sides[0]).max()) if sides else 1.0
     rows |= {key: side / scale for key, side in rows.items() if key.startswith("b_") and side is not None}
     found = linprog(cost * unit, **rows, bounds=bounds / scale, method="highs")

@@ -102,7 +102,9 @@ class GroupLimits:
         """Return the states of the members: fixing one variable of a group fixes the group."""
         if self.single:
             return state
-        out, inside = (np.logical_or.reduceat(state[:, self.variables] == side, self.starts, axis=1) for side in (OUT, IN))
+        out, inside = (
+            np.logical_or.reduceat(state[:, self.variables] == side, self.starts, axis=1) for side in (OUT, IN)
+        )
         return np.where(out, OUT, np.where(inside, IN, FREE))
 
     def counts(self, members: Vector) -> Vector:
@@ -117,7 +119,9 @@ class GroupLimits:
         worth, state = self.sums(values), self.states(state)
         nothing = -np.inf if exactly else 0.0
         inside, n_free = self.counts(state == IN), self.counts(state == FREE)
-        reserved = np.clip(self.min_count - inside, 0, n_free).astype(np.intp)  # places for the first members of a label
+        reserved = np.clip(self.min_count - inside, 0, n_free).astype(
+            np.intp
+        )  # places for the first members of a label
         cap = np.maximum(np.clip(self.max_count - inside, 0, n_free).astype(np.intp), reserved)
         falling = np.where(state == FREE, -worth, np.inf)[:, self.order]
         for begin, end in pairwise(self.ends):
@@ -129,7 +133,9 @@ class GroupLimits:
         between = np.where(~first & (place < cap[:, own]), falling, -np.inf)
         room = np.maximum(self.k - inside.sum(axis=1) - reserved.sum(axis=1), 0)
         enters = np.zeros(between.shape, dtype=bool)
-        np.put_along_axis(enters, np.argsort(-between, axis=1, kind="stable"), np.arange(own.size) < room[:, None], axis=1)
+        np.put_along_axis(
+            enters, np.argsort(-between, axis=1, kind="stable"), np.arange(own.size) < room[:, None], axis=1
+        )
         enters &= between > -np.inf
         chosen = reserved + np.add.reduceat(enters, self.ends[:-1], axis=1, dtype=np.intp)
         total = np.where(state == IN, worth, 0.0).sum(axis=1) + np.where(enters | first, falling, 0.0).sum(axis=1)
@@ -145,7 +151,9 @@ class GroupLimits:
         smallest_selected = np.where(chosen < cap, np.minimum(last, goes[:, None]), last)
         selected = (state == IN) | ((state == FREE) & (worth >= last[:, self.label]))
         member, label = self.member, self.label[self.member]
-        return TopSum(total, worth[:, member], smallest_selected[:, label], largest_unselected[:, label], selected[:, member])
+        return TopSum(
+            total, worth[:, member], smallest_selected[:, label], largest_unselected[:, label], selected[:, member]
+        )
 
 
 @dataclass(frozen=True)
@@ -169,7 +177,11 @@ class _Indicators:
         """Return the σ below which every z is 0, for each node."""
         pulled = self.weight * self.size
         with np.errstate(divide="ignore", invalid="ignore"):
-            most = np.where(self.flat + self.d > 0, pulled * np.minimum(1.0 / self.flat, 0.5 * pulled / np.maximum(self.d, 1e-300)), 0.0)
+            most = np.where(
+                self.flat + self.d > 0,
+                pulled * np.minimum(1.0 / self.flat, 0.5 * pulled / np.maximum(self.d, 1e-300)),
+                0.0,
+            )
         return np.asarray(1.0 / np.sqrt(np.clip(most.max(axis=1, initial=0.0), 1e-300, 1e200)))
 
     def solve_sigma(self, room: Vector, sigma: Vector) -> Vector:
@@ -182,7 +194,9 @@ class _Indicators:
             at = sigma[rows]
             part = self if rows.size == sigma.size else replace(self, size=self.size[rows], flat=self.flat[rows])
             z, tau, paid = part.at(at[:, None])
-            slope = np.where(tau == at[:, None] * self.half, self.half * part.size, 2.0 * paid / (at[:, None] * self.weight))
+            slope = np.where(
+                tau == at[:, None] * self.half, self.half * part.size, 2.0 * paid / (at[:, None] * self.weight)
+            )
             off = room[rows] - np.clip(z, 0.0, 1.0).sum(axis=1)
             rise = np.where((z > 0) & (z < 1), slope, 0.0).sum(axis=1)
             under[rows], over[rows] = np.where(off > 0, at, under[rows]), np.where(off < 0, at, over[rows])
@@ -286,7 +300,20 @@ class Perspective:
         zero, multipliers = np.zeros_like(y), np.zeros((count, self.linear.f.size))
         above, below = np.tile(sizes.max_above, (count, 1)), np.tile(sizes.max_below, (count, 1))
         sigma = np.zeros(count) if self.limits is None else np.zeros((count, 1 + 2 * self.limits.min_count.size))
-        return NodeBatch(state, y, zero, s, np.zeros_like(s), sigma, y, zero, multipliers, above, below, np.zeros(count, dtype=np.intp))
+        return NodeBatch(
+            state,
+            y,
+            zero,
+            s,
+            np.zeros_like(s),
+            sigma,
+            y,
+            zero,
+            multipliers,
+            above,
+            below,
+            np.zeros(count, dtype=np.intp),
+        )
 
     def step(self, nodes: NodeBatch) -> None:
         """Make one ADMM step for every node, in place."""
@@ -369,7 +396,9 @@ def diagonal_part(H: Vector) -> float | None:
         return None
     x = np.random.default_rng(0).standard_normal(unit.size)
     size = 0.0
-    for _ in range(30):  # power iteration converges from below, so θ comes out too large; the factor 0.98 corrects all but rare cases
+    for _ in range(
+        30
+    ):  # power iteration converges from below, so θ comes out too large; the factor 0.98 corrects all but rare cases
         x = inverse @ (x / np.linalg.norm(x))
         size = float(np.linalg.norm(x))
     theta = 0.98 / size if size > 0 else 0.0

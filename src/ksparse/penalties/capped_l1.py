@@ -45,4 +45,7 @@ class CappedL1(Separable):
 
     def candidates(self, size: Array, t: float) -> list[Array]:
         xp = namespace(size)
-        return [xp.clip(size - t * self.lam, 0.0, self.theta), xp.where(size > self.theta, size, xp.full_like(size, self.theta))]
+        return [
+            xp.clip(size - t * self.lam, 0.0, self.theta),
+            xp.where(size > self.theta, size, xp.full_like(size, self.theta)),
+        ]

@@ -1,6 +1,13 @@
 """Pictures of runs and answers (matplotlib). Every function draws on `ax`, or on a new figure of pyplot's, and returns the axes."""
 
-from ksparse.plotting.answers import plot_coefficients, plot_frequencies, plot_loadings, plot_refit, plot_stability, plot_weights
+from ksparse.plotting.answers import (
+    plot_coefficients,
+    plot_frequencies,
+    plot_loadings,
+    plot_refit,
+    plot_stability,
+    plot_weights,
+)
 from ksparse.plotting.paths import plot_coefficient_path, plot_cv, plot_efficient_frontier, plot_frontier, plot_path
 from ksparse.plotting.runs import plot_convergence, plot_gap, plot_objective_time, plot_starts
 from ksparse.plotting.style import COLOURS, style

@@ -84,7 +84,9 @@ def plot_weights(names: Sequence[str], weights: Any, *, limit: int = 30, ax: Axe
     return _bars(names, 100.0 * np.asarray(weights, dtype=float), limit, "weight, %", ax)
 
 
-def plot_frequencies(found: NearOptimal, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+def plot_frequencies(
+    found: NearOptimal, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None
+) -> Axes:
     """In how many of the nearly best supports each variable is, in percent, the most frequent first; at most `limit` of them.
 
     Parameters
@@ -122,7 +124,9 @@ def plot_frequencies(found: NearOptimal, names: Sequence[str] | None = None, *, 
     return _bars(_names(names, shares.size), shares, limit, label, ax)
 
 
-def plot_stability(found: Stability | Any, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None) -> Axes:
+def plot_stability(
+    found: Stability | Any, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None
+) -> Axes:
     """In how many of several fits each variable is, in percent, the most frequent first: how stable a choice of variables is.
 
     Parameters
@@ -219,7 +223,9 @@ def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes |
     return finish(ax, legend=False)
 
 
-def plot_loadings(components: Any, names: Sequence[str] | None = None, *, limit: int = 40, ax: Axes | None = None) -> Axes:
+def plot_loadings(
+    components: Any, names: Sequence[str] | None = None, *, limit: int = 40, ax: Axes | None = None
+) -> Axes:
     """The loadings of sparse components as a chequered table: one row per variable that any of them has, one column per component.
 
     Parameters
@@ -260,7 +266,9 @@ def plot_loadings(components: Any, names: Sequence[str] | None = None, *, limit:
     shown = np.sort([j for j in np.argsort(-largest, kind="stable") if largest[j] > 0][:limit]).astype(int)
     ax = axes(ax, height=1.6 + 0.26 * max(len(shown), 3))
     reach = float(largest.max(initial=0.0)) or 1.0
-    image = ax.imshow(np.where(table == 0, np.nan, table)[:, shown].T, cmap="PuOr", vmin=-reach, vmax=reach, aspect="auto")
+    image = ax.imshow(
+        np.where(table == 0, np.nan, table)[:, shown].T, cmap="PuOr", vmin=-reach, vmax=reach, aspect="auto"
+    )
     ax.set_yticks(range(len(shown)), [words(names[j]) for j in shown])
     ax.set_xticks(range(len(table)), [str(i + 1) for i in range(len(table))])
     hidden = int(np.count_nonzero(largest)) - len(shown)

@@ -44,7 +44,9 @@ def plot_path(path: KPath, names: Sequence[str] | None = None, *, limit: int = 1
     return _lines(path.ks, path.x, names, limit, "entry", ax)
 
 
-def plot_coefficient_path(ks: Any, coef_path: Any, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None) -> Axes:
+def plot_coefficient_path(
+    ks: Any, coef_path: Any, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None
+) -> Axes:
     """The coefficients of models against k, one line per feature that is ever in; the `limit` largest are named.
 
     Parameters
@@ -84,7 +86,9 @@ def plot_coefficient_path(ks: Any, coef_path: Any, names: Sequence[str] | None =
     """
     coef, sizes = np.asarray(coef_path, dtype=float), np.asarray(ks)
     if coef.ndim != 2 or len(coef) != len(sizes):
-        raise ValueError(f"coef_path must have one row per k, {len(sizes)}, got shape {coef.shape}: of several classes draw one at a time")
+        raise ValueError(
+            f"coef_path must have one row per k, {len(sizes)}, got shape {coef.shape}: of several classes draw one at a time"
+        )
     return _lines(sizes, coef, names, limit, "coefficient", ax)
 
 
@@ -211,7 +215,9 @@ def plot_cv(model: Any, *, ax: Axes | None = None) -> Axes:
     'k, features allowed'
     """
     if not hasattr(model, "k_"):
-        raise ValueError(f"model must be a fitted estimator that chooses k, such as SparseRegressorCV, got {type(model).__name__}")
+        raise ValueError(
+            f"model must be a fitted estimator that chooses k, such as SparseRegressorCV, got {type(model).__name__}"
+        )
     ax, errors = axes(ax), getattr(model, "cv_errors_", None)
     if errors is None:
         ax.plot(model.ks_, model.criterion_, color=COLOURS[0], marker="o", markersize=4)

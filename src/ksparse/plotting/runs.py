@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-PENALTIES = {"l1pdca": "top-(k,1)", "l1dca": "top-(k,1)", "mipdca": "indicators"}  # of methods; the others' is top-(k,2)
+PENALTIES = {
+    "l1pdca": "top-(k,1)",
+    "l1dca": "top-(k,1)",
+    "mipdca": "indicators",
+}  # of methods; the others' is top-(k,2)
 AXES = {"iterations": "iterations", "time": "seconds", "products": "products with the data"}
 
 
@@ -72,7 +76,9 @@ def plot_convergence(
     kinds = {name: _objective(run) for name, run in runs.items()}
     several = len(set(kinds.values())) > 1
     if several and best is not None:
-        raise ValueError(f"best needs runs on one penalty with one rho, got {', '.join(map(_said, dict.fromkeys(kinds.values())))}")
+        raise ValueError(
+            f"best needs runs on one penalty with one rho, got {', '.join(map(_said, dict.fromkeys(kinds.values())))}"
+        )
     ax = axes(ax)
     for (name, (x, F)), (colour, _, dash) in zip(curves.items(), styles(curves), strict=True):
         alike = np.concatenate([curves[other][1] for other in curves if kinds[other] == kinds[name]])
@@ -104,11 +110,17 @@ def _curve(run: Result | Trace | Mapping[str, Any], against: str) -> tuple[np.nd
         return {"iterations": np.arange(len(F)), "time": trace.elapsed, "products": trace.products}[against], F
     column = {"iterations": "iteration", "time": "elapsed", "products": "products"}[against]
     if column not in trace or "F" not in trace:
-        raise ValueError(f"a run as a mapping must hold F and {column} to be drawn against {against}, got {', '.join(trace)}")
-    return np.asarray(trace[column], dtype=float), np.asarray([np.nan if f is None else f for f in trace["F"]], dtype=float)
+        raise ValueError(
+            f"a run as a mapping must hold F and {column} to be drawn against {against}, got {', '.join(trace)}"
+        )
+    return np.asarray(trace[column], dtype=float), np.asarray(
+        [np.nan if f is None else f for f in trace["F"]], dtype=float
+    )
 
 
-def plot_starts(table: pd.DataFrame, *, reference: float | None = None, label: str = "optimum", ax: Axes | None = None) -> Axes:
+def plot_starts(
+    table: pd.DataFrame, *, reference: float | None = None, label: str = "optimum", ax: Axes | None = None
+) -> Axes:
     """Box plot of the objective over random starts, one box per method; every start is a dot beside its box.
 
     Parameters
@@ -202,7 +214,16 @@ def plot_objective_time(table: pd.DataFrame, *, time: str = "time", ax: Axes | N
     methods = list(dict.fromkeys(table["method"]))
     for method, (colour, marker, _) in zip(methods, styles(methods), strict=True):
         rows = (table["method"] == method).to_numpy()
-        ax.plot(table[time][rows], excess[rows], marker, color=colour, label=words(method), markersize=7, alpha=0.85, linestyle="none")
+        ax.plot(
+            table[time][rows],
+            excess[rows],
+            marker,
+            color=colour,
+            label=words(method),
+            markersize=7,
+            alpha=0.85,
+            linestyle="none",
+        )
     ax.set_xscale("log")
     ax.set_yscale("symlog", linthresh=0.1)
     ax.set_ylim(-0.02, max(1.0, 3.0 * float(excess.max())))
@@ -245,10 +266,13 @@ def plot_gap(records: Mapping[str, Sequence[Any]] | Sequence[Any], *, ax: Axes |
     """
     named = records if isinstance(records, Mapping) else {"": records}
     lines = {
-        name: [(at["elapsed"], 100.0 * at["gap"]) for at in told if np.isfinite(at.get("gap", np.inf))] for name, told in named.items()
+        name: [(at["elapsed"], 100.0 * at["gap"]) for at in told if np.isfinite(at.get("gap", np.inf))]
+        for name, told in named.items()
     }
     if not any(lines.values()):
-        raise ValueError("records must hold at least one entry with a finite gap, from a callback of minimize(..., gap=...)")
+        raise ValueError(
+            "records must hold at least one entry with a finite gap, from a callback of minimize(..., gap=...)"
+        )
     ax = axes(ax)
     for (name, points), (colour, marker, _) in zip(lines.items(), styles(lines), strict=True):
         seconds, gaps = np.array(points).reshape(-1, 2).T

@@ -256,7 +256,10 @@ class UpdatedInverse:
 
     def _row(self, i: int) -> Any:
         """Return H_i·; if it is not known yet, fetch the rows that are likely to be needed next with it."""
-        if not self.model.knows(i) and (count := min(max(self.model.ahead, min(self.prefetch_size, self.capacity)), self.n)) > 1:
+        if (
+            not self.model.knows(i)
+            and (count := min(max(self.model.ahead, min(self.prefetch_size, self.capacity)), self.n)) > 1
+        ):
             likely = add_gains(self.s, self.h, self.dependence_tol)
             likely[self.model.known] = 0.0
             likely[i] = np.inf
@@ -409,7 +412,14 @@ class ActiveSet(UpdatedInverse):
     """A support at its optimum over C, the gains of changing it, and changes that keep it optimal."""
 
     def __init__(
-        self, model: QuadraticModel, linear: Linear, low: Vector, high: Vector, forced: Vector, forbidden: Vector, capacity: int
+        self,
+        model: QuadraticModel,
+        linear: Linear,
+        low: Vector,
+        high: Vector,
+        forced: Vector,
+        forbidden: Vector,
+        capacity: int,
     ) -> None:
         super().__init__(model, linear, capacity)
         self.low, self.high, self.forced, self.forbidden = low, high, forced, forbidden
@@ -461,7 +471,13 @@ class ActiveSet(UpdatedInverse):
         """
         p = self.e + self.n_elements
         W = self.inverse[self.free_rows, :p] @ self.B[:p, entering]
-        x, kappa, s, h, needed = self.x[self.free], self.kappa[self.free], self.s[entering], self.h[entering], self._needed()
+        x, kappa, s, h, needed = (
+            self.x[self.free],
+            self.kappa[self.free],
+            self.s[entering],
+            self.h[entering],
+            self._needed(),
+        )
         if not self.bounded:
             gains, pull = swap_gains(x, kappa, W, s, h, needed)
             for beyond, blocked in self.sign_blocked:
@@ -472,7 +488,9 @@ class ActiveSet(UpdatedInverse):
         gains = bounded_gains(pull, curvature, least, low, high) - losses[:, None]
         if self.held.size:
             pull = s + self.level[:, None] * self.coupling(self.held, entering)
-            of_held = bounded_gains(pull, np.broadcast_to(h, pull.shape), least, low, high) - self._held_losses()[:, None]
+            of_held = (
+                bounded_gains(pull, np.broadcast_to(h, pull.shape), least, low, high) - self._held_losses()[:, None]
+            )
             gains = np.vstack([gains, of_held])
         return self.support, gains
 
@@ -618,7 +636,9 @@ class ActiveSet(UpdatedInverse):
         if self.is_decided(i):
             unit = np.zeros(self.e + self.n_elements)
             unit[self.e + self._place(i)] = 1.0
-            self._release_another(unit, np.zeros(self.held.size), float(np.sign((level or 0.0) - unit[self.e :] @ self.x)))
+            self._release_another(
+                unit, np.zeros(self.held.size), float(np.sign((level or 0.0) - unit[self.e :] @ self.x))
+            )
             if self.is_decided(i):
                 raise BlockedError
         self.drop(self._place(i), level)
@@ -679,7 +699,9 @@ class ActiveSet(UpdatedInverse):
         variables, x, kappa = self.element[self.free], self.x[self.free], self.kappa[self.free]
         target = np.clip(x, self.low[variables], self.high[variables])
         off = np.abs(x - target)
-        beyond = off > VIOLATION_TOL * max(float(np.abs(x).max(initial=0.0)), float(np.abs(self.level).max(initial=0.0)))
+        beyond = off > VIOLATION_TOL * max(
+            float(np.abs(x).max(initial=0.0)), float(np.abs(self.level).max(initial=0.0))
+        )
         row, row_cost, slack = self._worst_row()
         if not beyond.any() and row is None:
             return False
@@ -723,7 +745,9 @@ class ActiveSet(UpdatedInverse):
     def _release_another(self, a: Vector, of_held: Vector, towards: float) -> None:
         """Release the constraint that moves aᵀu + of_heldᵀlevel, which the active ones decide, at the least cost."""
         p, rows = self.e + self.n_elements, np.flatnonzero(self.element < 0)
-        inward = np.where(self.level == self.low[self.held], 1.0, -1.0)  # the direction that a held variable may move in
+        inward = np.where(
+            self.level == self.low[self.held], 1.0, -1.0
+        )  # the direction that a held variable may move in
         along = a @ self.inverse[:p, :p]
         by_variables = towards * inward * (of_held - along @ self.B[:p, self.held])
         by_variables[self.h[self.held] <= self.dependence_tol[self.held]] = 0.0
@@ -742,7 +766,9 @@ class ActiveSet(UpdatedInverse):
     def _removable(self, rows: Vector) -> Vector:
         """Return which active rows, at places among the elements, K stays regular without."""
         G, variables = self.G[~self.element[rows]], self.element[self.free]
-        alone = np.sum(G[:, variables] ** 2 / self._curvature[variables], axis=1)  # 1/−κ if the row is the only constraint
+        alone = np.sum(
+            G[:, variables] ** 2 / self._curvature[variables], axis=1
+        )  # 1/−κ if the row is the only constraint
         return np.asarray(-self.kappa[rows] * alone > DECIDED)
 
     def _release_worst(self) -> bool:
@@ -937,7 +963,9 @@ class ActiveSetNeighbourhood:
         return entering
 
     def apply(self, move: Move) -> Undo | None:
-        if self.trust is Trust.EXACT and not self.rules.any:  # under rules others may enter after a move, before its undo
+        if (
+            self.trust is Trust.EXACT and not self.rules.any
+        ):  # under rules others may enter after a move, before its undo
             return self.active_set.apply_exactly(move)
         return self.active_set.apply_within_bounds(move)
 

@@ -30,7 +30,11 @@ def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candida
 
 
 def explored(
-    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] | None = None
+    problem: SupportProblem,
+    strategy: Strategy,
+    start: Candidate,
+    rng: np.random.Generator,
+    others: Iterable[Vector] | None = None,
 ) -> Iterator[tuple[str, Found]]:
     """Better and better answers from a start, by the strategy's perturbations, and from what the relaxation suggests.
 
@@ -63,7 +67,9 @@ def searches(
     return parallel_map(lambda given: one(*given), list(zip(seeds, others, strict=True)), n_jobs)
 
 
-def _again(problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]) -> Found | None:
+def _again(
+    problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]
+) -> Found | None:
     """One more search: from the same beginning where chance decides what follows, else from a kicked support."""
     if not strategy.perturbs or not strategy.wanders:
         candidate = feasible_candidate(problem, Start("kicked", kicked(problem, begin.support, rng)))

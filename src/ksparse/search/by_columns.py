@@ -22,7 +22,9 @@ from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.util.arrays import Vector
 
 
-def explore_by_columns(problem: SupportProblem, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
+def explore_by_columns(
+    problem: SupportProblem, start: Candidate, rng: np.random.Generator
+) -> Iterator[tuple[str, Found]]:
     """Better and better answers, each among the columns that the last one's gradient points at and those before."""
     pieces, best, shown = problem.pieces, start, start.support[:0]
     perfect = pieces.loss.least + NEGLIGIBLE * abs(pieces.loss.value(np.zeros(problem.n)))
@@ -54,7 +56,9 @@ def _pointed_at(problem: SupportProblem, hood: Gradient, length: Vector | float)
     return np.asarray(highest[ranks[highest] > 0])
 
 
-def _search_among(problem: SupportProblem, shown: Vector, at: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
+def _search_among(
+    problem: SupportProblem, shown: Vector, at: Candidate, rng: np.random.Generator
+) -> Iterator[tuple[str, Found]]:
     """What a search finds that knows no other columns."""
     few = among(problem, shown)
     begin = few.evaluate(np.searchsorted(shown, problem.forced_first(at.support)))

@@ -20,7 +20,9 @@ from ksparse.search.starts import kicked
 from ksparse.search.strategy import choose_strategy, modelled
 
 
-def explore_by_models(problem: SupportProblem, start: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
+def explore_by_models(
+    problem: SupportProblem, start: Candidate, rng: np.random.Generator
+) -> Iterator[tuple[str, Found]]:
     """Better and better answers: descents on models, from the start and from kicked supports.
 
     Where a model is dear beside moves on it, or C leaves few kicks a point, a wider search comes between, on the model at the point where
@@ -52,7 +54,9 @@ def _kicked(problem: SupportProblem, best: Candidate, rng: np.random.Generator) 
         least, most = least / 2, most / 2
 
 
-def _explored_on_model(problem: SupportProblem, best: Candidate, rng: np.random.Generator) -> Iterator[tuple[str, Found]]:
+def _explored_on_model(
+    problem: SupportProblem, best: Candidate, rng: np.random.Generator
+) -> Iterator[tuple[str, Found]]:
     """What a whole search on the model at the best point meets, where that is better indeed."""
     twin = modelled(problem, best.full(problem.n))
     if twin is None or problem.expired:

@@ -60,7 +60,9 @@ def _has_falling_ray(objective: Objective, C: ConvexSet, x: Vector) -> bool:
     for _ in range(CUTS):
         way = steepest
         if walls.size:
-            way = solve_qp(Objective(np.eye(way.size), -steepest), Linear.of(way.size, G=walls, h=np.zeros(len(walls)))).x
+            way = solve_qp(
+                Objective(np.eye(way.size), -steepest), Linear.of(way.size, G=walls, h=np.zeros(len(walls)))
+            ).x
         if float(way @ steepest) <= PULL * float(steepest @ steepest):
             return False
         ray = (flat @ way) / unit

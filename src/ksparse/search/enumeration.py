@@ -80,7 +80,13 @@ def _obedient_supports(problem: SupportProblem, rules: Rules) -> Iterator[Vector
 def asked(problem: SupportProblem) -> str:
     """What is asked of a point, in words."""
     low, high = problem.pieces.floor.min(), problem.pieces.floor.max()
-    sized = "" if high == 0 else f", each at least {low:g} in size," if low == high else ", each at least as large as its min_nonzero,"
+    sized = (
+        ""
+        if high == 0
+        else f", each at least {low:g} in size,"
+        if low == high
+        else ", each at least as large as its min_nonzero,"
+    )
     rules = problem.pieces.rules
     what = "groups" if rules.grouped else "nonzeros"
     ruled = " that the rules about supports allow" if rules.any else ""

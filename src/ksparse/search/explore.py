@@ -85,17 +85,25 @@ class Exploration:
             status = Status.TIME_LIMIT
         if self.incumbent.best is None:
             self.incumbent.best = fallback_point(problem, self.begin)
-            status = Status.NUMERICAL_TROUBLE if status.good else status  # a point, but no arithmetic that makes the best of its support
+            status = (
+                Status.NUMERICAL_TROUBLE if status.good else status
+            )  # a point, but no arithmetic that makes the best of its support
         if self.incumbent.best is None:
             in_time = " in the time given" if problem.expired else ""
-            raise InfeasibleError(f"no point of C = {problem.pieces.C} {asked(problem)} was found{in_time} that meets every constraint")
+            raise InfeasibleError(
+                f"no point of C = {problem.pieces.C} {asked(problem)} was found{in_time} that meets every constraint"
+            )
         return conclude(problem, self.incumbent, status)
 
     def _search(self) -> None:
         """A whole search, what x0 adds to it, a proof of what is left, and as many more searches as the plan has."""
         seeds = np.random.SeedSequence(self.plan.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
-        given = [candidate for start in given_starts(self.problem, self.x0) if (candidate := self._from(start, None)) is not None]
+        given = [
+            candidate
+            for start in given_starts(self.problem, self.x0)
+            if (candidate := self._from(start, None)) is not None
+        ]
         strategy, own = self._whole(choose_strategy(self.problem), rng)
         for candidate in given:  # as itself: a start that the user knows must not lead the search of our own astray
             better = self._descended(strategy, candidate)
@@ -120,7 +128,9 @@ class Exploration:
             found.append(better)
         if problem.expired and self.incumbent.best is not None:
             raise OutOfTimeError
-        if not problem.pieces.spectral and (_best(found) is None or self.plan.weights is not None or strategy.first_order):
+        if not problem.pieces.spectral and (
+            _best(found) is None or self.plan.weights is not None or strategy.first_order
+        ):
             found += self._first_order(strategy)
             if strategy.perturbs:
                 strategy, better = self._perturb(strategy, _best(found), rng)
@@ -160,7 +170,13 @@ class Exploration:
         found: list[Candidate | None] = []
         try:
             for start in first_order_starts(
-                problem, self.loss, problem.pieces.C, self.begin, self.stopping, self.plan.weights, few=strategy.by_columns
+                problem,
+                self.loss,
+                problem.pieces.C,
+                self.begin,
+                self.stopping,
+                self.plan.weights,
+                few=strategy.by_columns,
             ):
                 if problem.expired and incumbent.best is not None:
                     raise OutOfTimeError
@@ -170,7 +186,9 @@ class Exploration:
                 raise
         return found
 
-    def _perturb(self, strategy: Strategy, start: Candidate | None, rng: np.random.Generator) -> tuple[Strategy, Candidate | None]:
+    def _perturb(
+        self, strategy: Strategy, start: Candidate | None, rng: np.random.Generator
+    ) -> tuple[Strategy, Candidate | None]:
         """Ways out of the start's local optimum; where variables are too nearly dependent for that, the strategy that can do without."""
         if start is None or (strategy.neighbourhood is None and not strategy.by_columns):
             return strategy, start
@@ -210,8 +228,12 @@ class Exploration:
             best = self.incumbent.best
             round_ = seeds.spawn(together if done >= count else min(together, count - done))
             done += len(round_)
-            others = [list(elite.children(problem.k, together, np.random.default_rng(seed.spawn(1)[0]))) for seed in round_]
-            for found in searches(problem if done <= count else limited, strategy, begin, round_, others, self.plan.n_jobs):
+            others = [
+                list(elite.children(problem.k, together, np.random.default_rng(seed.spawn(1)[0]))) for seed in round_
+            ]
+            for found in searches(
+                problem if done <= count else limited, strategy, begin, round_, others, self.plan.n_jobs
+            ):
                 if found is not None:
                     elite.take(found.best.value, found.best.support)
                     self._take("search again", found)
@@ -220,13 +242,17 @@ class Exploration:
 
 
 def _best(found: list[Candidate | None]) -> Candidate | None:
-    return min((candidate for candidate in found if candidate is not None), key=lambda candidate: candidate.value, default=None)
+    return min(
+        (candidate for candidate in found if candidate is not None), key=lambda candidate: candidate.value, default=None
+    )
 
 
 def settle(problem: SupportProblem, best: Candidate) -> Found:
     """A proof that nothing is left to exchange; where that meets something better, a descent from there, and all over again."""
     strategy, moves = without_updates(problem), 0
-    seen = problem.updatable and problem.pieces.simple  # a search with exact gains ended here: what it did not look at the proof does
+    seen = (
+        problem.updatable and problem.pieces.simple
+    )  # a search with exact gains ended here: what it did not look at the proof does
     while not problem.expired:
         if problem.pieces.modelled and not problem.pieces.spectral and not seen:  # with all variables in view
             found = local_search(problem, strategy, best)
@@ -255,10 +281,18 @@ def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
         return problem.evaluate(pieces.forced)
     chosen = feasible_support(problem, start)
     supports = [] if chosen is None else [np.sort(problem.trim_to_rules(chosen))]
-    if pieces.floored:  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
-        supports += [support for key in problem.memory.doubtful if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k]
+    if (
+        pieces.floored
+    ):  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
+        supports += [
+            support
+            for key in problem.memory.doubtful
+            if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k
+        ]
         supports += few_above_floor(problem)
-        if supports and supports[-1].size < problem.k:  # on both sides of 0 a floor may take one variable more, against the others
+        if (
+            supports and supports[-1].size < problem.k
+        ):  # on both sides of 0 a floor may take one variable more, against the others
             others = np.setdiff1d(np.flatnonzero(pieces.allowed), supports[-1])[: pieces.settings.tried]
             supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
     if pieces.rules.any:
@@ -275,7 +309,9 @@ def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector
     pieces = problem.pieces
     if not support.size:
         return np.zeros(0)
-    by_program = pieces.floored or problem.dear_to_project(support)  # a linear one, which is found sooner than the nearest point
+    by_program = pieces.floored or problem.dear_to_project(
+        support
+    )  # a linear one, which is found sooner than the nearest point
     linear = pieces.linear.on(support) if by_program and pieces.linear is not None else None
     if linear is not None:
         return feasible_above_floor(linear, pieces.floor[support])

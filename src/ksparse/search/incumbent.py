@@ -34,4 +34,6 @@ class Incumbent:
             self.proved |= found.proved  # the same answer, if not to the last digit
         elif self.best is None or found.best.value < self.best.value:
             self.best, self.proved = found.best, found.proved
-        self.rows.append({"start": name, "fun": found.best.value, "swaps": found.swaps, "proved": found.proved, "elapsed": elapsed})
+        self.rows.append(
+            {"start": name, "fun": found.best.value, "swaps": found.swaps, "proved": found.proved, "elapsed": elapsed}
+        )

@@ -22,13 +22,17 @@ from ksparse.util.arrays import Vector
 class LocalSearch:
     """A support on the move, and where it has been."""
 
-    def __init__(self, problem: SupportProblem, neighbourhood: Neighbourhood, most: int, aside: float = math.inf) -> None:
+    def __init__(
+        self, problem: SupportProblem, neighbourhood: Neighbourhood, most: int, aside: float = math.inf
+    ) -> None:
         self.problem, self.hood, self.most, self.aside = problem, neighbourhood, most, aside
         self.rules = problem.pieces.rules
         self.k = min(problem.k, problem.asked)
         settings = problem.pieces.settings
         self.depth = max(3, int(settings.depth * self.k))  # ways by other k go as far
-        self.dear = not problem.pieces.priced  # C only projects: every move takes a first-order method, and no descent may go on for ever
+        self.dear = (
+            not problem.pieces.priced
+        )  # C only projects: every move takes a first-order method, and no descent may go on for ever
         self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
         if self.rules.brings is not None:
             self.most *= settings.ruled
@@ -117,7 +121,11 @@ class LocalSearch:
                 if undo is not None:
                     tried.append((self.hood.value, i))
                     undo()
-            if not tried or self.hood.apply(Move((), (min(tried)[1],))) is None or min(tried)[1] not in self.hood.support:
+            if (
+                not tried
+                or self.hood.apply(Move((), (min(tried)[1],))) is None
+                or min(tried)[1] not in self.hood.support
+            ):
                 return False
         return rules.allows(self.hood.support, self.k)
 

@@ -21,14 +21,18 @@ from ksparse.search.tabu import tabu_walk
 from ksparse.util.arrays import Vector
 
 
-def explore(search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()) -> Iterator[tuple[str, Found]]:
+def explore(
+    search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
+) -> Iterator[tuple[str, Found]]:
     """Better and better answers: a descent from the start and from `others`, then ways out of the best local optimum.
 
     `DependentError` where no support on the way can be trusted, after what was found without.
     """
     best = descended(search, start)
     yield "descent", Found(best, search.swaps)
-    if best is start or not np.array_equal(np.sort(search.hood.support), best.support):  # in vain, or a variable came out as 0
+    if best is start or not np.array_equal(
+        np.sort(search.hood.support), best.support
+    ):  # in vain, or a variable came out as 0
         search.hood.stand_at(best)
     search.swaps = 0
     for name in _improvements(search, rng, others):
@@ -106,9 +110,14 @@ def _exhaust(steps: Iterator[str]) -> None:
 def _descends_from(search: LocalSearch, support: Vector) -> bool:
     """A descent from another support, or where that has no point from its first variables; False where that leads to a known one."""
     pieces, support = search.problem.pieces, search.problem.trim_to_rules(support)
-    shorter = min(2 if pieces.floored else 0, support.size - max(1, pieces.forced.size))  # fewer above a floor are easier to fit
+    shorter = min(
+        2 if pieces.floored else 0, support.size - max(1, pieces.forced.size)
+    )  # fewer above a floor are easier to fit
     try:
-        return any(search.hood.jump(support[: support.size - fewer]) for fewer in range(max(0, shorter) + 1)) and search.descend()
+        return (
+            any(search.hood.jump(support[: support.size - fewer]) for fewer in range(max(0, shorter) + 1))
+            and search.descend()
+        )
     except DependentError:
         search.penalty += search.k
         return False

@@ -40,7 +40,9 @@ class Pieces:
     linear: Linear | None  # C, where it is a polyhedron
     quadratic: Callable[[], QuadraticModel | None]
     rules: Rules  # what supports must obey beside that
-    hidden: bool = False  # whether columns are seen only where they are asked for: an operator's, or too many to hold k rows of H
+    hidden: bool = (
+        False  # whether columns are seen only where they are asked for: an operator's, or too many to hold k rows of H
+    )
     wide: Wide | None = None  # φ of a matrix, each variable being a row of it; then C is all of space
 
     @classmethod

@@ -35,7 +35,9 @@ class Work:
     newton: int  # steps of Newton's method
     steps: int  # of the first-order methods, where they are needed
     residual: float  # that they are to end at
-    by_value: bool = False  # whether Newton's method may end the work where F falls no more: badly scaled residuals lag behind
+    by_value: bool = (
+        False  # whether Newton's method may end the work where F falls no more: badly scaled residuals lag behind
+    )
 
 
 THOROUGH = Work(100, 20_000, KKT)  # for an answer
@@ -164,9 +166,9 @@ def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> tuple[Po
                     better = trial
                     break
                 t /= 2.0
-            done = abs(slope) <= settled * max(abs(problem.F(x)), 1e-300) or float(np.abs(t * d.x).max()) <= 1e-15 * float(
-                np.abs(w).max(initial=1e-300)
-            )
+            done = abs(slope) <= settled * max(abs(problem.F(x)), 1e-300) or float(
+                np.abs(t * d.x).max()
+            ) <= 1e-15 * float(np.abs(w).max(initial=1e-300))
         if better is None:
             better, done = _damped(problem, model, x), False
         if better is None:
@@ -190,7 +192,9 @@ def _damped(problem: Problem, model: Objective, x: Point) -> Point | None:
     added = L if 0.0 < L < math.inf else norm(x.gradient) / max(norm(x.x), 1.0)
     for _ in range(DAMPINGS):
         try:
-            w = minimize_quadratic(Objective(model.H + np.diag(added * unit), model.c - added * unit * x.x), problem.C, x.x)
+            w = minimize_quadratic(
+                Objective(model.H + np.diag(added * unit), model.c - added * unit * x.x), problem.C, x.x
+            )
         except (InfeasibleError, UnboundedError):
             break
         if w is None or not np.isfinite(w).all():
@@ -221,7 +225,9 @@ def _model(loss: Loss, x: Point) -> Objective | None:
     if not np.isfinite(H).all():
         return None
     c = x.gradient - H @ x.x
-    if loss.is_quadratic:  # that is c but for rounding, which along a flat direction is all there is: at 0 it is c itself
+    if (
+        loss.is_quadratic
+    ):  # that is c but for rounding, which along a flat direction is all there is: at 0 it is c itself
         zero = np.zeros_like(x.x)
         c = loss.gradient_at(zero, loss.image(zero))
     model = Objective(H, c)
@@ -263,7 +269,9 @@ def _by_projection(problem: Problem, x: Point, deadline: float, steps: int, targ
     """The first-order method for a small quadratic, on its H."""
     x = problem.point(problem.C.project(x.x))  # what is a little outside has a value that no point of C has
     H = problem.loss.hessian_at(x.x, x.image)
-    last = problem.point(settled_by_projection(Objective(H, x.gradient - H @ x.x), problem.C, [x.x], steps, target, deadline))
+    last = problem.point(
+        settled_by_projection(Objective(H, x.gradient - H @ x.x), problem.C, [x.x], steps, target, deadline)
+    )
     return last if problem.F(last) <= problem.F(x) + 1e-13 * abs(problem.F(x)) else x
 
 

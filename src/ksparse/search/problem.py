@@ -33,7 +33,9 @@ class Memory:
 
     seen: dict[bytes, Candidate | None] = field(default_factory=dict)
     doubtful: set[bytes] = field(default_factory=set)  # those without a candidate that may have one all the same
-    modelled: set[tuple[int, bytes]] = field(default_factory=set)  # at whose best points second-order models were searched, with which k
+    modelled: set[tuple[int, bytes]] = field(
+        default_factory=set
+    )  # at whose best points second-order models were searched, with which k
 
     def copy(self) -> Memory:
         """The same, to go on by itself."""
@@ -119,7 +121,9 @@ class SupportProblem:
     def walks(self) -> bool:
         """Whether a search walks out of local optima: what a swap gains is known exactly, and k is not small."""
         pieces = self.pieces
-        return self.k >= pieces.settings.walks and self.updatable and pieces.signs_and_equations and not pieces.rules.any
+        return (
+            self.k >= pieces.settings.walks and self.updatable and pieces.signs_and_equations and not pieces.rules.any
+        )
 
     def forced_first(self, support: Vector) -> Vector:
         """A support with the variables that are always in it at its head: what is cut off at its end is not among them."""
@@ -209,12 +213,16 @@ class SupportProblem:
     def polish(self, candidate: Candidate) -> PolishedPoint:
         """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
         if not candidate.support.size:
-            return PolishedPoint(candidate.x.ravel(), candidate.value, self._residual_at_zero(candidate.value), Products())
+            return PolishedPoint(
+                candidate.x.ravel(), candidate.value, self._residual_at_zero(candidate.value), Products()
+            )
         pieces = self.pieces
         problem = restricted_problem(pieces.loss, pieces.C, self.variables(candidate.support))
         if pieces.wide is not None:
             point = problem.point(pieces.wide.polish(candidate.support, candidate.x).ravel())
-            return PolishedPoint(point.x, problem.F(point), problem.residual(point, curvature_bound(problem, point)), problem.products)
+            return PolishedPoint(
+                point.x, problem.F(point), problem.residual(point, curvature_bound(problem, point)), problem.products
+            )
         if pieces.floored:
             linear = pieces.C.as_linear(self.n)  # with every bound, those that others imply too
             whole = None if linear is None else linear.on(candidate.support)

@@ -104,7 +104,9 @@ def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, mos
     """The moves whose gain is not bounded by what may be left unclaimed; None where they are more than `most`."""
     pieces = problem.pieces
     inactive, movable = problem.inactive(at), ~np.isin(at.support, pieces.forced)
-    if model.sign > 0 and pieces.linear is not None and pieces.linear.bounds_only:  # a variable that φ does not feel helps nobody
+    if (
+        model.sign > 0 and pieces.linear is not None and pieces.linear.bounds_only
+    ):  # a variable that φ does not feel helps nobody
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
     free, rules = at.support.size < problem.k, pieces.rules
     exchanges = rules.exchanges(at.support, problem.asked)
@@ -168,7 +170,9 @@ class _KKTInverse:
         u = inverse @ d
         u = u + inverse @ (d - K @ u)
         size_u, size_v = float(np.abs(u).sum()), np.abs(V).sum(axis=0)[:k]
-        off_u = float(np.abs(d - K @ u).max(initial=0.0)) + entries * (size_u + float(np.abs(d).max(initial=0.0))) + pull
+        off_u = (
+            float(np.abs(d - K @ u).max(initial=0.0)) + entries * (size_u + float(np.abs(d).max(initial=0.0))) + pull
+        )
         off_v = np.abs(np.eye(len(K)) - K @ V).max(axis=0, initial=0.0)[:k] + entries * (size_v + 1.0)
         self.x, self.kappa = there(u[:k]), there(np.diag(V)[:k])
         self.s, self.h = there(r) - there(u) @ B, there((model.diagonal + shift) / unit**2)
@@ -177,7 +181,9 @@ class _KKTInverse:
             W = self._solutions(part)
             self.h[part] -= column_dots(B[:, part], W)
             size_w[part] = xp.sum(xp.abs(W), axis=0)
-            self.off_w[part] = (xp.max(xp.abs(B[:, part] - self.K @ W), axis=0) if len(K) else 0.0) + entries * (size_w[part] + 1.0)
+            self.off_w[part] = (xp.max(xp.abs(B[:, part] - self.K @ W), axis=0) if len(K) else 0.0) + entries * (
+                size_w[part] + 1.0
+            )
         self.off_s = size_w * off_u + entries * (size_u + xp.abs(there(r))) + pull
         self.off_h = size_w * self.off_w + entries * (size_w + 1.0)
         self.off_kappa, self.off_x, self.size_v = there(size_v * off_v), there(size_v * off_u), there(size_v)
@@ -190,7 +196,9 @@ class _KKTInverse:
             self.up, self.down = there(pieces.linear.lower) >= 0, there(pieces.linear.upper) <= 0
         value = -0.5 * float(d @ u) + held + float(own.sum())
         blur = size_u * off_u + entries * (abs(value) + abs(held) + float(np.abs(own).sum()) + abs(model.constant))
-        self.slack = max(0.0, at.value + at.rounding - value) + blur  # by how much the multipliers fall short of at's value
+        self.slack = (
+            max(0.0, at.value + at.rounding - value) + blur
+        )  # by how much the multipliers fall short of at's value
 
     def _solutions(self, columns: Any) -> Array:
         """K⁻¹B for some columns, refined once."""
@@ -229,13 +237,22 @@ class _KKTInverse:
         x, off_x, kappa, off_kappa = (part[:, None] for part in (self.x, self.off_x, self.kappa, self.off_kappa))
         W, off_w = self._solutions(entering)[: self.k], self.size_v[:, None] * self.off_w[entering]
         top = (xp.abs(s) + off_s) ** 2 * (at_least(kappa, 0.0) + off_kappa)
-        top += 2.0 * (s * W * x + off_s * xp.abs(W * x) + (xp.abs(s) + off_s) * (off_w * (xp.abs(x) + off_x) + xp.abs(W) * off_x))
+        top += 2.0 * (
+            s * W * x + off_s * xp.abs(W * x) + (xp.abs(s) + off_s) * (off_w * (xp.abs(x) + off_x) + xp.abs(W) * off_x)
+        )
         top -= at_least(xp.abs(x) - off_x, 0.0) ** 2 * at_least(h - off_h, 0.0)
-        bottom = 2.0 * (at_least(h - off_h, 0.0) * at_least(kappa - off_kappa, 0.0) + at_least(xp.abs(W) - off_w, 0.0) ** 2)
+        bottom = 2.0 * (
+            at_least(h - off_h, 0.0) * at_least(kappa - off_kappa, 0.0) + at_least(xp.abs(W) - off_w, 0.0) ** 2
+        )
         gains = xp.where(bottom > 0, top / xp.where(bottom > 0, bottom, 1.0), np.inf)
         gains = xp.where(top <= 0, 0.0, gains)  # it gains nothing
         pull = kappa * s + W * x
-        blur = off_kappa * xp.abs(s) + (xp.abs(kappa) + off_kappa) * off_s + off_w * xp.abs(x) + (xp.abs(W) + off_w) * off_x
+        blur = (
+            off_kappa * xp.abs(s)
+            + (xp.abs(kappa) + off_kappa) * off_s
+            + off_w * xp.abs(x)
+            + (xp.abs(W) + off_w) * off_x
+        )
         gains = self._on_its_side(gains, entering, pull, blur)
         if self.bounded:
             gains = xp.minimum(gains, self._within_bounds(entering, W, pull, blur))
@@ -249,12 +266,17 @@ class _KKTInverse:
         xp, low, high = self.xp, self.low[entering], self.high[entering]
         side = xp.where(low >= 0, 1.0, -1.0)
         near, away = xp.where(low >= 0, low, -high), xp.where(low >= 0, high, -low)
-        kappa, x = at_least(self.kappa - self.off_kappa, 0.0)[:, None], at_least(xp.abs(self.x) - self.off_x, 0.0)[:, None]
+        kappa, x = (
+            at_least(self.kappa - self.off_kappa, 0.0)[:, None],
+            at_least(xp.abs(self.x) - self.off_x, 0.0)[:, None],
+        )
         W = at_least(xp.abs(W) - self.size_v[:, None] * self.off_w[entering], 0.0)
         known = (kappa > 0) & ((low >= 0) | (high <= 0))
         kappa = xp.where(kappa > 0, kappa, 1.0)
         most = (self.kappa + self.off_kappa)[:, None]
-        pull = xp.maximum((side * pull + blur) / kappa, (side * pull + blur) / at_least(most, 1e-300))  # s once j has left, at most
+        pull = xp.maximum(
+            (side * pull + blur) / kappa, (side * pull + blur) / at_least(most, 1e-300)
+        )  # s once j has left, at most
         h = at_least(self.h[entering] - self.off_h[entering], 0.0) + W * W / at_least(most, 1e-300)  # at least
         t = xp.clip(pull / at_least(h, 1e-300), near, away)
         gains = xp.where(xp.isfinite(t), t * (pull - 0.5 * h * t), np.inf) - x * x / (2.0 * at_least(most, 1e-300))

@@ -56,7 +56,10 @@ def _nearest_minimum(objective: Objective, linear: Linear, near: Vector) -> Vect
         return None
     bends, vectors = np.linalg.eigh(along.T @ H @ along)
     flat = np.abs(bends) <= FLAT * bends.size * max(float(bends[-1]), 0.0)
-    pull, terms = vectors.T @ (along.T @ objective.gradient(x)), np.abs(along.T) @ (np.abs(H) @ np.abs(x) + np.abs(objective.c))
+    pull, terms = (
+        vectors.T @ (along.T @ objective.gradient(x)),
+        np.abs(along.T) @ (np.abs(H) @ np.abs(x) + np.abs(objective.c)),
+    )
     if not flat.any() or (bends[~flat] < 0).any() or np.abs(pull[flat]).max() > PULL * norm(terms):
         return None
     x = x - along @ (vectors[:, ~flat] @ (pull[~flat] / bends[~flat]))

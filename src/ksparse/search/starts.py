@@ -118,7 +118,14 @@ def _look_where_nothing_bends(problem: SupportProblem) -> None:
 
 
 def first_order_starts(
-    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None, *, few: bool = False
+    problem: SupportProblem,
+    loss: Loss,
+    C: ConvexSet,
+    begin: Array,
+    stopping: Stopping,
+    weights: list[float] | None,
+    *,
+    few: bool = False,
 ) -> Iterator[Start]:
     """Where hard thresholding and APDCA end; with `few` the second only where the first cannot be, or weights are given.
 
@@ -139,14 +146,22 @@ def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Gene
 def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
     """What the relaxation has in the support, then random supports drawn by its z; none where it says nothing."""
     pieces, settings, k, n = problem.pieces, problem.pieces.settings, problem.k, problem.n
-    if not pieces.polyhedral or n > settings.relaxed or (k >= n and not pieces.floored) or pieces.linear is None or pieces.model is None:
+    if (
+        not pieces.polyhedral
+        or n > settings.relaxed
+        or (k >= n and not pieces.floored)
+        or pieces.linear is None
+        or pieces.model is None
+    ):
         return
     H = pieces.model.rows(np.arange(n))
     part = diagonal_part(H)
     if part is None:
         return
     low, high = pieces.linear.above(pieces.floor)
-    on_support = replace(pieces.linear, lower=np.where(pieces.allowed, low, 0.0), upper=np.where(pieces.allowed, high, 0.0))
+    on_support = replace(
+        pieces.linear, lower=np.where(pieces.allowed, low, 0.0), upper=np.where(pieces.allowed, high, 0.0)
+    )
     z = relax(H, pieces.model.r, part * np.diag(H), on_support, k, settings.relaxed_steps).z
     z[pieces.forced] = 2.0
     likely = np.log(z + 1e-4)
@@ -176,7 +191,9 @@ def _fitting(linear: Linear, ranked: Vector, count: int) -> Vector:
     return chosen
 
 
-def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int = 0, products: int = 0) -> Iterator[Start]:
+def _as_start(
+    name: str, problem: SupportProblem, size: Vector, iterations: int = 0, products: int = 0
+) -> Iterator[Start]:
     support = feasible_support(problem, size)
     if support is not None:
         yield Start(name, support, iterations, products)
@@ -197,7 +214,9 @@ def _greedy(problem: SupportProblem) -> Iterator[Start]:
         if feasible_candidate(problem, start) is not None:
             yield start
             return
-    yield from (Start("fewest", support) for support in few_above_floor(problem, score))  # the question whether such a point exists at all
+    yield from (
+        Start("fewest", support) for support in few_above_floor(problem, score)
+    )  # the question whether such a point exists at all
 
 
 def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> list[Vector]:
@@ -224,7 +243,9 @@ def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
         yield whole
 
 
-def _hard_thresholding(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping) -> Iterator[Start]:
+def _hard_thresholding(
+    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping
+) -> Iterator[Start]:
     constrained = Problem(loss, Cardinality(problem.k, C), n=problem.n)
     for name, x in (("iht from 0", constrained.zeros()), ("iht", begin)):
         run = drive(IHT(), constrained, x, _left(problem, stopping), catch_interrupt=False)
@@ -263,7 +284,9 @@ def typical_curvature(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: 
     return min(max(unit, 1e-290), 1e290)
 
 
-def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator, part: tuple[float, float] | None = None) -> Vector:
+def kicked(
+    problem: SupportProblem, support: Vector, rng: np.random.Generator, part: tuple[float, float] | None = None
+) -> Vector:
     """A support to restart from: a part, at least two where there are as many, replaced by random others, which fill it up to k.
 
     For a component that is a fresh batch of power iterations, which repair a support faster than swaps do.
@@ -273,7 +296,11 @@ def kicked(problem: SupportProblem, support: Vector, rng: np.random.Generator, p
         return random_components(problem, pieces.settings.powers, rng)[0]
     movable = np.setdiff1d(support, pieces.forced)
     outside = _without(pieces.allowed, support)
-    count = min(max(2, int(np.ceil(rng.uniform(*(part or pieces.settings.replaced)) * movable.size))), movable.size, outside.size)
+    count = min(
+        max(2, int(np.ceil(rng.uniform(*(part or pieces.settings.replaced)) * movable.size))),
+        movable.size,
+        outside.size,
+    )
     leaving = rng.choice(movable, count, replace=False)
     room = min(count + max(0, problem.k - support.size), outside.size)
     entering = rng.choice(outside, room, replace=False)

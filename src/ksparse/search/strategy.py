@@ -20,7 +20,9 @@ class Strategy:
     """Which parts of the search a problem gets."""
 
     name: str  # for `verbose`
-    neighbourhood: str | None  # "updated", "priced", "rayleigh", "rowwise", "gradient"; None where columns are too dear to rank moves
+    neighbourhood: (
+        str | None
+    )  # "updated", "priced", "rayleigh", "rowwise", "gradient"; None where columns are too dear to rank moves
     changes: int  # of a support in one search
     aside: float = math.inf  # the same for other starts, which come beside them
     perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
@@ -42,7 +44,11 @@ def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
         return ActiveSetNeighbourhood(problem, min(problem.rows_in_memory, problem.k + depth))
     if problem.pieces.wide is not None:
         return Rowwise(problem, problem.pieces.wide)
-    kinds: dict[str, Callable[[SupportProblem], Neighbourhood]] = {"priced": Priced, "rayleigh": Rayleigh, "gradient": Gradient}
+    kinds: dict[str, Callable[[SupportProblem], Neighbourhood]] = {
+        "priced": Priced,
+        "rayleigh": Rayleigh,
+        "gradient": Gradient,
+    }
     return kinds[name](problem)
 
 
@@ -54,7 +60,9 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
         name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"
         return Strategy(name, None, 0, by_columns=True, first_order=first)
     if pieces.spectral:
-        return Strategy("Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False)
+        return Strategy(
+            "Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False
+        )
     if problem.updatable:
         longer = settings.walked_more if problem.walks else 1.0
         growing = settings.changes_few + settings.changes_squared * k**2
@@ -71,11 +79,28 @@ def without_updates(problem: SupportProblem) -> Strategy:
         kind = "gains of rows" if pieces.direct else "gains of rows on second-order models"
         return Strategy(kind, "rowwise", changes, settings.aside * changes, first_order=False)
     if not pieces.modelled:
-        units = settings.restarts if pieces.treated_as_convex else 1  # there each value is the best of several starts already
-        return Strategy("gradients", "gradient", settings.changes_dear, settings.aside * settings.changes_dear, units=units, wanders=False)
+        units = (
+            settings.restarts if pieces.treated_as_convex else 1
+        )  # there each value is the best of several starts already
+        return Strategy(
+            "gradients",
+            "gradient",
+            settings.changes_dear,
+            settings.aside * settings.changes_dear,
+            units=units,
+            wanders=False,
+        )
     # on a set that only projects Newton's method has no steps to take
-    changes = settings.changes_solved if pieces.direct else settings.changes_smooth if pieces.priced else settings.changes_dear
-    if (pieces.loss.dear or (pieces.loss.entries or 0) >= settings.large) and modelled(problem, np.zeros(problem.n)) is not None:
+    changes = (
+        settings.changes_solved
+        if pieces.direct
+        else settings.changes_smooth
+        if pieces.priced
+        else settings.changes_dear
+    )
+    if (pieces.loss.dear or (pieces.loss.entries or 0) >= settings.large) and modelled(
+        problem, np.zeros(problem.n)
+    ) is not None:
         return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)
     kind = "gains bounded by multipliers" if pieces.certifying else "gains on second-order models"
     return Strategy(kind, "priced", changes, settings.aside * changes)

@@ -20,7 +20,9 @@ class Barred:
     """Who may not enter, and who may not leave, and for how many steps more."""
 
     def __init__(self, n: int, k: int, shares: tuple[float, float], rng: np.random.Generator) -> None:
-        self._out, self._in = (np.zeros(n, dtype=np.intp) for _ in range(2))  # the step up to which one stays out, stays in
+        self._out, self._in = (
+            np.zeros(n, dtype=np.intp) for _ in range(2)
+        )  # the step up to which one stays out, stays in
         self.lengths, self.rng, self.step = (k * shares[0], k * shares[1]), rng, 0
 
     @property
@@ -36,7 +38,9 @@ class Barred:
     def after(self, move: Move) -> None:
         """Bar those who moved, for times that differ, so that the walk does not go in circles."""
         self.step += 1
-        for until, moved, length in zip((self._out, self._in), (move.leaving, move.entering), self.lengths, strict=True):
+        for until, moved, length in zip(
+            (self._out, self._in), (move.leaving, move.entering), self.lengths, strict=True
+        ):
             for i in moved:
                 until[i] = self.step + 1 + round((0.5 + self.rng.random()) * length)
 

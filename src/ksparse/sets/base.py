@@ -164,7 +164,9 @@ class ConvexSet(ABC):
     def like(self, x: Array) -> Self:
         """The same set with its arrays in the namespace, dtype and device of x."""
         held = {name: getattr(self, name) for name in self._data}
-        arrays = {name: like(value, x) for name, value in held.items() if value is not None and not isinstance(value, float)}
+        arrays = {
+            name: like(value, x) for name, value in held.items() if value is not None and not isinstance(value, float)
+        }
         moved: Self = copy_with(self, **arrays)
         return moved
 
@@ -185,7 +187,9 @@ class ConvexSet(ABC):
         return type(self).__name__
 
     def _repr_html_(self) -> str:
-        return display.facts({"set": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.docstring_summary(self))
+        return display.facts(
+            {"set": repr(self), "variables": "any" if self.n is None else str(self.n)} | display.docstring_summary(self)
+        )
 
 
 def require_length(C: ConvexSet, n: int) -> None:
@@ -215,7 +219,9 @@ def try_out(C: ConvexSet, zero: Array) -> float:
     for u, Pu in zip(points, images, strict=True):
         for v, Pv in zip(points, images, strict=True):
             if dot(Pu - Pv, u - v) < sqnorm(Pu - Pv) - slack * max(norm(u - v), norm(Pu - Pv)) ** 2:
-                raise ValueError("project must be the projection onto a convex set: of two points it gave ones that no such set has")
+                raise ValueError(
+                    "project must be the projection onto a convex set: of two points it gave ones that no such set has"
+                )
     cut = C.restrict(np.arange(n))
     if not callable(getattr(cut, "project", None)):
         raise TypeError(f"restrict(support) must return a set, got {type(cut).__name__}")
@@ -235,7 +241,9 @@ def _accuracy(C: ConvexSet, u: Array, Pu: Array, slack: float) -> float:
     size = max(norm(u), norm(Pu), 1e-300)
     moved, outside = norm(_projected(C, Pu) - Pu), C.violation(Pu)
     if moved > slack * size:
-        raise ValueError(f"project must leave the points of C where they are: project(project(u)) is {moved:.3g} away from project(u)")
+        raise ValueError(
+            f"project must leave the points of C where they are: project(project(u)) is {moved:.3g} away from project(u)"
+        )
     if outside > slack * max(1.0, size):
         raise ValueError(f"violation must be 0 on C, but violation(project(u)) = {outside:.3g}")
     return max(moved, outside) / max(1.0, size)
@@ -252,4 +260,6 @@ def _try_constraints(C: ConvexSet, points: list[Array], images: list[Array], sla
         if broken > size:
             raise ValueError(f"as_linear must be C itself, but project(u) breaks it by {broken:.3g}")
         if norm(u - Pu) > size >= missed and C.violation(u) > size:
-            raise ValueError(f"as_linear must be C itself, but it holds a point that project moves by {norm(u - Pu):.3g}")
+            raise ValueError(
+                f"as_linear must be C itself, but it holds a point that project moves by {norm(u - Pu):.3g}"
+            )

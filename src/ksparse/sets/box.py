@@ -10,7 +10,18 @@ from ksparse.errors import InfeasibleError
 from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
 from ksparse.sets.whole_space import soft_threshold
-from ksparse.util.arrays import Array, Vector, copy_with, is_array, like, namespace, norm, to_float64, top_k, zero_outside
+from ksparse.util.arrays import (
+    Array,
+    Vector,
+    copy_with,
+    is_array,
+    like,
+    namespace,
+    norm,
+    to_float64,
+    top_k,
+    zero_outside,
+)
 from ksparse.util.checks import check_bound
 
 
@@ -57,12 +68,16 @@ class Box(ConvexSet):
 
     def bounds(self, n: int) -> tuple[Vector, Vector]:
         """lower and upper as float64 vectors of length n."""
-        low, high = (np.broadcast_to(np.asarray(to_float64(bound), dtype=np.float64), n) for bound in (self.lower, self.upper))
+        low, high = (
+            np.broadcast_to(np.asarray(to_float64(bound), dtype=np.float64), n) for bound in (self.lower, self.upper)
+        )
         return low, high
 
     def _bounds_like(self, u: Array) -> tuple[Array, Array]:
         xp = namespace(u)
-        low, high = (like(bound, u) if is_array(bound) else xp.full_like(u, bound) for bound in (self.lower, self.upper))
+        low, high = (
+            like(bound, u) if is_array(bound) else xp.full_like(u, bound) for bound in (self.lower, self.upper)
+        )
         return low, high
 
     def clip(self, u: Array) -> Array:

@@ -55,7 +55,9 @@ class BudgetBox(ConvexSet):
         least, most = float(low.sum()), float(high.sum())
         slack = self._slack(low, high)
         if not least - slack <= self.total <= most + slack:
-            raise InfeasibleError(f"BudgetBox is empty: total must be {least:g} to {most:g}, as the bounds allow, got {self.total:g}")
+            raise InfeasibleError(
+                f"BudgetBox is empty: total must be {least:g} to {most:g}, as the bounds allow, got {self.total:g}"
+            )
 
     def _slack(self, low: Vector, high: Vector) -> float:
         """What is rounding in a sum of bounds."""
@@ -92,9 +94,13 @@ class BudgetBox(ConvexSet):
         least = low[forced].sum() + np.sort(low[free])[:room].sum()
         slack = self._slack(low, high)
         if self.total > most + slack:
-            return f"{k} variables within their upper bounds sum to at most {most:g}, less than the total {self.total:g}"
+            return (
+                f"{k} variables within their upper bounds sum to at most {most:g}, less than the total {self.total:g}"
+            )
         if self.total < least - slack:
-            return f"{k} variables within their lower bounds sum to at least {least:g}, more than the total {self.total:g}"
+            return (
+                f"{k} variables within their lower bounds sum to at least {least:g}, more than the total {self.total:g}"
+            )
         return None
 
     def sparse_support(self, size: Array, k: int) -> Vector:
@@ -114,7 +120,10 @@ class BudgetBox(ConvexSet):
                 free = np.flatnonzero(~np.isin(chosen, forced))
                 if not free.size:
                     break
-                out, into = free[np.lexsort((size[chosen[free]], bound[chosen[free]]))[0]], int(np.argmax(bound[waiting]))
+                out, into = (
+                    free[np.lexsort((size[chosen[free]], bound[chosen[free]]))[0]],
+                    int(np.argmax(bound[waiting])),
+                )
                 if bound[waiting[into]] <= bound[chosen[out]]:
                     break
                 chosen[out], waiting[into] = waiting[into], chosen[out]

@@ -9,7 +9,20 @@ import numpy as np
 
 from ksparse.errors import InfeasibleError, NotFiniteError, UndecidedError
 from ksparse.sets.base import FEASIBLE, ConvexSet, try_out
-from ksparse.util.arrays import Array, Vector, copy_with, dot, embed, finite, like, norm, sqnorm, take, to_float64, zeros_like
+from ksparse.util.arrays import (
+    Array,
+    Vector,
+    copy_with,
+    dot,
+    embed,
+    finite,
+    like,
+    norm,
+    sqnorm,
+    take,
+    to_float64,
+    zeros_like,
+)
 from ksparse.util.checks import call_own, check_callable, check_integer
 
 DYKSTRA_ROUNDS = 10_000
@@ -55,7 +68,9 @@ class CustomSet(ConvexSet):
         self._restrict = None if restrict is None else check_callable(restrict, "restrict")
         self.n = None if n is None else check_integer(n, "n", 1)
 
-    accuracy: float = 0.0  # how far from C `project` was seen to end: an iteration of the user's need not go on to the last digit
+    accuracy: float = (
+        0.0  # how far from C `project` was seen to end: an iteration of the user's need not go on to the last digit
+    )
 
     def contains(self, x: Array) -> bool:
         return super().contains(x) or self.violation(x) <= self.slack * max(1.0, norm(x))
@@ -68,7 +83,9 @@ class CustomSet(ConvexSet):
     def project(self, u: Array) -> Array:
         x = call_own(self._project, "project(u)", u + 0.0)  # a copy: the user's function may work in place
         if tuple(getattr(x, "shape", ())) != tuple(u.shape):
-            raise ValueError(f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}")
+            raise ValueError(
+                f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}"
+            )
         x = like(x, u)
         if not finite(x):
             raise NotFiniteError("project(u) returned NaN or inf")
@@ -89,14 +106,18 @@ class CustomSet(ConvexSet):
             cut: ConvexSet = self._restrict(support)
             return cut
         if self.n is None:
-            raise ValueError("CustomSet needs n to be restricted to a support: pass CustomSet(project, violation, n=...)")
+            raise ValueError(
+                "CustomSet needs n to be restricted to a support: pass CustomSet(project, violation, n=...)"
+            )
         return _OnSupport(self, np.asarray(support), self.n)
 
     def sparse_support(self, size: Array, k: int) -> Vector:
         """The k largest if C has a point there; else the largest entries of C's point nearest to 0, which C seems to need, first."""
         chosen = super().sparse_support(size, k)
         nearest = np.abs(to_float64(self.project(zeros_like(size))))
-        needed = np.where(nearest > 1e-12, nearest + float(np.abs(to_float64(size)).max()) + 1.0, np.abs(to_float64(size)))
+        needed = np.where(
+            nearest > 1e-12, nearest + float(np.abs(to_float64(size)).max()) + 1.0, np.abs(to_float64(size))
+        )
         for support in (chosen, super().sparse_support(needed, k)):
             try:
                 self.restrict(support).project(take(size, support))

@@ -77,7 +77,9 @@ class L2Ball(ConvexSet):
         x, k, radius = found.x, c.size, self.radius
         felt = Objective(H + found.shift * np.eye(k), c)
         unpaid = 0.5 * found.shift * (abs(radius**2 - float(x @ x)) + rounding_of(k) * radius**2)
-        return unpaid + shortfall(felt, Linear.of(k, -radius - np.abs(x), radius + np.abs(x)), x, np.zeros(0), np.zeros(0), noise)
+        return unpaid + shortfall(
+            felt, Linear.of(k, -radius - np.abs(x), radius + np.abs(x)), x, np.zeros(0), np.zeros(0), noise
+        )
 
     def __repr__(self) -> str:
         return f"L2Ball({self.radius:g})"

@@ -68,7 +68,9 @@ class Nonnegative(ConvexSet):
         return self if self.indices is None else Nonnegative(np.flatnonzero(np.isin(support, self.indices)))
 
     def shrink(self, u: Array, t: float) -> Array:
-        return self.project(soft_threshold(u, t))  # in one dimension a convex prox followed by clipping is the prox on an interval
+        return self.project(
+            soft_threshold(u, t)
+        )  # in one dimension a convex prox followed by clipping is the prox on an interval
 
     def project_sparse(self, u: Array, k: int) -> Array:
         v = self.project(u)  # keeping entry i saves vᵢ²

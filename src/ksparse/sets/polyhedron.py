@@ -51,19 +51,26 @@ class Polyhedron(ConvexSet):
 
     tested = True
 
-    def __init__(self, G: Any = None, h: Any = None, E: Any = None, f: Any = None, lower: Any = -np.inf, upper: Any = np.inf) -> None:
+    def __init__(
+        self, G: Any = None, h: Any = None, E: Any = None, f: Any = None, lower: Any = -np.inf, upper: Any = np.inf
+    ) -> None:
         inequalities, equations = _rows(G, h, "G", "h"), _rows(E, f, "E", "f")
         bounds = [to_float64(check_bound(bound, name)) for bound, name in ((lower, "lower"), (upper, "upper"))]
         widths = {part.shape[1] for part, _ in (inequalities, equations) if part is not None}
         widths |= {bound.shape[0] for bound in bounds if np.ndim(bound) == 1}
         if len(widths) != 1:
             needed = (
-                "one of G, E or a vector of bounds" if not widths else f"the same number of variables in each part, got {sorted(widths)}"
+                "one of G, E or a vector of bounds"
+                if not widths
+                else f"the same number of variables in each part, got {sorted(widths)}"
             )
             raise ValueError(f"Polyhedron needs {needed}")
         self.n = int(widths.pop())
         whole = Linear.of(self.n, bounds[0], bounds[1], *inequalities, *equations)
-        (G, h, _), (E, f, _) = unit_rows(whole.G, whole.h), unit_rows(whole.E, whole.f)  # a violation then is a distance, more or less
+        (G, h, _), (E, f, _) = (
+            unit_rows(whole.G, whole.h),
+            unit_rows(whole.E, whole.f),
+        )  # a violation then is a distance, more or less
         self._linear = Linear(whole.lower, whole.upper, G, h, E, f)
         self._last: Active | None = None
         self._for_a_run = False
@@ -72,7 +79,9 @@ class Polyhedron(ConvexSet):
         self._few: Vector | None = None  # a support of few variables, once asked for
         zero = np.zeros(self.n)
         if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 needs no linear programming
-            raise InfeasibleError("Polyhedron is empty: no x meets Gx <= h, Ex = f and the bounds (linear programming proof)")
+            raise InfeasibleError(
+                "Polyhedron is empty: no x meets Gx <= h, Ex = f and the bounds (linear programming proof)"
+            )
 
     def project(self, u: Array) -> Array:
         point = to_float64(u)
@@ -104,9 +113,13 @@ class Polyhedron(ConvexSet):
         off = np.setdiff1d(np.arange(whole.lower.size), support)
         excluded = off[(whole.lower[off] > 0) | (whole.upper[off] < 0)]
         if excluded.size:
-            raise InfeasibleError(f"Polyhedron has no point on this support: the bounds of variable {excluded[0]} exclude 0")
+            raise InfeasibleError(
+                f"Polyhedron has no point on this support: the bounds of variable {excluded[0]} exclude 0"
+            )
         try:
-            return Polyhedron(whole.G[:, support], whole.h, whole.E[:, support], whole.f, whole.lower[support], whole.upper[support])
+            return Polyhedron(
+                whole.G[:, support], whole.h, whole.E[:, support], whole.f, whole.lower[support], whole.upper[support]
+            )
         except InfeasibleError as error:
             raise InfeasibleError(f"Polyhedron has no point on this support of {len(support)} variables") from error
 
@@ -206,8 +219,13 @@ def _witness(linear: Linear, weight: Vector) -> Vector | None:
     """A point of the polyhedron of least Σ weightᵢ|xᵢ|, by linear programming on x = p − q, where x may be below 0; None if empty."""
     n, low, high = linear.lower.size, linear.lower, linear.upper
     down = np.flatnonzero(low < 0)
-    bounds = [np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), -low])[down]]
-    found = linear_program(np.concatenate([weight, weight[down]]), linear, lambda M: np.hstack([M, -M[:, down]]), np.vstack(bounds))
+    bounds = [
+        np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]),
+        np.column_stack([np.maximum(-high, 0), -low])[down],
+    ]
+    found = linear_program(
+        np.concatenate([weight, weight[down]]), linear, lambda M: np.hstack([M, -M[:, down]]), np.vstack(bounds)
+    )
     if found is None:
         return None
     x = found[:n]

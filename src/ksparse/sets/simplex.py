@@ -71,7 +71,9 @@ def project_simplex(u: Array, total: float) -> Array:
     tau = (xp.cumulative_sum(falling) - total) / count
     x = _positive_part(u - xp.max(tau))  # τ rises as long as entries above it are counted in, and then falls
     size = sum_of(x)
-    return x * (total / size) if size > 0 else xp.full_like(x, total / u.shape[0])  # what rounding left of the sum, in proportion
+    return (
+        x * (total / size) if size > 0 else xp.full_like(x, total / u.shape[0])
+    )  # what rounding left of the sum, in proportion
 
 
 def project_on_largest(C: ConvexSet, u: Array, k: int) -> Array:

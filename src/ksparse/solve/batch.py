@@ -92,7 +92,11 @@ class Batch:
         """One row per right-hand side."""
         import pandas as pd
 
-        columns = {"objective": self.fun, "nonzeros": np.diff(self.x.indptr), "status": [status_of(s).name for s in self.status]}
+        columns = {
+            "objective": self.fun,
+            "nonzeros": np.diff(self.x.indptr),
+            "status": [status_of(s).name for s in self.status],
+        }
         return pd.DataFrame(columns | {"success": self.success, "residual": self.residual, "support": self.supports})
 
     def __repr__(self) -> str:

@@ -47,10 +47,14 @@ def _seed(random_state: int | np.random.Generator | None) -> int:
     return check_integer(random_state, "random_state", 0)
 
 
-def exploration(request: Request, problem: SupportProblem, plan: Plan, tell: Callable[[Incumbent], None]) -> Exploration:
+def exploration(
+    request: Request, problem: SupportProblem, plan: Plan, tell: Callable[[Incumbent], None]
+) -> Exploration:
     """The search that a request asks for."""
     settings, stopping = problem.pieces.settings, request.stopping
-    rough = replace(stopping, tol=max(stopping.tol, settings.start_tol), max_iter=min(stopping.max_iter, settings.start_steps))
+    rough = replace(
+        stopping, tol=max(stopping.tol, settings.start_tol), max_iter=min(stopping.max_iter, settings.start_steps)
+    )
     return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, tell)
 
 
@@ -75,7 +79,11 @@ def solve_by_search(request: Request, problem: SupportProblem, plan: Plan, wante
             report.banner(request, problem)
             status = search.run()
             certificate = certified(
-                problem, search.incumbent, status, wanted, lambda progress: report.show(progress, search.incumbent, request)
+                problem,
+                search.incumbent,
+                status,
+                wanted,
+                lambda progress: report.show(progress, search.incumbent, request),
             )
             result = judge_search(request, problem, search.incumbent, status, certificate)
             report.footer(result)
@@ -88,7 +96,11 @@ def solve_by_search(request: Request, problem: SupportProblem, plan: Plan, wante
 
 
 def certified(
-    problem: SupportProblem, incumbent: Incumbent, status: Status, wanted: Wanted | None, tell: Callable[[Progress], None]
+    problem: SupportProblem,
+    incumbent: Incumbent,
+    status: Status,
+    wanted: Wanted | None,
+    tell: Callable[[Progress], None],
 ) -> Certificate:
     """What is proved of a search's answer: by enumeration, or by a tree where one is wanted and the search was not stopped."""
     if status is Status.OPTIMAL:
@@ -120,12 +132,18 @@ class Closing:
     def _share(self, gap: float) -> float:
         if not 0.0 < gap < self._first < math.inf:
             return 0.0 if gap else 1.0
-        return 1.0 - gap / self._first if self._aim == 0.0 else math.log(self._first / gap) / math.log(self._first / self._aim)
+        return (
+            1.0 - gap / self._first
+            if self._aim == 0.0
+            else math.log(self._first / gap) / math.log(self._first / self._aim)
+        )
 
 
 def tree_line(nodes: int, open_: int, best: float, bound: float, gap: float, elapsed: float) -> str:
     """Where a tree stands."""
-    return f"tree: {nodes} nodes, {open_} open, best {best:.9e}, bound {bound:.9e}, gap {100 * gap:.3g} %, {elapsed:.1f} s"
+    return (
+        f"tree: {nodes} nodes, {open_} open, best {best:.9e}, bound {bound:.9e}, gap {100 * gap:.3g} %, {elapsed:.1f} s"
+    )
 
 
 class Report(VerboseLogging):
@@ -152,7 +170,8 @@ class Report(VerboseLogging):
         if self.verbose:
             proved = "yes" if row["proved"] else "no"
             logger.info(
-                "%s", f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6} {proved:>7} {row['elapsed']:>7.2f}s"
+                "%s",
+                f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6} {proved:>7} {row['elapsed']:>7.2f}s",
             )
         self._callback(lambda: best.full(n), best.value, incumbent.searches, np.nan, row["elapsed"])
 
@@ -172,4 +191,6 @@ class Report(VerboseLogging):
     def footer(self, result: Result) -> None:
         """How it ended."""
         if self.verbose:
-            logger.info("%s", f"{result.message}: {result.fun:.9e} with {result.support.size} nonzeros, {result.elapsed:.2f} s")
+            logger.info(
+                "%s", f"{result.message}: {result.fun:.9e} with {result.support.size} nonzeros, {result.elapsed:.2f} s"
+            )

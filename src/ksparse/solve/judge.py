@@ -93,10 +93,14 @@ def judge_search(
     x = like(embed(z, problem.variables(best.support), request.n), request.loss.kind)
     fun = value_of(request.loss, x)
     bound = certificate.lower_bound
-    if bound > fun and bound > fun + _owed(problem.pieces, fun, x):  # a bound that a point is below is none, whatever it rests on
+    if bound > fun and bound > fun + _owed(
+        problem.pieces, fun, x
+    ):  # a bound that a point is below is none, whatever it rests on
         certificate = Certificate(note="; no lower bound: arithmetic contradicts the one that was found")
         status = Status.STATIONARY if status is Status.OPTIMAL else status
-    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(problem.pieces, best.value, x):
+    if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(
+        problem.pieces, best.value, x
+    ):
         status = Status.STATIONARY  # what was proved was proved of a value that x does not have
     accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and not (residual <= accepted and request.C.contains(x)):
@@ -157,7 +161,9 @@ def _owed(pieces: Pieces, value: float, x: Array) -> float:
     return SINGLE * (abs(value) + (0.0 if pieces.model is None else abs(pieces.model.constant)))
 
 
-def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, elapsed: float, method: str = "batch") -> Result:
+def judge_given(
+    loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, elapsed: float, method: str = "batch"
+) -> Result:
     """The result of a point that was found among many, by nothing but itself and the raw data."""
     support, residual = indices_of(x != 0), 0.0
     if support.size:
@@ -196,7 +202,10 @@ def best_of(results: list[Result], elapsed: float, exact: bool) -> Result:
         }
         for r, begin, end in zip(results, ends, ends[1:], strict=False)
     ]
-    best, last = min(results, key=lambda r: (not r.success, exact and not r.outcomes[0]["k_sparse"], r.fun)), results[-1].status
+    best, last = (
+        min(results, key=lambda r: (not r.success, exact and not r.outcomes[0]["k_sparse"], r.fun)),
+        results[-1].status,
+    )
     fields: dict[str, Any] = {**best.__dict__, "elapsed": elapsed, "outcomes": outcomes}
     fields |= {name: sum(getattr(r, name) for r in results) for name in ("nfev", "njev")}
     if last.early:

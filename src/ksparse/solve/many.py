@@ -26,7 +26,15 @@ from ksparse.solve.judge import STATIONARY, judge_given
 from ksparse.solve.minimize import minimize
 from ksparse.solve.progress import Progress
 from ksparse.util.arrays import Vector, to_float64, to_numpy
-from ksparse.util.checks import check_array, check_flag, check_integer, check_n_jobs, check_number, check_piece, check_squares
+from ksparse.util.checks import (
+    check_array,
+    check_flag,
+    check_integer,
+    check_n_jobs,
+    check_number,
+    check_piece,
+    check_squares,
+)
 from ksparse.util.progress import show_progress
 from ksparse.util.resources import one_thread, parallel_map
 
@@ -140,7 +148,9 @@ def _right_sides(B: Any, A: Any) -> Vector:
     """One per column, with a row for each of A's."""
     given = to_numpy(B) if hasattr(B, "ndim") else np.asarray(B)
     if given.ndim == 1:
-        raise ValueError(f"B must have one column per right-hand side, got shape {given.shape}: for a single one use ks.minimize")
+        raise ValueError(
+            f"B must have one column per right-hand side, got shape {given.shape}: for a single one use ks.minimize"
+        )
     given = to_numpy(check_array(B, "B", 2))
     check_squares(given, "B")
     rows = np.shape(A)[0] if np.ndim(A) else A.shape[0]
@@ -193,7 +203,9 @@ class _Task:
         n, count = int(A.shape[1]), self.B.shape[1]
         rho = np.zeros(n) if ridge is None else to_float64(ridge)
         with one_thread():
-            data = BatchData.of(to_float64(A), None if weight is None else to_float64(weight), rho, lower, upper, self.k, self.settings)
+            data = BatchData.of(
+                to_float64(A), None if weight is None else to_float64(weight), rho, lower, upper, self.k, self.settings
+            )
             if data is None:
                 return self._batch(np.zeros((count, 0), int), np.zeros((count, 0)), np.zeros(count), None)
             best, rounds = Best.nothing(data.problem, count), rounds_of(data.problem, self.effort, self.seed)
@@ -216,7 +228,9 @@ class _Task:
                 progress.stopped = Status.INTERRUPTED
             parallel_map(refine, parts, self.n_jobs)
         alone = self._alone(np.flatnonzero(doubt).tolist(), progress)
-        return self._batch(data.columns[np.minimum(best.support, data.problem.n - 1)], x, residual, progress.stopped, alone)
+        return self._batch(
+            data.columns[np.minimum(best.support, data.problem.n - 1)], x, residual, progress.stopped, alone
+        )
 
     def _alone(self, columns: list[int], progress: Progress) -> dict[int, Result]:
         """Solve some columns by `minimize`, as far as nothing stops that."""
@@ -232,7 +246,14 @@ class _Task:
             progress.stopped = Status.INTERRUPTED
         return found
 
-    def _batch(self, support: Vector, x: Vector, residual: Vector, stopped: Status | None, alone: dict[int, Result] | None = None) -> Batch:
+    def _batch(
+        self,
+        support: Vector,
+        x: Vector,
+        residual: Vector,
+        stopped: Status | None,
+        alone: dict[int, Result] | None = None,
+    ) -> Batch:
         """What was found by seats, or better by a single solve, as a matrix with one column each, judged from the raw data."""
         n, count = int(self.squares.A.shape[1]), self.B.shape[1]
         held = x != 0
@@ -248,7 +269,12 @@ class _Task:
             X = scipy.sparse.lil_array(X)
             for i, result in better.items():
                 X[:, [i]] = to_float64(result.x)[:, None]
-                fun[i], good[i], status[i], residual[i] = result.fun, result.success, int(result.status), result.residual
+                fun[i], good[i], status[i], residual[i] = (
+                    result.fun,
+                    result.success,
+                    int(result.status),
+                    result.residual,
+                )
             X = scipy.sparse.csc_array(X)
         elapsed = time.perf_counter() - self.started
 
@@ -301,9 +327,13 @@ class _Task:
             raise KeyboardInterrupt
         found = [self._unreached(i, first, stopped) if result is None else result for i, result in enumerate(results)]
         X = scipy.sparse.csc_array(np.column_stack([to_float64(result.x) for result in found]))
-        columns = {name: np.array([getattr(result, name) for result in found]) for name in ("fun", "success", "residual")}
+        columns = {
+            name: np.array([getattr(result, name) for result in found]) for name in ("fun", "success", "residual")
+        }
         status = np.array([int(result.status) for result in found])
-        return Batch(X, status=status, k=self.k, elapsed=time.perf_counter() - self.started, _judge=found.__getitem__, **columns)
+        return Batch(
+            X, status=status, k=self.k, elapsed=time.perf_counter() - self.started, _judge=found.__getitem__, **columns
+        )
 
     def _solve(self, i: int, progress: Progress) -> Result:
         """Solve one column by `minimize`; where that is interrupted the others are not begun."""
@@ -318,4 +348,6 @@ class _Task:
 
     def _unreached(self, i: int, first: Result, status: Status) -> Result:
         """A point of C for a column that was not come to: that of the first, which is as good as any."""
-        return judge_given(self.loss(i), self.C, self.k, to_float64(first.x), status, time.perf_counter() - self.started)
+        return judge_given(
+            self.loss(i), self.C, self.k, to_float64(first.x), status, time.perf_counter() - self.started
+        )

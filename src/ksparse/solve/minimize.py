@@ -284,9 +284,13 @@ def minimize(
             wanted = make_wanted(gap, max_nodes, plan.n_jobs)
             if request.k == 0:
                 return _zero(request)
-            return solve_by_search(request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted)
+            return solve_by_search(
+                request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted
+            )
         if request.loss.per_feature > 1:
-            raise MissingPieceError(f"{type(request.loss).__name__} needs method='auto': the paper's methods count entries, not features")
+            raise MissingPieceError(
+                f"{type(request.loss).__name__} needs method='auto': the paper's methods count entries, not features"
+            )
         _refuse_for_papers_methods(
             forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, settings=settings,
             gap=None if gap is None else True, max_nodes=max_nodes, groups=groups is not None or None,

@@ -91,7 +91,12 @@ class NearOptimal:
 
         excess = (self.values - self.values[0]) / (abs(self.values[0]) or 1.0)
         return pd.DataFrame(
-            {"objective": self.values, "excess": excess, "nonzeros": [s.size for s in self.supports], "support": self.supports}
+            {
+                "objective": self.values,
+                "excess": excess,
+                "nonzeros": [s.size for s in self.supports],
+                "support": self.supports,
+            }
         )
 
     def __repr__(self) -> str:
@@ -101,7 +106,10 @@ class NearOptimal:
         """What a notebook shows: in which share of the supports the variables are, and the best supports."""
         often = np.argsort(-self.frequencies, kind="stable")[:12]
         shares = {f"x[{j}]": 100.0 * float(self.frequencies[j]) for j in often if self.frequencies[j] > 0}
-        rows = [(f"{value:.8g}", ", ".join(map(str, support))) for value, support in zip(self.values[:10], self.supports[:10], strict=True)]
+        rows = [
+            (f"{value:.8g}", ", ".join(map(str, support)))
+            for value, support in zip(self.values[:10], self.supports[:10], strict=True)
+        ]
         table = display.grid(("objective", "support"), rows)
         chart = display.bars(shares, "in which share of the supports each variable is, per cent")
         return f'<div class="ksparse-near">{display.facts({"found": repr(self)})}{chart}{table}</div>'
@@ -194,14 +202,20 @@ def near_optimal(
     within, at_most = check_number(within, "within", at_least=0.0), check_integer(at_most, "at_most", 1)
     if within >= 1.0:
         raise ValueError(f"within must be a share below 1, such as 0.01, got {within:g}")
-    request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose, "k", groups, group_limits, requires)
+    request = check_request(
+        loss, k, C, None, Stopping(max_time=max_time), callback, verbose, "k", groups, group_limits, requires
+    )
     if request.loss.per_feature > 1:
-        raise MissingPieceError(f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path")
+        raise MissingPieceError(
+            f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path"
+        )
     quiet = np.errstate(over="ignore", invalid="ignore")
     with show_progress(progress), deadline_scope(request.deadline), fitting_threads(request.loss), counting(), quiet:
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         report = Report(verbose, callback)
-        search = exploration(request, problem, Plan(effort=1, seed=random_state), lambda incumbent: report.tell(incumbent, problem.n))
+        search = exploration(
+            request, problem, Plan(effort=1, seed=random_state), lambda incumbent: report.tell(incumbent, problem.n)
+        )
         with report:
             if request.interrupted:
                 raise KeyboardInterrupt

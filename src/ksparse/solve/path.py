@@ -99,7 +99,9 @@ class KPath:
             return ", ".join(map(str, members[:8])) + (", ..." if members.size > 8 else "")
 
         triples = zip(self.results, self.entered, self.left, strict=True)
-        return [(str(r.k), f"{r.fun:.8g}", r.status.name, listed(entered), listed(left)) for r, entered, left in triples]
+        return [
+            (str(r.k), f"{r.fun:.8g}", r.status.name, listed(entered), listed(left)) for r, entered, left in triples
+        ]
 
     def __repr__(self) -> str:
         lines = [
@@ -111,7 +113,11 @@ class KPath:
     def _repr_html_(self) -> str:
         """What a notebook shows: the objective against k, and a line per k."""
         objective = [float(value) for value in self.objective]
-        chart = display.curve([float(k) for k in self.ks], objective, "objective against k") if np.isfinite(objective).all() else ""
+        chart = (
+            display.curve([float(k) for k in self.ks], objective, "objective against k")
+            if np.isfinite(objective).all()
+            else ""
+        )
         return f'<div class="ksparse-path">{chart}{display.grid(("k", "objective", "status", "enters", "leaves"), self._rows())}</div>'
 
     def to_frame(self) -> pd.DataFrame:
@@ -232,13 +238,22 @@ def k_path(
     sizes, by_entries = _sizes(ks), gap is not None or bool(np.any(min_nonzero))
     stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
     # asks whether C has a point for the least k
-    request = check_request(loss, sizes[0], C, x0, stopping, callback, verbose, "ks", groups, group_limits, requires, by_entries=by_entries)
+    request = check_request(
+        loss, sizes[0], C, x0, stopping, callback, verbose, "ks", groups, group_limits, requires, by_entries=by_entries
+    )
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.members))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
     plan = make_plan(1 if effort is None else effort, n_jobs, random_state, "auto")
     walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))
     quiet = np.errstate(over="ignore", invalid="ignore")
-    with show_progress(progress), VerboseLogging(verbose), deadline_scope(top.deadline), fitting_threads(top.loss), counting(), quiet:
+    with (
+        show_progress(progress),
+        VerboseLogging(verbose),
+        deadline_scope(top.deadline),
+        fitting_threads(top.loss),
+        counting(),
+        quiet,
+    ):
         walk.go()
         results = walk.judged()
         if verbose:

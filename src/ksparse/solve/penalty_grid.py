@@ -50,7 +50,9 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
         try:
             if request.interrupted:
                 raise KeyboardInterrupt
-            run = drive(method, problem, begin, request.stopping_now(), callback=request.callback, verbose=request.verbose)
+            run = drive(
+                method, problem, begin, request.stopping_now(), callback=request.callback, verbose=request.verbose
+            )
         except KeyboardInterrupt:  # before there was a point
             run = not_begun(problem, begin)
         rounded = partial(rounding, request.loss, request.C, run.x, request.k, request.deadline)
@@ -77,12 +79,18 @@ def resolve_method(method: str | Method, step: str | StepRule) -> Method:
     step = resolve_rule(step)
     if isinstance(method, str):
         if method not in METHODS:
-            raise ValueError(f"method must be one of auto (in minimize), {', '.join(METHODS)} or a method object, got {method!r}")
+            raise ValueError(
+                f"method must be one of auto (in minimize), {', '.join(METHODS)} or a method object, got {method!r}"
+            )
         return METHODS[method](step)
     if isinstance(method, type):
-        raise TypeError(f"method must be a name or an object, got the class {method.__name__}: write {method.__name__}()")
+        raise TypeError(
+            f"method must be a name or an object, got the class {method.__name__}: write {method.__name__}()"
+        )
     if not isinstance(method, Method):
-        raise TypeError(f"method must be a name or an object derived from ksparse.Method, with init and step, got {type(method).__name__}")
+        raise TypeError(
+            f"method must be a name or an object derived from ksparse.Method, with init and step, got {type(method).__name__}"
+        )
     return method
 
 

@@ -134,13 +134,17 @@ def check_request(
         try_out(loss, C, n, start)
     except KeyboardInterrupt:  # of the user's own functions, which may take their time
         interrupted = True
-    return Request(loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes, rules, by_rows)
+    return Request(
+        loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes, rules, by_rows
+    )
 
 
 def _refuse_rules(loss: Loss, **given: Any) -> None:
     for name, value in given.items():
         if value is not None:
-            raise MissingPieceError(f"{name} with {type(loss).__name__} cannot be combined with a constraint set, gap or min_nonzero")
+            raise MissingPieceError(
+                f"{name} with {type(loss).__name__} cannot be combined with a constraint set, gap or min_nonzero"
+            )
 
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
@@ -172,7 +176,12 @@ def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:
 
 
 def support_problem(
-    request: Request, forced_in: Any, forced_out: Any, min_nonzero: Any, settings: SearchSettings | None = None, most: int | None = None
+    request: Request,
+    forced_in: Any,
+    forced_out: Any,
+    min_nonzero: Any,
+    settings: SearchSettings | None = None,
+    most: int | None = None,
 ) -> SupportProblem:
     """The problem that is searched, after a look at whether it can be met; for several k, `most` is the largest."""
     n, k, width = request.n, request.k, request.loss.per_feature
@@ -207,16 +216,25 @@ def support_problem(
         raise InfeasibleError(f"{pieces.forced.size} variables are forced in, more than k = {k}{by}")
     clash = np.intersect1d(pieces.forced, outside)
     if clash.size:
-        raise InfeasibleError(f"forced_out holds variable {clash[0]}, whose bounds or equations exclude 0: no point of C is left")
+        raise InfeasibleError(
+            f"forced_out holds variable {clash[0]}, whose bounds or equations exclude 0: no point of C is left"
+        )
     problem = SupportProblem(pieces, k)
     require_memory(problem)
     return problem
 
 
-def _problem_by_rows(request: Request, inside: Vector, outside: Vector, settings: SearchSettings | None) -> SupportProblem:
+def _problem_by_rows(
+    request: Request, inside: Vector, outside: Vector, settings: SearchSettings | None
+) -> SupportProblem:
     """The problem of a loss of several coefficients per feature, where nothing but k is asked of them."""
     pieces = Pieces.by_rows(
-        request.loss, forced_in=inside, forced_out=outside, deadline=request.deadline, settings=settings, rules=request.rules
+        request.loss,
+        forced_in=inside,
+        forced_out=outside,
+        deadline=request.deadline,
+        settings=settings,
+        rules=request.rules,
     )
     if pieces.rules.any:
         require_obedient(pieces, outside, request.k)

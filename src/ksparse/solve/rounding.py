@@ -39,7 +39,9 @@ def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float 
     The support is the k largest entries, except where C has no point on them: bounds that exclude 0 and budgets come first.
     """
     support = C.sparse_support(namespace(x).abs(x), k)
-    return Rounded(support, polish(loss, C, support, to_float64(take(x, support)), deadline), _without_dust(x).size <= k)
+    return Rounded(
+        support, polish(loss, C, support, to_float64(take(x, support)), deadline), _without_dust(x).size <= k
+    )
 
 
 def _without_dust(x: Array) -> Vector:

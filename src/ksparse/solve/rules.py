@@ -28,9 +28,14 @@ def make_rules(groups: Any = None, group_limits: Any = None, requires: Any = Non
         for group in range(len(given)):
             members = np.flatnonzero(of == group)
             weight[members[0]] = 1.0
-            pairs += [*pairwise(members.tolist()), (int(members[-1]), int(members[0]))]  # round in a circle: each needs all others
+            pairs += [
+                *pairwise(members.tolist()),
+                (int(members[-1]), int(members[0])),
+            ]  # round in a circle: each needs all others
             if np.unique(label[members]).size > 1:
-                raise ValueError(f"group_limits must give all variables of a group one label, those of group {given[group]!r} have several")
+                raise ValueError(
+                    f"group_limits must give all variables of a group one label, those of group {given[group]!r} have several"
+                )
     brings = closed_rows(n, pairs) if pairs else None
     return Rules(label, tuple(names), least, most, weight, brings, of)
 
@@ -99,17 +104,32 @@ def require_obedient(pieces: Pieces, out: Vector, k: int) -> None:
             f"all; it is 0 for variable {np.flatnonzero(faint)[0]}"
         )
     _require_parents(rules, forced, allowed, out)
-    what, inside = "groups" if rules.grouped else "variables", np.bincount(rules.label[forced], rules.weight[forced], rules.least.size)
-    apart = np.ones(rules.n) if rules.brings is None else rules.brings @ np.where(np.isin(np.arange(rules.n), forced), 0.0, rules.weight)
+    what, inside = (
+        "groups" if rules.grouped else "variables",
+        np.bincount(rules.label[forced], rules.weight[forced], rules.least.size),
+    )
+    apart = (
+        np.ones(rules.n)
+        if rules.brings is None
+        else rules.brings @ np.where(np.isin(np.arange(rules.n), forced), 0.0, rules.weight)
+    )
     for place, name in enumerate(rules.names[:-1]):
-        least, most, member = int(rules.least[place]), int(rules.most[place]), (rules.label == place) & (rules.weight > 0)
+        least, most, member = (
+            int(rules.least[place]),
+            int(rules.most[place]),
+            (rules.label == place) & (rules.weight > 0),
+        )
         if inside[place] > most:
-            raise InfeasibleError(f"group_limits allows {most} of label {name!r}, and {inside[place]:g} {what} of it are forced in")
+            raise InfeasibleError(
+                f"group_limits allows {most} of label {name!r}, and {inside[place]:g} {what} of it are forced in"
+            )
         if least > k:
             raise InfeasibleError(f"group_limits asks for at least {least} of label {name!r}, more than k = {k}")
         open_ = int((member & allowed).sum())
         if open_ < least:
-            raise InfeasibleError(f"group_limits asks for at least {least} of label {name!r}, of which {open_} {what} can be used")
+            raise InfeasibleError(
+                f"group_limits asks for at least {least} of label {name!r}, of which {open_} {what} can be used"
+            )
         alone = int((member & allowed & ((apart <= 1) | np.isin(np.arange(rules.n), forced))).sum())
         if alone < least:
             raise MissingPieceError(
@@ -118,9 +138,15 @@ def require_obedient(pieces: Pieces, out: Vector, k: int) -> None:
             )
     needed = int(np.maximum(inside, rules.least).sum())
     if needed > k:
-        asks = [f"{int(max(inside[p], rules.least[p]))} of label {name!r}" for p, name in enumerate(rules.names[:-1]) if rules.least[p]]
+        asks = [
+            f"{int(max(inside[p], rules.least[p]))} of label {name!r}"
+            for p, name in enumerate(rules.names[:-1])
+            if rules.least[p]
+        ]
         listed = f" ({', '.join(asks)})" if asks else ""
-        raise InfeasibleError(f"what is forced in and the least numbers of group_limits{listed} make {needed} {what}, more than k = {k}")
+        raise InfeasibleError(
+            f"what is forced in and the least numbers of group_limits{listed} make {needed} {what}, more than k = {k}"
+        )
 
 
 def _require_parents(rules: Rules, forced: Vector, allowed: Vector, out: Vector) -> None:

@@ -29,7 +29,9 @@ from ksparse.util.resources import OutOfTimeError, one_thread
 class Walk:
     """The path while it is made: the best candidate for every k, all with one memory of supports."""
 
-    def __init__(self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan, wanted: Wanted | None = None) -> None:
+    def __init__(
+        self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan, wanted: Wanted | None = None
+    ) -> None:
         self.request, self.sizes, self.plan, self.wanted = request, sizes, plan, wanted
         self.problems, self.n = {k: problem.with_k(k) for k in sizes}, problem.n
         self.incumbents = {k: Incumbent() for k in sizes}
@@ -48,7 +50,11 @@ class Walk:
     def _most(self) -> int:
         """Searches and proofs at most: rounds that bring nothing are left out."""
         rounds = self.problems[self.sizes[0]].pieces.settings.path_rounds
-        return len(_landmarks(self.sizes)) + 2 * rounds * (len(self.sizes) - 1) + (1 if self.wanted is None else 2) * len(self.sizes)
+        return (
+            len(_landmarks(self.sizes))
+            + 2 * rounds * (len(self.sizes) - 1)
+            + (1 if self.wanted is None else 2) * len(self.sizes)
+        )
 
     def _count(self, k: int) -> None:
         """One more of them begins."""
@@ -77,7 +83,9 @@ class Walk:
             self._end(Status.INTERRUPTED)
         except OutOfTimeError:
             self._end(Status.TIME_LIMIT)
-        for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):  # where a limit or an interrupt left a gap
+        for k, above in zip(
+            self.sizes[-2::-1], self.sizes[:0:-1], strict=True
+        ):  # where a limit or an interrupt left a gap
             if self.incumbents[k].best is None:
                 best = self.incumbents[above].best
                 begin = self.request.beginning if best is None else best.full(self.n)
@@ -94,7 +102,11 @@ class Walk:
         for k in self.sizes:
             self._count(k)
             problem, incumbent = self.problems[k], self.incumbents[k]
-            if incumbent.best is None or incumbent.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
+            if (
+                incumbent.best is None
+                or incumbent.proved
+                or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL)
+            ):
                 continue
             self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
             if not problem.expired and (problem.pieces.certifying or problem.pieces.spectral):
@@ -109,7 +121,11 @@ class Walk:
         """A bound for each k, where one is wanted or all supports were tried; what a tree finds for one k is an answer for the next."""
         for below, k in zip([0, *self.sizes], self.sizes, strict=False):
             self._count(k)
-            problem, incumbent, better = self.problems[k], self.incumbents[k], self.incumbents[below].best if below else None
+            problem, incumbent, better = (
+                self.problems[k],
+                self.incumbents[k],
+                self.incumbents[below].best if below else None,
+            )
             if better is not None and incumbent.best is not None and better.value < incumbent.best.value:
                 incumbent.best, incumbent.proved = better, False
             began, status = time.perf_counter(), conclude(problem, incumbent, self.status[k])
@@ -162,8 +178,15 @@ class Walk:
     def _search(self, k: int, name: str, neighbour: int, start: Callable[[int], Candidate | None]) -> None:
         """A local search for one k from its neighbour's answer, unless it has begun there before."""
         self._count(k)
-        began, problem, incumbent, best = time.perf_counter(), self.problems[k], self.incumbents[k], self._best(neighbour)
-        if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED) or (best is not None and self.begun.get((k, name)) is best):
+        began, problem, incumbent, best = (
+            time.perf_counter(),
+            self.problems[k],
+            self.incumbents[k],
+            self._best(neighbour),
+        )
+        if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED) or (
+            best is not None and self.begun.get((k, name)) is best
+        ):
             return
         if best is not None:
             self.begun[k, name] = best
@@ -186,15 +209,23 @@ class Walk:
         for k in self.sizes:
             problem, incumbent = self.problems[k], self.incumbents[k]
             if incumbent.best is None:
-                raise InfeasibleError(f"no point of C = {self.request.C} {asked(problem)} was found that meets every constraint")
+                raise InfeasibleError(
+                    f"no point of C = {self.request.C} {asked(problem)} was found that meets every constraint"
+                )
             began = time.perf_counter()
             status = conclude(problem, incumbent, self.status[k])
             request = replace(self.request, k=k, started=began - self.spent[k])
             result = judge_search(request, problem, incumbent, status, self.certificates[k])
-            if results and result.fun > results[-1].fun:  # what was proved of this support's neighbours is not of the other's
+            if (
+                results and result.fun > results[-1].fun
+            ):  # what was proved of this support's neighbours is not of the other's
                 kept = Status.STATIONARY if status is Status.SWAP_OPTIMAL else status
                 result = judge_search(
-                    request, problem, replace(incumbent, best=below, proved=status is Status.OPTIMAL), kept, self.certificates[k]
+                    request,
+                    problem,
+                    replace(incumbent, best=below, proved=status is Status.OPTIMAL),
+                    kept,
+                    self.certificates[k],
                 )
             else:
                 below = incumbent.best

@@ -30,7 +30,9 @@ def namespace(x: Array) -> Any:
     """Return the array-API namespace of x."""
     kind = type(x)
     if kind not in _namespaces:
-        _namespaces[kind] = compat.array_namespace(x)  #  calling array_namespace each time costs as much as a small product
+        _namespaces[kind] = compat.array_namespace(
+            x
+        )  #  calling array_namespace each time costs as much as a small product
     return _namespaces[kind]
 
 
@@ -230,8 +232,12 @@ def finite(x: Array) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  #  fast path: one call
             return True
-        sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  #  an entry that is not finite makes its sum not finite
-    return bool(xp.all(xp.isfinite(sums))) or bool(xp.all(xp.isfinite(x)))  #  the second test: finite entries may have a sum that overflows
+        sums = (
+            x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)
+        )  #  an entry that is not finite makes its sum not finite
+    return bool(xp.all(xp.isfinite(sums))) or bool(
+        xp.all(xp.isfinite(x))
+    )  #  the second test: finite entries may have a sum that overflows
 
 
 def epsilon(x: Array) -> float:
@@ -304,10 +310,16 @@ def copy_with(piece: Any, **changes: Any) -> Any:
 @cache
 def _computed(kind: type) -> tuple[str, ...]:
     """Return the names of the cached properties of a class."""
-    return tuple(name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, cached_property))
+    return tuple(
+        name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, cached_property)
+    )
 
 
-LONG, PART, FEW = 2**15, 512, 2**21  #  on a GPU: vectors longer than LONG are ranked in chunks of PART entries if n·k is at most FEW
+LONG, PART, FEW = (
+    2**15,
+    512,
+    2**21,
+)  #  on a GPU: vectors longer than LONG are ranked in chunks of PART entries if n·k is at most FEW
 
 
 ROWS, FOLDED = 16, 4  #  a vector is folded into ROWS rows if that leaves at least FOLDED·k columns

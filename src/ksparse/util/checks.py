@@ -96,7 +96,12 @@ def call_own(function: Callable[..., Any], name: str, x: Array, *more: Any) -> A
     try:
         return function(x, *more)
     except Exception as error:
-        if type(error) not in (IndexError, RuntimeError, TypeError, ValueError):  #  other types carry a message of their own
+        if type(error) not in (
+            IndexError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ):  #  other types carry a message of their own
             raise
         raise type(error)(f"{name} failed for an x of length {x.shape[0]}: {error}") from error
 
@@ -104,14 +109,24 @@ def call_own(function: Callable[..., Any], name: str, x: Array, *more: Any) -> A
 def check_piece(value: Any, kind: type, name: str) -> None:
     """Refuse anything but an instance of a class."""
     if not isinstance(value, kind):
-        given = f"the class {value.__name__}: write {value.__name__}(...)" if isinstance(value, type) else type(value).__name__
+        given = (
+            f"the class {value.__name__}: write {value.__name__}(...)"
+            if isinstance(value, type)
+            else type(value).__name__
+        )
         raise TypeError(f"{name} must be an instance of ksparse.{kind.__name__}, got {given}")
 
 
 def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) -> Array:
     """Return a dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64."""
-    if scipy.sparse.issparse(value) or getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):
-        raise TypeError(f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}")
+    if (
+        scipy.sparse.issparse(value)
+        or getattr(value, "is_sparse", False)
+        or "sparse" in str(getattr(value, "layout", ""))
+    ):
+        raise TypeError(
+            f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}"
+        )
     ready = is_array(value) and not isinstance(value, np.ma.MaskedArray) and not compat.is_dask_array(value)
     array = value if ready else as_array(value, name)
     array = _real(array, name, "" if ready or array.dtype.kind in "iubf" else odd_column(value))
@@ -128,7 +143,9 @@ def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) ->
     return array
 
 
-def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array | None = None, allow_inf: bool = False) -> Array:
+def check_vector(
+    value: Any, name: str, n: int | None = None, *, kind: Array | None = None, allow_inf: bool = False
+) -> Array:
     """Return a vector of length n, converted to the namespace, dtype and device of `kind` if given."""
     vector = check_array(value, name, 1, allow_inf=allow_inf)
     if n is not None and vector.shape[0] != n:
@@ -154,7 +171,9 @@ def check_ridge(value: Any, n: int, kind: Array) -> Array | None:
     if not np.ndim(value) and check_number(value, "ridge", at_least=0) == 0:
         return None
     xp = namespace(kind)
-    ridge = check_vector(value if np.ndim(value) else xp.full((n,), float(value), dtype=kind.dtype), "ridge", n, kind=kind)
+    ridge = check_vector(
+        value if np.ndim(value) else xp.full((n,), float(value), dtype=kind.dtype), "ridge", n, kind=kind
+    )
     if float(xp.min(ridge)) < 0:
         raise ValueError(f"ridge must be >= 0, got {float(xp.min(ridge)):g}")
     return ridge
@@ -219,11 +238,17 @@ def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0,
     if top > most:
         where = ""
         if len(value.shape) == 2:
-            column = int(np.argmax(abs(value).max(axis=0).toarray())) if sparse else int(xp.argmax(xp.max(xp.abs(value), axis=0)))
+            column = (
+                int(np.argmax(abs(value).max(axis=0).toarray()))
+                if sparse
+                else int(xp.argmax(xp.max(xp.abs(value), axis=0)))
+            )
             where = f" in column {column if labels is None else repr(str(labels[column]))}"
         raise ValueError(f"absolute values in {name} must not exceed {most:g}, got {top:g}{where}: rescale the data")
     if 0.0 < top < least:
-        raise ValueError(f"the largest absolute value in {name} must be at least {least:g}, got {top:g}: rescale the data")
+        raise ValueError(
+            f"the largest absolute value in {name} must be at least {least:g}, got {top:g}: rescale the data"
+        )
 
 
 def check_squares(value: Any, name: str) -> None:
@@ -251,7 +276,12 @@ def check_adjoint(value: Any, name: str) -> None:
 
 
 def _is_operator(value: Any) -> bool:
-    return not is_array(value) and not hasattr(value, "__array__") and hasattr(value, "__matmul__") and hasattr(value, "shape")
+    return (
+        not is_array(value)
+        and not hasattr(value, "__array__")
+        and hasattr(value, "__matmul__")
+        and hasattr(value, "shape")
+    )
 
 
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
@@ -283,7 +313,13 @@ def odd_column(table: Any) -> str:
         except (TypeError, ValueError):
             first = next(entry for entry in entries.flat if not isinstance(entry, numbers.Number))
             dates = isinstance(first, datetime.date | datetime.timedelta)
-            held = "text" if isinstance(first, str | bytes) else "dates or times" if dates else f"objects of type {type(first).__name__}"
+            held = (
+                "text"
+                if isinstance(first, str | bytes)
+                else "dates or times"
+                if dates
+                else f"objects of type {type(first).__name__}"
+            )
         if held:
             return f"column {str(column)!r} holds {held}"
     return ""
@@ -304,7 +340,9 @@ def _real_dtype(dtype: np.dtype[Any], name: str, why: str = "") -> None:
         advice = {"U": "it holds text", "S": "it holds text", "O": "convert its entries to numbers first"}
         advice |= dict.fromkeys("mM", "it holds dates or times")
         why = why or advice.get(dtype.kind, "")
-        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{why and ': ' + why}")
+        raise TypeError(
+            f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{why and ': ' + why}"
+        )
 
 
 def _kind(value: Any) -> str:

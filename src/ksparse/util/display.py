@@ -47,7 +47,9 @@ def bars(values: Mapping[str, float], title: str) -> str:
             f'<rect x="{left:.1f}" y="{y + 3}" width="{max(width, 0.5):.1f}" height="{ROW - 6}" fill="{UP if size >= 0 else DOWN}"></rect>'
         )
         parts.append(f'<text x="236" y="{y + 13}">{escape(f"{value:.5g}")}</text>')
-    parts.append(f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(values) * ROW}" stroke="currentColor" stroke-width="0.5"></line>')
+    parts.append(
+        f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(values) * ROW}" stroke="currentColor" stroke-width="0.5"></line>'
+    )
     return drawing(parts, len(values) * ROW, title)
 
 
@@ -66,7 +68,9 @@ def curve(x: Sequence[float], y: Sequence[float], title: str) -> str:
     """Return a line through points, labelled with the largest and the smallest y."""
     low, high = min(y), max(y)
     across, up = (x[-1] - x[0]) or 1.0, (high - low) or 1.0
-    points = " ".join(f"{20 + 200 * (a - x[0]) / across:.1f},{56 - 48 * (b - low) / up:.1f}" for a, b in zip(x, y, strict=True))
+    points = " ".join(
+        f"{20 + 200 * (a - x[0]) / across:.1f},{56 - 48 * (b - low) / up:.1f}" for a, b in zip(x, y, strict=True)
+    )
     parts = [
         f'<polyline points="{points}" fill="none" stroke="{UP}" stroke-width="1.5"></polyline>',
         f'<text x="228" y="14">{escape(f"{high:.5g}")}</text>',

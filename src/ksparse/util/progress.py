@@ -98,7 +98,9 @@ class _OpenBars:
             return
         self._screen = self._make()
         self._over.clear()
-        self._drawing = threading.Thread(target=copy_context().run, args=(self._draw, self._screen), name="ksparse-progress", daemon=True)
+        self._drawing = threading.Thread(
+            target=copy_context().run, args=(self._draw, self._screen), name="ksparse-progress", daemon=True
+        )
         self._drawing.start()
 
     def close(self, bar: Bar) -> None:
@@ -246,7 +248,9 @@ class TerminalScreen:
         from rich.live import Live
 
         # a redirected standard output is left alone
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty())
+        self._live = Live(
+            console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
+        )
 
     def draw(self, bars: Sequence[Bar]) -> None:
         """Draw all bars, one line each."""
@@ -260,7 +264,9 @@ class TerminalScreen:
         for bar in bars:
             drawn = ProgressBar(total=1.0, completed=bar.share or 0.0, pulse=bar.share is None, width=30)
             words = (bar.count, times(bar), bar.note)
-            grid.add_row(Text(bar.what, no_wrap=True), drawn, *(Text(word, no_wrap=True, overflow="ellipsis") for word in words))
+            grid.add_row(
+                Text(bar.what, no_wrap=True), drawn, *(Text(word, no_wrap=True, overflow="ellipsis") for word in words)
+            )
         self._live.start()
         self._live.update(grid, refresh=True)
 
@@ -352,7 +358,9 @@ class VerboseLogging:
             logger.setLevel(logging.INFO)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._handler is not None:
             logger.removeHandler(self._handler)
         logger.setLevel(self._level)
@@ -361,7 +369,9 @@ class VerboseLogging:
 class ProgressCallback(Protocol):
     """Calls the user's callback with a fresh copy of x (made on demand), F, iteration, residual, seconds and further fields."""
 
-    def __call__(self, x: Callable[[], Array], F: float, t: int, residual: float, elapsed: float, **more: Any) -> None: ...
+    def __call__(
+        self, x: Callable[[], Array], F: float, t: int, residual: float, elapsed: float, **more: Any
+    ) -> None: ...
 
 
 def as_scipy_callback(callback: Callable[..., Any] | None) -> ProgressCallback:
@@ -378,7 +388,9 @@ def as_scipy_callback(callback: Callable[..., Any] | None) -> ProgressCallback:
         if by_result:
             from scipy.optimize import OptimizeResult  # slow to import
 
-            callback(intermediate_result=OptimizeResult(x=x(), fun=F, nit=t, residual=residual, elapsed=elapsed, **more))
+            callback(
+                intermediate_result=OptimizeResult(x=x(), fun=F, nit=t, residual=residual, elapsed=elapsed, **more)
+            )
         else:
             callback(x())
 

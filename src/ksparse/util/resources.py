@@ -27,7 +27,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-_limits: list[Any] = []  #  thread limits in force, outermost first; set by the main thread only, since libraries differ for others
+_limits: list[
+    Any
+] = []  #  thread limits in force, outermost first; set by the main thread only, since libraries differ for others
 
 
 @cache
@@ -76,7 +78,9 @@ def available_threads() -> int:
 
 def map_row_chunks(work: Callable[[slice], Any], rows: int) -> list[Any]:
     """Return `work(chunk)` for equal chunks of the rows, one for each thread that BLAS may use outside of a solve."""
-    nested = threading.current_thread().name.startswith("ksparse-rows")  #  a thread of the pool must not wait for the pool
+    nested = threading.current_thread().name.startswith(
+        "ksparse-rows"
+    )  #  a thread of the pool must not wait for the pool
     parts = 1 if nested else max(1, min(available_threads(), rows))
     edges = np.linspace(0, rows, parts + 1).astype(int)
     slices = [slice(begin, end) for begin, end in pairwise(edges)]

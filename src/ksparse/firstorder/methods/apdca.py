@@ -92,7 +92,16 @@ class APDCA(Method):
     def init(self, problem: Problem, x: Point) -> APDCAState:
         memory = self.rule.start(problem, x)
         return APDCAState(
-            x_prev=x, x=x, z=x, theta_prev=0.0, theta=1.0, q=1.0, c=problem.F(x), y_memory=memory, x_memory=memory, l=memory.l
+            x_prev=x,
+            x=x,
+            z=x,
+            theta_prev=0.0,
+            theta=1.0,
+            q=1.0,
+            c=problem.F(x),
+            y_memory=memory,
+            x_memory=memory,
+            l=memory.l,
         )
 
     def step(self, problem: Problem, s: APDCAState) -> APDCAState:

@@ -62,7 +62,9 @@ class ConicSubproblem:
         if squares is not None:
             root = _root_weights(squares)
             factor, target, weight = _scaled_rows(root, _matrix(squares.A)), root * to_float64(squares.b), 1.0
-            columns = np.sqrt(np.asarray((factor.multiply(factor) if sp.issparse(factor) else factor * factor).sum(axis=0))).max()
+            columns = np.sqrt(
+                np.asarray((factor.multiply(factor) if sp.issparse(factor) else factor * factor).sum(axis=0))
+            ).max()
             self.unit = (float(np.linalg.norm(target)) or 1.0) / (float(columns) or 1.0)
             if squares.ridge is not None:
                 ridge = sp.diags_array(to_float64(squares.ridge))
@@ -93,7 +95,10 @@ class ConicSubproblem:
         if linear is not None:
             low, high = np.flatnonzero(np.isfinite(linear.lower)), np.flatnonzero(np.isfinite(linear.upper))
             eye = sp.eye_array(self.n, format="csr")
-            self.less += [(self._on_x(-eye[low]), -linear.lower[low] / self.unit), (self._on_x(eye[high]), linear.upper[high] / self.unit)]
+            self.less += [
+                (self._on_x(-eye[low]), -linear.lower[low] / self.unit),
+                (self._on_x(eye[high]), linear.upper[high] / self.unit),
+            ]
             self.less.append((self._on_x(linear.G), linear.h / self.unit))
             self.equal.append((self._on_x(linear.E), linear.f / self.unit))
         elif ball is not None and ball[0] == 2:

@@ -125,7 +125,9 @@ class MIPDCA(Method):
         subproblem.add_rows(no_x, eye, np.ones(n))  # u ≤ 1
         subproblem.add_rows(sp.csr_matrix((1, n)), np.ones((1, n)), np.array([float(k)]))  # 1ᵀu ≤ k
         u = np.full(n, k / n)
-        return DCAState(self._point_with(problem, x.x, u), subproblem, DualLasso.for_pieces(problem.loss, problem.C, n), u)
+        return DCAState(
+            self._point_with(problem, x.x, u), subproblem, DualLasso.for_pieces(problem.loss, problem.C, n), u
+        )
 
     def step(self, problem: Problem, s: DCAState) -> DCAState:
         assert s.u is not None

@@ -38,7 +38,9 @@ class _Walkers:
     seen: list[set[int]]
 
 
-def descend_all(problem: BatchProblem, R: Vector, half: Vector, starts: Vector, kicks: Vector, kicked: bool, best: Best) -> None:
+def descend_all(
+    problem: BatchProblem, R: Vector, half: Vector, starts: Vector, kicks: Vector, kicked: bool, best: Best
+) -> None:
     """`best` (in place) improved for each row of R: from its starts, then by kicks until each of them in a row brought nothing.
 
     A kick empties some seats of the best support, fills them with others, or more seats than there are and takes leave of the least
@@ -66,11 +68,19 @@ def _step(problem: BatchProblem, w: _Walkers, rows: Vector) -> Vector:
     better = value < w.value[rows] - worth
     ended = np.zeros(len(rows), dtype=bool)
     taken = rows[better]
-    w.M[taken], w.x[taken], w.S[taken], w.value[taken], w.tries[taken] = M[better], x[better], T[better], value[better], 0
+    w.M[taken], w.x[taken], w.S[taken], w.value[taken], w.tries[taken] = (
+        M[better],
+        x[better],
+        T[better],
+        value[better],
+        0,
+    )
     full = np.asarray((w.S[taken] < problem.n).all(axis=1))
     w.barred[taken[full]] = -1
     known = np.zeros(len(rows), dtype=bool)
-    known[better] = [_known(w, b, key, whole) for b, key, whole in zip(taken, problem.keys_of(w.S[taken]), full, strict=True)]
+    known[better] = [
+        _known(w, b, key, whole) for b, key, whole in zip(taken, problem.keys_of(w.S[taken]), full, strict=True)
+    ]
     w.known[rows] = known
     fresh = rows[better & ~known]
     w.gain[fresh] = _gains(problem, w, fresh)
@@ -176,7 +186,9 @@ def _gains(problem: BatchProblem, w: _Walkers, rows: Vector) -> Vector:
     allowed = (bend > problem.independent) & ~(problem.signed[:n] & (pull <= 0.0))
     gain = np.where(allowed, 0.5 * pull**2 / np.where(allowed, bend, 1.0) - 0.5 * x[:, :, None] ** 2 * m, -1.0)
     empty = S >= n
-    seat = S.shape[1] - 1 - empty[:, ::-1].argmax(axis=1)  # the last empty one; while there is one the others keep theirs
+    seat = (
+        S.shape[1] - 1 - empty[:, ::-1].argmax(axis=1)
+    )  # the last empty one; while there is one the others keep theirs
     gain[np.asarray(empty.any(axis=1))[:, None] & (np.arange(S.shape[1]) != seat[:, None])] = -1.0
     for held in (S, w.barred[rows]):
         b, s = np.nonzero((held >= 0) & (held < n))

@@ -34,7 +34,14 @@ class BatchData:
 
     @classmethod
     def of(
-        cls, A: Any, weight: Vector | None, ridge: Vector, lower: Vector, upper: Vector, k: int, settings: SearchSettings
+        cls,
+        A: Any,
+        weight: Vector | None,
+        ridge: Vector,
+        lower: Vector,
+        upper: Vector,
+        k: int,
+        settings: SearchSettings,
     ) -> BatchData | None:
         """The shared data; None where no column may be used. `lower` and `upper` are 0 or infinite."""
         design = design_of(A)
@@ -48,7 +55,13 @@ class BatchData:
         np.fill_diagonal(gram, 1.0)
         signed = (lower[columns] == 0) | (upper[columns] == 0)
         return cls(
-            design.columns(columns), weight, ridge, columns, turn, size, BatchProblem.of(gram, signed, min(k, columns.size), settings)
+            design.columns(columns),
+            weight,
+            ridge,
+            columns,
+            turn,
+            size,
+            BatchProblem.of(gram, signed, min(k, columns.size), settings),
         )
 
     def weighted(self, B: Vector) -> Vector:
@@ -80,7 +93,9 @@ class BatchData:
                 x = x + np.einsum("bst,bt->bs", M, pull)
                 held = held & ~(problem.signed[S] & (x <= 0.0))  # a sign that rounding alone gave
                 x = np.where(held, x, 0.0)
-        scale = np.linalg.norm(np.where(held, np.take_along_axis((self.A.T @ self.weighted(B)).T, full, axis=1) * unit, 0.0), axis=1)
+        scale = np.linalg.norm(
+            np.where(held, np.take_along_axis((self.A.T @ self.weighted(B)).T, full, axis=1) * unit, 0.0), axis=1
+        )
         return x * unit, np.linalg.norm(pull, axis=1) / np.where(scale > 0, scale, 1.0)
 
     def doubtful(self, B: Vector, best: Best, x: Vector) -> Vector:

@@ -25,12 +25,17 @@ def descend_each(
     M, M_T, P, gain = np.empty((k, k)), np.empty((k, k)), np.empty((k, n)), np.empty((k, n))
     q, d, barred = np.empty(n), np.empty(n), np.empty(kicks.shape[1] - 1, np.int64)
     W, wide, x_wide, M_wide = np.empty((2 * k, n)), np.empty(2 * k, np.int64), np.empty(2 * k), np.empty((2 * k, 2 * k))
-    bar, score = np.empty(1), np.empty(n)  # what an exchange must gain; what each would gain in a support that is widened
+    bar, score = (
+        np.empty(1),
+        np.empty(n),
+    )  # what an exchange must gain; what each would gain in a support that is widened
     # positive numbers are in the order of their bits, whose largest is found faster
     ranks, floor, score_ranks = gain.view(np.int64), bar.view(np.int64), score.view(np.int64)
     table = np.zeros(1024, np.int64)  # keys of the supports where it has been
 
-    def stand(r: Any, size: int, T: Any, M: Any, x: Any) -> None:  # M = G_TT⁻¹ by Gauss–Jordan steps, x = M r_T, of the first seats
+    def stand(
+        r: Any, size: int, T: Any, M: Any, x: Any
+    ) -> None:  # M = G_TT⁻¹ by Gauss–Jordan steps, x = M r_T, of the first seats
         for s in range(size):
             for t in range(size):
                 M[s, t] = G[T[s], T[t]]
@@ -62,7 +67,9 @@ def descend_each(
             M[s, seat] = M[seat, s] = 0.0
         M[seat, seat], x[seat], T[seat] = 1.0, 0.0, n + seat
 
-    def drop_wrong(size: int, T: Any, M: Any, x: Any) -> None:  # who has the wrong sign leaves, the one that costs least first
+    def drop_wrong(
+        size: int, T: Any, M: Any, x: Any
+    ) -> None:  # who has the wrong sign leaves, the one that costs least first
         while True:
             wrong, lost = -1, np.inf
             for s in range(size):
@@ -86,7 +93,9 @@ def descend_each(
         for s in range(k):
             key ^= keys[supports[b, s]]
         table[slot(key)] = key
-        while start < starts.shape[1] or ((along or failed < len(kicks)) and half[b] + value_best[b] > rounding * half[b]):
+        while start < starts.shape[1] or (
+            (along or failed < len(kicks)) and half[b] + value_best[b] > rounding * half[b]
+        ):
             barred[:] = -1
             widened, known = along, False
             for s in range(k):

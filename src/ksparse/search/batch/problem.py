@@ -54,7 +54,11 @@ class BatchProblem:
         more than are wanted, some are drawn.
         """
         most, size = self.settings.batch_kicks, min(self.settings.batch_emptied, self.k)
-        seats = [s for few in range(unit > 0, size + 1) for s in combinations(range(self.k), few)] if unit < 2 and self.k <= most else []
+        seats = (
+            [s for few in range(unit > 0, size + 1) for s in combinations(range(self.k), few)]
+            if unit < 2 and self.k <= most
+            else []
+        )
         if not 0 < len(seats) <= most:
             rng, size = np.random.default_rng([seed, unit]), min(max(size, self.k // 2), self.k)
             sizes = np.append(0, rng.integers(1, size + 1, most - 1)) if unit == 0 else rng.integers(1, size + 1, most)

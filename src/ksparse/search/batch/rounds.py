@@ -56,7 +56,9 @@ def search_batch(
         parallel_map(work, parts, n_jobs)
 
 
-def _descend(problem: BatchProblem, R: Vector, half: Vector, starts: Vector, turn: Round, known: Best, quick: bool) -> None:
+def _descend(
+    problem: BatchProblem, R: Vector, half: Vector, starts: Vector, turn: Round, known: Best, quick: bool
+) -> None:
     if not quick:
         descend_all(problem, R, half, starts, turn.kicks, turn.kicked, known)
         return
@@ -84,7 +86,12 @@ def served(problem: BatchProblem, R: Vector, half: Vector, pool: Vector, known: 
     M = np.linalg.inv(problem.G[pool[:, :, None], pool[:, None, :]])
     r = np.ascontiguousarray(R.T)[pool]  # (pool, k, count)
     x = M @ r
-    value = np.where((problem.signed[pool][:, :, None] & (x <= 0.0)).any(axis=1), np.inf, -0.5 * np.einsum("psb,psb->pb", r, x)).T
+    value = np.where(
+        (problem.signed[pool][:, :, None] & (x <= 0.0)).any(axis=1), np.inf, -0.5 * np.einsum("psb,psb->pb", r, x)
+    ).T
     chosen = np.argpartition(value, few - 1, axis=1)[:, :few]
-    good = half[:, None] + np.take_along_axis(value, chosen, axis=1) <= (problem.settings.batch_near * (half + known.value))[:, None]
+    good = (
+        half[:, None] + np.take_along_axis(value, chosen, axis=1)
+        <= (problem.settings.batch_near * (half + known.value))[:, None]
+    )
     return np.asarray(np.where(good[:, :, None], pool[chosen], known.support[:, None]))

@@ -39,7 +39,11 @@ class Exact:
         if linear is None:
             return None
         objective, guess = self._objective(support), None if hint is None else hint.active_on(support, linear)
-        found = above_floor(objective, linear, pieces.floor[support], guess).found if pieces.floored else solve_qp(objective, linear, guess)
+        found = (
+            above_floor(objective, linear, pieces.floor[support], guess).found
+            if pieces.floored
+            else solve_qp(objective, linear, guess)
+        )
         return self._candidate(objective, support, found)
 
     def _candidate(self, objective: Objective, support: Vector, found: Solution) -> Candidate:
@@ -66,7 +70,9 @@ class Exact:
         model, loss = self.model, self.pieces.loss
         k, noise, unit = x.size, model.noise, float(np.sqrt(np.abs(model.diagonal[support])) @ np.abs(x))
         value = objective.value(x) + model.constant
-        rounding = rounding_of(k) * (objective.terms(x) + abs(model.constant)) + unit * (0.5 * noise.entries * unit + noise.pull)
+        rounding = rounding_of(k) * (objective.terms(x) + abs(model.constant)) + unit * (
+            0.5 * noise.entries * unit + noise.pull
+        )
         if rounding <= self.pieces.tolerance(value) or loss.squares() is None:
             return value, rounding
         whole = np.zeros(self.pieces.n)
@@ -82,7 +88,9 @@ class Exact:
             priced = replace(Solution.unpriced(x), shift=found.shift, radius=found.radius)
             bound = found.value - self.pieces.C.restrict(support).shortfall(objective.H, objective.c, priced, noise)
         elif self.pieces.floored:
-            lowest = above_floor(objective, linear, self.pieces.floor[support], found.active_on(support, linear), noise).lower_bound
+            lowest = above_floor(
+                objective, linear, self.pieces.floor[support], found.active_on(support, linear), noise
+            ).lower_bound
             bound = found.value + min(0.0, lowest - objective.value(x))
         else:
             bound = found.value - shortfall(objective, linear, x, found.equation_price, found.row_price, noise)

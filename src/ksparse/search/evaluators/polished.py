@@ -50,7 +50,9 @@ class Polished:
         """The best point of a quadratic for which C has no direct solve, on the model alone; None where that takes a polish."""
         pieces, settings = self.pieces, self.pieces.settings
         on_faces = None if pieces.treated_as_convex else self._on_all_faces(objective, support)
-        if pieces.linear is not None and (pieces.treated_as_convex or on_faces is not None):  # where the faces are all that there is
+        if pieces.linear is not None and (
+            pieces.treated_as_convex or on_faces is not None
+        ):  # where the faces are all that there is
             return on_faces
         C = pieces.C.restrict(support).like(begins[0])  # for one run: it may remember where it projected last
         best = minimize_quadratic(objective, C, begins[0]) if on_faces is None else None
@@ -58,7 +60,9 @@ class Polished:
             return best
         known = [point for point in (on_faces, best) if point is not None]
         points = _distinct([*(C.project(begin) for begin in begins), *known])
-        settled = settled_by_projection(objective, C, points, settings.value_steps, settings.value_residual, pieces.deadline)
+        settled = settled_by_projection(
+            objective, C, points, settings.value_steps, settings.value_residual, pieces.deadline
+        )
         candidates: list[Vector] = [settled, *known]
         return min(candidates, key=objective.value)
 

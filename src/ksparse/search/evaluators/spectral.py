@@ -24,7 +24,9 @@ class Spectral:
         value, x = leading_eigenvector(-0.5 * self.model.block(support), start)
         if value <= 0:  # no variance: 0 is as good as anything
             return Candidate.unpriced(support, np.zeros(support.size), self.model.constant)
-        x = x * (self.radius if x[np.argmax(np.abs(x))] > 0 else -self.radius)  # the sign is free: the largest entry is positive
+        x = x * (
+            self.radius if x[np.argmax(np.abs(x))] > 0 else -self.radius
+        )  # the sign is free: the largest entry is positive
         return Candidate.unpriced(support, x, self.model.constant - value * self.radius**2)
 
     def distinct(self, support: Vector) -> Vector:

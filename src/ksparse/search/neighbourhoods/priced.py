@@ -58,7 +58,9 @@ class Priced(Solved):
             return np.zeros(pieces.n)
         gains = np.where(pieces.allowed, found[0].adds(), 0.0)
         gains[self.at.support] = 0.0
-        if pieces.linear is not None:  # one that the model would give the sign its bounds forbid stays at 0 and gains nothing
+        if (
+            pieces.linear is not None
+        ):  # one that the model would give the sign its bounds forbid stays at 0 and gains nothing
             s = found[0].s
             gains[((pieces.linear.lower >= 0) & (s <= 0)) | ((pieces.linear.upper <= 0) & (s >= 0))] = 0.0
         return gains

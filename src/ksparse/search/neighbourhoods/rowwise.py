@@ -45,7 +45,9 @@ class Rowwise(Solved):
         if not (support.size and entering.size):
             return
         adds = self.add_ranks()[entering]
-        if self.trust is Trust.GUESS:  # its ranks order the moves, but exclude none; of those that hardly pull none is looked at
+        if (
+            self.trust is Trust.GUESS
+        ):  # its ranks order the moves, but exclude none; of those that hardly pull none is looked at
             least, best = -np.inf, np.argsort(-adds, kind="stable")[: self.problem.pieces.settings.entering]
             entering, adds = entering[best], adds[best]
         tables = [self._gains().swaps(entering[part]) for part in parts(entering.size, support.size)]
@@ -54,4 +56,8 @@ class Rowwise(Solved):
         ranks = np.concatenate([np.full(adds.size, -np.inf) if full else adds, table.ravel()])
         for place in falling(ranks, least):
             j, i = divmod(place - adds.size, entering.size)
-            yield Move((), (int(entering[place]),)) if place < adds.size else Move((int(support[j]),), (int(entering[i]),))
+            yield (
+                Move((), (int(entering[place]),))
+                if place < adds.size
+                else Move((int(support[j]),), (int(entering[i]),))
+            )
