@@ -130,7 +130,7 @@ def test_a_vector_in_single_precision_gets_a_program_of_its_own(data):
 
     A, b = data
     engine, x = Jax(own(("jax", jnp), A.astype(np.float32), b.astype(np.float32))), np.linspace(-1, 1, N)
-    coarse, fine = engine.both(x.astype(np.float32))[1], engine.both(x)[1]
+    coarse, fine = engine.value_and_gradient(x.astype(np.float32))[1], engine.value_and_gradient(x)[1]
     assert (coarse.dtype, fine.dtype) == (np.float32, np.float64)
     assert np.allclose(coarse, fine, rtol=1e-4)
 

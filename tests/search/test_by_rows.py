@@ -9,7 +9,7 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import ksparse as ks
-from ksparse.losses.multinomial import SoftmaxWide, softmax
+from ksparse.losses.multinomial import SoftmaxRows, softmax
 from ksparse.result import Status
 
 SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # no support is found by trying all
@@ -219,7 +219,7 @@ def test_gains_of_rows_are_those_of_the_second_order_model(rng):
     A, _ = responses(rng, m=40, n=6)
     y = rng.integers(0, 4, 40)
     loss = ks.Multinomial(A, y, ridge=0.5)
-    wide, S = loss.wide(), np.array([1, 4])
+    wide, S = loss.row_problem(), np.array([1, 4])
     X = wide.solve(S, None).X
     full = np.zeros((6, 4))
     full[S] = X
@@ -245,7 +245,7 @@ def test_softmax_of_huge_scores_is_finite():
     Z = np.array([[1e4, 0.0, -1e4], [700.0, 710.0, 720.0]])
     assert np.isfinite(softmax(Z)).all()
     np.testing.assert_allclose(softmax(Z).sum(axis=1), 1.0)
-    wide = SoftmaxWide(ks.Multinomial(np.eye(3), [0, 1, 2]).design, np.eye(3), None, np.zeros(3))
+    wide = SoftmaxRows(ks.Multinomial(np.eye(3), [0, 1, 2]).design, np.eye(3), None, np.zeros(3))
     assert wide.Q.shape == (3, 2)
     np.testing.assert_allclose(wide.Q.T @ np.ones(3), 0.0, atol=1e-15)
 

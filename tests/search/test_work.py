@@ -126,9 +126,9 @@ def test_single_precision_makes_a_covariance_no_less_convex(rng):
     loss = ks.Quadratic((A.T @ A).astype(np.float32), np.zeros(20, dtype=np.float32))
     assert np.linalg.eigvalsh(loss.as_float64().matrix)[0] < -1e-10  # what rounding left
     assert loss.as_float64().convex
-    assert not loss.as_float64().certain
+    assert not loss.as_float64().convexity_is_certain
     assert not ks.Quadratic(np.diag([1.0, -0.1]).astype(np.float32)).as_float64().convex
-    assert ks.Quadratic(np.eye(3, dtype=np.float32)).as_float64().certain
+    assert ks.Quadratic(np.eye(3, dtype=np.float32)).as_float64().convexity_is_certain
 
 
 def test_a_pull_far_beyond_the_bounds_does_not_lose_the_interior_point(rng, monkeypatch):

@@ -31,7 +31,7 @@ class CountedLogistic(ks.Logistic):
     """A logistic loss that notes each evaluation of φ and ∇φ; a second-order model is one of both."""
 
     calls: ClassVar = Counter()
-    tested = True  # without the evaluations of a check
+    skip_self_check = True  # without the evaluations of a check
 
     def value_at(self, x, image):
         self.calls["values"] += 1

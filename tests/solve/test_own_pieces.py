@@ -244,7 +244,7 @@ def test_what_a_loss_does_not_say_follows_from_its_squares(data):
     assert not own.opaque
     assert own.has_hessian
     np.testing.assert_allclose(own.hessian_at(np.zeros(30), None), A.T @ A)
-    np.testing.assert_array_equal(own.repeats(np.array([1, 2])), [0, 1])
+    np.testing.assert_array_equal(own.first_duplicates(np.array([1, 2])), [0, 1])
 
 
 @pytest.mark.parametrize("C", [None, ks.Hyperplane(), ks.Simplex(), ks.BudgetBox(1.0, 0.0, 0.4)], ids=str)
@@ -515,8 +515,8 @@ def test_classes_are_no_objects_and_other_things_no_pieces(data):
 def test_the_houses_own_pieces_are_not_tried_out(data):
     loss = ks.LeastSquares(*data)
     before = Problem(loss, ks.TopK2(1.0, 3)).products.total
-    loss.try_out(np.ones(30), lambda u: 1 / 0)
-    ks.L2Ball().try_out(None)
+    loss.self_check(np.ones(30), lambda u: 1 / 0)
+    ks.L2Ball().self_check(None)
     assert before == 0
 
 
@@ -524,7 +524,7 @@ def test_a_component_beside_a_constant_is_proved_as_without(rng):
     class Shifted(ks.PrincipalComponent):
         """−xᵀVx + 3."""
 
-        tested = False
+        skip_self_check = False
 
         def value_at(self, x, image):
             return super().value_at(x, image) + 3.0

@@ -220,7 +220,7 @@ def _decreases_linearly(problem: Problem, mark: _Mark, x: Point) -> bool:
 
 def _curvature_terms(loss: Loss, d: Array) -> float:
     """Return (Σ|dᵢ|√Hᵢᵢ)², a bound on the terms of dᵀHd of a quadratic: their rounding error is relative to it."""
-    model = loss.quadratic() if loss.is_quadratic and not loss.opaque else None
+    model = loss.quadratic() if loss.is_quadratic and not loss.hides_columns else None
     return math.inf if model is None else float(np.abs(to_float64(d)) @ np.sqrt(np.abs(model.diagonal))) ** 2
 
 

@@ -165,7 +165,7 @@ def _refit(
         )
     x = np.asarray(minimize(fitted, len(labels)).x, dtype=float)
     image = fitted.image(x)
-    H = fitted.sharpened().hessian_at(x, image)
+    H = fitted.with_exact_hessian().hessian_at(x, image)
     bread = np.linalg.pinv(H, hermitian=True)
     named = isinstance(loss, str)
     sandwich = robust if robust is not None else not (named and loss in ("squared", *LIKELIHOODS))

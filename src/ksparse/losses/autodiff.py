@@ -24,7 +24,7 @@ SMALL = (
 )  # numbers read per operation: each that is compiled quickly saves its time once, each number costs more at every call
 
 
-class Program:
+class CompiledFunction:
     """`fn` of arrays, compiled once for each shape and dtype that it is called with."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
@@ -46,7 +46,7 @@ class Program:
             self._operations[key] = sum(1 for _ in _equations(self._trace(arrays).jaxpr.jaxpr))
         return self._operations[key]
 
-    def again(self, *arrays: np.ndarray[Any, Any]) -> Callable[..., Any]:
+    def retraced(self, *arrays: np.ndarray[Any, Any]) -> Callable[..., Any]:
         """The same function from what JAX has seen of it, for further transformations: what comes back are its results in a row."""
         from jax.extend.core import jaxpr_as_fun
 
@@ -116,7 +116,7 @@ class Engine(ABC):
         self.fn = fn
 
     @abstractmethod
-    def both(self, x: Array) -> tuple[Any, Any]:
+    def value_and_gradient(self, x: Array) -> tuple[Any, Any]:
         """fn(x) and its gradient, in arrays of the library."""
 
     @abstractmethod
@@ -127,7 +127,7 @@ class Engine(ABC):
 class Torch(Engine):
     """PyTorch: x as a tensor of its own dtype, on its own device."""
 
-    def both(self, x: Array) -> tuple[Any, Any]:
+    def value_and_gradient(self, x: Array) -> tuple[Any, Any]:
         import torch
 
         variable, value = self._value(x)
@@ -162,30 +162,30 @@ class Jax(Engine):
     """JAX: compiled once per dtype of x, in double precision where x has it, whatever JAX is told elsewhere."""
 
     @cached_property
-    def _both(self) -> Program:
+    def _value_and_gradient(self) -> CompiledFunction:
         import jax
 
-        return Program(jax.value_and_grad(self.fn))
+        return CompiledFunction(jax.value_and_grad(self.fn))
 
     @cached_property
-    def _products(self) -> Program:
+    def _products(self) -> CompiledFunction:
         import jax
 
         def product(x: Any, d: Any) -> Any:
-            both = self._both.again(np.zeros(x.shape, x.dtype))
+            both = self._value_and_gradient.retraced(np.zeros(x.shape, x.dtype))
             return jax.jvp(lambda x: both(x)[1], (x,), (d,))[1]
 
-        return Program(jax.vmap(product, in_axes=(None, 0)))
+        return CompiledFunction(jax.vmap(product, in_axes=(None, 0)))
 
-    def both(self, x: Array) -> tuple[Any, Any]:
+    def value_and_gradient(self, x: Array) -> tuple[Any, Any]:
         with in_double_precision():
-            value, gradient = self._both(to_numpy(x))
+            value, gradient = self._value_and_gradient(to_numpy(x))
             return np.asarray(value), np.asarray(gradient)
 
     def products(self, x: Array, D: Vector) -> Vector:
         x, found = to_float64(x), np.empty(D.shape)
         with in_double_precision():
-            if self._both.operations(x) > HEAVY:
+            if self._value_and_gradient.operations(x) > HEAVY:
                 raise NotImplementedError(
                     "the second derivative would take longer to compile than differences of gradients take"
                 )
@@ -211,7 +211,7 @@ def choose_engine(fn: Callable[[Any], Any], x: Array) -> Engine:
     for name in installed:
         engine = ENGINES[name](fn)
         try:
-            engine.both(x)
+            engine.value_and_gradient(x)
         except Exception as error:  # the function's own complaint, whatever its type, belongs in the message
             refusals.append(f"{name}: {type(error).__name__}: {error}")
         else:
@@ -280,19 +280,19 @@ class _Evaluator:
         self.rounding = 0.0  # of values that come in single precision, whatever x is in
 
     def value(self, x: Array) -> float:
-        return float(self._both(x)[0])
+        return float(self._value_and_gradient(x)[0])
 
     def gradient(self, x: Array) -> Array:
-        return like(self._both(x)[1], x)
+        return like(self._value_and_gradient(x)[1], x)
 
-    def _both(self, x: Array) -> tuple[Any, Any]:
+    def _value_and_gradient(self, x: Array) -> tuple[Any, Any]:
         plain = to_numpy(x)
         key = plain.tobytes(), f"{type(x).__name__} {plain.dtype}"
         last = self._last
         if last is not None and last[:2] == key:
             return last[2:]
         engine = self._engine(x)
-        value, gradient = engine.both(x)
+        value, gradient = engine.value_and_gradient(x)
         self.rounding = epsilon(value) if hasattr(value, "dtype") else 0.0
         self._last = (*key, value, gradient)  # at once: other threads may look at the same time
         return value, gradient

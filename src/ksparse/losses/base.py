@@ -25,7 +25,7 @@ from ksparse.util.checks import check_vector
 from ksparse.util.evaluations import count
 
 if TYPE_CHECKING:
-    from ksparse.losses.by_rows import Wide
+    from ksparse.losses.row_sparse import RowProblem
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Loss(ABC):
 
     n: int | None = None
     per_feature: int = 1  # coefficients of each feature, which stand beside each other in x; k counts features
-    has_wide: bool = False  # whether `wide` is there
+    has_row_problem: bool = False  # whether `wide` is there
     convex: bool | None = None
     kind: Array = np.zeros(0)  # an empty vector that carries the namespace, dtype and device of x
     forward_cost: int = 1  # products with the data for an image
@@ -86,16 +86,20 @@ class Loss(ABC):
     defined_everywhere: bool = True  # whether φ exists outside C too
     rounding: float = 2.3e-16  # of a value or gradient, where it is coarser than that of x
     curvature_gradients: int = 0  # gradients that one curvature costs
-    certain: bool = True  # whether what `convex` says is sure
-    dear: bool = False  # whether a value costs so much beside arithmetic on a model that models choose what is solved
-    tested: ClassVar[bool] = False  # whether the catalogue of the tests holds it; else it is tried out at the door
+    convexity_is_certain: bool = True  # whether what `convex` says is sure
+    evaluation_is_costly: bool = (
+        False  # whether a value costs so much beside arithmetic on a model that models choose what is solved
+    )
+    skip_self_check: ClassVar[bool] = (
+        False  # whether the catalogue of the tests holds it; else it is tried out at the door
+    )
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Check a subclass at every call unless it sets `tested` itself: what was tested of its parent may not hold for it."""
+        """Check a subclass at every call unless it sets `skip_self_check` itself: what was tested of its parent may not hold for it."""
         super().__init_subclass__(**options)
-        if "tested" not in vars(cls):
-            cls.tested = False
+        if "skip_self_check" not in vars(cls):
+            cls.skip_self_check = False
 
     @abstractmethod
     def image(self, x: Array) -> Array:
@@ -134,13 +138,13 @@ class Loss(ABC):
     def quadratic(self) -> QuadraticModel | None:
         """φ itself as ½xᵀHx − rᵀx + constant, where it is quadratic and shows H's columns; on float64 NumPy data, see `as_float64`."""
         squares = self.squares()
-        return None if squares is None or self.opaque else QuadraticModel.of_squares(*squares)
+        return None if squares is None or self.hides_columns else QuadraticModel.of_squares(*squares)
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """The second-order model of φ at x, where it shows its curvature; on float64 NumPy data. Of a quadratic φ that is `quadratic()`."""
         return self.quadratic()
 
-    def wide(self) -> Wide | None:
+    def row_problem(self) -> RowProblem | None:
         """φ of a matrix with one row per feature, for a search over its rows, where there are several coefficients `per_feature`."""
         return None
 
@@ -173,7 +177,7 @@ class Loss(ABC):
     def check_least(self, x: Array, value: float) -> None:
         """Raise ValueError if φ(x) = `value` lies below `least` by more than rounding: proofs would rest on a false bound."""
         least = self.least
-        if self.tested or not value < least:
+        if self.skip_self_check or not value < least:
             return
         size = abs(least) + abs(value) + abs(self.value(0.0 * x))  # terms that cancel leave rounding of their own size
         if value < least - BELOW * size - 64.0 * self.rounding * (self.entries or 1):
@@ -194,7 +198,7 @@ class Loss(ABC):
         return self.squares() is not None
 
     @cached_property
-    def opaque(self) -> bool:
+    def hides_columns(self) -> bool:
         """Whether the data hide their columns, and have too many to ask for each."""
         squares = self.squares()
         return squares is not None and design_of(squares.A).hides(squares.weight is not None)
@@ -204,7 +208,7 @@ class Loss(ABC):
         squares = self.squares()
         return 1.0 if squares is None else design_of(squares.A).lengths()
 
-    def sharpened(self) -> Loss:
+    def with_exact_hessian(self) -> Loss:
         """The same φ with second derivatives where `hessian_at` and `model_at` take a majorant's; itself where they do not."""
         return self
 
@@ -217,7 +221,7 @@ class Loss(ABC):
         """The same of the second-order model at x, where that is a sum of squares."""
         return self.root()
 
-    def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def first_duplicates(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """For each place of the support the first place whose variable is the same to φ, as far as φ's data show it at once."""
         squares = self.squares()
         if squares is None or squares.ridge is not None:
@@ -234,12 +238,12 @@ class Loss(ABC):
         """How often φ and ∇φ were evaluated so far, where the loss counts that itself."""
         return None
 
-    def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
+    def self_check(self, x: Array, project: Callable[[Array], Array]) -> None:
         """Refuse a loss of the user's that is not what it says, at x projected onto C and near it; our own have nothing to show."""
-        if not self.tested:
-            from ksparse.losses.checks import try_out  # here, because the checks ask for a Loss
+        if not self.skip_self_check:
+            from ksparse.losses.checks import self_check  # here, because the checks ask for a Loss
 
-            try_out(self, x, project)
+            self_check(self, x, project)
 
     def value(self, x: Array) -> float:
         """φ(x) at any vector of length n."""

@@ -119,7 +119,7 @@ def check_gradient(loss: Loss, x: Any) -> GradientCheck:
 TRIALS = 3  # directions that a gradient is checked along
 
 
-def try_out(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
+def self_check(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
     """Refuse an image that is not linear, a gradient that is not that of the values, squares or a quadratic that are not φ."""
     x = project(x)
     if norm_inf(loss.image(zeros_like(x))) != 0:

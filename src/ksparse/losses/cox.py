@@ -50,7 +50,7 @@ class Cox(Loss):
     """
 
     convex = True
-    has_hessian = tested = True
+    has_hessian = skip_self_check = True
     least = 0.0  # each term's sum holds the term itself
     _data = ("kind", "A")
 
@@ -125,7 +125,7 @@ class Cox(Loss):
         return np.asarray(self._curved(image, A) + self.ridge * np.eye(A.shape[1]))
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
-        if self.opaque or (self.n or 0) > MODELLED:
+        if self.hides_columns or (self.n or 0) > MODELLED:
             return None
         image = self.A @ x
         H = self.hessian_at(x, image)
@@ -134,7 +134,7 @@ class Cox(Loss):
         )
 
     def composite(self) -> Composite | None:
-        if self.opaque:
+        if self.hides_columns:
             return None
         return Composite(self.A, self._fit, self._slope, np.full(int(self.A.shape[1]), self.ridge))
 
@@ -148,7 +148,7 @@ class Cox(Loss):
         return int(self.A.shape[0] * self.A.shape[1])
 
     @property
-    def opaque(self) -> bool:
+    def hides_columns(self) -> bool:
         """Whether A is an operator with many columns."""
         return design_of(self.A).hides(weighted=True)
 

@@ -65,7 +65,7 @@ class Custom(Loss):
     array([1, 2])
     """
 
-    dear = True
+    evaluation_is_costly = True
 
     forward_cost = adjoint_cost = 0  # there is no data we know of
     curvature_gradients = 2
@@ -203,7 +203,7 @@ class Custom(Loss):
     def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
         if self.n is None:
             return super().restrict(support)  # which says what is missing
-        return _OnSupport(self, np.asarray(support), self.n)
+        return CustomLossOnSupport(self, np.asarray(support), self.n)
 
     def lipschitz(self) -> float:
         return self._lipschitz
@@ -228,7 +228,7 @@ class Custom(Loss):
         return twin
 
 
-class _OnSupport(Restricted):
+class CustomLossOnSupport(Restricted):
     """φ on a support: as many products with the Hessian as it has variables."""
 
     inner: Custom
@@ -245,7 +245,7 @@ class _OnSupport(Restricted):
         return H if self.inner.second else without_noise(H, self.rounding)
 
     def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
-        return _OnSupport(self.inner, self.support[support], self.full)
+        return CustomLossOnSupport(self.inner, self.support[support], self.full)
 
-    def as_float64(self) -> _OnSupport:
-        return _OnSupport(self.inner.as_float64(), self.support, self.full)
+    def as_float64(self) -> CustomLossOnSupport:
+        return CustomLossOnSupport(self.inner.as_float64(), self.support, self.full)

@@ -132,7 +132,7 @@ class DataFit(Loss):
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """H = AᵀDA with D the terms' h″ (Huber: of its majorant)."""
-        if self.opaque:
+        if self.hides_columns:
             return None
         image = self.A @ x
         bend, slope = self._weighted(self.bend(image)), self._weighted(self.slope(image))
@@ -151,7 +151,7 @@ class DataFit(Loss):
 
         return (
             None
-            if self.opaque
+            if self.hides_columns
             else Composite(
                 self.A, value, slope, np.zeros(int(self.A.shape[1])) if self.ridge is None else np.asarray(self.ridge)
             )
@@ -167,21 +167,21 @@ class DataFit(Loss):
         return getattr(self.A, "passes", 0)
 
     @property
-    def opaque(self) -> bool:
+    def hides_columns(self) -> bool:
         """Whether A is an operator with many columns, of whose lengths nothing is known."""
         return self.design.hides(weighted=self.squares() is None or self.weight is not None)
 
     def lengths(self) -> Vector | float:
         return self.design.lengths()
 
-    def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def first_duplicates(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if self.ridge is not None:
-            return super().repeats(support)
+            return super().first_duplicates(support)
         return first_of_equal(dense(self.design.columns(np.asarray(support))))
 
-    def try_out(self, x: Array, project: Callable[[Array], Array]) -> None:
-        super().try_out(x, project)
-        if not self.tested:
+    def self_check(self, x: Array, project: Callable[[Array], Array]) -> None:
+        super().self_check(x, project)
+        if not self.skip_self_check:
             bend = self.bend(self.image(project(x)))
             low, high = float(namespace(bend).min(bend)), float(namespace(bend).max(bend))
             if low < 0 or high > self.steepest * (1.0 + 1e-6):
@@ -247,7 +247,7 @@ class LeastSquares(DataFit):
     array([0, 1, 2])
     """
 
-    is_quadratic = tested = True
+    is_quadratic = skip_self_check = True
     least = 0.0
 
     @property

@@ -10,14 +10,14 @@ import numpy as np
 
 from ksparse.data.model import Curvature, Gram, QuadraticModel
 from ksparse.data.products import dense
-from ksparse.losses.by_rows import ByRows, CommonWide
+from ksparse.losses.row_sparse import RowSparseLoss, SharedHessianRows
 from ksparse.numerics.bound import Noise, rounding_of
 from ksparse.numerics.qp import shortest
 from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
 from ksparse.util.checks import check_array, check_squares
 
 
-class MultiResponse(ByRows):
+class MultiResponse(RowSparseLoss):
     """½‖AX − B‖² for a matrix X with one row per feature; k counts rows: the features that all targets share.
 
     x holds X row by row: `loss.matrix(result.x)` is X. The best X on some features is one solve for all targets, and so are the gains of
@@ -56,8 +56,8 @@ class MultiResponse(ByRows):
     ((20, 5), array([4, 7]))
     """
 
-    is_quadratic = tested = True
-    _data: ClassVar[tuple[str, ...]] = (*ByRows._data, "B")
+    is_quadratic = skip_self_check = True
+    _data: ClassVar[tuple[str, ...]] = (*RowSparseLoss._data, "B")
 
     def __init__(self, A: Matrix, B: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         given = to_numpy(B) if hasattr(B, "ndim") else np.asarray(B)
@@ -79,7 +79,7 @@ class MultiResponse(ByRows):
     def slope_of(self, image: Array) -> Array:
         return self._weighted(image - self.B)
 
-    def bent(self, image: Array, D: Array) -> float:
+    def curvature_of(self, image: Array, D: Array) -> float:
         return float(namespace(D).sum(self._weighted(D * D)))
 
     @cached_property
@@ -98,19 +98,19 @@ class MultiResponse(ByRows):
         return np.asarray(np.sqrt(np.asarray(namespace(self.B).sum(self._weighted(self.B * self.B), axis=0))))
 
     def quadratic(self) -> QuadraticModel | None:
-        if self.opaque:
+        if self.hides_columns:
             return None
         rounding = rounding_of(int(self.A.shape[0]))
         noise = Noise(rounding, rounding * float(self._lengths.max()), convex=True)
         constant = 0.5 * float(self._lengths @ self._lengths)
         return QuadraticModel(Repeated(self._gram, self.per_feature), self._pull.ravel(), constant, sign=1, noise=noise)
 
-    def wide(self) -> CommonWide:
+    def row_problem(self) -> SharedHessianRows:
         rounding, constant = rounding_of(int(self.A.shape[0])), 0.5 * float(self._lengths @ self._lengths)
         model = QuadraticModel(
             self._gram, np.zeros(self.features), constant, sign=1, noise=Noise(rounding, convex=True)
         )
-        return CommonWide(model, self._pull, self._lengths, self._solved)
+        return SharedHessianRows(model, self._pull, self._lengths, self._solved)
 
     def _solved(self, support: Vector) -> Vector:
         """X on some features by a factorisation of their columns, not of their squares."""

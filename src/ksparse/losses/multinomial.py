@@ -23,7 +23,7 @@ import numpy as np
 from ksparse.data import Design
 from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.data.products import dense
-from ksparse.losses.by_rows import ByRows, Rows, Wide, inverse
+from ksparse.losses.row_sparse import RowProblem, RowSolution, RowSparseLoss, inverse
 from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
 from ksparse.util.evaluations import count
 
@@ -42,7 +42,7 @@ def softmax(Z: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class SoftmaxWide:
+class SoftmaxRows:
     """Σᵢ wᵢ (log Σ_c exp Z_ic − Z_iyᵢ) + ½ Σⱼ ρⱼ‖Xⱼ‖², Z = AX, Y the classes as 0 and 1."""
 
     design: Design
@@ -106,7 +106,7 @@ class SoftmaxWide:
         fit = np.log(np.exp(Z - top[:, None]).sum(axis=1)) + top - np.einsum("ic,ic->i", self.Y, Z)
         return float(self.w @ fit) + 0.5 * float(ridge @ np.einsum("jc,jc->j", V, V))
 
-    def _newton(self, support: Vector, X: Vector | None, settled: float) -> Rows:
+    def _newton(self, support: Vector, X: Vector | None, settled: float) -> RowSolution:
         """Newton's method with a line search, from X or from 0."""
         A, ridge, r = dense(self.design.columns(support)), self.ridge[support], self.Q.shape[1]
         V = np.zeros((support.size, r)) if X is None else X @ self.Q
@@ -131,9 +131,9 @@ class SoftmaxWide:
             V, Z, value = V + length * step, Z + length * along, there
             if promise <= settled * abs(value) or value <= FITTED * self.constant:
                 break
-        return Rows(V @ self.Q.T, value)
+        return RowSolution(V @ self.Q.T, value)
 
-    def solve(self, support: Vector, begin: Vector | None) -> Rows:
+    def solve(self, support: Vector, begin: Vector | None) -> RowSolution:
         return self._newton(support, begin, SETTLED)
 
     def polish(self, support: Vector, X: Vector) -> Vector:
@@ -150,7 +150,7 @@ class SoftmaxWide:
 class SoftmaxGains:
     """The gains by the second-order model at X."""
 
-    wide: SoftmaxWide
+    wide: SoftmaxRows
     support: Vector
     X: Vector
 
@@ -186,7 +186,7 @@ class SoftmaxGains:
         return own, 0.5 * np.einsum("jc,jcd,jd->j", V, own, V)
 
     @cached_property
-    def _roughly(self) -> Vector:
+    def _screening_gains(self) -> Vector:
         """Gains as if all classes bent alike and no feature were like another: which ones to look at."""
         wide = self.wide
         bend = wide.design.squares(wide.w * (1.0 - np.square(self._P).sum(axis=1)) / (wide.width - 1)) + wide.ridge
@@ -194,7 +194,7 @@ class SoftmaxGains:
         rough[self.support] = 0.0
         return np.asarray(rough)
 
-    def _looked_at(self, features: Vector) -> tuple[Vector, Vector, Vector]:
+    def _block_gains(self, features: Vector) -> tuple[Vector, Vector, Vector]:
         """P and K of some features, and how they pull."""
         wide, s, r, u = self.wide, self.support.size, self.wide.Q.shape[1], features.size
         A, ridge = dense(wide.design.columns(features)), wide.ridge[features]
@@ -212,12 +212,12 @@ class SoftmaxGains:
     @cached_property
     def _best(self) -> tuple[Vector, tuple[Vector, Vector, Vector]]:
         """The features that pull most, looked at."""
-        best = np.sort(np.argsort(-self._roughly, kind="stable")[:LOOKED])
-        return best, self._looked_at(best)
+        best = np.sort(np.argsort(-self._screening_gains, kind="stable")[:LOOKED])
+        return best, self._block_gains(best)
 
     def adds(self) -> Vector:
         best, (_, K, g) = self._best
-        gains = self._roughly.copy()
+        gains = self._screening_gains.copy()
         others = gains[best] > 0  # of the support's own K nothing is left but rounding
         gains[best[others]] = _halves(K[others], g[others])
         return gains
@@ -264,7 +264,7 @@ def _solved(H: Vector, slope: Vector) -> Vector:
 MODELLED = 2048  # entries of x up to which H is formed
 
 
-class Multinomial(ByRows):
+class Multinomial(RowSparseLoss):
     """Σᵢ wᵢ (log Σ_c exp Z_ic − Z_iyᵢ) with Z = AX, one column of X per class; k counts rows of X: the features that all classes share.
 
     The symmetric form: every class has a column, and what is added to all columns of a row changes no probability. With a ridge the columns
@@ -305,9 +305,9 @@ class Multinomial(ByRows):
     array([3, 8])
     """
 
-    tested = True
+    skip_self_check = True
     steepest = 0.5  # Böhning's bound of diag(p) − ppᵀ
-    _data: ClassVar[tuple[str, ...]] = (*ByRows._data, "Y")
+    _data: ClassVar[tuple[str, ...]] = (*RowSparseLoss._data, "Y")
 
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0, classes: Any = None) -> None:
         labels = to_numpy(y) if hasattr(y, "ndim") else np.asarray(y)
@@ -340,23 +340,23 @@ class Multinomial(ByRows):
     def slope_of(self, image: Array) -> Array:
         return self._weighted(softmax(image) - self.Y)
 
-    def bent(self, image: Array, D: Array) -> float:
+    def curvature_of(self, image: Array, D: Array) -> float:
         xp, P = namespace(image), softmax(image)
         mean = xp.sum(P * D, axis=1, keepdims=True)
         return float(xp.sum(self._weighted(P * (D - mean) ** 2)))
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
-        if self.opaque or (self.n or 0) > MODELLED:
+        if self.hides_columns or (self.n or 0) > MODELLED:
             return None
         image, wide = self.image(x), self._softmax
         H = wide.hessian(dense(self.design.columns(np.arange(self.features))), softmax(self._sheet(image)), wide.ridge)
         gradient = to_float64(self.gradient_at(x, image))
         return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, image), gradient)
 
-    def wide(self) -> Wide:
+    def row_problem(self) -> RowProblem:
         return self._softmax
 
     @property
-    def _softmax(self) -> SoftmaxWide:
+    def _softmax(self) -> SoftmaxRows:
         weight, ridge = (None if part is None else to_float64(part) for part in (self.weight, self.ridge))
-        return SoftmaxWide(self.design, to_float64(self.Y), weight, np.zeros(self.features) if ridge is None else ridge)
+        return SoftmaxRows(self.design, to_float64(self.Y), weight, np.zeros(self.features) if ridge is None else ridge)

@@ -50,7 +50,7 @@ class NegativeBinomial(DataFit):
     array([4, 7])
     """
 
-    tested = True
+    skip_self_check = True
     target = "y"
 
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0, *, theta: float = 1.0) -> None:

@@ -26,7 +26,7 @@ DOUBLE = float(np.finfo(np.float64).eps)
 class QuadraticForm(Loss):
     """a·xᵀHx + cᵀx, the common part of the quadratic losses."""
 
-    has_hessian = is_quadratic = tested = True
+    has_hessian = is_quadratic = skip_self_check = True
     sign: ClassVar[int] = 0  # of the curvature, where a matrix that is no factor has one by its meaning
     _data = ("kind", "matrix", "c")
 
@@ -76,7 +76,7 @@ class QuadraticForm(Loss):
         H = dense(self.matrix)
         return 2.0 * self.a * (H.T @ H if self.factored else H)
 
-    def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def first_duplicates(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         support = np.asarray(support)
         seen = dense(columns(self.matrix, support))
         return first_of_equal(seen if self.c is None else np.vstack([seen, to_numpy(take(self.c, support))]))
@@ -122,7 +122,7 @@ class QuadraticForm(Loss):
         return design_of(self.matrix).shown and self.matrix.shape[0] <= CHOLESKY_LIMIT
 
     @cached_property
-    def certain(self) -> bool:  # type: ignore[override]
+    def convexity_is_certain(self) -> bool:  # type: ignore[override]
         """Whether convexity is seen, by its form or by Cholesky, and not guessed by Lanczos or granted to single precision."""
         return self.factored or (self._shown and (self.precision < 1e-10 or self._positive(DOUBLE)))
 
@@ -164,7 +164,7 @@ class Quadratic(QuadraticForm):
     array([0., 2., 0.])
     """
 
-    tested = True
+    skip_self_check = True
 
     def __init__(self, Q: Matrix, c: Any = None) -> None:
         Q = check_symmetric(check_matrix(Q, "Q"), "Q")
@@ -199,7 +199,7 @@ class MeanVariance(QuadraticForm):
     array([0, 2])
     """
 
-    tested = True
+    skip_self_check = True
 
     def __init__(self, V: Matrix, r: Any, alpha: float) -> None:
         V = check_symmetric(check_matrix(V, "V"), "V")
@@ -242,7 +242,7 @@ class PrincipalComponent(QuadraticForm):
     ['topdiam', 'length']
     """
 
-    tested = True
+    skip_self_check = True
     sign = -1
 
     def __init__(self, V: Matrix) -> None:

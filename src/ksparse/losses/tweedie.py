@@ -52,7 +52,7 @@ class Tweedie(DataFit):
     array([4, 7])
     """
 
-    tested = True
+    skip_self_check = True
     steepest = math.inf
     target = "y"
 
@@ -134,7 +134,7 @@ class Gamma(Tweedie):
     array([4, 7])
     """
 
-    tested = True
+    skip_self_check = True
 
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, y, sample_weight, ridge)

@@ -29,7 +29,7 @@ def explore_by_models(
     the descents ended.
     """
     settings, loss = problem.pieces.settings, problem.pieces.loss
-    small = not loss.dear and (loss.entries or 0) < settings.cached
+    small = not loss.evaluation_is_costly and (loss.entries or 0) < settings.cached
     best = _descended(problem, start)
     yield "models", Found(best)
     if not (small and problem.pieces.simple):

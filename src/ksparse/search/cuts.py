@@ -43,7 +43,7 @@ def by_cuts(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
             return x
         if outside > NEARER * before:
             return None
-        a, b = C.cut(x)
+        a, b = C.separating_halfspace(x)
         G, h = np.vstack([G, a]), np.append(h, b)
     return None
 
@@ -72,6 +72,6 @@ def _has_falling_ray(objective: Objective, C: ConvexSet, x: Vector) -> bool:
         before, outside = outside, C.violation(ends[-1])
         if outside > NEARER * before:
             return False
-        wall = C.cut(ends[-1])[0]
+        wall = C.separating_halfspace(ends[-1])[0]
         walls = np.vstack([walls, flat.T @ (wall / unit)])
     return False

@@ -12,7 +12,7 @@ import numpy as np
 from ksparse.data.model import QuadraticModel
 from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss
-from ksparse.losses.by_rows import Wide
+from ksparse.losses.row_sparse import RowProblem
 from ksparse.numerics.constraints import Linear, fixed_by_equations, most_nonzeros, presolved, usable
 from ksparse.search.settings import DEFAULTS, SearchSettings
 from ksparse.search.support_rules import NoRules, Rules
@@ -43,7 +43,7 @@ class Pieces:
     hidden: bool = (
         False  # whether columns are seen only where they are asked for: an operator's, or too many to hold k rows of H
     )
-    wide: Wide | None = None  # φ of a matrix, each variable being a row of it; then C is all of space
+    wide: RowProblem | None = None  # φ of a matrix, each variable being a row of it; then C is all of space
 
     @classmethod
     def of(
@@ -79,7 +79,7 @@ class Pieces:
         allowed = rules.usable_within(allowed)
         settings = settings or DEFAULTS
         crowded = loss.has_columns and most is not None and 8 * most * n > settings.memory and not floor.any()
-        hidden = loss.opaque or crowded
+        hidden = loss.hides_columns or crowded
         quadratic = _no_model if hidden else loss.quadratic
         return cls(loss, C, n, forced, allowed, floor, deadline, settings, linear, quadratic, rules, hidden)
 
@@ -96,7 +96,7 @@ class Pieces:
     ) -> Pieces:
         """The pieces of a request for rows of a matrix, nothing being asked of its entries; the loss knows them."""
         loss = loss.as_float64()
-        wide, C = loss.wide(), WholeSpace()
+        wide, C = loss.row_problem(), WholeSpace()
         assert wide is not None
         allowed = np.ones(wide.n, dtype=bool)
         allowed[forced_out] = False
@@ -202,7 +202,13 @@ class Pieces:
     @cached_property
     def certifying(self) -> bool:
         """Whether gains bound the true ones from above too, so that none above 0 proves swap-optimality."""
-        if not self.direct or self.spectral or not self.known_convex or not self.loss.certain or self.wide is not None:
+        if (
+            not self.direct
+            or self.spectral
+            or not self.known_convex
+            or not self.loss.convexity_is_certain
+            or self.wide is not None
+        ):
             return False
         if self.linear is None or not self.floored:
             return True

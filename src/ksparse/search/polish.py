@@ -176,7 +176,7 @@ def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> tuple[Po
         fell, before, x = problem.F(x) - problem.F(better), fell, better
         if done and loss is problem.loss:
             return x, True
-        loss = loss.sharpened() if fell > 0.25 * before and t > 0.1 and not done else problem.loss
+        loss = loss.with_exact_hessian() if fell > 0.25 * before and t > 0.1 and not done else problem.loss
     return x, False
 
 

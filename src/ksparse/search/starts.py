@@ -233,7 +233,7 @@ def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> lis
 def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
     """Supports that C may have a point on, of few variables and of k, those of large score first."""
     pieces = problem.pieces
-    few = pieces.C.few_support(score, problem.k)
+    few = pieces.C.small_support(score, problem.k)
     if few is not None:
         few = np.union1d(few[pieces.allowed[few]], pieces.forced).astype(np.intp)
         if few.size <= problem.k:

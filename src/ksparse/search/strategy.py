@@ -56,7 +56,9 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
     """The best that the pieces allow."""
     pieces, settings, k = problem.pieces, problem.pieces.settings, problem.k
     if pieces.hidden or problem.cramped:
-        first = pieces.loss.opaque  # each step of it is a pass, where data are read; an operator has a cheaper one
+        first = (
+            pieces.loss.hides_columns
+        )  # each step of it is a pass, where data are read; an operator has a cheaper one
         name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"
         return Strategy(name, None, 0, by_columns=True, first_order=first)
     if pieces.spectral:
@@ -98,7 +100,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
         if pieces.priced
         else settings.changes_dear
     )
-    if (pieces.loss.dear or (pieces.loss.entries or 0) >= settings.large) and modelled(
+    if (pieces.loss.evaluation_is_costly or (pieces.loss.entries or 0) >= settings.large) and modelled(
         problem, np.zeros(problem.n)
     ) is not None:
         return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)

@@ -62,14 +62,16 @@ class ConvexSet(ABC):
     size: float = 1.0  # of the numbers that define C, beside which a violation is small or not
     whole_space: ClassVar[bool] = False  # whether C is no constraint
     has_shrink: ClassVar[bool] = False  # whether the prox of t‖·‖₁ + I_C is closed-form
-    tested: ClassVar[bool] = False  # whether the catalogue of the tests holds it; else it is tried out at the door
+    skip_self_check: ClassVar[bool] = (
+        False  # whether the catalogue of the tests holds it; else it is tried out at the door
+    )
     _data: ClassVar[tuple[str, ...]] = ()  # attributes that hold arrays
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Check a subclass at every call unless it sets `tested` itself: what was tested of its parent may not hold for it."""
+        """Check a subclass at every call unless it sets `skip_self_check` itself: what was tested of its parent may not hold for it."""
         super().__init_subclass__(**options)
-        if "tested" not in vars(cls):
-            cls.tested = False
+        if "skip_self_check" not in vars(cls):
+            cls.skip_self_check = False
 
     @abstractmethod
     def project(self, u: Array) -> Array:
@@ -95,7 +97,7 @@ class ConvexSet(ABC):
         """A support of at most k indices that C allows, the largest entries of `size` preferred."""
         return indices_of(top_k(size, k))
 
-    def few_support(self, size: Array, most: int) -> Vector | None:
+    def small_support(self, size: Array, most: int) -> Vector | None:
         """A support of as few indices as is easily seen, at most `most`, that C has a point on, the largest entries of `size` preferred.
 
         None where none is easily seen, which proves nothing.
@@ -150,7 +152,7 @@ class ConvexSet(ABC):
         """The least value of a quadratic that is not convex, for sets that are not polyhedra, where n is small; None: not known."""
         return None
 
-    def cut(self, u: Vector) -> tuple[Vector, float]:
+    def separating_halfspace(self, u: Vector) -> tuple[Vector, float]:
         """a and b of a half-space aᵀx ≤ b that holds C and not u, for a u outside C."""
         z = self.project(u)
         return u - z, dot(u - z, z)
@@ -170,10 +172,10 @@ class ConvexSet(ABC):
         moved: Self = copy_with(self, **arrays)
         return moved
 
-    def try_out(self, zero: Array) -> None:
+    def self_check(self, zero: Array) -> None:
         """Refuse a set of the user's that is not what it says (`zero` is 0 in ℝⁿ); our own have nothing to show."""
-        if not self.tested:
-            try_out(self, zero)
+        if not self.skip_self_check:
+            self_check(self, zero)
 
     def without(self, indices: Vector) -> ConvexSet:
         """The same set with some variables fixed to 0, where that changes which supports it has points on; else itself."""
@@ -205,7 +207,7 @@ def require_sparse_member(C: ConvexSet, n: int, k: int) -> None:
         raise InfeasibleError(f"C = {C} holds no point with at most k = {k} nonzeros: {reason}")
 
 
-def try_out(C: ConvexSet, zero: Array) -> float:
+def self_check(C: ConvexSet, zero: Array) -> float:
     """Refuse what cannot be a projection onto C, or constraints that are not those of C. Returns how far from C it was seen to end.
 
     It leaves its points where they are, and ⟨Pu − Pv, u − v⟩ ≥ ‖Pu − Pv‖² for all u, v: both together hold for projections onto convex

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ksparse.errors import InfeasibleError, NotFiniteError, UndecidedError
-from ksparse.sets.base import FEASIBLE, ConvexSet, try_out
+from ksparse.sets.base import FEASIBLE, ConvexSet, self_check
 from ksparse.util.arrays import (
     Array,
     Vector,
@@ -109,7 +109,7 @@ class CustomSet(ConvexSet):
             raise ValueError(
                 "CustomSet needs n to be restricted to a support: pass CustomSet(project, violation, n=...)"
             )
-        return _OnSupport(self, np.asarray(support), self.n)
+        return CustomSetOnSupport(self, np.asarray(support), self.n)
 
     def sparse_support(self, size: Array, k: int) -> Vector:
         """The k largest if C has a point there; else the largest entries of C's point nearest to 0, which C seems to need, first."""
@@ -126,15 +126,15 @@ class CustomSet(ConvexSet):
             return support
         raise InfeasibleError(f"no point of the custom set with at most k = {k} nonzeros was found")
 
-    def try_out(self, zero: Array) -> None:
-        self.accuracy = max(self.accuracy, try_out(self, zero))
+    def self_check(self, zero: Array) -> None:
+        self.accuracy = max(self.accuracy, self_check(self, zero))
 
     def for_length(self, n: int) -> Self:
         told: Self = copy_with(self, n=n)
         return told
 
 
-class _OnSupport(ConvexSet):
+class CustomSetOnSupport(ConvexSet):
     """C cut by the subspace of a support."""
 
     def __init__(self, whole: CustomSet, support: Vector, full: int) -> None:
@@ -150,7 +150,7 @@ class _OnSupport(ConvexSet):
         x = self._at_once(u, base)
         return self._by_prices(u, base) if x is None else x
 
-    def cut(self, u: Vector) -> tuple[Vector, float]:
+    def separating_halfspace(self, u: Vector) -> tuple[Vector, float]:
         """As for any set, from one projection onto the whole of C."""
         base = embed(u, self.support, self.full)
         z = self.whole.project(base)
@@ -217,4 +217,4 @@ class _OnSupport(ConvexSet):
         return self.whole.violation(embed(x, self.support, self.full))
 
     def restrict(self, support: Vector) -> ConvexSet:
-        return _OnSupport(self.whole, self.support[support], self.full)
+        return CustomSetOnSupport(self.whole, self.support[support], self.full)

@@ -52,7 +52,7 @@ class Hyperplane(ConvexSet):
     array([ 3., -2.,  0.])
     """
 
-    tested = True
+    skip_self_check = True
     _data = ("a",)
 
     def __init__(self, a: Any = None, b: float = 1) -> None:

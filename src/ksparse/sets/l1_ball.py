@@ -32,7 +32,7 @@ class L1Ball(ConvexSet):
     array([ 2., -1.,  0.])
     """
 
-    tested = True
+    skip_self_check = True
 
     def __init__(self, radius: float) -> None:
         self.radius = self.size = check_number(radius, "radius", above=0)

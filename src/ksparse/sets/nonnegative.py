@@ -34,7 +34,7 @@ class Nonnegative(ConvexSet):
     array([3., 0., 1.])
     """
 
-    tested = True
+    skip_self_check = True
     size = 0.0  # signs have none
     has_shrink = True
     has_joint = True

@@ -36,7 +36,7 @@ class NonnegativeBall(ConvexSet):
     array([1., 0., 0.])
     """
 
-    tested = True
+    skip_self_check = True
     has_shrink = True
     has_joint = True
 

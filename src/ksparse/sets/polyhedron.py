@@ -49,7 +49,7 @@ class Polyhedron(ConvexSet):
     array([ 3., -1.,  0.])
     """
 
-    tested = True
+    skip_self_check = True
 
     def __init__(
         self, G: Any = None, h: Any = None, E: Any = None, f: Any = None, lower: Any = -np.inf, upper: Any = np.inf
@@ -73,9 +73,9 @@ class Polyhedron(ConvexSet):
         )  # a violation then is a distance, more or less
         self._linear = Linear(whole.lower, whole.upper, G, h, E, f)
         self._last: Active | None = None
-        self._for_a_run = False
+        self._reuses_active_set = False
         self._least = 0  # nonzeros that a point needs, as far as is known
-        self._too_long = False  # whether that question took too long
+        self._milp_timed_out = False  # whether that question took too long
         self._few: Vector | None = None  # a support of few variables, once asked for
         zero = np.zeros(self.n)
         if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 needs no linear programming
@@ -88,18 +88,18 @@ class Polyhedron(ConvexSet):
         if self._linear.violation(point) == 0.0:
             return u
         found = project_polyhedron(point, self._linear, self._last)
-        if self._for_a_run:  # the next point to project is likely to lie beside this one
+        if self._reuses_active_set:  # the next point to project is likely to lie beside this one
             self._last = found.active
         return like(found.x, u)
 
     def like(self, x: Array) -> Self:
         """The same set for one run, which remembers what the run has seen of it; the user's own set has no memory."""
         moved = super().like(x)
-        moved._last, moved._for_a_run = None, True
+        moved._last, moved._reuses_active_set = None, True
         return moved
 
     def for_length(self, n: int) -> Self:
-        told: Self = copy_with(self, _least=0, _too_long=False, _few=None)
+        told: Self = copy_with(self, _least=0, _milp_timed_out=False, _few=None)
         return told
 
     def violation(self, x: Array) -> float:
@@ -135,7 +135,7 @@ class Polyhedron(ConvexSet):
         forced = int(((self._linear.lower > 0) | (self._linear.upper < 0)).sum())
         if forced > k:
             return f"the bounds of {forced} variables exclude 0"
-        if self.few_support(np.ones(n), k) is not None:
+        if self.small_support(np.ones(n), k) is not None:
             return None
         fewest = self._fewest(np.zeros(n))
         proved = fewest is not None and fewest.proved and fewest.support.size > k
@@ -158,7 +158,7 @@ class Polyhedron(ConvexSet):
         rank = np.where(vertex != 0, size + size.max(initial=0.0) + 1.0, size)  # the vertex's own, then the largest
         return indices_of(top_k(rank, k))
 
-    def few_support(self, size: Array, most: int) -> Vector | None:
+    def small_support(self, size: Array, most: int) -> Vector | None:
         """The support of a vertex, which has as few nonzeros as there are rows and bounds that hold it."""
         if self._few is None:
             vertex = self.sparse_vertex(np.abs(to_float64(size)))
@@ -167,12 +167,12 @@ class Polyhedron(ConvexSet):
 
     def _fewest(self, preferred: Vector) -> Fewest | None:
         """A support of the fewest variables; where it once took too long nobody asks again."""
-        if self._too_long:
+        if self._milp_timed_out:
             return None
         fewest = fewest_nonzeros(self._linear, preferred=preferred)
         if fewest is not None and fewest.proved:
             self._least = int(fewest.support.size)
-        self._too_long = fewest is None or not fewest.in_time
+        self._milp_timed_out = fewest is None or not fewest.in_time
         return fewest
 
     def has_point_on(self, support: Vector) -> bool:

@@ -30,7 +30,7 @@ ASKED = 2**28  # bytes from which it is asked whether they are there
 
 def fitting_threads(loss: Loss) -> AbstractContextManager[None]:
     """Return a context with one BLAS thread, or with the user's number where φ consists of the user's own functions or operators."""
-    return nullcontext() if loss.entries is None or loss.opaque else one_thread()
+    return nullcontext() if loss.entries is None or loss.hides_columns else one_thread()
 
 
 def evaluations_of(loss: Loss) -> tuple[int, int]:
@@ -118,8 +118,8 @@ def check_request(
     started = time.perf_counter()
     loss, C, start = check_pieces(loss, C, x0)
     n = _length(loss, C, start)
-    by_rows = loss.per_feature > 1 and loss.has_wide and C.whole_space and not by_entries
-    if loss.per_feature > 1 and loss.opaque:
+    by_rows = loss.per_feature > 1 and loss.has_row_problem and C.whole_space and not by_entries
+    if loss.per_feature > 1 and loss.hides_columns:
         raise MissingPieceError(f"{type(loss).__name__} needs data that show their columns, or fewer of them")
     if loss.per_feature > 1 and not by_rows:
         _refuse_rules(loss, groups=groups, group_limits=group_limits, requires=requires)
@@ -163,8 +163,8 @@ def try_out(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:
     """Let the pieces that are functions of the user's show once that they are what they say, at a point of C."""
     problem = Problem(loss, NoPenalty(), C, n)
     with fitting_threads(loss):
-        C.try_out(problem.zeros())
-        loss.try_out(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
+        C.self_check(problem.zeros())
+        loss.self_check(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
 
 
 def _length(loss: Loss, C: ConvexSet, start: Array | None) -> int:

@@ -101,7 +101,7 @@ class Exact:
         linear: Linear | None = self.pieces.linear
         if linear is None or self.pieces.floored:
             return support
-        first = support[self.pieces.loss.repeats(support)]
+        first = support[self.pieces.loss.first_duplicates(support)]
         same = np.isin(linear.lower[support], (0.0, -np.inf)) & np.isin(linear.upper[support], (0.0, np.inf))
         same &= (linear.lower[first] == linear.lower[support]) & (linear.upper[first] == linear.upper[support])
         for M in (linear.E, linear.G):

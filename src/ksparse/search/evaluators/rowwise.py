@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.losses.by_rows import Wide
+from ksparse.losses.row_sparse import RowProblem
 from ksparse.search.candidate import Candidate
 from ksparse.util.arrays import Vector
 
@@ -12,7 +12,7 @@ from ksparse.util.arrays import Vector
 class Rowwise:
     """The best X on a support; a candidate's x is then a matrix, one row per member."""
 
-    def __init__(self, wide: Wide, least: float) -> None:
+    def __init__(self, wide: RowProblem, least: float) -> None:
         self.wide, self.least, self.direct = wide, least, wide.exact
 
     def solve(self, support: Vector, hint: Candidate | None) -> Candidate | None:

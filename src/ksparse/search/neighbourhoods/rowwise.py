@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksparse.losses.by_rows import Gains, Wide
+from ksparse.losses.row_sparse import Gains, RowProblem
 from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.candidate import Candidate
 from ksparse.search.neighbourhoods.base import Move, Trust
@@ -21,7 +21,7 @@ from ksparse.util.arrays import Vector
 class Rowwise(Solved):
     """Moves of whole rows, ranked by their gain and solved."""
 
-    def __init__(self, problem: SupportProblem, wide: Wide) -> None:
+    def __init__(self, problem: SupportProblem, wide: RowProblem) -> None:
         super().__init__(problem)
         self.wide, self.trust = wide, Trust.EXACT if wide.exact else Trust.GUESS
         self._known: tuple[Candidate, Gains] | None = None

@@ -38,7 +38,7 @@ NEARLY = 1e-5  # the least pivot of a factorisation that is trusted
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowSolution:
     """The best X on some rows."""
 
     X: Vector  # one row per member of the support
@@ -59,7 +59,7 @@ class Gains(Protocol):
         """What it would gain to put a row (columns) in place of a member (rows)."""
 
 
-class Wide(Protocol):
+class RowProblem(Protocol):
     """φ of X, n × t."""
 
     @property
@@ -78,7 +78,7 @@ class Wide(Protocol):
     def exact(self) -> bool:
         """Whether the best X on a support is a direct solve, and gains are the gains themselves."""
 
-    def solve(self, support: Vector, begin: Vector | None) -> Rows:
+    def solve(self, support: Vector, begin: Vector | None) -> RowSolution:
         """The best X on a nonempty support; `begin` is an X to start from."""
 
     def gains(self, support: Vector, X: Vector) -> Gains:
@@ -91,7 +91,7 @@ class Wide(Protocol):
         """How far φ on the support can fall below φ(X), at most; ∞ where nothing is proved."""
 
 
-class CommonWide:
+class SharedHessianRows:
     """½tr(XᵀHX) − tr(RᵀX) + constant: H is that of a model, whose own r is not asked for; `lengths` are those of the targets."""
 
     exact = True
@@ -102,7 +102,7 @@ class CommonWide:
         # a rotation of the columns of X changes no gain: more targets than variables are as many as variables
         self._turned = R if self.width <= self.n else np.linalg.qr(R.T)[1].T
 
-    def solve(self, support: Vector, begin: Vector | None) -> Rows:
+    def solve(self, support: Vector, begin: Vector | None) -> RowSolution:
         H, R = self.model.block(support), self.R[support]
         X = inverse(H) @ R
         unit, HX = np.sqrt(np.abs(np.diag(H))), H @ X
@@ -114,12 +114,12 @@ class CommonWide:
         )
         sizes, noise = unit @ np.abs(X), self.model.noise
         off = 0.5 * noise.entries * float(sizes @ sizes) + noise.entries * float(sizes @ self.lengths)
-        return Rows(X, value, rounding_of(X.size) * terms + off)
+        return RowSolution(X, value, rounding_of(X.size) * terms + off)
 
-    def gains(self, support: Vector, X: Vector) -> CommonGains:
+    def gains(self, support: Vector, X: Vector) -> SharedHessianGains:
         H = self.model.rows(support) if support.size else np.zeros((0, self.n))
         M = inverse(H[:, support])
-        return CommonGains.at(H, M, self._turned, M @ self._turned[support], self.model.diagonal)
+        return SharedHessianGains.at(H, M, self._turned, M @ self._turned[support], self.model.diagonal)
 
     def polish(self, support: Vector, X: Vector) -> Vector:
         return self._again(support)
@@ -144,7 +144,7 @@ class Resolve(Protocol):
 
 
 @dataclass(frozen=True)
-class CommonGains:
+class SharedHessianGains:
     """The gains of a common H at a support."""
 
     P: Vector  # M·H_S:
@@ -154,7 +154,7 @@ class CommonGains:
     h: Vector  # what is left of the curvature of each row; 0 where that is rounding
 
     @classmethod
-    def at(cls, H: Vector, M: Vector, R: Vector, X: Vector, diagonal: Vector) -> CommonGains:
+    def at(cls, H: Vector, M: Vector, R: Vector, X: Vector, diagonal: Vector) -> SharedHessianGains:
         """From the rows S of H, their inverse and X."""
         P = M @ H
         h = diagonal - np.einsum("sj,sj->j", H, P)
@@ -197,10 +197,10 @@ def inverse(H: Vector) -> Vector:
     return np.asarray((vectors[:, bends] / values[bends]) @ vectors[:, bends].T / unit / unit[:, None])
 
 
-class ByRows(Loss):
+class RowSparseLoss(Loss):
     """φ of AX: a loss is its value, slope and curvature as functions of the image AX, and its bound `steepest` on the latter."""
 
-    convex = has_wide = True
+    convex = has_row_problem = True
     least = 0.0  # no term is below 0
     steepest: ClassVar[float] = 1.0  # sup of the curvature of h, for weights of 1
     _data: ClassVar[tuple[str, ...]] = ("kind", "A", "weight", "ridge")
@@ -225,7 +225,7 @@ class ByRows(Loss):
         """Its gradient, m × t, with the weights."""
 
     @abstractmethod
-    def bent(self, image: Array, D: Array) -> float:
+    def curvature_of(self, image: Array, D: Array) -> float:
         """Its curvature along D, with the weights."""
 
     @cached_property
@@ -272,7 +272,7 @@ class ByRows(Loss):
         return self._flat(pull if self.ridge is None else pull + self.ridge[:, None] * self.matrix(x))
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        return self.bent(self._sheet(image), self._sheet(image_d)) + self._squares(d)
+        return self.curvature_of(self._sheet(image), self._sheet(image_d)) + self._squares(d)
 
     @property
     def entries(self) -> int:
@@ -284,7 +284,7 @@ class ByRows(Loss):
         return getattr(self.A, "passes", 0)
 
     @property
-    def opaque(self) -> bool:
+    def hides_columns(self) -> bool:
         """Whether A is an operator with many columns."""
         return self.design.hides(weighted=True)
 
@@ -306,7 +306,7 @@ class ByRows(Loss):
         )
         return cut
 
-    def repeats(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def first_duplicates(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.arange(len(support))
 
     def __repr__(self) -> str:
