@@ -92,7 +92,7 @@ def test_tests_that_need_an_optional_library_are_marked():
             assert "pytestmark = pytest.mark.needs(" in text, f"{path.name}: mark tests with pytest.mark.needs"
 
 
-STEERING = [*(f"search/{name}.py" for name in ("by_models", "explore", "local", "perturb", "starts", "strategy")), "solve/walk.py",
+STEERING = [*(f"search/{name}.py" for name in ("by_models", "explore", "local", "perturb", "starts", "strategy")), "solve/path.py",
             *(f"search/neighbourhoods/{name}.py" for name in ("gradient", "priced", "rayleigh"))]  # fmt: skip
 
 

@@ -53,8 +53,7 @@ from ksparse.sets import (
     Simplex,
     WholeSpace,
 )
-from ksparse.solve.batch import Batch
-from ksparse.solve.many import minimize_many
+from ksparse.solve.many import Batch, minimize_many
 from ksparse.solve.minimize import minimize, minimize_penalized
 from ksparse.solve.near_optimal import NearOptimal, near_optimal
 from ksparse.solve.path import KPath, k_path

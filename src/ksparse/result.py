@@ -19,8 +19,8 @@ SHOWN, CHARTED = 6, 12  # entries of x in a line of text, and in a chart
 class Status(IntEnum):
     """Why a run ended. Append only: the numbers are public.
 
-    Each member has a `message`, its sentence; `good`, whether the run reached what it was after; and `early`, whether it was ended from
-    outside.
+    Each member has a `message`, its sentence; `good`, whether the run reached what it was after; and `early`, whether
+    it was ended from outside.
 
     Examples
     --------
@@ -144,12 +144,13 @@ class Result:
     proved : bool
         Whether it is proved that no add, drop or swap improves x.
     outcomes : list of dict
-        One row per penalty weight. For method="auto" one for each stage of the search that ended with a solution (a start, its
-        perturbations, the check of all swaps, ...): one start gives several rows.
+        One row per penalty weight. For method="auto" one for each stage of the search that ended with a solution (a
+        start, its perturbations, the check of all swaps, ...): one start gives several rows.
     lower_bound : float
         What no k-sparse point of C falls below, where that is proved; else −∞.
     gap : float
-        (fun − lower_bound) beside the size of fun; beside φ(0) where the difference is what rounding leaves of a perfect fit.
+        (fun − lower_bound) beside the size of fun; beside φ(0) where the difference is what rounding leaves of a
+        perfect fit.
     nodes : int
         Of the tree that proved it.
     passes : int

@@ -11,12 +11,10 @@ from tests.fuzz.qp import solve_qp
 from tests.fuzz.region import Region
 
 import ksparse as ks
-from ksparse.certify.box import boxed, narrow
+from ksparse.certify.bound import QuadraticBound, Relaxation, screen, top_sum
 from ksparse.certify.diagonal import Diagonals, margin_of, positive, safe
-from ksparse.certify.dual_bound import QuadraticBound, top_sum
-from ksparse.certify.program import Program
+from ksparse.certify.program import Program, boxed, narrow
 from ksparse.certify.prove import families_of
-from ksparse.certify.relaxation import Relaxation, screen
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces

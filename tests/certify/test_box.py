@@ -5,8 +5,7 @@ import pytest
 from tests.certify.test_bounds import NONE, known
 
 import ksparse as ks
-from ksparse.certify.box import boxed, reach
-from ksparse.certify.program import Program
+from ksparse.certify.program import Program, boxed, reach
 from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 

@@ -343,14 +343,14 @@ def test_thresholds_that_cannot_give_a_better_bound_are_not_decomposed(monkeypat
     assert slow.calls < 20  # of 40
 
 
-@pytest.mark.parametrize("slow", ["ksparse.certify.box.positive_inverse", "ksparse.certify.diagonal.safe"])
+@pytest.mark.parametrize("slow", ["ksparse.certify.program.positive_inverse", "ksparse.certify.diagonal.safe"])
 def test_a_root_ends_at_its_next_step_when_the_time_is_up(monkeypatch, slow):
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((80, 40)), rng.standard_normal(80)
     clock, begun = Clock(monkeypatch), []
     module, name = slow.rsplit(".", 1)
     monkeypatch.setattr(slow, clock.slow(getattr(importlib.import_module(module), name), 10.0))
-    monkeypatch.setattr("ksparse.certify.quadratic.Relaxation", lambda *args: begun.append(args))
+    monkeypatch.setattr("ksparse.certify.quadratic_family.Relaxation", lambda *args: begun.append(args))
     found = ks.minimize(ks.LeastSquares(A, b), 5, gap=1e-6, max_time=5.0, settings=SEARCHED)
     assert found.status is ks.Status.TIME_LIMIT
     assert found.lower_bound == -np.inf

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import ksparse as ks
+from ksparse.certify.bound import QuadraticBound, screen
 from ksparse.certify.diagonal import safe
-from ksparse.certify.dual_bound import QuadraticBound
 from ksparse.certify.program import Program
-from ksparse.certify.relaxation import screen
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
-from ksparse.solve.rules import make_rules
+from ksparse.solve.request import make_rules
 
 N, NONE = 7, np.zeros(0, dtype=np.intp)
 

@@ -5,7 +5,7 @@ import pytest
 
 import ksparse as ks
 from ksparse.certify.program import Program
-from ksparse.certify.smooth import SmoothBound, _reach
+from ksparse.certify.smooth_family import SmoothBound, _reach
 from ksparse.search.candidate import Candidate
 from ksparse.search.pieces import Pieces
 

@@ -9,7 +9,7 @@ from scipy.optimize import lsq_linear, nnls
 import ksparse as ks
 from ksparse.result import Status
 from ksparse.search.support_rules import closed_rows
-from ksparse.solve.rules import make_rules
+from ksparse.solve.request import make_rules
 
 SEARCHED = ks.SearchSettings(enumerated=0)  # no support is found by trying all
 

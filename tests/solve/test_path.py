@@ -110,7 +110,7 @@ def test_limits_and_interrupts_still_give_every_k(rng, monkeypatch):
         calls.append(args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ksparse.solve.walk.local_search", interrupted)
+    monkeypatch.setattr("ksparse.solve.path.local_search", interrupted)
     path = ks.k_path(loss, [2, 5, 20], ks.Nonnegative())
     assert calls
     for result in path.results:
@@ -128,7 +128,7 @@ def test_an_interrupt_in_one_proof_of_a_path_ends_the_others(rng, monkeypatch):
         asked.append(problem.k)
         return Certificate(status=ks.Status.INTERRUPTED)
 
-    monkeypatch.setattr("ksparse.solve.walk.certified", interrupted)
+    monkeypatch.setattr("ksparse.solve.path.certified", interrupted)
     path = ks.k_path(ks.LeastSquares(A, b), [2, 3, 4], gap=1e-3, settings=ks.SearchSettings(enumerated=0))
     assert asked == [2]
     assert all(result.status is ks.Status.INTERRUPTED for result in path.results)

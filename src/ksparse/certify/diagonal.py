@@ -1,11 +1,12 @@
 """The diagonal part D of H that the bound splits off: what decides how good it is.
 
-max Σ wᵢdᵢ s.t. H − D ⪰ 0, D ≥ 0 is the dual of min ⟨H, UUᵀ⟩ over rows uᵢ of length √wᵢ, which coordinate descent solves at a rank of about
-√(2n) (Burer and Monteiro): uᵢ ← −√wᵢ·gᵢ/‖gᵢ‖ with gᵢ = Σ_{j≠i} Hᵢⱼuⱼ, and dᵢ = (Hᵢᵢ − ‖gᵢ‖/√wᵢ)₊. The bound is concave in D with
-supergradient ½xᵢ²(1/zᵢ − 1) at the relaxation's x, z: those are the weights of the next round, averaged over the rounds.
+max Σ wᵢdᵢ s.t. H − D ⪰ 0, D ≥ 0 is the dual of min ⟨H, UUᵀ⟩ over rows uᵢ of length √wᵢ, which coordinate descent solves
+at a rank of about √(2n) (Burer and Monteiro): uᵢ ← −√wᵢ·gᵢ/‖gᵢ‖ with gᵢ = Σ_{j≠i} Hᵢⱼuⱼ, and dᵢ = (Hᵢᵢ − ‖gᵢ‖/√wᵢ)₊.
+The bound is concave in D with supergradient ½xᵢ²(1/zᵢ − 1) at the relaxation's x, z: those are the weights of the next
+round, averaged over the rounds.
 
-H − D ⪰ 0 must hold in truth and not only in arithmetic: D is shrunk until a Cholesky factor of H − D less a margin exists. The margin is
-more than the factorisation itself and what was lost in H's entries can hide.
+H − D ⪰ 0 must hold in truth and not only in arithmetic: D is shrunk until a Cholesky factor of H − D less a margin
+exists. The margin is more than the factorisation itself and what was lost in H's entries can hide.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def positive(H: Vector, d: Vector, margin: float) -> bool:
 def safe(program: Program, d: Vector) -> Vector:
     """The largest multiple of d, at most d itself, that leaves H − D positive semidefinite for certain.
 
-    Where none does D is 0 if H is a Gram matrix, else as little below 0 as makes it certain: then only bounds can hold x. A matrix that is
-    the data may be indefinite by its own rounding, and is taken as it is.
+    Where none does D is 0 if H is a Gram matrix, else as little below 0 as makes it certain: then only bounds can hold
+    x. A matrix that is the data may be indefinite by its own rounding, and is taken as it is.
     """
     H, margin = program.H, margin_of(program)
     for _ in range(TRIES):

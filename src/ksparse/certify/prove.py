@@ -1,4 +1,4 @@
-"""Branch and bound around an answer: what no k-sparse point falls below, and the better answers that are met on the way."""
+"""Branch and bound around a solution: a lower bound, better solutions found on the way, and all supports that are nearly as good."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ksparse.certify.box import boxed
-from ksparse.certify.component import ComponentFamily
-from ksparse.certify.program import Program
-from ksparse.certify.quadratic import QuadraticFamily
-from ksparse.certify.settings import TreeSettings
-from ksparse.certify.smooth import SmoothFamily
-from ksparse.certify.tree import Family, Leaf, Tree
+from ksparse.certify.component_family import ComponentFamily
+from ksparse.certify.program import Program, boxed
+from ksparse.certify.quadratic_family import QuadraticFamily
+from ksparse.certify.smooth_family import SmoothFamily
+from ksparse.certify.tree import Family, Leaf, Tree, TreeSettings
 from ksparse.numerics.bound import EPS
 from ksparse.numerics.constraints import fitting
 from ksparse.result import Status
@@ -31,6 +29,13 @@ SMALLEST = 1e-200  # a value that squares may be taken of
 NODE_LIMIT = "node limit (max_nodes) reached; the best point so far is returned"
 CLOSER = 1.0 - 1e-6  # of the gap: what is proved is so after rounding
 LEFT = 0.1  # of the gap: no more of it is left to the rounding of the value
+ROUNDING = 1e-9  # of the value: a support at the edge is in
+ENDED = {  # why a list may be incomplete: a status's own sentence speaks of a point
+    Status.CALLBACK_STOP: "stopped by the callback",
+    Status.INTERRUPTED: "interrupted",
+    Status.TIME_LIMIT: "time limit reached",
+    Status.UNBOUNDED: "φ is unbounded below over C",
+}
 
 
 @dataclass(frozen=True)
@@ -153,8 +158,8 @@ def why_hopeless(problem: SupportProblem) -> str:
 def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = None) -> list[Family] | str:
     """How the problem is bounded, in parts; or why it cannot be, for a message.
 
-    Where floors let k variables in only if they are among the smallest, supports of so many are a part by themselves, of few variables;
-    what is left may have fewer, and its relaxation is much closer.
+    Where floors let k variables in only if they are among the smallest, supports of so many are a part by themselves,
+    of few variables; what is left may have fewer, and its relaxation is much closer.
     """
     whole = family_of(problem, best, n_jobs=n_jobs)
     if isinstance(whole, str):
@@ -272,3 +277,112 @@ class LeafSolver:
         if self.incumbent.best is not None and found.value < self.incumbent.best.value:
             self.incumbent.best, self.incumbent.proved = found, False
         return found.value / self.family.scale
+
+
+@dataclass(frozen=True)
+class Near:
+    """The supports that were found, the best first, and whether they are all."""
+
+    candidates: list[Candidate]
+    complete: bool
+    note: str  # why not
+    nodes: int
+
+
+def near_supports(
+    problem: SupportProblem,
+    incumbent: Incumbent,
+    within: float,
+    at_most: int,
+    tell: Callable[[Progress], None],
+    searched: Status,
+) -> Near:
+    """Find every support whose best value is within a share of the best of all.
+
+    Where the search was stopped (`searched`), or where there is no lower bound, these are the supports that the search
+    has seen.
+    """
+    assert incumbent.best is not None
+    found = _Found(problem, incumbent, within)
+    if searched.early:
+        return Near(found.all()[:at_most], False, ENDED[searched], 0)
+    tree, note = None, ""
+    try:
+        family = family_of(problem, incumbent.best, found.edge + ROUNDING * abs(found.edge))
+        if isinstance(family, str):
+            return Near(found.all()[:at_most], False, _unavailable(family.removeprefix("; no lower bound: ")), 0)
+        scale = family.scale
+        search = LeafSolver(problem, incumbent, family)
+        tree = planted = Tree(
+            family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True
+        )
+        with heard_by(lambda: tell(progress_of([planted], scale))):
+            tree.plant()
+        for _ in tree.grow():
+            tell(progress_of([tree], scale))
+            if len(found.all()) > at_most:
+                note = f"there are more than at_most = {at_most}"
+                break
+    except (StopIteration, StoppedError):
+        note = ENDED[Status.CALLBACK_STOP]
+    except KeyboardInterrupt:
+        note = ENDED[Status.INTERRUPTED]
+    except OutOfTimeError:
+        note = ENDED[Status.TIME_LIMIT]
+    except np.linalg.LinAlgError:
+        note = _unavailable("the values are too small or too large for it")
+    if not note and (tree is None or (tree.open and not tree.done) or not tree.nodes):
+        hopeless = tree is not None and tree.hopeless
+        note = _unavailable(why_hopeless(problem)) if hopeless else ENDED[Status.TIME_LIMIT]
+    if not note and problem.memory.doubtful:
+        note = "on some supports arithmetic could not find the best point"
+    return Near(found.all()[:at_most], not note, note, 0 if tree is None else tree.nodes)
+
+
+def _unavailable(why: str) -> str:
+    return f"no lower bound is available ({why})"
+
+
+class _Found:
+    """What has been seen so far that is good enough."""
+
+    def __init__(self, problem: SupportProblem, incumbent: Incumbent, within: float) -> None:
+        self.problem, self.incumbent, self.within = problem, incumbent, within
+
+    @property
+    def edge(self) -> float:
+        """The value up to which a support is good enough."""
+        assert self.incumbent.best is not None
+        best = self.incumbent.best.value
+        return best + self.within * abs(best)
+
+    def all(self) -> list[Candidate]:
+        """Return what is best on supports that are allowed, within the edge, the best first, each set of nonzeros once."""
+        edge = self.edge + ROUNDING * abs(self.edge)
+        good = [
+            one
+            for key, one in self.problem.memory.seen.items()
+            if one is not None and one.value <= edge and self._allowed(key, one)
+        ]
+        assert self.incumbent.best is not None
+        if not self.problem.pieces.rules.any or not good:
+            good.append(self.incumbent.best)
+        once = {
+            one.support[one.x != 0].tobytes(): one for one in sorted(good, key=lambda one: -one.value)
+        }  # forced ones may be 0
+        return sorted(once.values(), key=lambda one: (one.value, tuple(one.support)))
+
+    def _allowed(self, key: bytes, one: Candidate) -> bool:
+        """Return whether the support that was asked about holds all forced variables and is allowed.
+
+        Without rules only the forced variables and the nonzeros count; with rules the support must obey, whatever comes
+        out as 0.
+        """
+        problem, pieces, asked = self.problem, self.problem.pieces, np.frombuffer(key, dtype=np.intp)
+        if not np.isin(pieces.forced, asked).all():
+            return False
+        return (
+            pieces.rules.is_satisfied(asked) and problem.allows(asked)
+            if pieces.rules.any
+            else problem.allows(one.support)
+        )

@@ -15,9 +15,8 @@ from ksparse.data.derived import Deflated, standardize
 from ksparse.losses import PrincipalComponent
 from ksparse.result import Result
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
-from ksparse.solve.by_search import one_search
 from ksparse.solve.judge import interrupted, restated
-from ksparse.solve.minimize import minimize
+from ksparse.solve.minimize import minimize, one_search
 from ksparse.util.arrays import Matrix, Vector, to_float64
 from ksparse.util.checks import SMALLEST, check_integer, check_matrix
 from ksparse.util.progress import track

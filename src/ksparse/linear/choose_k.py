@@ -21,7 +21,7 @@ from ksparse.linear.losses import HUBER, LossMaker, huber_delta, loss_of_scores
 from ksparse.linear.problem import LinearFit, LinearProblem, paths_together, walks_together
 from ksparse.sets import require_sparse_member
 from ksparse.solve.judge import uninterrupted
-from ksparse.solve.rules import make_rules
+from ksparse.solve.request import make_rules
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer
 

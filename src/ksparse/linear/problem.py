@@ -15,9 +15,8 @@ from ksparse.losses import Loss
 from ksparse.result import Result, Status
 from ksparse.search.batch.paths import walk_paths
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
-from ksparse.solve.batch import Batch
 from ksparse.solve.judge import uninterrupted
-from ksparse.solve.many import minimize_many
+from ksparse.solve.many import Batch, minimize_many
 from ksparse.solve.minimize import minimize
 from ksparse.solve.path import k_path
 from ksparse.util.arrays import Vector

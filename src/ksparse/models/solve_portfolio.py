@@ -15,9 +15,8 @@ from ksparse.models.near_index import NearIndex
 from ksparse.models.portfolio import WARM, Portfolio
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import one_search
 from ksparse.solve.judge import gap_between, moved, restated
-from ksparse.solve.minimize import minimize
+from ksparse.solve.minimize import minimize, one_search
 from ksparse.util.arrays import is_array
 from ksparse.util.checks import check_number
 

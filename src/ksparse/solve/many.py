@@ -1,12 +1,14 @@
-"""One A, many right-hand sides: what they share is computed once, and blocks of them are searched together."""
+"""Many right-hand sides on one A: share the Gram matrix and search blocks of right-hand sides together."""
 
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -20,14 +22,12 @@ from ksparse.search.batch.problem import Best
 from ksparse.search.batch.rounds import rounds_of, search_batch
 from ksparse.search.settings import DEFAULTS, SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
-from ksparse.solve.batch import Batch, status_of
-from ksparse.solve.by_search import make_plan
 from ksparse.solve.judge import STATIONARY, judge_given
-from ksparse.solve.minimize import minimize
-from ksparse.solve.progress import Progress
+from ksparse.solve.minimize import make_plan, minimize
 from ksparse.util.arrays import Vector, to_float64, to_numpy
 from ksparse.util.checks import (
     check_array,
+    check_callable,
     check_flag,
     check_integer,
     check_n_jobs,
@@ -35,12 +35,136 @@ from ksparse.util.checks import (
     check_piece,
     check_squares,
 )
-from ksparse.util.progress import show_progress
+from ksparse.util.progress import NULL_BAR, Bar, bar, show_progress
 from ksparse.util.resources import one_thread, parallel_map
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BLOCK = 2**21  # entries that one array of a block may have: exchanges of all its right-hand sides
 LONGEST = 256  # right-hand sides in a block
 GRAM = 2**26  # entries of a Gram matrix that is kept; for more variables each right-hand side is searched alone
+
+
+def status_of(number: int) -> Status:
+    """The status with that number."""
+    return list(Status)[int(number)]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One answer per right-hand side: what `minimize_many` returns.
+
+    `batch[i]` is that of column i as a `Result`, judged like any other when it is asked for; its `elapsed` is that of
+    the whole batch.
+
+    Attributes
+    ----------
+    x : scipy.sparse.csc_array
+        The answers, one column per right-hand side.
+    fun : ndarray
+        φ at each, from the raw data.
+    success : ndarray of bool
+        In C, at most k nonzeros, stationary on its support, and ended well.
+    status : ndarray of int
+        A number of `Status` for each.
+    residual : ndarray
+        Relative stationarity residual on the support.
+    k : int
+        Nonzeros at most.
+    elapsed : float
+        Seconds for all columns together.
+
+    Examples
+    --------
+    >>> import numpy as np, ksparse as ks
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 20))
+    >>> batch = ks.minimize_many(A, A[:, :4] + A[:, 10:14], 2)
+    >>> len(batch), batch.supports[3].tolist(), batch[3].support.tolist()
+    (4, [3, 13], [3, 13])
+    """
+
+    x: Any  # scipy.sparse, one column per right-hand side
+    fun: Vector  # φ at each, from the raw data
+    success: Vector  # in C, at most k nonzeros, stationary on its support, and ended well
+    status: Vector  # a number of `Status` for each
+    residual: Vector  # relative stationarity residual on the support
+    k: int
+    elapsed: float  # seconds for all
+    _judge: Callable[[int], Result] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.fun)
+
+    def __getitem__(self, i: int) -> Result:
+        """The answer for column i."""
+        place = check_integer(i, "i", -len(self), len(self) - 1)
+        return self._judge(place % len(self))
+
+    def __iter__(self) -> Iterator[Result]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def supports(self) -> list[Vector]:
+        """The nonzeros of each answer."""
+        return [np.sort(part) for part in np.split(self.x.indices, self.x.indptr[1:-1])]
+
+    def counts(self) -> Vector:
+        """In how many answers each variable is."""
+        return np.bincount(self.x.indices, minlength=self.x.shape[0])
+
+    def messages(self) -> dict[str, int]:
+        """How many ended in which way."""
+        numbers, counts = np.unique(self.status, return_counts=True)
+        return {status_of(number).message: int(count) for number, count in zip(numbers, counts, strict=True)}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per right-hand side."""
+        import pandas as pd
+
+        columns = {
+            "objective": self.fun,
+            "nonzeros": np.diff(self.x.indptr),
+            "status": [status_of(s).name for s in self.status],
+        }
+        return pd.DataFrame(columns | {"success": self.success, "residual": self.residual, "support": self.supports})
+
+    def __repr__(self) -> str:
+        ways = "; ".join(f"{count} {message}" for message, count in self.messages().items())
+        return f"{len(self)} answers with at most {self.k} nonzeros, {int(self.success.sum())} successes, {self.elapsed:.3g} s: {ways}"
+
+
+class Progress:
+    """Counts columns that are done, and knows why no more shall follow."""
+
+    def __init__(self, total: int, rounds: int, deadline: float, callback: Callable[[int, int], Any] | None) -> None:
+        self.total, self.rounds, self.deadline = total, rounds, deadline
+        self.callback = None if callback is None else check_callable(callback, "callback")
+        self.stopped: Status | None = None
+        self._units, self._lock = 0, threading.Lock()
+        self._bar: Bar = NULL_BAR
+
+    def advance(self, columns: int) -> bool:
+        """Another round of so many columns is done; whether to go on."""
+        with self._lock:
+            self._units += columns
+            done = self._units // self.rounds
+            self._bar.update(done)
+            if self.callback is not None and self.stopped is None:
+                try:
+                    self.callback(done, self.total)
+                except StopIteration:
+                    self.stopped = Status.CALLBACK_STOP
+            if self.stopped is None and time.perf_counter() > self.deadline:
+                self.stopped = Status.TIME_LIMIT
+            return self.stopped is None
+
+    @contextmanager
+    def shown(self, what: str) -> Iterator[None]:
+        """A bar while it lasts, where one is wanted."""
+        with bar(what, self.total) as self._bar:
+            yield
 
 
 def minimize_many(
@@ -62,10 +186,10 @@ def minimize_many(
 ) -> Batch:
     """For each column b of B the best x with at most k nonzeros in C: min ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ².
 
-    Under no constraint or signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix AᵀA, and start from the
-    supports that served others: 40 to 50 times faster than single calls of `minimize`. Nothing is proved of them. Where columns of A are
-    so nearly dependent that AᵀA may have lost a better answer to a right-hand side, `minimize` solves that one alone; on other sets, and
-    where A does not show its columns or has too many, all of them.
+    Under no constraint or signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix AᵀA, and
+    start from the supports that served others: 40 to 50 times faster than single calls of `minimize`. Nothing is proved
+    of them. Where columns of A are so nearly dependent that AᵀA may have lost a better answer to a right-hand side,
+    `minimize` solves that one alone; on other sets, and where A does not show its columns or has too many, all of them.
 
     Parameters
     ----------

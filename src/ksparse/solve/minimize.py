@@ -1,7 +1,8 @@
-"""The two front doors."""
+"""Minimise a loss under a cardinality constraint or a penalty, over a convex set."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.certify.prove import Certificate, Progress, Wanted, prove
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.loop import drive
@@ -18,17 +20,22 @@ from ksparse.firstorder.steps import StepRule
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty
 from ksparse.result import Result, Status
+from ksparse.search.explore import Exploration, Plan, fallback_point
+from ksparse.search.incumbent import Incumbent
+from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
+from ksparse.search.strategy import choose_strategy
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import make_plan, make_wanted, solve_by_search
-from ksparse.solve.judge import judge_given, judge_penalized
-from ksparse.solve.penalty_grid import resolve_method, resolve_rule, solve_on_grid
+from ksparse.solve.judge import gap_between, judge_given, judge_penalized, judge_search
+from ksparse.solve.penalty_grid import resolve_method, resolve_rule, resolve_weights, solve_on_grid
 from ksparse.solve.request import Request, check_pieces, check_request, fitting_threads, support_problem, try_out
 from ksparse.util.arrays import Array, namespace
-from ksparse.util.checks import check_piece
+from ksparse.util.checks import check_integer, check_n_jobs, check_number, check_piece
 from ksparse.util.evaluations import counting
-from ksparse.util.progress import show_progress
+from ksparse.util.progress import Bar, VerboseLogging, as_scipy_callback, bar, logger, show_progress
 from ksparse.util.resources import deadline_scope
+
+SHOWN = 1.0  # seconds between two lines of a tree
 
 
 def minimize_penalized(
@@ -65,8 +72,8 @@ def minimize_penalized(
     step : str or step rule, default="backtracking"
         "backtracking", "fixed" (1/L), or a rule such as `FixedStep`; pdcae always steps 1/L.
     continuation : bool, default=False
-        Solve for larger λ first, each a fourth of the last, from one answer to the next: far fewer steps where λ is small. For penalties
-        with λ‖x‖₁ in them (all but `TopK2`). The trace is that of the last λ.
+        Solve for larger λ first, each a fourth of the last, from one answer to the next: far fewer steps where λ is
+        small. For penalties with λ‖x‖₁ in them (all but `TopK2`). The trace is that of the last λ.
     x0 : array-like or None, default=None
         The start, moved into C; None for 0, or 1/n in every entry where 0 is stationary for φ.
     tol : float, default=1e-5
@@ -76,14 +83,15 @@ def minimize_penalized(
     stop : {"objective", "step"} or None, default=None
         Which change tol is for; None for the rule that the paper uses with the method.
     patience : int or None, default=None
-        How many such small changes in a row it takes; None for 2 with pdca and gist, whose Barzilai–Borwein steps may stand still once by
-        accident, and 1 with the others.
+        How many such small changes in a row it takes; None for 2 with pdca and gist, whose Barzilai–Borwein steps may
+        stand still once by accident, and 1 with the others.
     max_iter : int, default=10000
         Iterations at most.
     max_time : float or None, default=None
         Seconds; the best point so far is returned.
     callback : callable or None, default=None
-        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
+        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x.
+        StopIteration ends the run.
     verbose : int, default=0
         Whether to print a table of the search.
     progress : bool, default=False
@@ -179,48 +187,50 @@ def minimize(
     loss : Loss
         φ.
     k : int
-        Nonzeros allowed, 0 for x = 0; of a loss with several coefficients per feature (`MultiResponse`, `Multinomial`) features, as in
-        forced_in and forced_out.
+        Nonzeros allowed, 0 for x = 0; of a loss with several coefficients per feature (`MultiResponse`, `Multinomial`)
+        features, as in forced_in and forced_out.
     C : ConvexSet or None, default=None
         The set; None for the whole space.
     method : str or Method, default="auto"
-        "auto", our best: starts of several kinds, each improved by exchanging variables until none helps. Or one of the paper's methods:
-        "apdca", "pdca", "pdcae", "gist", "nmapg" on the top-(k,2) penalty, rounded and solved anew on the support; "iht" on the constraint
-        itself; "l1pdca", "l1dca" on the top-(k,1) penalty and "mipdca" on relaxed indicators, taken as they are where k-sparse (the last
-        two need ksparse[baselines]); or a method object with its own parameters.
+        "auto", our best: starts of several kinds, each improved by exchanging variables until none helps. Or one of the
+        paper's methods: "apdca", "pdca", "pdcae", "gist", "nmapg" on the top-(k,2) penalty, rounded and solved anew on
+        the support; "iht" on the constraint itself; "l1pdca", "l1dca" on the top-(k,1) penalty and "mipdca" on relaxed
+        indicators, taken as they are where k-sparse (the last two need ksparse[baselines]); or a method object with its
+        own parameters.
     rho : float, sequence of float or "auto", default="auto"
-        For the paper's methods the penalty weight, or several; "auto" for the paper's grid, 1e-4 to 1e4. Of several the best answer is
-        returned. For method="auto" the weights of its penalised starts; "auto" takes them from the data.
+        For the paper's methods the penalty weight, or several; "auto" for the paper's grid, 1e-4 to 1e4. Of several the
+        best answer is returned. For method="auto" the weights of its penalised starts; "auto" takes them from the data.
     step : str or step rule, default="backtracking"
         For the paper's methods: "backtracking", "fixed" (1/L), or a rule such as `FixedStep`.
     continuation : bool, default=False
         For the paper's methods: start each weight where the one before ended, instead of at x0.
     x0 : array-like or None, default=None
-        A start. "auto" always searches from its support too, so that the answer is never worse than a feasible k-sparse x0. The paper's
-        methods start there, moved into C; None for 1/n in every entry.
+        A start. "auto" always searches from its support too, so that the answer is never worse than a feasible k-sparse
+        x0. The paper's methods start there, moved into C; None for 1/n in every entry.
     forced_in, forced_out : array-like of int, default=()
         Variables that are always, or never, in the support. For "auto".
     min_nonzero : float or array-like, default=0.0
         Least size of a nonzero, one number or one per variable. For "auto".
     groups : array-like or None, default=None
-        A label for each variable: those of one label enter the support together or not at all, and k counts such groups. For "auto".
+        A label for each variable: those of one label enter the support together or not at all, and k counts such
+        groups. For "auto".
     group_limits : tuple or None, default=None
-        (labels, {label: (least, most)}): a label for each variable, and how many of a label must and may be in the support; None for no
-        most. With `groups` it counts groups. For "auto".
+        (labels, {label: (least, most)}): a label for each variable, and how many of a label must and may be in the
+        support; None for no most. With `groups` it counts groups. For "auto".
     requires : dict or None, default=None
-        {child: parents}, in indices: a variable is in the support only with its parents. Members of a support may be 0, and count all the
-        same. For "auto".
+        {child: parents}, in indices: a variable is in the support only with its parents. Members of a support may be 0,
+        and count all the same. For "auto".
     effort : int or None, default=None
-        Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time as many as bring
-        something in the time. For "auto".
+        Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time
+        as many as bring something in the time. For "auto".
     n_jobs : int or None, default=None
         Threads to run searches, and to bound a tree's nodes, in.
     random_state : int, numpy.random.Generator or None, default=None
         Seed of the first search; the same seed gives the same answer, whatever n_jobs.
     gap : float or None, default=None
-        Go on after the search until it is proved that no k-sparse point is better than the answer by more than this share of the value
-        (0.01 for 1 %). `lower_bound`, `gap` and `nodes` of the result say how far that came, whatever stopped it; where no bound can be had
-        its message says why. For "auto".
+        Go on after the search until it is proved that no k-sparse point is better than the answer by more than this
+        share of the value (0.01 for 1 %). `lower_bound`, `gap` and `nodes` of the result say how far that came,
+        whatever stopped it; where no bound can be had its message says why. For "auto".
     max_nodes : int or None, default=None
         Nodes of the tree at most. For "auto".
     settings : SearchSettings or None, default=None
@@ -232,7 +242,8 @@ def minimize(
     max_time : float or None, default=None
         Seconds; the best feasible point so far is returned.
     callback : callable or None, default=None
-        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
+        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x.
+        StopIteration ends the run.
     verbose : int, default=0
         Whether to print a table of the search.
     progress : bool, default=False
@@ -311,3 +322,175 @@ def _refuse_for_papers_methods(**given: Any) -> None:
     for name, value in given.items():
         if value is not None and (np.size(value) > 0 if np.ndim(value) else value != 0):
             raise ValueError(f"{name} needs method='auto'; the paper's methods do not know it")
+
+
+def one_search(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of `minimize` for one of several calls that share a time limit: one search each, unless more effort is asked for."""
+    return options if options.get("effort") is not None else options | {"effort": 1}
+
+
+def make_plan(effort: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
+    """The plan that the arguments describe."""
+    return Plan(
+        effort=None if effort is None else check_integer(effort, "effort", 1),
+        n_jobs=check_n_jobs(n_jobs),
+        seed=_seed(random_state),
+        weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
+    )
+
+
+def _seed(random_state: int | np.random.Generator | None) -> int:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return check_integer(random_state, "random_state", 0)
+
+
+def exploration(
+    request: Request, problem: SupportProblem, plan: Plan, tell: Callable[[Incumbent], None]
+) -> Exploration:
+    """The search that a request asks for."""
+    settings, stopping = problem.pieces.settings, request.stopping
+    rough = replace(
+        stopping, tol=max(stopping.tol, settings.start_tol), max_iter=min(stopping.max_iter, settings.start_steps)
+    )
+    return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, tell)
+
+
+def make_wanted(gap: float | None, max_nodes: int | None, n_jobs: int | None) -> Wanted | None:
+    """The proof that the arguments ask for."""
+    if gap is None:
+        if max_nodes is not None:
+            raise ValueError("max_nodes needs gap, such as gap=0.01: without one no tree is grown")
+        return None
+    most = None if max_nodes is None else check_integer(max_nodes, "max_nodes", 1)
+    return Wanted(check_number(gap, "gap", at_least=0.0), most, n_jobs)
+
+
+def solve_by_search(request: Request, problem: SupportProblem, plan: Plan, wanted: Wanted | None = None) -> Result:
+    """The best k-sparse point that the search finds, and how good it is at least, where that is wanted."""
+    report = Report(request.verbose, request.callback)
+    search = exploration(request, problem, plan, lambda incumbent: report.tell(incumbent, problem.n))
+    try:
+        if request.interrupted:
+            raise KeyboardInterrupt
+        with report:
+            report.banner(request, problem)
+            status = search.run()
+            certificate = certified(
+                problem,
+                search.incumbent,
+                status,
+                wanted,
+                lambda progress: report.show(progress, search.incumbent, request),
+            )
+            result = judge_search(request, problem, search.incumbent, status, certificate)
+            report.footer(result)
+        return result
+    except KeyboardInterrupt:  # outside of what takes one itself: before the search began, or after it ended
+        search.incumbent.best = search.incumbent.best or fallback_point(problem, request.beginning)
+        if search.incumbent.best is None:
+            raise
+        return judge_search(request, problem, search.incumbent, Status.INTERRUPTED)
+
+
+def certified(
+    problem: SupportProblem,
+    incumbent: Incumbent,
+    status: Status,
+    wanted: Wanted | None,
+    tell: Callable[[Progress], None],
+) -> Certificate:
+    """What is proved of a search's answer: by enumeration, or by a tree where one is wanted and the search was not stopped."""
+    if status is Status.OPTIMAL:
+        return Certificate(incumbent.bound, 0, Status.OPTIMAL)
+    if wanted is None or not status.good or incumbent.best is None:
+        return Certificate()
+    with bar("proof", 1.0) as one:
+        closing = Closing(one, wanted.gap)
+
+        def told(progress: Progress) -> None:
+            closing.at(progress)
+            tell(progress)
+
+        return prove(problem, incumbent, wanted, told)
+
+
+class Closing:
+    """A bar of how far the gap is closed, from the first that was known to the one that is wanted; by its logarithm, as trees close it."""
+
+    def __init__(self, shown: Bar, aim: float) -> None:
+        self._bar, self._aim, self._first = shown, aim, math.inf
+
+    def at(self, progress: Progress) -> None:
+        """Where the tree stands now."""
+        gap = gap_between(progress.best, progress.bound)
+        self._first = gap if math.isinf(self._first) else self._first
+        self._bar.update(self._share(gap), f"gap {100 * gap:.3g} %, {progress.nodes} nodes, {progress.open} open")
+
+    def _share(self, gap: float) -> float:
+        if not 0.0 < gap < self._first < math.inf:
+            return 0.0 if gap else 1.0
+        return (
+            1.0 - gap / self._first
+            if self._aim == 0.0
+            else math.log(self._first / gap) / math.log(self._first / self._aim)
+        )
+
+
+def tree_line(nodes: int, open_: int, best: float, bound: float, gap: float, elapsed: float) -> str:
+    """Where a tree stands."""
+    return (
+        f"tree: {nodes} nodes, {open_} open, best {best:.9e}, bound {bound:.9e}, gap {100 * gap:.3g} %, {elapsed:.1f} s"
+    )
+
+
+class Report(VerboseLogging):
+    """Prints the stages of a search and tells the callback; silent for verbose = 0."""
+
+    def __init__(self, verbose: int, callback: Callable[..., Any] | None) -> None:
+        super().__init__(verbose)
+        self._callback = as_scipy_callback(callback)
+        self._shown = -math.inf
+
+    def banner(self, request: Request, problem: SupportProblem) -> None:
+        """What is solved and how, and the head of the table."""
+        if self.verbose:
+            name, of = type(request.loss).__name__, "features" if request.by_rows else "variables"
+            count = request.n // request.loss.per_feature
+            logger.info("ksparse auto: %s over %s, at most %d of %d %s", name, request.C, request.k, count, of)
+            logger.info("search: %s", choose_strategy(problem).name)
+            logger.info("%s", f"{'stage':<28} {'found':>16} {'best':>16} {'swaps':>6} {'proved':>7} {'time':>8}")
+
+    def tell(self, incumbent: Incumbent, n: int) -> None:
+        """Report one stage of the search in the table and to the callback."""
+        row, best = incumbent.rows[-1], incumbent.best
+        assert best is not None
+        if self.verbose:
+            proved = "yes" if row["proved"] else "no"
+            logger.info(
+                "%s",
+                f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6} {proved:>7} {row['elapsed']:>7.2f}s",
+            )
+        self._callback(lambda: best.full(n), best.value, incumbent.searches, np.nan, row["elapsed"])
+
+    def show(self, progress: Progress, incumbent: Incumbent, request: Request) -> None:
+        """Where the tree stands, about once in a second; the callback hears of every round."""
+        best, elapsed = incumbent.best, request.elapsed
+        assert best is not None
+        gap = gap_between(progress.best, progress.bound)
+        if self.verbose and (elapsed - self._shown >= SHOWN or progress.nodes == 1):
+            self._shown = elapsed
+            logger.info("%s", tree_line(progress.nodes, progress.open, progress.best, progress.bound, gap, elapsed))
+        self._callback(
+            lambda: best.full(request.n), best.value, progress.nodes, np.nan, elapsed,
+            nodes=progress.nodes, open=progress.open, lower_bound=progress.bound, gap=gap,
+        )  # fmt: skip
+
+    def footer(self, result: Result) -> None:
+        """How it ended."""
+        if self.verbose:
+            logger.info(
+                "%s", f"{result.message}: {result.fun:.9e} with {result.support.size} nonzeros, {result.elapsed:.2f} s"
+            )

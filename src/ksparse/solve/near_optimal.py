@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.certify.near import near_supports
-from ksparse.certify.prove import Progress
+from ksparse.certify.prove import Progress, near_supports
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
@@ -17,8 +16,8 @@ from ksparse.result import Result
 from ksparse.search.explore import Plan
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
-from ksparse.solve.by_search import Report, exploration
 from ksparse.solve.judge import judge_search, value_of
+from ksparse.solve.minimize import Report, exploration
 from ksparse.solve.request import check_request, fitting_threads, support_problem
 from ksparse.util import display
 from ksparse.util.arrays import Vector
@@ -137,9 +136,10 @@ def near_optimal(
 ) -> NearOptimal:
     """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
 
-    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it, forced ones neither; above
-    a floor (`min_nonzero`) all of them are. With rules about supports (`groups`, `group_limits`, `requires`) it is those of the best point
-    on some support that obeys. Where φ and C allow no lower bound, the list holds what the search has met, and is not called complete.
+    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it, forced
+    ones neither; above a floor (`min_nonzero`) all of them are. With rules about supports (`groups`, `group_limits`,
+    `requires`) it is those of the best point on some support that obeys. Where φ and C allow no lower bound, the list
+    holds what the search has met, and is not called complete.
 
     Parameters
     ----------
@@ -170,7 +170,8 @@ def near_optimal(
     max_time : float or None, default=None
         Seconds; what was found by then is returned.
     callback : callable or None, default=None
-        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x. StopIteration ends the run.
+        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x.
+        StopIteration ends the run.
     verbose : int, default=0
         Whether to print a table of the search.
     progress : bool, default=False

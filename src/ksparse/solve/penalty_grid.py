@@ -14,9 +14,8 @@ from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking, FixedStep, StepRule, check_rule
 from ksparse.penalties import Penalty
 from ksparse.result import Result
-from ksparse.solve.judge import best_of, judge_sparse
+from ksparse.solve.judge import best_of, judge_sparse, round_to_sparse, take_as_sparse
 from ksparse.solve.request import Request, evaluations_of
-from ksparse.solve.rounding import round_to_sparse, take_as_sparse
 from ksparse.util.checks import check_number, check_piece
 from ksparse.util.progress import track
 

@@ -1,11 +1,13 @@
 """Losses h(Ax) with a ridge, for the tree: the bound is that of h itself, at points that its second-order model leads to.
 
-With g(x) = h(Ax) and D the ridge, convexity of h at any image u gives g(x) ≥ h(u) + ∇h(u)ᵀ(Ax − u): what `dual_bound` needs of g, without a
-word of how u was found, nor of whether it is the image of anything. So the relaxation is that of a quadratic model, taken anew at the root
-until that brings nothing, and how good the model is decides only how good the bound is.
+With g(x) = h(Ax) and D the ridge, convexity of h at any image u gives g(x) ≥ h(u) + ∇h(u)ᵀ(Ax − u): what `dual_bound`
+needs of g, without a word of how u was found, nor of whether it is the image of anything. So the relaxation is that of
+a quadratic model, taken anew at the root until that brings nothing, and how good the model is decides only how good the
+bound is.
 
-One variable may be without a ridge, an intercept: u is moved along its column a to where aᵀ∇h(u) = 0, so that nothing is charged for it but
-rounding times the largest size it can have. That follows from a value that is known: h lies above its tangent at a point far out along a.
+One variable may be without a ridge, an intercept: u is moved along its column a to where aᵀ∇h(u) = 0, so that nothing
+is charged for it but rounding times the largest size it can have. That follows from a value that is known: h lies above
+its tangent at a point far out along a.
 """
 
 from __future__ import annotations
@@ -15,11 +17,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.certify.dual_bound import DualBound, Linearised
+from ksparse.certify.bound import DualBound, Linearised, Relaxation
 from ksparse.certify.program import Program
-from ksparse.certify.quadratic import QuadraticFamily
-from ksparse.certify.relaxation import Relaxation
-from ksparse.certify.settings import TreeSettings
+from ksparse.certify.quadratic_family import QuadraticFamily
+from ksparse.certify.tree import TreeSettings
 from ksparse.data.model import Gram
 from ksparse.data.products import columns, dense
 from ksparse.losses.base import Composite
@@ -91,7 +92,8 @@ def _level(composite: Composite, u: Vector, a: Vector) -> float:
 def _reach(composite: Composite, others: Vector, a: Vector, way: float, edge: float, room: float) -> float:
     """How far a variable without a ridge can be from 0 on one side at a value of at most `edge`, the others held by theirs.
 
-    h(Ax) ≥ h(u) + sᵀ(Ax − u) with s = ∇h(u) and u on that side of its column a; sᵀA₋x ≤ ‖ρ^−½A₋ᵀs‖·√(2·room), for ½Σρx² ≤ room.
+    h(Ax) ≥ h(u) + sᵀ(Ax − u) with s = ∇h(u) and u on that side of its column a; sᵀA₋x ≤ ‖ρ^−½A₋ᵀs‖·√(2·room), for ½Σρx²
+    ≤ room.
     """
     found, step = np.inf, 1.0 / float(np.abs(a).max(initial=1e-300))
     for _ in range(DOUBLINGS):

@@ -1,9 +1,9 @@
 """Sparse principal components, for the tree: how much variance k of the variables that are left can explain at most.
 
-For any symmetric U, xᵀVx = xᵀ(V − U)x + xᵀUx ≤ λ_max(V − U) + maxᵢ(Uᵢᵢ + the k − 1 largest |Uᵢⱼ|) for unit x with at most k nonzeros: the
-second term bounds the largest eigenvalue of every k × k block of U (Gershgorin); under rules the largest sum that they
-allow beside i does. U = V clipped to ±ρ makes it a search in one number; ρ = 0
-is the component without a limit, the largest |Vᵢⱼ| leaves Gershgorin's bound alone. Only variables that are out make a node's bound
+For any symmetric U, xᵀVx = xᵀ(V − U)x + xᵀUx ≤ λ_max(V − U) + maxᵢ(Uᵢᵢ + the k − 1 largest |Uᵢⱼ|) for unit x with at
+most k nonzeros: the second term bounds the largest eigenvalue of every k × k block of U (Gershgorin); under rules the
+largest sum that they allow beside i does. U = V clipped to ±ρ makes it a search in one number; ρ = 0 is the component
+without a limit, the largest |Vᵢⱼ| leaves Gershgorin's bound alone. Only variables that are out make a node's bound
 smaller; so a node is branched on those that its component has most of.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksparse.certify.settings import TreeSettings
+from ksparse.certify.tree import TreeSettings
 from ksparse.numerics.bound import EPS, rounding_of
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.problem import SupportProblem
@@ -59,8 +59,8 @@ class ComponentFamily:
     def _best_of(self, node: ComponentNode, thresholds: Vector, cut: float, deadline: float) -> float:
         """The best bound over some ρ until the time is up, which the node keeps; −∞ where there is no time for one.
 
-        xᵀ(V − U)x is a lower bound of λ_max(V − U) for every unit x: where one of the eigenvectors found so far shows that another ρ
-        gives no better bound, its decomposition is left out.
+        xᵀ(V − U)x is a lower bound of λ_max(V − U) for every unit x: where one of the eigenvectors found so far shows
+        that another ρ gives no better bound, its decomposition is left out.
         """
         kept = np.flatnonzero(node.state != OUT)
         V, best, vectors = self.V[np.ix_(kept, kept)], -np.inf, list[Vector]()

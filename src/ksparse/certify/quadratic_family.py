@@ -7,12 +7,10 @@ import time
 
 import numpy as np
 
-from ksparse.certify.box import narrow
+from ksparse.certify.bound import QuadraticBound, Relaxation
 from ksparse.certify.diagonal import Diagonals
-from ksparse.certify.dual_bound import QuadraticBound
-from ksparse.certify.program import Program
-from ksparse.certify.relaxation import Relaxation
-from ksparse.certify.settings import TreeSettings
+from ksparse.certify.program import Program, narrow
+from ksparse.certify.tree import TreeSettings
 from ksparse.numerics.relaxation import NodeBatch
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.util.arrays import Vector

@@ -1,34 +1,45 @@
-"""A lower bound from any dual point.
+"""Lower bounds of many nodes at once: a bound from any dual point, and the steps that lead to good dual points.
 
-Split φ(x) = g(x) + ½xᵀDx with D = diag(d) and g convex: of a quadratic g(x) = ½xᵀMx − rᵀx + constant with M = H − D positive semidefinite.
-For any w, λ and any μ ≥ 0, with q = −∇g(w) + Eᵀλ − Gᵀμ, every x of the problem has
+Split φ(x) = g(x) + ½xᵀDx with D = diag(d) and g convex: of a quadratic g(x) = ½xᵀMx − rᵀx + constant with M = H − D
+positive semidefinite. For any w, λ and any μ ≥ 0, with q = −∇g(w) + Eᵀλ − Gᵀμ, every x of the problem has
 
     φ(x) ≥ g(w) + ∇g(w)ᵀ(x − w) + λᵀ(f − Ex) + μᵀ(Gx − h) + ½xᵀDx        (convexity of g; Ex = f; Gx ≤ h)
-         = g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ (qᵢxᵢ − ½dᵢxᵢ²)
-         ≥ g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ_{i in} cᵢ(qᵢ) − (the sum of the t largest cᵢ(qᵢ) of the free i),      t = k − #in,
+         = g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ (qᵢxᵢ − ½dᵢxᵢ²) ≥ g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ_{i in} cᵢ(qᵢ) − (the sum of
+         the t largest cᵢ(qᵢ) of the free i),      t = k − #in,
 
-where cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have, for a free i not below 0, since xᵢ = 0 is allowed (unless exactly k
-are to be nonzero). It is the Fenchel dual of the perspective relaxation, whose value the best dual point reaches; but it holds at every
-point, so that no solver's tolerance can make it wrong. What arithmetic may have lost is taken off: where qᵢ may be wrong by some amount,
-cᵢ rises by that times the largest xᵢ.
+where the conjugate cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have. For a free i it is at least 0,
+since xᵢ = 0 is allowed (unless exactly k variables are to be nonzero). This is the Fenchel dual of the perspective
+relaxation, whose value the best dual point reaches. It holds at every dual point, so that no solver's tolerance can
+make it wrong. Rounding is subtracted: where qᵢ may be wrong by some amount, cᵢ rises by that amount times the largest
+|xᵢ|.
 
-Where rules limit how many of a label may or must be in a support, or groups count as one, the sum is the largest under those limits
-(`numerics/relaxation.py`); what variables require of others is left out of it, which makes it no smaller.
+Where rules limit how many variables of a label may or must be in a support, or groups count as one, the sum is the
+largest under those limits (`numerics/relaxation.py`). What variables require of others is left out of it, which makes
+it no smaller.
+
+With the conjugates sorted, the absence of one of the t largest raises the bound by cᵢ − c₍ₜ₊₁₎, the presence of another
+by c₍ₜ₎ − cⱼ. If the bound then reaches the cutoff, the variable is fixed for the whole subtree. Under limits per label
+the variable that would replace i depends on its label, and a group is fixed as a whole.
 """
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ksparse.certify.diagonal import COMPILED
 from ksparse.certify.program import Program
-from ksparse.numerics.relaxation import MagnitudeRange, TopSum
+from ksparse.numerics.relaxation import MagnitudeRange, NodeBatch, Perspective, TopSum
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.util.arrays import Vector
+from ksparse.util.resources import report_pause
 
 IMPROVEMENTS = 2  # Newton steps on the multipliers of Ex = f
+GAIN = 1e-3  # of the way to the cut: a bound that rises less does not rise
+FEW = 0.7  # of the nodes of a batch are left: the others are put aside
 
 
 @dataclass
@@ -184,3 +195,73 @@ def top_sum(charge: Vector, state: Vector, k: int, exactly: bool = False) -> tup
     last_in = np.where(last > 0, falling[rows, np.maximum(last - 1, 0)], np.inf)
     first_out = np.where(last < charge.shape[1], falling[rows, np.minimum(last, charge.shape[1] - 1)], 0.0)
     return total, last_in, first_out
+
+
+class Relaxation:
+    """The relaxation of a program, and a bound at its dual points."""
+
+    def __init__(self, program: Program, dual: DualBound) -> None:
+        self.program, self.dual = program, dual
+        self.method = Perspective(
+            program.H,
+            program.r,
+            dual.d,
+            program.linear,
+            program.sizes,
+            program.k,
+            limits=program.limits,
+            fixed_values=program.held,
+        )
+        self.method.many_steps = program.n >= COMPILED
+
+    def root(self) -> NodeBatch:
+        """The node where nothing is decided but what the problem decides."""
+        return self.method.start(self.program.state[None].copy())
+
+    def bound(self, nodes: NodeBatch, cut: float, steps: int, patience: int, deadline: float = np.inf) -> Vector:
+        """Bounds of the nodes, each as far as it rises below the cut; the nodes move, and what is decided on the way stays so.
+
+        What was decided against is known not to fall below the cut, and no more: a node where that happened has no
+        higher bound.
+        """
+        best, before_all = np.full(len(nodes), -np.inf), nodes.state.copy()
+        every = self.method.steps_per_bound
+        places, now, last = np.arange(len(nodes)), nodes.gather(np.arange(len(nodes))), np.zeros(len(nodes), dtype=int)
+        for step in range(1, steps + 1):
+            self.method.step(now)
+            if step % every:
+                continue
+            report_pause()
+            sizes = replace(self.program.sizes, max_above=now.max_above, max_below=now.max_below)
+            found = self.dual.at(now.x, now.equation_multipliers, self.method.row_multipliers(now), now.state, sizes)
+            before = best[places]
+            best[places] = np.maximum(before, found.value)
+            rises = (
+                best[places] > before + GAIN * np.maximum(cut - before, 0.0)
+                if step > every
+                else np.ones(len(now), dtype=bool)
+            )
+            last[rises | screen(now.state, found, self.program.k, cut)] = step
+            over = (best[places] >= cut) | (step - last > patience) | ~(now.state == FREE).any(axis=1)
+            if over.all() or time.perf_counter() >= deadline:
+                break
+            if (~over).mean() < FEW:
+                nodes.scatter(places[over], now.gather(over))
+                places, now, last = places[~over], now.gather(~over), last[~over]
+        nodes.scatter(places, now)
+        return np.where((nodes.state != before_all).any(axis=1), np.minimum(best, cut), best)
+
+
+def screen(state: Vector, found: Bounds, k: int, cut: float) -> Vector:
+    """Decide, in place, what the bounds alone decide; which nodes that changed."""
+    free, value, charge = state == FREE, found.value[:, None], found.charge
+    last_in, first_out = found.last_in, found.first_out
+    room = k - (state == IN).sum(axis=1)
+    many = (free.sum(axis=1) > room) & np.isfinite(found.value)
+    with np.errstate(invalid="ignore"):
+        enter = free & many[:, None] & (charge >= last_in) & (charge > first_out) & (value + charge - first_out >= cut)
+        leave = free & many[:, None] & (charge < last_in) & (value + last_in - charge >= cut)
+    full = (room - enter.sum(axis=1) <= 0) & many
+    leave |= free & full[:, None] & ~enter
+    state[enter], state[leave] = IN, OUT
+    return np.asarray((enter | leave).any(axis=1))
