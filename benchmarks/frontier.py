@@ -18,9 +18,9 @@ from rich.table import Table
 
 import ksparse as ks
 from ksparse.datasets import MissingDataError, orlib_portfolio, sp500
-from ksparse.models.frontier import frontier
-from ksparse.models.portfolio import portfolio
-from ksparse.models.solve_portfolio import solve_portfolio
+from ksparse.portfolio.frontier import frontier
+from ksparse.portfolio.problem import portfolio
+from ksparse.portfolio.solve import solve_portfolio
 
 POINTS, K, FLOOR = 50, 10, 0.01
 WINDOW, STEP = 104, 4

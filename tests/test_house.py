@@ -10,7 +10,7 @@ import pytest
 HOUSE = Path(__file__).parents[1] / "src" / "ksparse"
 ROOMS = [  # each may use those before it
     "errors", "util", "result", "numerics", "data", "losses", "sets", "penalties", "firstorder", "search", "certify", "solve",
-    "datasets", "estimator_base", "models", "linear", "components", "portfolio", "estimators", "skfolio", "plotting", "experiments", "cli",
+    "datasets", "estimator_base", "linear", "components", "portfolio", "estimators", "skfolio", "plotting", "experiments", "cli",
     "__main__",
 ]  # fmt: skip
 PIECES = ("losses", "sets", "penalties", "firstorder/methods")

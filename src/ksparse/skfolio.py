@@ -1,5 +1,5 @@
 """The face for skfolio (extra `ksparse[skfolio]`)."""
 
-from ksparse.estimators.skfolio import SparseMeanRisk
+from ksparse.portfolio.skfolio import SparseMeanRisk
 
 __all__ = ["SparseMeanRisk"]

@@ -29,13 +29,18 @@ from ksparse.cli.tables import (
 )
 from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.models.frontier import frontier
-from ksparse.models.index import Index
-from ksparse.models.mandate import mandate
-from ksparse.models.portfolio import RISK_AVERSION, Portfolio, portfolio, tracking
-from ksparse.models.prices import looks_like_prices, told_apart
-from ksparse.models.rules import Universe
-from ksparse.models.solve_portfolio import solve_portfolio
+from ksparse.portfolio.frontier import frontier
+from ksparse.portfolio.problem import (
+    RISK_AVERSION,
+    Index,
+    Portfolio,
+    looks_like_prices,
+    portfolio,
+    told_apart,
+    tracking,
+)
+from ksparse.portfolio.rules import Universe, mandate
+from ksparse.portfolio.solve import solve_portfolio
 from ksparse.result import Result, Status
 from ksparse.solve.judge import moved
 from ksparse.util.checks import SMALLEST, check_size

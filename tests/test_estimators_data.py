@@ -18,9 +18,8 @@ from ksparse.estimators import (
     SparseRegressor,
     SparseRegressorCV,
 )
-from ksparse.models.portfolio import portfolio
-from ksparse.models.prices import looks_like_prices
-from ksparse.models.solve_portfolio import solve_portfolio
+from ksparse.portfolio.problem import looks_like_prices, portfolio
+from ksparse.portfolio.solve import solve_portfolio
 
 ESTIMATORS = {
     "SparseRegressor": lambda **more: SparseRegressor(2, **more),

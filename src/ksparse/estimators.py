@@ -1,15 +1,15 @@
 """Estimators in scikit-learn's manner."""
 
 from ksparse.components.estimator import SparsePCA
-from ksparse.estimators.portfolio import SparsePortfolio
-from ksparse.estimators.walk_forward import WalkForward
 from ksparse.linear.classifier import SparseClassifier
 from ksparse.linear.cv import SparseClassifierCV, SparseRegressorCV
 from ksparse.linear.factors import factors
 from ksparse.linear.regressor import SparseRegressor
 from ksparse.linear.stability import Stability, selection_stability
 from ksparse.linear.standard_errors import Refit, standard_errors
-from ksparse.models.frontier import Frontier
+from ksparse.portfolio.estimator import SparsePortfolio
+from ksparse.portfolio.frontier import Frontier
+from ksparse.portfolio.walk_forward import WalkForward
 
 __all__ = [
     "Frontier",

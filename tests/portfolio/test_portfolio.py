@@ -8,10 +8,10 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 import ksparse as ks
-from ksparse.models.lifting import Lifted
-from ksparse.models.portfolio import portfolio
-from ksparse.models.rules import Rows
-from ksparse.models.solve_portfolio import solve_portfolio
+from ksparse.portfolio.extended_formulation import Lifted
+from ksparse.portfolio.problem import portfolio
+from ksparse.portfolio.rules import Rows
+from ksparse.portfolio.solve import solve_portfolio
 from ksparse.search.active_set import ActiveSet
 
 
@@ -143,7 +143,7 @@ def test_all_solves_of_a_lifted_problem_share_one_time_limit(monkeypatch):
         ends.append((time.perf_counter() + options["max_time"], options["gap"]))
         return ks.minimize(*args, **options)
 
-    monkeypatch.setattr("ksparse.models.solve_portfolio.minimize", told)
+    monkeypatch.setattr("ksparse.portfolio.solve.minimize", told)
     found = solve_portfolio(
         portfolio(V, r, objective="minimize_risk", budget=0.2, max_weight=0.8),
         6,

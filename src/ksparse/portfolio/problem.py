@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss, MeanVariance
-from ksparse.models.cardinalities import Cardinalities
-from ksparse.models.index import Index
-from ksparse.models.rules import Rows
+from ksparse.portfolio.rules import Cardinalities, Rows
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Polyhedron, Simplex
 from ksparse.util.arrays import Vector, is_array
@@ -268,3 +267,100 @@ def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None
         return -np.inf
     before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
     return float(r @ lower + r[order] @ np.clip(left - before, 0.0, room))
+
+
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Returns y of an index over the periods of X: the tracking error of weights is √(‖Xx − y‖²/periods), at most `limit`."""
+
+    X: Vector
+    y: Vector
+    limit: float = np.inf
+
+    @cached_property
+    def gram(self) -> Vector:
+        """XᵀX/periods: error(x)² = xᵀ gram x − 2 pullᵀx + rest."""
+        return np.asarray(self.X.T @ self.X / len(self.X))
+
+    @cached_property
+    def pull(self) -> Vector:
+        """Xᵀy/periods."""
+        return np.asarray(self.y @ self.X / len(self.X))
+
+    @cached_property
+    def rest(self) -> float:
+        """The square of the error of holding nothing."""
+        return float(np.mean(np.square(self.y)))
+
+    def error(self, x: Vector) -> float:
+        """The tracking error, from the returns themselves."""
+        held = np.flatnonzero(x)
+        return float(np.sqrt(np.mean(np.square(self.X[:, held] @ x[held] - self.y))))
+
+    def rounding(self, x: Vector) -> float:
+        """What summing the error in another order changes at most.
+
+        Returns are sums of as many terms as names are held, and rounded as these are large, not as the distance to the index is.
+        """
+        terms = float(np.sqrt(np.diag(self.gram)) @ np.abs(x) + np.sqrt(self.rest))
+        return EPS * ((np.count_nonzero(x) + 2) * terms + len(self.y) * self.error(x))
+
+    def kept(self, x: Vector) -> bool:
+        """Whether the error is within the limit: by whatever order of summation, or where that decides as all returns give it."""
+        error = self.error(x)
+        if abs(error - self.limit) > self.rounding(x):
+            return error < self.limit
+        return bool(np.sqrt(np.mean(np.square(self.X @ x - self.y))) <= self.limit)
+
+    def between(self, far: Vector, near: Vector) -> Vector:
+        """The first point within the limit on the way from one beyond it to one within; within by whatever order of summation."""
+        a, b = self.X @ far - self.y, self.X @ (near - far)
+        size, slope, excess = float(b @ b), float(a @ b), float(a @ a) - len(self.y) * self.limit**2
+        root = np.sqrt(max(slope**2 - size * excess, 0.0)) if size > 0 else 0.0
+        share = (
+            min(max(excess / (root - slope), 0.0), 1.0) if root - slope > 0 else 1.0
+        )  # of the way; the smaller root, without cancelling
+        step = EPS
+        while share < 1.0:
+            x = far + share * (near - far)
+            if self.error(x) + self.rounding(x) <= self.limit:
+                return np.asarray(x)
+            share, step = min(share + step, 1.0), 2.0 * step
+        return near
+
+
+PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
+LOSSES = 0.02  # of the entries: with so many below 0 it is no table of prices with mistakes in it
+LEVEL = 0.05  # what is always above 0 and smaller may be what a savings account pays
+
+
+def looks_like_prices(X: Vector) -> bool:
+    """Whether a table of returns is more likely one of prices: all above 0, of a size of 10 or more, each row near the one before.
+
+    Returns in percent have losses among them or jump about; what a savings account pays does neither, but is small. Numbers around a
+    level change from row to row by twice their variance, prices by far less (von Neumann's ratio).
+    """
+    return len(X) >= 3 and bool((X > 0).all()) and float(np.median(X)) >= PRICE and _wanders(X)
+
+
+def told_apart(X: Vector) -> str | None:
+    """What a table holds, "prices" or "returns", from its numbers alone; None where they could be either.
+
+    Returns have losses among them. Prices are above 0, and large, or go from row to row by small steps.
+    """
+    level = float(np.median(X))
+    if (X < 0).any():
+        return "prices" if (X < 0).mean() < LOSSES and level >= PRICE else "returns"
+    return "prices" if level >= PRICE or (level >= LEVEL and len(X) >= 3 and (X > 0).all() and _wanders(X)) else None
+
+
+def _wanders(X: Vector) -> bool:
+    """Whether rows are near the ones before them, and not around a level."""
+    changes, spread = np.diff(X, axis=0), np.square(X - X.mean(axis=0)).sum(axis=0)
+    moved = spread > 0
+    if not moved.any() or np.median(np.abs(changes) / X[1:]) >= STEADY:
+        return False
+    return bool(np.median(np.square(changes).sum(axis=0)[moved] / spread[moved]) < 1.0)

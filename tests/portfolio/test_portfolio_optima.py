@@ -7,7 +7,7 @@ import pytest
 
 import ksparse as ks
 from conftest import data_file
-from ksparse.models.portfolio import portfolio
+from ksparse.portfolio.problem import portfolio
 
 
 @pytest.mark.parametrize(

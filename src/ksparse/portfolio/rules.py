@@ -6,13 +6,14 @@ import math
 import numbers
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ksparse.errors import InfeasibleError
 from ksparse.util.arrays import Vector
-from ksparse.util.checks import check_number
+from ksparse.util.checks import check_integer, check_number
 
 NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
@@ -314,3 +315,155 @@ def _row(side: list[Token], n: int, known: Mapping[str, Vector], text: str) -> V
         raise ValueError(f"linear_constraints: {text!r} ends where a name or a number is needed")
     close()
     return row
+
+
+ARGUMENT = "group_cardinalities"
+
+
+@dataclass(frozen=True)
+class Cardinalities:
+    """The least and the most names of some groups that share no asset."""
+
+    group: Vector  # of each asset, as a number; −1 where its group has no limits
+    limits: dict[Any, tuple[int, int | None]]  # of group 0, 1, …, by what the user calls them
+
+    @classmethod
+    def read(cls, given: Any, members: Mapping[Any, Vector], n: int) -> Cardinalities | None:
+        """From one number for all groups, or a mapping from group to the most, or to (least, most); None where nothing is said."""
+        if given is None:
+            return None
+        if not members:
+            raise ValueError(f"{ARGUMENT} needs groups: which assets belong to which")
+        if isinstance(given, numbers.Integral) and not isinstance(given, bool):
+            given = dict.fromkeys(members, given)
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"{ARGUMENT} must be one whole number or a mapping from group to the most, or (least, most), got {given!r}"
+            )
+        group, limits = np.full(n, -1, dtype=np.intp), {}
+        for place, (name, said) in enumerate(given.items()):
+            if name not in members:
+                raise ValueError(f"{ARGUMENT} names {name!r}, which is not among the groups")
+            limits[name] = _limits(name, said)
+            twice = members[name][group[members[name]] >= 0]
+            if twice.size:
+                raise ValueError(
+                    f"{ARGUMENT} limits {list(limits)[group[twice[0]]]!r} and {name!r}, which share asset {twice[0]}: groups with limits "
+                    "must not overlap"
+                )
+            group[members[name]] = place
+        return cls(group, limits)
+
+    def for_core(self, group: Vector | None = None) -> tuple[list[int], dict[int, tuple[int, int | None]]]:
+        """As `group_limits` of `minimize`, for the assets or for variables of these groups."""
+        labels = (self.group if group is None else group).tolist()
+        return labels, {place: said for place, said in enumerate(self.limits.values()) if place in labels}
+
+    def on(self, shown: Vector) -> Cardinalities:
+        """The same for some of the assets; a group that must have names and has no asset is not met."""
+        for place, (name, (least, _)) in enumerate(self.limits.items()):
+            if least and not (self.group[shown] == place).any():
+                raise InfeasibleError(
+                    f"{ARGUMENT} asks for at least {least} of {name!r}, of which no asset can be used"
+                )
+        return replace(self, group=self.group[shown])
+
+    @property
+    def asking(self) -> bool:
+        """Whether some group must have names."""
+        return any(least for least, _ in self.limits.values())
+
+    def require(self, k: int, inside: Vector, open_: Vector, floor: float) -> None:
+        """`InfeasibleError` where no k names obey, of those that are open and with those that are inside; the message says which group."""
+        needed = int(np.count_nonzero(self.group[inside] < 0))
+        for place, (name, (least, most)) in enumerate(self.limits.items()):
+            if least and floor == 0:
+                raise ValueError(
+                    f"{ARGUMENT} asks for at least {least} of {name!r}: say what it is to hold a name, by min_weight above 0"
+                )
+            held, usable = (int(np.count_nonzero(self.group[which] == place)) for which in (inside, open_))
+            if most is not None and held > most:
+                raise InfeasibleError(
+                    f"{ARGUMENT} allows {most} of {name!r}, of which {held} are held whatever else is"
+                )
+            if usable < least:
+                raise InfeasibleError(
+                    f"{ARGUMENT} asks for at least {least} of {name!r}, of which {usable} can be used"
+                )
+            needed += max(held, least)
+        if needed > k:
+            raise InfeasibleError(
+                f"{ARGUMENT} and the names that are held whatever else is make {needed} names, more than k = {k}"
+            )
+
+    def obeyed(self, x: Vector) -> bool:
+        """Whether weights keep to it."""
+        held = np.bincount(self.group[x != 0] + 1, minlength=len(self.limits) + 1)[1:]
+        return all(
+            least <= count <= (count if most is None else most)
+            for count, (least, most) in zip(held, self.limits.values(), strict=True)
+        )
+
+
+def _limits(name: Any, said: Any) -> tuple[int, int | None]:
+    if isinstance(said, tuple | list):
+        if len(said) != 2:
+            raise ValueError(f"{ARGUMENT} must give {name!r} the most, or (least, most), got {said!r}")
+        least = check_integer(said[0], f"the least of {ARGUMENT} for {name!r}", 0)
+        most = None if said[1] is None else check_integer(said[1], f"the most of {ARGUMENT} for {name!r}", 0)
+        if most is not None and least > most:
+            raise ValueError(f"{ARGUMENT} asks for at least {least} and at most {most} of {name!r}")
+        return least, most
+    return 0, check_integer(said, f"{ARGUMENT} for {name!r}", 0)
+
+
+def mandate(
+    universe: Universe,
+    *,
+    min_weights: Any = None,
+    max_weights: Any = None,
+    groups: Any = None,
+    group_caps: Any = None,
+    group_floors: Any = None,
+    group_cardinalities: Any = None,
+    linear_constraints: Any = None,
+    forced_in: Any = None,
+    forced_out: Any = None,
+    previous_weights: Any = None,
+    turnover_cost: Any = 0.0,
+    max_turnover: float | None = None,
+) -> dict[str, Any]:
+    """Keyword arguments of `portfolio` from bounds and costs by name, groups with their limits, sentences and names."""
+    n, members = universe.n, universe.groups(groups)
+    if members and all(limit is None for limit in (group_caps, group_floors, group_cardinalities, linear_constraints)):
+        raise ValueError(
+            "groups has no effect without group_caps, group_floors, group_cardinalities or linear_constraints"
+        )
+    limits = group_limits(n, members, group_caps, "group_caps", 1.0) + group_limits(
+        n, members, group_floors, "group_floors", -1.0
+    )
+    costs = universe.numbers(turnover_cost, "turnover_cost", 0.0)
+    if not (np.isfinite(costs).all() and costs.min(initial=0.0) >= 0):
+        raise ValueError(f"turnover_cost must be >= 0 and finite, got {turnover_cost!r}")
+    if max_turnover is not None:
+        check_number(max_turnover, "max_turnover", at_least=0)
+    if previous_weights is None:
+        for asked, name in ((costs.any(), "turnover_cost"), (max_turnover is not None, "max_turnover")):
+            if asked:
+                raise ValueError(f"{name} needs previous_weights to trade from")
+    held = None if previous_weights is None else universe.numbers(previous_weights, "previous_weights", 0.0)
+    if held is not None and not np.isfinite(held).all():
+        raise ValueError(
+            f"previous_weights must be finite, asset {int((~np.isfinite(held)).argmax())} has {held[~np.isfinite(held)][0]:g}"
+        )
+    return {
+        "min_weights": None if min_weights is None else universe.numbers(min_weights, "min_weights", -np.inf),
+        "max_weights": None if max_weights is None else universe.numbers(max_weights, "max_weights", np.inf),
+        "rows": Rows.of(n, limits).and_(sentences(linear_constraints, universe, members)),
+        "forced_in": () if forced_in is None else universe.members(forced_in, "forced_in"),
+        "forced_out": () if forced_out is None else universe.members(forced_out, "forced_out"),
+        "counts": Cardinalities.read(group_cardinalities, members, n),
+        "held": held,
+        "cost": costs,
+        "max_turnover": max_turnover,
+    }

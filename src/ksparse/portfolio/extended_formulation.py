@@ -27,7 +27,7 @@ from ksparse.sets import Polyhedron
 from ksparse.util.arrays import Vector
 
 if TYPE_CHECKING:
-    from ksparse.models.portfolio import Portfolio
+    from ksparse.portfolio.problem import Portfolio
 
 SOFT = 1e-6  # ε, of the largest curvature
 

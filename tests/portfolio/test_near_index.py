@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 import ksparse as ks
-from ksparse.models.index import Index
+from ksparse.portfolio.problem import Index
 
 
 def data(seed, n=7):

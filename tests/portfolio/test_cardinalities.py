@@ -7,11 +7,9 @@ import pytest
 from test_portfolio import best_on, market
 
 import ksparse as ks
-from ksparse.models.cardinalities import Cardinalities
-from ksparse.models.mandate import mandate
-from ksparse.models.portfolio import portfolio
-from ksparse.models.rules import Universe
-from ksparse.models.solve_portfolio import solve_portfolio
+from ksparse.portfolio.problem import portfolio
+from ksparse.portfolio.rules import Cardinalities, Universe, mandate
+from ksparse.portfolio.solve import solve_portfolio
 
 LABELS = ["a", "a", "a", "b", "b", "c"]
 

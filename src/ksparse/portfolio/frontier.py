@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ksparse.errors import InfeasibleError
-from ksparse.models.portfolio import WARM, Portfolio
-from ksparse.models.rules import Rows
+from ksparse.portfolio.problem import WARM, Portfolio
+from ksparse.portfolio.rules import Rows
 from ksparse.result import Result, Status
 from ksparse.solve.judge import uninterrupted
 from ksparse.util.arrays import Vector

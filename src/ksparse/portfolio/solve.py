@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ksparse.errors import InfeasibleError, UnboundedError
-from ksparse.models.lifting import Lifted
-from ksparse.models.near_index import NearIndex
-from ksparse.models.portfolio import WARM, Portfolio
+from ksparse.portfolio.extended_formulation import Lifted
+from ksparse.portfolio.problem import WARM, Portfolio
+from ksparse.portfolio.tracking import NearIndex
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import gap_between, moved, restated

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ksparse.models.mandate import mandate
-from ksparse.models.rules import Universe, sentences
+from ksparse.portfolio.rules import Universe, mandate, sentences
 
 NAMES = ["AAPL", "MSFT", "BRK.B", "BF-B", "7203"]
 ASSETS = Universe(5, NAMES)

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 
 from ksparse.errors import InfeasibleError
-from ksparse.estimators.portfolio_problem import check_vector_of
 from ksparse.result import Status
 from ksparse.solve.judge import uninterrupted
 from ksparse.util.arrays import Vector
@@ -20,7 +19,7 @@ from ksparse.util.checks import check_integer, check_number
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ksparse.estimators.portfolio import SparsePortfolio
+    from ksparse.portfolio.estimator import SparsePortfolio
 
 
 @dataclass(frozen=True)
@@ -87,11 +86,9 @@ class WalkForward:
         return pd.DataFrame(columns | {"cost": self.costs, "seconds": self.seconds})
 
 
-def walk_forward(model: SparsePortfolio, X: Any, y: Any, window: int, step: int) -> WalkForward:
+def walk_forward(model: SparsePortfolio, X: Any, y: Vector | None, window: int, step: int) -> WalkForward:
     """Fit on the `window` rows before, hold for `step` rows, and so on to the end; each fit begins at the weights of the last."""
-    X = X if hasattr(X, "shape") else np.asarray(X)
     window, step, total = check_integer(window, "window", 2), check_integer(step, "step", 1), int(X.shape[0])
-    y = None if y is None else check_vector_of(y, total)
     if window >= total:
         raise ValueError(f"window must leave rows to hold the portfolio in: X has {total}, got window={window}")
     first = model.previous_weights is None

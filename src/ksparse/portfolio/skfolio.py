@@ -11,13 +11,10 @@ from sklearn.utils.validation import validate_data
 
 from ksparse.errors import UnboundedError
 from ksparse.estimator_base import clip_k, warn, warn_if_stopped
-from ksparse.estimators.portfolio_problem import NO_RISK, check_vector_of
-from ksparse.models.index import Index
-from ksparse.models.mandate import mandate
-from ksparse.models.portfolio import portfolio
-from ksparse.models.prices import looks_like_prices
-from ksparse.models.rules import Rows, Universe
-from ksparse.models.solve_portfolio import solve_portfolio
+from ksparse.portfolio.estimator import NO_RISK, check_vector_of
+from ksparse.portfolio.problem import Index, looks_like_prices, portfolio
+from ksparse.portfolio.rules import Rows, Universe, mandate
+from ksparse.portfolio.solve import solve_portfolio
 from ksparse.result import Status
 from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 

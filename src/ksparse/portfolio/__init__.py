@@ -1,0 +1,1 @@
+"""Portfolios of at most k assets: rules, problem, solution, estimators."""
