@@ -9,7 +9,7 @@ import pytest
 
 HOUSE = Path(__file__).parents[1] / "src" / "ksparse"
 ROOMS = [  # each may use those before it
-    "errors", "util", "result", "numerics", "data", "losses", "sets", "penalties", "firstorder", "search", "certify", "solve",
+    "errors", "util", "result", "numerics", "data", "losses", "sets", "penalties", "firstorder", "search", "batch", "certify", "solve",
     "datasets", "estimator_base", "linear", "components", "portfolio", "estimators", "skfolio", "plotting", "experiments", "cli",
     "__main__",
 ]  # fmt: skip

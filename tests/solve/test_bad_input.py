@@ -87,7 +87,6 @@ CASES = {
     "negative times": (lambda: ks.Cox(A, [1, 2, -3, 4], b), ValueError, "time must be >= 0, got -3 in row 2"),
     "setting of 0": (lambda: ks.SearchSettings(clear=0), ValueError, "settings.clear must be > 0, got 0"),
     "count of 0": (lambda: ks.SearchSettings(powers=0), ValueError, "settings.powers must be an integer >= 1, got 0"),
-    "kicks of 0": (lambda: ks.SearchSettings(batch_kicks=0), ValueError, "settings.batch_kicks must be an integer >= 1, got 0"),
     "setting of the wrong length": (lambda: ks.SearchSettings(kick=0.5), TypeError, "settings.kick must be a tuple of 2 numbers, got 0.5"),
     "two numbers for one": (lambda: ks.SearchSettings(walks=(1, 2)), TypeError, r"settings.walks must be one number, got \(1, 2\)"),
     "range that falls": (lambda: ks.SearchSettings(kick=(0.5, 0.2)), ValueError, r"settings.kick must be \(least, most\), got"),

@@ -247,16 +247,16 @@ def test_the_time_of_one_answer_does_not_depend_on_when_it_is_asked_for(rng, mon
 
 
 def test_success_of_a_batch_asks_for_signs_and_k(rng, monkeypatch):
-    from ksparse.search.batch.data import BatchData
+    from ksparse.batch.problem import BatchData
 
-    refined = BatchData.refined
+    refined = BatchData.refine
 
     def negated(data, B, best):
         x, residual = refined(data, B, best)
         return np.where(np.arange(len(x))[:, None] == 1, -x, x), residual
 
     A = rng.random((20, 8))
-    monkeypatch.setattr(BatchData, "refined", negated)
+    monkeypatch.setattr(BatchData, "refine", negated)
     batch = ks.minimize_many(A, A[:, :3] + 0.01, 2, ks.Nonnegative())
     assert batch.success.tolist() == [True, False, True] == [result.success for result in batch]
 

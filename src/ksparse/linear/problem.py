@@ -13,7 +13,7 @@ from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.linear.losses import LossMaker, check_loss, huber_with, make_loss, name_of
 from ksparse.losses import Loss
 from ksparse.result import Result, Status
-from ksparse.search.batch.paths import walk_paths
+from ksparse.batch.paths import batched_k_paths
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
 from ksparse.solve.judge import uninterrupted
 from ksparse.solve.many import Batch, minimize_many
@@ -389,7 +389,7 @@ def paths_together(problems: Sequence[LinearProblem], ks: Vector) -> list[list[t
             pulls.append(model.r / unit)
             halves.append(model.constant)
             sizes.append(unit)
-        found = walk_paths(np.array(grams), np.array(pulls), np.array(halves), int(ks[-1]))
+        found = batched_k_paths(np.array(grams), np.array(pulls), np.array(halves), int(ks[-1]))
     paths = []
     for place, (problem, size) in enumerate(zip(problems, sizes, strict=True)):
         path = []

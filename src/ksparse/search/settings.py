@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from ksparse.util.checks import check_integer, check_number
 
-POSITIVE = ("batch_kicks", "clear", "entering", "powers", "weights")  # of 0 the search would have nothing to go by
+POSITIVE = ("clear", "entering", "powers", "weights")  # of 0 the search would have nothing to go by
 RANGES = ("kick", "replaced", "replaced_models")  # shares of a support, between which chance decides
 
 
@@ -111,14 +111,6 @@ class SearchSettings:
     value_newton: int = 25  # steps of Newton's method, for a value to compare
     value_steps: int = 400  # of a first-order method, for a value to compare
     value_residual: float = 1e-6  # the residual that such a value is computed to
-    batch_kicks: int = 26  # of each right-hand side of a batch (batches.py)
-    batch_emptied: int = 3  # seats that are emptied in one before the support is widened, at most (batches.py)
-    batch_looked: int = 16  # exchanges that promise a gain and break a sign, solved in turn
-    batch_pool: int = 500  # supports found for others that are looked at, the most frequent (batches.py)
-    batch_shared: int = 12  # of them, those that a right-hand side is searched from (batches.py)
-    batch_near: float = (
-        3.0  # times as much of ½‖b‖² as the best one leaves, a support that is searched from may leave (batches.py)
-    )
 
     def __post_init__(self) -> None:
         for field in fields(self):

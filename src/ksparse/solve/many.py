@@ -17,9 +17,8 @@ from ksparse.data import design_of
 from ksparse.data.products import Squares
 from ksparse.losses import LeastSquares
 from ksparse.result import Result, Status
-from ksparse.search.batch.data import BatchData
-from ksparse.search.batch.problem import Best
-from ksparse.search.batch.rounds import rounds_of, search_batch
+from ksparse.batch.problem import BatchData, Incumbents
+from ksparse.batch.rounds import rounds_of, search_batch
 from ksparse.search.settings import DEFAULTS, SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.solve.judge import STATIONARY, judge_given
@@ -328,24 +327,24 @@ class _Task:
         rho = np.zeros(n) if ridge is None else to_float64(ridge)
         with one_thread():
             data = BatchData.of(
-                to_float64(A), None if weight is None else to_float64(weight), rho, lower, upper, self.k, self.settings
+                to_float64(A), None if weight is None else to_float64(weight), rho, lower, upper, self.k
             )
             if data is None:
                 return self._batch(np.zeros((count, 0), int), np.zeros((count, 0)), np.zeros(count), None)
-            best, rounds = Best.nothing(data.problem, count), rounds_of(data.problem, self.effort, self.seed)
+            best, rounds = Incumbents.zero(data.problem, count), rounds_of(data.problem, self.effort, self.seed)
             progress = self._progress(len(rounds))
             length = int(np.clip(BLOCK // (data.problem.k * n), 8, LONGEST))
             parts = [slice(begin, min(begin + length, count)) for begin in range(0, count, length)]
             x, residual, doubt = np.zeros(best.x.shape), np.zeros(count), np.zeros(count, dtype=bool)
 
             def refine(part: slice) -> None:
-                x[part], residual[part] = data.refined(self.B[:, part], best.rows(part))
+                x[part], residual[part] = data.refine(self.B[:, part], best.rows(part))
                 doubt[part] = data.doubtful(self.B[:, part], best.rows(part), x[part])
 
             try:
                 with progress.shown(f"{count} right-hand sides"):
                     search_batch(
-                        data.problem, lambda part: data.pulls(self.B[:, part]), parts, rounds, best, self.n_jobs,
+                        data.problem, lambda part: data.linear_terms(self.B[:, part]), parts, rounds, best, self.n_jobs,
                         lambda part: progress.advance(part.stop - part.start),
                     )  # fmt: skip
             except KeyboardInterrupt:

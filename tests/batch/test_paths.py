@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.search.batch.paths import exchanged, grown, shrunk, stand, walk_paths
+from ksparse.batch.paths import add_best, batched_k_paths, drop_cheapest, evaluate_supports, swap_to_local_optimum
 
 
 def problems(rng, count=3, m=40, n=9):
@@ -18,7 +18,7 @@ def problems(rng, count=3, m=40, n=9):
 
 def test_every_k_is_the_best_of_all_supports(rng):
     A, b, G, R, half = problems(rng)
-    for k, at in enumerate(walk_paths(G, R, half, 6), start=1):
+    for k, at in enumerate(batched_k_paths(G, R, half, 6), start=1):
         for f in range(len(A)):
             best = min(
                 np.sum((A[f][:, s] @ np.linalg.lstsq(A[f][:, s], b[f], rcond=None)[0] - b[f]) ** 2)
@@ -31,17 +31,17 @@ def test_every_k_is_the_best_of_all_supports(rng):
 def test_a_standing_is_what_least_squares_says(rng):
     A, b, G, R, half = problems(rng)
     S = np.array([[0, 3], [5, 2], [8, 1]])
-    at = stand(G, R, S)
+    at = evaluate_supports(G, R, S)
     for f, support in enumerate(S):
         cut = A[f][:, support]
         x, rest = np.linalg.lstsq(cut, b[f], rcond=None)[:2]
         assert np.allclose(at.x[f], x)
         assert at.value[f] == pytest.approx(0.5 * rest[0] - half[f])
         assert np.allclose(at.q[f], A[f].T @ (b[f] - cut @ x))
-    assert grown(G, R, at).S.shape == (3, 3)
-    assert (grown(G, R, at).value <= at.value).all()
-    assert (shrunk(G, R, at).value >= at.value).all()
-    assert (exchanged(G, R, half, at).value <= at.value).all()
+    assert add_best(G, R, at).S.shape == (3, 3)
+    assert (add_best(G, R, at).value <= at.value).all()
+    assert (drop_cheapest(G, R, at).value >= at.value).all()
+    assert (swap_to_local_optimum(G, R, half, at).value <= at.value).all()
 
 
 def test_dependent_columns_are_refused(rng):
@@ -50,7 +50,7 @@ def test_dependent_columns_are_refused(rng):
     A /= np.linalg.norm(A, axis=0)
     b = rng.standard_normal(20)
     with pytest.raises(np.linalg.LinAlgError, match="depend on each other"):
-        walk_paths((A.T @ A)[None], (A.T @ b)[None], np.array([0.5 * b @ b]), 4)
+        batched_k_paths((A.T @ A)[None], (A.T @ b)[None], np.array([0.5 * b @ b]), 4)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from ksparse.search.batch.by_arrays import descend_all
-from ksparse.search.batch.data import BatchData
-from ksparse.search.batch.loop import descend_each
-from ksparse.search.batch.problem import Best
-from ksparse.search.batch.rounds import distinct, rounds_of, search_batch, served
-from ksparse.search.settings import SearchSettings
+from ksparse.batch.kernel import search_each
+from ksparse.batch.problem import PERTURBATIONS, BatchData, Incumbents
+from ksparse.batch.rounds import NEAR, SHARED, frequent_supports, rounds_of, search_batch, shared_starts
+from ksparse.batch.vectorised import search_all
 from ksparse.util.compiled import compiled
 
 M, N, K, COUNT = 12, 8, 3, 16
@@ -20,8 +18,15 @@ M, N, K, COUNT = 12, 8, 3, 16
 def data_of(rng, lower, upper, k=K, ridge=0.0, weight=None):
     A = rng.standard_normal((M, N)) + 1.5 * rng.standard_normal((M, 1))  # correlated
     B = A[:, :K] @ rng.standard_normal((K, COUNT)) + 0.5 * rng.standard_normal((M, COUNT))
-    data = BatchData.of(A, weight, np.full(N, ridge), np.full(N, lower), np.full(N, upper), k, SearchSettings())
+    data = BatchData.of(A, weight, np.full(N, ridge), np.full(N, lower), np.full(N, upper), k)
     return A, B, data
+
+
+def run(search, problem, R, half, starts, perturbations, perturb_known, best):
+    search(
+        problem.G, R, half, problem.signed, starts, perturbations, problem.hash_keys, perturb_known, best.support, best.x, best.value,
+        best.share,
+    )  # fmt: skip
 
 
 def naive(A, b, k, lower, upper, ridge=0.0):
@@ -41,17 +46,17 @@ SIGNS = {"none": (-np.inf, np.inf), "nonnegative": (0.0, np.inf), "nonpositive":
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 def test_the_twin_finds_what_enumeration_finds(rng, signs, ridge):
     A, B, data = data_of(rng, *SIGNS[signs], ridge=ridge)
-    best = Best.nothing(data.problem, COUNT)
+    best = Incumbents.zero(data.problem, COUNT)
     search_batch(
         data.problem,
-        lambda part: data.pulls(B[:, part]),
+        lambda part: data.linear_terms(B[:, part]),
         [slice(0, COUNT)],
         rounds_of(data.problem, 1, 0),
         best,
         1,
         lambda p: True,
     )
-    x, residual = data.refined(B, best)
+    x, residual = data.refine(B, best)
     X = np.zeros((COUNT, N))
     for row, (support, values) in enumerate(zip(best.support, x, strict=True)):
         X[row, data.columns[support[support < data.problem.n]]] = values[support < data.problem.n]
@@ -67,14 +72,11 @@ def test_the_twin_finds_what_enumeration_finds(rng, signs, ridge):
 def test_the_loop_does_what_the_arrays_do(rng, signs, unit):
     """Interpreted, so that this is tested where nothing can be compiled."""
     _, B, data = data_of(rng, *SIGNS[signs])
-    problem, (R, half) = data.problem, data.pulls(B)
-    starts, kicks = problem.nothing(COUNT)[:, None], problem.kicks(unit, 0)
-    first, second = Best.nothing(problem, COUNT), Best.nothing(problem, COUNT)
-    descend_all(problem, R, half, starts, kicks, True, first)
-    descend_each(
-        problem.G, R, half, problem.signed, starts, kicks, problem.keys, True, problem.settings.batch_looked, problem.least,
-        problem.rounding, problem.independent, second.support, second.x, second.value, second.share,
-    )  # fmt: skip
+    problem, (R, half) = data.problem, data.linear_terms(B)
+    starts, kicks = problem.empty_supports(COUNT)[:, None], problem.perturbations(unit, 0)
+    first, second = Incumbents.zero(problem, COUNT), Incumbents.zero(problem, COUNT)
+    for search, best in ((search_all, first), (search_each, second)):
+        run(search, problem, R, half, starts, kicks, True, best)
     assert np.allclose(first.value, second.value, rtol=1e-9)
     assert np.array_equal(np.sort(first.support, axis=1), np.sort(second.support, axis=1))
 
@@ -82,15 +84,14 @@ def test_the_loop_does_what_the_arrays_do(rng, signs, unit):
 def test_they_agree_on_supports_of_others_too(rng):
     """From those alone, with nothing known before."""
     _, B, data = data_of(rng, 0.0, np.inf)
-    problem, (R, half) = data.problem, data.pulls(B)
-    known = Best.nothing(problem, COUNT)
-    starts = served(problem, R, half, distinct(problem, np.array(list(itertools.combinations(range(N), K)))), known)
-    first, second = Best.nothing(problem, COUNT), Best.nothing(problem, COUNT)
-    descend_all(problem, R, half, starts, problem.kicks(0, 0), False, first)
-    descend_each(
-        problem.G, R, half, problem.signed, starts, problem.kicks(0, 0), problem.keys, False, problem.settings.batch_looked, problem.least,
-        problem.rounding, problem.independent, second.support, second.x, second.value, second.share,
-    )  # fmt: skip
+    problem, (R, half) = data.problem, data.linear_terms(B)
+    known = Incumbents.zero(problem, COUNT)
+    starts = shared_starts(
+        problem, R, half, frequent_supports(problem, np.array(list(itertools.combinations(range(N), K)))), known
+    )
+    first, second = Incumbents.zero(problem, COUNT), Incumbents.zero(problem, COUNT)
+    for search, best in ((search_all, first), (search_each, second)):
+        run(search, problem, R, half, starts, problem.perturbations(0, 0), False, best)
     assert np.allclose(first.value, second.value, rtol=1e-9)
     assert np.array_equal(np.sort(first.support, axis=1), np.sort(second.support, axis=1))
     assert np.any(first.value < -0.1 * half)
@@ -98,14 +99,11 @@ def test_they_agree_on_supports_of_others_too(rng):
 
 def test_the_compiled_loop_is_the_loop(rng):
     _, B, data = data_of(rng, 0.0, np.inf)
-    problem, (R, half) = data.problem, data.pulls(B)
+    problem, (R, half) = data.problem, data.linear_terms(B)
     found = []
-    for loop in (descend_each, compiled(descend_each)):
-        best = Best.nothing(problem, COUNT)
-        loop(
-            problem.G, R, half, problem.signed, problem.nothing(COUNT)[:, None], problem.kicks(0, 0), problem.keys, True, 16, problem.least,
-            problem.rounding, problem.independent, best.support, best.x, best.value, best.share,
-        )  # fmt: skip
+    for loop in (search_each, compiled(search_each)):
+        best = Incumbents.zero(problem, COUNT)
+        run(loop, problem, R, half, problem.empty_supports(COUNT)[:, None], problem.perturbations(0, 0), True, best)
         found.append(best)
     assert np.allclose(found[0].value, found[1].value, rtol=1e-12)
     assert np.array_equal(found[0].support, found[1].support)
@@ -113,12 +111,12 @@ def test_the_compiled_loop_is_the_loop(rng):
 
 def test_supports_of_others_are_ranked_by_what_they_serve(rng):
     _, B, data = data_of(rng, 0.0, np.inf)
-    problem, (R, half) = data.problem, data.pulls(B)
-    pool = distinct(problem, np.array(list(itertools.combinations(range(N), K))))
-    known = Best.nothing(problem, COUNT)
+    problem, (R, half) = data.problem, data.linear_terms(B)
+    pool = frequent_supports(problem, np.array(list(itertools.combinations(range(N), K))))
+    known = Incumbents.zero(problem, COUNT)
     known.value[:] = -0.8 * half  # a fifth of ½‖b‖² is left
-    starts = served(problem, R, half, pool, known)
-    assert starts.shape == (COUNT, problem.settings.batch_shared, K)
+    starts = shared_starts(problem, R, half, pool, known)
+    assert starts.shape == (COUNT, SHARED, K)
     for r, all_of_it, chosen in zip(R, half, starts, strict=True):
         left = {}
         for support in pool:
@@ -126,18 +124,18 @@ def test_supports_of_others_are_ranked_by_what_they_serve(rng):
             if (x > 0).all():
                 left[tuple(support)] = all_of_it - 0.5 * r[support] @ x
         ranked = sorted(left, key=left.get)[: len(chosen)]
-        near = {support for support in ranked if left[support] <= problem.settings.batch_near * 0.2 * all_of_it}
+        near = {support for support in ranked if left[support] <= NEAR * 0.2 * all_of_it}
         assert {tuple(support) for support in chosen if (support < problem.n).all()} == near
 
 
 def test_kicks_are_all_where_they_are_few_and_drawn_where_they_are_many(rng):
     _, _, data = data_of(rng, 0.0, np.inf)
-    every = data.problem.kicks(0, 0)
+    every = data.problem.perturbations(0, 0)
     assert len(every) == 8  # ∅ and all subsets of three seats
     wide = data_of(rng, 0.0, np.inf, k=8)[2].problem
     for unit in range(4):
-        kicks = wide.kicks(unit, 0)
-        assert len(kicks) == wide.settings.batch_kicks
-        assert np.array_equal(kicks, wide.kicks(unit, 0))
+        kicks = wide.perturbations(unit, 0)
+        assert len(kicks) == PERTURBATIONS
+        assert np.array_equal(kicks, wide.perturbations(unit, 0))
         assert kicks[:, 1:].max() < 8
         assert set(kicks[:, 0]) == {1 - unit % 2}

@@ -1,8 +1,11 @@
-"""The batch search as one compiled loop, one right-hand side after the other: what `by_arrays` does by whole arrays.
+"""Local search for the supports of many right-hand sides, one after the other, as one loop to be compiled.
 
-It remembers at most 900 supports per right-hand side, `by_arrays` all of them; default settings do not reach as many.
+A support is left by the best swap until none gains (formulas in `vectorised`). A perturbation empties some slots of the
+best support and fills them with other variables, or adds variables to 2k and drops the cheapest, then descends. From a
+support that it has not visited the search widens once more, and again while that helps. It ends when each perturbation
+in a row has failed. At most 900 supports per right-hand side are remembered, which the default settings do not reach.
 
-Functions within the loop are part of it when it is compiled.
+Inner functions are compiled with the loop.
 """
 
 from __future__ import annotations
@@ -11,31 +14,32 @@ from typing import Any
 
 import numpy as np
 
+MIN_RELATIVE_GAIN = 1e-9  # of what is left of ½‖b‖²: least gain of a move
+ROUNDING_TOL = 1e-14  # of ½‖b‖²: rounding of arithmetic on the Gram matrix
+INDEPENDENCE_TOL = 1e-9  # of a column's squares: least share that is independent of the support
+MAX_FAILED = 16  # swaps in a row that promise a gain, violate a sign and fail
 
-def descend_each(
-    G: Any, R: Any, half: Any, signed: Any, starts: Any, kicks: Any, keys: Any, kicked: bool, looked: int, least: float, rounding: float,
-    independent: float, supports: Any, x_best: Any, value_best: Any, share_best: Any,
+
+def search_each(
+    G: Any, R: Any, half: Any, signed: Any, starts: Any, perturbations: Any, hash_keys: Any, perturb_known: bool,
+    supports: Any, x_best: Any, value_best: Any, share_best: Any,
 ) -> None:  # fmt: skip
-    """`supports`, `x_best` and `value_best` (in place) improved for each row r of R, as in `by_arrays.descend_all`.
+    """Improve the incumbents in place for each row r of R: from its starts, then by perturbations.
 
-    `share_best` is the `Best.share` of each, 0 where it would have to be computed.
+    `perturb_known` is whether the incumbent is perturbed too, or only what improves it.
     """
     count, k, n = R.shape[0], supports.shape[1], G.shape[0] - 2 * supports.shape[1]
     S, T, x, x_T = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k), np.empty(k)
     M, M_T, P, gain = np.empty((k, k)), np.empty((k, k)), np.empty((k, n)), np.empty((k, n))
-    q, d, barred = np.empty(n), np.empty(n), np.empty(kicks.shape[1] - 1, np.int64)
+    q, d, tabu = np.empty(n), np.empty(n), np.empty(perturbations.shape[1] - 1, np.int64)
     W, wide, x_wide, M_wide = np.empty((2 * k, n)), np.empty(2 * k, np.int64), np.empty(2 * k), np.empty((2 * k, 2 * k))
-    bar, score = (
-        np.empty(1),
-        np.empty(n),
-    )  # what an exchange must gain; what each would gain in a support that is widened
-    # positive numbers are in the order of their bits, whose largest is found faster
+    bar, score = np.empty(1), np.empty(n)  # least gain of a swap; gains of adding to a widened support
+    # positive numbers are in the order of their bits, and the largest integer is found faster
     ranks, floor, score_ranks = gain.view(np.int64), bar.view(np.int64), score.view(np.int64)
-    table = np.zeros(1024, np.int64)  # keys of the supports where it has been
+    table = np.zeros(1024, np.int64)  # hashes of the visited supports
 
-    def stand(
-        r: Any, size: int, T: Any, M: Any, x: Any
-    ) -> None:  # M = G_TT⁻¹ by Gauss–Jordan steps, x = M r_T, of the first seats
+    def solve(r: Any, size: int, T: Any, M: Any, x: Any) -> None:
+        # M = G_TT⁻¹ by Gauss–Jordan steps and x = M r_T, of the first slots
         for s in range(size):
             for t in range(size):
                 M[s, t] = G[T[s], T[t]]
@@ -55,21 +59,19 @@ def descend_each(
             for t in range(size):
                 x[s] += M[s, t] * r[T[t]]
 
-    def leave(seat: int, size: int, T: Any, M: Any, x: Any) -> None:  # M, x and T without the member in a seat
+    def drop(slot: int, size: int, T: Any, M: Any, x: Any) -> None:  # empties a slot of M, x and T
         for s in range(size):
-            if s != seat:
-                factor = M[s, seat] / M[seat, seat]
-                x[s] -= factor * x[seat]
+            if s != slot:
+                factor = M[s, slot] / M[slot, slot]
+                x[s] -= factor * x[slot]
                 for t in range(size):
-                    if t != seat:
-                        M[s, t] -= factor * M[seat, t]
+                    if t != slot:
+                        M[s, t] -= factor * M[slot, t]
         for s in range(size):
-            M[s, seat] = M[seat, s] = 0.0
-        M[seat, seat], x[seat], T[seat] = 1.0, 0.0, n + seat
+            M[s, slot] = M[slot, s] = 0.0
+        M[slot, slot], x[slot], T[slot] = 1.0, 0.0, n + slot
 
-    def drop_wrong(
-        size: int, T: Any, M: Any, x: Any
-    ) -> None:  # who has the wrong sign leaves, the one that costs least first
+    def drop_wrong_signs(size: int, T: Any, M: Any, x: Any) -> None:  # the cheapest first
         while True:
             wrong, lost = -1, np.inf
             for s in range(size):
@@ -77,9 +79,9 @@ def descend_each(
                     wrong, lost = s, x[s] * x[s] / M[s, s]
             if wrong < 0:
                 break
-            leave(wrong, size, T, M, x)
+            drop(wrong, size, T, M, x)
 
-    def slot(key: int) -> int:  # where a key is in the table, or would be
+    def place_of(key: int) -> int:  # where a hash is in the table, or would be
         at = key & 1023
         while table[at] != 0 and table[at] != key:
             at = (at + 1) & 1023
@@ -88,31 +90,31 @@ def descend_each(
     for b in range(count):
         r = R[b]
         table[:] = 0
-        held, start, failed = 1, 0, 0 if kicked else len(kicks)
-        along, before, key = False, np.inf, 0  # whether it goes on from where a descent has ended, and from which value
+        held, start, failed = 1, 0, 0 if perturb_known else len(perturbations)
+        widen, before, key = False, np.inf, 0  # whether to continue from the end of a descent, and its value
         for s in range(k):
-            key ^= keys[supports[b, s]]
-        table[slot(key)] = key
+            key ^= hash_keys[supports[b, s]]
+        table[place_of(key)] = key
         while start < starts.shape[1] or (
-            (along or failed < len(kicks)) and half[b] + value_best[b] > rounding * half[b]
+            (widen or failed < len(perturbations)) and half[b] + value_best[b] > ROUNDING_TOL * half[b]
         ):
-            barred[:] = -1
-            widened, known = along, False
+            tabu[:] = -1
+            widened, known = widen, False
             for s in range(k):
-                T[s] = S[s] if along else starts[b, start, s] if start < starts.shape[1] else supports[b, s]
-            if not along and start >= starts.shape[1]:
-                kick = kicks[(start - starts.shape[1]) % len(kicks)]
-                widened = kick[0] > 0
-                for e in range(len(barred)):
-                    if kick[1 + e] >= 0:
-                        barred[e], T[kick[1 + e]] = T[kick[1 + e]], n + kick[1 + e]
+                T[s] = S[s] if widen else starts[b, start, s] if start < starts.shape[1] else supports[b, s]
+            if not widen and start >= starts.shape[1]:
+                turn = perturbations[(start - starts.shape[1]) % len(perturbations)]
+                widened = turn[0] > 0
+                for e in range(len(tabu)):
+                    if turn[1 + e] >= 0:
+                        tabu[e], T[turn[1 + e]] = T[turn[1 + e]], n + turn[1 + e]
             if widened:
-                # to 2k members, each the one that gains most, by the rows W of a Cholesky factor; then back to k
+                # add variables to 2k, each the one that gains most, by the rows W of a Cholesky factor; then drop to k
                 for j in range(n):
                     q[j], d[j] = r[j], 1.0
-                for e in range(len(barred)):
-                    if 0 <= barred[e] < n:
-                        d[barred[e]] = 0.0
+                for e in range(len(tabu)):
+                    if 0 <= tabu[e] < n:
+                        d[tabu[e]] = 0.0
                 size = 0
                 for c in range(2 * k):
                     pick = -1
@@ -120,7 +122,7 @@ def descend_each(
                         pick = T[c] if T[c] < n else -1
                     else:
                         for j in range(n):
-                            allowed = d[j] > independent and not (signed[j] and q[j] <= 0.0)
+                            allowed = d[j] > INDEPENDENCE_TOL and not (signed[j] and q[j] <= 0.0)
                             score[j] = q[j] * q[j] / d[j] if allowed else 0.0
                         most = np.int64(0)
                         for j in range(n):
@@ -139,58 +141,59 @@ def descend_each(
                         for j in range(n):
                             w[j] -= factor * v[j]
                     scale = 1.0 / np.sqrt(d[pick])
-                    pull = scale * q[pick]
+                    slope = scale * q[pick]
                     for j in range(n):
                         w[j] *= scale
                         d[j] -= w[j] * w[j]
-                        q[j] -= pull * w[j]
+                        q[j] -= slope * w[j]
                     d[pick], wide[size] = 0.0, pick
                     size += 1
-                stand(r, size, wide, M_wide, x_wide)
+                solve(r, size, wide, M_wide, x_wide)
                 while True:
-                    drop_wrong(size, wide, M_wide, x_wide)
-                    cheapest, lost, members = -1, np.inf, 0
+                    drop_wrong_signs(size, wide, M_wide, x_wide)
+                    cheapest, lost, held_slots = -1, np.inf, 0
                     for s in range(size):
                         if wide[s] < n:
-                            members += 1
+                            held_slots += 1
                             if x_wide[s] * x_wide[s] / M_wide[s, s] < lost:
                                 cheapest, lost = s, x_wide[s] * x_wide[s] / M_wide[s, s]
-                    if members <= k:
+                    if held_slots <= k:
                         break
-                    leave(cheapest, size, wide, M_wide, x_wide)
-                seat = 0
+                    drop(cheapest, size, wide, M_wide, x_wide)
+                slot = 0
                 for s in range(size):
                     if wide[s] < n:
-                        T[seat] = wide[s]
-                        seat += 1
-                for s in range(seat, k):
+                        T[slot] = wide[s]
+                        slot += 1
+                for s in range(slot, k):
                     T[s] = n + s
             value, tries, empty = np.inf, 0, -1
             while True:
-                stand(r, k, T, M_T, x_T)
-                drop_wrong(k, T, M_T, x_T)
+                solve(r, k, T, M_T, x_T)
+                drop_wrong_signs(k, T, M_T, x_T)
                 value_T = 0.0
                 for s in range(k):
                     value_T -= 0.5 * r[T[s]] * x_T[s]
-                worth = 0.0 if value == np.inf else least * (half[b] + value) + rounding * half[b]
-                if value_T < value - worth:
+                min_gain = 0.0 if value == np.inf else MIN_RELATIVE_GAIN * (half[b] + value) + ROUNDING_TOL * half[b]
+                if value_T < value - min_gain:
                     value, tries, empty, key = value_T, 0, -1, 0
                     for s in range(k):
                         S[s], x[s] = T[s], x_T[s]
                         if S[s] >= n:
                             empty = s
-                        key ^= keys[S[s]]
+                        key ^= hash_keys[S[s]]
                         for t in range(k):
                             M[s, t] = M_T[s, t]
                     if empty < 0:
-                        barred[:] = -1
-                        known = table[slot(key)] == key
+                        tabu[:] = -1
+                        known = table[place_of(key)] == key
                         if known:
                             break
                         if held < 900:
-                            table[slot(key)] = key
+                            table[place_of(key)] = key
                             held += 1
-                    # P = M G_S, q = r − G_Sᵀx, d = diag(G) − diag(G_SᵀP); then what each exchange would gain without signs
+                    # P = M G_S, q = r − G_Sᵀx, d = diag(G) − diag(G_SᵀP); then what each exchange would gain without
+                    # signs
                     for j in range(n):
                         q[j], d[j] = r[j], 1.0
                     P[:] = 0.0
@@ -212,19 +215,19 @@ def descend_each(
                         m = 1.0 / M[s, s]
                         lost = 0.5 * x[s] * x[s] * m
                         for j in range(n):
-                            pull, bend = q[j] + P[s, j] * x[s] * m, d[j] + P[s, j] * P[s, j] * m
-                            allowed = bend > independent and not (signed[j] and pull <= 0.0)
-                            gain[s, j] = 0.5 * pull * pull / bend - lost if allowed else -1.0
+                            slope, curvature = q[j] + P[s, j] * x[s] * m, d[j] + P[s, j] * P[s, j] * m
+                            allowed = curvature > INDEPENDENCE_TOL and not (signed[j] and slope <= 0.0)
+                            gain[s, j] = 0.5 * slope * slope / curvature - lost if allowed else -1.0
                         for t in range(k):
                             if S[t] < n:
                                 gain[s, S[t]] = -1.0
-                        for e in range(len(barred)):
-                            if 0 <= barred[e] < n:
-                                gain[s, barred[e]] = -1.0
-                    bar[0] = least * (half[b] + value) + rounding * half[b]
+                        for e in range(len(tabu)):
+                            if 0 <= tabu[e] < n:
+                                gain[s, tabu[e]] = -1.0
+                    bar[0] = MIN_RELATIVE_GAIN * (half[b] + value) + ROUNDING_TOL * half[b]
                 else:
                     tries += 1
-                    if tries > looked:
+                    if tries > MAX_FAILED:
                         break
                 leaving, highest = -1, floor[0]
                 for s in range(k):
@@ -243,7 +246,7 @@ def descend_each(
                 for s in range(k):
                     T[s] = S[s]
                 T[leaving] = entering
-            if value < value_best[b] - least * (half[b] + value_best[b]) - rounding * half[b]:
+            if value < value_best[b] - MIN_RELATIVE_GAIN * (half[b] + value_best[b]) - ROUNDING_TOL * half[b]:
                 value_best[b], failed, share = value, 0, 1.0
                 for s in range(k):
                     supports[b, s], x_best[b, s] = S[s], x[s]
@@ -253,8 +256,10 @@ def descend_each(
                 for j in range(n):
                     share = min(share, d[j])
                 share_best[b] = 0.0 if known else share  # at a known support d is of another one
-            elif not along and start >= starts.shape[1]:
+            elif not widen and start >= starts.shape[1]:
                 failed += 1
-            start += not along
-            along = not known and (not along or value < before - least * (half[b] + before) - rounding * half[b])
+            start += not widen
+            widen = not known and (
+                not widen or value < before - MIN_RELATIVE_GAIN * (half[b] + before) - ROUNDING_TOL * half[b]
+            )
             before = value

@@ -1,0 +1,1 @@
+"""Least squares with many right-hand sides on one Gram matrix."""

@@ -1,0 +1,92 @@
+"""Passes over a batch: each right-hand side alone, then from the supports that fit other right-hand sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ksparse.batch.kernel import search_each
+from ksparse.batch.problem import BatchProblem, Incumbents
+from ksparse.batch.vectorised import search_all
+from ksparse.util.arrays import Vector
+from ksparse.util.compiled import compiled, compiler_is_there
+from ksparse.util.resources import parallel_map
+
+MANY = 64  # right-hand sides from which compiling pays
+POOL = 500  # supports of other right-hand sides that are looked at, the most frequent (chosen on benchmarks/batches.py)
+SHARED = 12  # of them, those that a right-hand side is searched from (batches.py)
+NEAR = 3.0  # times as much of ½‖b‖² as the incumbent leaves, a shared start may leave (batches.py)
+
+
+class Round(NamedTuple):
+    """One pass over all right-hand sides."""
+
+    shared: bool  # whether it starts from supports of other right-hand sides, or from x = 0
+    perturbations: Vector
+    perturb_known: bool  # whether the incumbent is perturbed, or only what improves it
+
+
+def rounds_of(problem: BatchProblem, effort: int, seed: int) -> list[Round]:
+    """Return greedy starts with perturbations, then shared starts; further units of effort perturb the incumbents."""
+    usual = problem.perturbations(0, seed)
+    more = [problem.perturbations(unit, seed) for unit in range(1, effort)]
+    return [Round(False, usual, True), Round(True, usual, False), *(Round(True, each, True) for each in more)]
+
+
+def search_batch(
+    problem: BatchProblem, terms: Callable[[slice], tuple[Vector, Vector]], parts: Sequence[slice],
+    rounds: list[Round], best: Incumbents, n_jobs: int | None, done: Callable[[slice], bool],
+) -> None:  # fmt: skip
+    """Improve `best` in place, part by part in threads.
+
+    `terms` gives r and ½‖b‖² of a part; `done` is called after each part and returns whether to go on.
+    """
+    search = compiled(search_each) if len(best.value) >= MANY and compiler_is_there() else search_all
+    going = True
+    for round_ in rounds:
+        pool = frequent_supports(problem, best.support) if round_.shared else problem.empty_supports(0)
+
+        def work(part: slice, round_: Round = round_, pool: Vector = pool) -> None:
+            nonlocal going
+            if not going:
+                return
+            R, half = terms(part)
+            known = best.rows(part)
+            empty = problem.empty_supports(len(R))[:, None]
+            starts = shared_starts(problem, R, half, pool, known) if round_.shared else empty
+            if starts.shape[1]:
+                search(
+                    problem.G, R, half, problem.signed, starts, round_.perturbations, problem.hash_keys,
+                    round_.perturb_known, known.support, known.x, known.value, known.share,
+                )  # fmt: skip
+            going = done(part) and going
+
+        parallel_map(work, parts, n_jobs)
+
+
+def frequent_supports(problem: BatchProblem, supports: Vector) -> Vector:
+    """Return the distinct full supports, the most frequent first."""
+    full = np.sort(supports[(supports < problem.n).all(axis=1)], axis=1)
+    each, counts = np.unique(full, axis=0, return_counts=True)
+    return np.asarray(each[np.argsort(-counts, kind="stable")[:POOL]])
+
+
+def shared_starts(problem: BatchProblem, R: Vector, half: Vector, pool: Vector, known: Incumbents) -> Vector:
+    """Return the supports of the pool that fit each right-hand side best.
+
+    They violate no sign and leave at most NEAR times what the incumbent leaves. If there are fewer than SHARED, the
+    incumbent's support takes their place; a search from there ends at once.
+    """
+    few = min(SHARED, len(pool))
+    if not few:
+        return problem.empty_supports(len(R))[:, None][:, :0]
+    M = np.linalg.inv(problem.G[pool[:, :, None], pool[:, None, :]])
+    r = np.ascontiguousarray(R.T)[pool]  # (pool, k, count)
+    x = M @ r
+    violated = (problem.signed[pool][:, :, None] & (x <= 0.0)).any(axis=1)
+    value = np.where(violated, np.inf, -0.5 * np.einsum("psb,psb->pb", r, x)).T
+    chosen = np.argpartition(value, few - 1, axis=1)[:, :few]
+    near = half[:, None] + np.take_along_axis(value, chosen, axis=1) <= (NEAR * (half + known.value))[:, None]
+    return np.asarray(np.where(near[:, :, None], pool[chosen], known.support[:, None]))

@@ -1,1 +1,0 @@
-"""Many right-hand sides on one Gram matrix: the search over supports in its leanest form."""
