@@ -215,7 +215,7 @@ class BatchData:
         return i, j, self._shares(j, i[:, None], G[i, j][:, None])
 
     def _shares(self, columns: Vector, others: Vector, factors: Vector) -> Vector:
-        """Return what remains of the squares of unit columns less combinations of others (a row each), from raw data."""
+        """Return what remains of the squares of unit columns less combinations of others, from the raw data."""
         unit, shares = self.turn / self.size, np.zeros(len(columns))
         for begin in range(0, len(columns), COLUMNS_PER_CHUNK):
             part = slice(begin, begin + COLUMNS_PER_CHUNK)

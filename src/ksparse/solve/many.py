@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from ksparse.batch.problem import BatchData, Incumbents
+from ksparse.batch.rounds import rounds_of, search_batch
 from ksparse.data import design_of
 from ksparse.data.products import Squares
 from ksparse.losses import LeastSquares
 from ksparse.result import Result, Status
-from ksparse.batch.problem import BatchData, Incumbents
-from ksparse.batch.rounds import rounds_of, search_batch
 from ksparse.search.settings import DEFAULTS, SearchSettings
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.solve.judge import STATIONARY, judge_given
