@@ -175,7 +175,7 @@ class _Search:
         for held in (S, tabu):
             b, s = np.nonzero((held >= 0) & (held < n))
             gain[b, :, held[b, s]] = -1.0
-        return gain
+        return np.asarray(gain)
 
     def next(self, rows: Vector) -> Vector:
         """Record what each right-hand side found, start it from its next support, return those that have none."""
