@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import ksparse as ks
-from ksparse.estimator_base import SHARED, fill_docstrings
+from ksparse.estimator_base import SparseEstimator, fill_docstrings
 
 TABLE = """
 alpha : float, default=0.0
@@ -19,8 +19,22 @@ effort : int
 """
 
 
+class Base:
+    """A base class.
+
+    Parameters
+    ----------
+    effort : float
+        Hidden by the text of the decorator.
+    verbose : int, default=0
+        Level.
+
+        Second paragraph.
+    """
+
+
 @fill_docstrings(TABLE)
-class Model:
+class Model(Base):
     """A model.
 
     Parameters
@@ -44,7 +58,7 @@ def test_a_docstring_holds_the_shared_entries_that_it_names():
         'k : {"a", "b"}\n    Own.\nalpha : float, default=0.0\n    Ridge.\neffort : int\n    Own text,\n    in two lines.\n'
         in shown
     )
-    assert shown.endswith("verbose : int, default=0\n    Whether to print a table of the search.")
+    assert shown.endswith("verbose : int, default=0\n    Level.\n\n    Second paragraph.")
     assert inspect.getdoc(Model.fit) == "Fit.\n\nalpha : float, default=0.0\n    Ridge."
 
 
@@ -72,6 +86,8 @@ def test_estimators_work_without_docstrings():
     assert done.stdout.split() == ["None", "3"]
 
 
-def test_entries_are_in_numpydoc_form():
-    for line in SHARED.strip().split("\n"):
-        assert line.startswith("    ") or re.match(r"\w+ : \w", line)
+def test_help_shows_the_text_of_every_parameter():
+    shown = inspect.getdoc(ks.SparseRegressorCV)
+    for name in ks.SparseRegressorCV().get_params():
+        assert re.search(rf"^{name} : .+\n    \S", shown, re.MULTILINE), name
+    assert "effort : int or None" in inspect.getdoc(SparseEstimator)

@@ -1,23 +1,22 @@
 """Code shared by all estimators: parameter texts, checks of X, warnings, scikit-learn's callbacks, parallel jobs.
 
-Texts of parameters. Several estimators have the same parameters; their texts are written once, as numpydoc entries in a string. A
-docstring names the shared entries on a line of their own, in braces, and the decorator `fill_docstrings` replaces that line when the class
-is made:
+Several estimators have the same parameters; their texts are written once, as numpydoc entries in the docstring of a
+common base class. A subclass names the entries on a line of their own, in braces, and the decorator `fill_docstrings`
+replaces that line when the class is made:
 
-    @fill_docstrings(LINEAR)
+    @fill_docstrings()
     class SparseRegressor(…):
         '''…
 
-Parameters
-----------
         k : int, default=5
             Maximum number of features.
         {positive, negative, alpha}
         {effort, n_jobs}
         '''
 
-Each entry is looked up in the strings given to the decorator, the last one first, and then in `SHARED`. The docstrings of the methods that
-the class defines are filled too. An unknown name raises KeyError on import. With ``python -OO`` there are no docstrings to fill.
+Each entry is looked up in the texts given to the decorator, then in the docstrings of the base classes, in their order
+of inheritance. The docstrings of the methods that the class defines are filled too. An unknown name raises KeyError on
+import. With ``python -OO`` there are no docstrings to fill.
 """
 
 from __future__ import annotations
@@ -57,47 +56,23 @@ except ImportError:  # scikit-learn before 1.9
 
 
 T = TypeVar("T")
-CALLERS = ("ksparse", "sklearn", "skfolio", "joblib")  # packages whose lines no warning should point at
-
-SHARED = """
-effort : int or None, default=None
-    Number of independent searches; the best result is kept. None: one, or as many as fit into `max_time`.
-n_jobs : int or None, default=None
-    Number of threads for the searches.
-random_state : int or None, default=None
-    Seed of the search. Results do not depend on `n_jobs`.
-gap : float or None, default=None
-    Target optimality gap (0.01 for 1 %) of a branch and bound after the search; None to skip it. See `result_.lower_bound` and
-    `result_.gap`.
-max_time : float or None, default=None
-    Time limit in seconds; the best solution found so far is kept, with a `ConvergenceWarning`.
-verbose : int, default=0
-    Whether to print a table of the search.
-result_ : Result
-    Result of the search.
-n_iter_ : int
-    Number of iterations.
-n_features_in_ : int
-    Number of features seen during fit.
-feature_names_in_ : ndarray of str
-    Names of the features, if X has column names.
-"""
-
-
-def _entries(text: str) -> dict[str, str]:
-    """Return the numpydoc entries of a text by the name that each begins with."""
-    return {entry.partition(" : ")[0]: entry for entry in re.split(r"\n(?=\S)", text.strip())}
+CALLERS = ("ksparse", "sklearn", "skfolio", "joblib")  # no warning should point at their lines
 
 
 def fill_docstrings(*texts: str) -> Callable[[T], T]:
-    """Return a decorator for classes and functions that replaces lines ``{name, …}`` in docstrings by shared entries."""
-    entries = {name: entry for text in (SHARED, *texts) for name, entry in _entries(text).items()}
-
-    def filled(match: re.Match[str]) -> str:
-        indent, names = match.groups()
-        return "\n".join(indent + line for name in names.split(", ") for line in entries[name].split("\n"))
+    """Return a decorator that replaces lines ``{name, …}`` in the docstrings of a class or function by shared entries."""
 
     def fill(piece: T) -> T:
+        sources = [*texts, *(base.__doc__ or "" for base in getattr(piece, "__mro__", [])[1:])]
+        entries: dict[str, str] = {}
+        for source in sources:
+            for entry in re.split(r"\n(?=\S)", inspect.cleandoc(source)):
+                entries.setdefault(entry.partition(" : ")[0], entry)
+
+        def filled(match: re.Match[str]) -> str:
+            indent, names = match.groups()
+            return "\n".join(indent + line for name in names.split(", ") for line in entries[name].strip().split("\n"))
+
         for part in [piece, *(part for part in vars(piece).values() if inspect.isfunction(part))]:
             if part.__doc__ is not None:
                 part.__doc__ = re.sub(r"^( *)\{([\w, ]+)\}$", filled, part.__doc__, flags=re.MULTILINE)
@@ -107,10 +82,42 @@ def fill_docstrings(*texts: str) -> Callable[[T], T]:
 
 
 class SparseEstimator(CallbackSupportMixin, BaseEstimator):
-    """Base class of the estimators."""
+    """Base class of the estimators.
+
+    Parameters
+    ----------
+    effort : int or None, default=None
+        Number of independent searches; the best result is kept. None: one, or as many as fit into `max_time`.
+    n_jobs : int or None, default=None
+        Number of threads for the searches.
+    random_state : int or None, default=None
+        Seed of the search. Results do not depend on `n_jobs`.
+    gap : float or None, default=None
+        Target optimality gap (0.01 for 1 %) of a branch and bound after the search; None to skip it. See
+        `result_.lower_bound` and `result_.gap`.
+    max_time : float or None, default=None
+        Time limit in seconds; the best solution found so far is kept, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print a table of the search.
+
+    Attributes
+    ----------
+    result_ : Result
+        Result of the search.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X has column names.
+    """
 
     # scikit-learn's HTML page shows the text of a parameter only next to a link: this one leads nowhere
     _doc_link_module, _doc_link_template = "ksparse", "#{estimator_name}"
+
+    def _store(self, arguments: dict[str, Any]) -> None:
+        """Set each argument of the constructor as an attribute of the same name, as scikit-learn requires."""
+        self.__dict__.update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
 
 
 class Task:
@@ -183,7 +190,7 @@ def warn_if_stopped(result: Result, what: str) -> None:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points at the user's line: the first frame outside this library and the libraries that call it."""
+    """Issue a warning that points at the user's line: the first frame outside the packages of CALLERS."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in CALLERS:
         frame, level = frame.f_back, level + 1
@@ -217,7 +224,7 @@ def validate_X(
 
 
 def _validate_blocks(estimator: Any, X: Any, design: Any, reset: bool, options: dict[str, Any]) -> Any:
-    """Record the names and the number of columns, or compare them with those of fit; return the data, and y if given."""
+    """Record the names and number of columns, or compare them with those of fit; return the data, and y if given."""
     names = np.asarray(X.columns, dtype=object) if hasattr(X, "dtypes") else None
     if reset:
         estimator.n_features_in_ = design.shape[1]
@@ -255,9 +262,10 @@ def check_numeric(value: Any, name: str) -> Any:
 
 
 def to_input_dtype(values: Any, X: Any, C: ConvexSet | None = None) -> Any:
-    """Return results for X in the precision of X; single precision is rounded towards 0, so that signs and balls still hold.
+    """Return results for X in the precision of X; rounding towards 0 keeps signs and norm constraints satisfied.
 
-    The results stay in double precision where an entry overflows, a nonzero underflows, or a rounded row lies outside C.
+    The results stay in double precision where an entry overflows, a nonzero underflows, or a rounded row lies outside
+    C.
     """
     if getattr(X, "dtype", None) != np.float32 or isinstance(X, Design):
         return values

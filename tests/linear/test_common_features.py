@@ -140,12 +140,12 @@ def test_what_cannot_be_is_said(targets, wine):
     ):
         with pytest.raises(ValueError, match=message):
             ks.SparseRegressor(2, **({"multi_output": "common"} | options)).fit(X, Y)
-    with pytest.raises(ks.MissingPieceError, match="several targets or classes"):
+    with pytest.raises(ks.MissingPieceError, match="not supported for targets or classes that share"):
         ks.SparseRegressor(2, multi_output="common", C=ks.Simplex()).fit(X, Y)
     with pytest.raises(ValueError, match='needs loss="squared"'):
         ks.SparseRegressorCV([1, 2], loss="huber").fit(X, Y)
     for options in ({"positive": True}, {"C": ks.Nonnegative()}, {"gap": 0.1}, {"method": "apdca"}, {"negative": [1]}):
-        with pytest.raises(ValueError, match=f'{next(iter(options))} needs multi_class="ovr"'):
+        with pytest.raises(ValueError, match=f'{next(iter(options))} requires multi_class="ovr"'):
             ks.SparseClassifier(2, **options).fit(*wine)
     with pytest.raises(ValueError, match='"multinomial" or "ovr"'):
         ks.SparseClassifier(2, multi_class="all").fit(*wine)

@@ -123,16 +123,14 @@ def test_bad_input_is_named(change, error, rng):
         fit_linear(**given)
 
 
-def test_a_set_for_the_coefficients_of_one_class_is_none_for_those_of_many(rng):
+def test_only_bounds_are_supported_for_shared_features(rng):
     X, y = rng.standard_normal((60, 6)), rng.integers(3, size=60)
-    with pytest.raises(
-        ks.errors.MissingPieceError, match=r"C = Simplex\(1\) is not known for several targets or classes"
-    ):
+    with pytest.raises(ks.MissingPieceError, match=r"C = Simplex\(1\) is not supported for targets or classes"):
         linear_problem(X, y, loss="multinomial", C=ks.Simplex())
 
 
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if loss != "multinomial"])
-def test_a_set_for_the_coefficients_holds_beside_the_intercept(loss, rng):
+def test_a_set_for_the_coefficients_is_combined_with_an_intercept(loss, rng):
     X = rng.standard_normal((60, 6)) * 10.0 ** rng.uniform(-1, 1, 6) + 2.0
     y = (X[:, 0] - X[:, 1] > 0).astype(float) + 1.0 * (loss not in ("logistic",)) * 3.0
     fit = linear_problem(X, y, loss=loss, C=ks.Simplex()).minimize(3)
@@ -145,7 +143,7 @@ def test_a_set_for_the_coefficients_holds_beside_the_intercept(loss, rng):
         ball = linear_problem(X, y, loss=loss, C=ks.L2Ball(0.1)).minimize(3)
         assert np.linalg.norm(ball.coef) <= 0.1 + 1e-12
     else:
-        with pytest.raises(ks.MissingPieceError, match=f"cannot stand beside an intercept with the {loss} loss"):
+        with pytest.raises(ks.MissingPieceError, match=f"cannot be combined with an intercept with the {loss} loss"):
             linear_problem(X, y, loss=loss, C=ks.L2Ball(0.1))
     with pytest.raises(ValueError, match="bounds cannot be combined with C"):
         linear_problem(X, y, loss=loss, C=ks.Simplex(), upper=0.5)

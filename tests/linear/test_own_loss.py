@@ -154,8 +154,8 @@ def test_y_is_given_as_it_is(table):
     problem = linear_problem(X, y, loss=watched)
     np.testing.assert_array_equal(seen[0][0], y)
     assert seen[0][1] == 9  # the intercept is the last column
-    assert problem.free
-    assert problem.unit == problem.both == 1.0
+    assert problem.intercept_is_variable
+    assert problem.target_scale == problem.common_scale == 1.0
     fit = problem.minimize(2)
     np.testing.assert_array_equal(np.flatnonzero(fit.coef), [1, 6])
 
@@ -196,10 +196,10 @@ class OfTwo(ks.DataFit):
         (
             3,
             TypeError,
-            "loss must be a name or a class of your own, called as loss.A, b, sample_weight, ridge., got int",
+            "loss must be a name or a class, called as loss.A, b, sample_weight, ridge., got int",
         ),
         (None, TypeError, "got NoneType"),
-        (HalfSquares(np.eye(2), np.ones(2)), TypeError, "got HalfSquares: give its class"),
+        (HalfSquares(np.eye(2), np.ones(2)), TypeError, "got HalfSquares: pass the class"),
         (OfTwo, TypeError, "must be called as .* but OfTwo cannot"),
         (lambda A, b, w, r: 3.0, TypeError, "must return a ksparse.Loss, but <lambda> returned float"),
         (
@@ -210,7 +210,7 @@ class OfTwo(ks.DataFit):
         (
             "median",
             ValueError,
-            "loss must be one of squared, huber, .*tweedie, got 'median'; your own is a class",
+            "loss must be one of squared, huber, .*tweedie, got 'median'; a custom loss is a class",
         ),
     ],
 )

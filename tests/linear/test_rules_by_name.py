@@ -131,12 +131,14 @@ def test_dummies_of_a_factor_enter_together_at_the_end_of_a_pipeline(rng, prefix
         "city_Rome",
         "age",
     ]
-    with pytest.raises(ValueError, match="X has none: in a pipeline the steps before pass them on after set_output"):
+    with pytest.raises(ValueError, match="X has none: in a pipeline, call set_output"):
         make_pipeline(encode.set_output(transform="default"), ks.SparseRegressor(2, groups=ks.factors(factor))).fit(
             table, y
         )
     if prefix:
-        with pytest.raises(ValueError, match="columns of several parts, cat and remainder: say which, as 'cat__city'"):
+        with pytest.raises(
+            ValueError, match="columns of several steps, cat and remainder: choose one, for example 'cat__city'"
+        ):
             make_pipeline(encode, ks.SparseRegressor(2, groups=ks.factors("city"))).set_output(transform="pandas").fit(
                 table, y
             )

@@ -59,7 +59,7 @@ def test_subsamples_keep_every_class_and_the_weights(data):
     [
         ({"estimator": 3}, TypeError, "must select features"),
         ({"n_subsamples": 1}, ValueError, "n_subsamples"),
-        ({"fraction": 1.0}, ValueError, "fraction must be a share below 1"),
+        ({"fraction": 1.0}, ValueError, "fraction must be > 0 and < 1"),
     ],
 )
 def test_bad_input_is_named(data, change, error, words):

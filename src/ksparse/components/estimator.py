@@ -34,15 +34,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
     Parameters
     ----------
     n_components : int, default=2
-        How many.
+        Number of components.
     k : int or sequence of int, default=5
-        Nonzero loadings at most, one number or one per component; more than features is no restriction, and a warning says so.
+        Maximum number of nonzero loadings, one number or one per component. A k above the number of features is reduced
+        to it, with a warning.
     nonnegative : bool, default=False
-        Whether loadings must be at or above 0.
+        Whether loadings must be nonnegative.
     deflation : {"projection", "hotelling", "orthogonal"}, default="projection"
-        How a component is taken out before the next is sought.
+        How each component is removed before the next is computed.
     scale : bool, default=True
-        Standardise the columns, so that correlations count; otherwise covariances.
+        Whether to standardise the columns, which analyses correlations; otherwise covariances.
     {effort, n_jobs, random_state, gap}
     max_time : float or None, default=None
         Time limit in seconds for all components; the best solution found so far is kept, with a `ConvergenceWarning`.
@@ -53,18 +54,18 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
     components_ : ndarray of shape (n_components, n_features)
         Unit vectors; their sign makes the largest loading positive.
     n_components_ : int
-        How many there are, fewer than asked for where the variance is used up.
+        Number of components, less than requested if no variance is left.
     explained_variance_ : ndarray
-        What each component adds to the ones before it: the variance of its scores that theirs do not explain, so that correlated components
-        are not counted twice.
+        Variance of the scores of each component that earlier components do not explain (Zou, Hastie and Tibshirani
+        2006).
     explained_variance_ratio_ : ndarray
-        Its share of the whole.
+        Fraction of the total variance.
     mean_ : ndarray
-        Taken off.
+        Column means.
     scale_ : ndarray
-        Divided by.
+        Column scales.
     result_ : list of Result
-        The full answer of each component.
+        Result of the search for each component.
     {n_iter_, n_features_in_, feature_names_in_}
 
     Examples
@@ -90,33 +91,23 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         max_time: float | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_components = n_components
-        self.k = k
-        self.nonnegative = nonnegative
-        self.deflation = deflation
-        self.scale = scale
-        self.effort = effort
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.gap = gap
-        self.max_time = max_time
-        self.verbose = verbose
+        self._store(locals())
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
-        """Find the components.
+        """Compute the components.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The table; a sparse one stays sparse.
+            The data; sparse data stay sparse.
         y : object, default=None
             Ignored.
 
         Returns
         -------
         SparsePCA
-            Itself, fitted.
+            The fitted estimator.
         """
         X = validate_X(self, X, ensure_min_samples=2, accept_sparse=["csc", "csr"], single=True)
         check_size(X, "X", getattr(self, "feature_names_in_", None))
@@ -138,9 +129,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         self.components_, self.result_ = to_input_dtype(found.loadings, X), found.results
         self.n_components_ = self._n_features_out = len(found.loadings)
         self.mean_ = to_input_dtype(found.mean, X)
-        self.scale_ = to_input_dtype(
-            np.where(found.deviation > 0, found.deviation, 1.0) if self.scale else np.ones(X.shape[1]), X
-        )
+        self.scale_ = to_input_dtype(np.where((found.deviation > 0) & self.scale, found.deviation, 1.0), X)
         total = found.total if found.total > 0 else 1.0
         self.explained_variance_ = to_input_dtype(found.variance, X)
         self.explained_variance_ratio_ = to_input_dtype(found.variance / total, X)
@@ -151,21 +140,21 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         return self
 
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
-        """The scores of the components.
+        """Return the scores of the components.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The table; a sparse one stays sparse.
+            The data; sparse data stay sparse.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            One row per row of X.
+            Scores, one row per row of X.
         """
         check_is_fitted(self)
         X = validate_X(self, X, reset=False, accept_sparse=["csr", "csc"], single=True)
-        if scipy.sparse.issparse(X):  # centred by what the means would score
+        if scipy.sparse.issparse(X):
             loadings = self.components_ / self.scale_
             return np.asarray(X @ loadings.T - self.mean_ @ loadings.T)
         return np.asarray(((X - self.mean_) / self.scale_) @ self.components_.T)
@@ -183,7 +172,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         return tags
 
     def inverse_transform(self, X: Any) -> np.ndarray[Any, Any]:
-        """The table closest to rows that have these scores.
+        """Return the data closest to the given scores.
 
         Parameters
         ----------
@@ -193,7 +182,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            In the units of the table that was fitted.
+            Data in the units of the fitted X.
         """
         check_is_fitted(self)
         scores = np.asarray(X)

@@ -1,4 +1,4 @@
-"""Several sparse components: each the best k-sparse direction of what the ones before have left."""
+"""Sparse principal components, computed one after the other on the deflated data."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from ksparse.util.arrays import Matrix, Vector, to_float64
 from ksparse.util.checks import SMALLEST, check_integer, check_matrix
 from ksparse.util.progress import track
 
-NOTHING = 1e-16  # of the variance: what projection leaves is rounding
-CANCELLED = 1e-14  # of the largest variance of a column: what Hotelling's difference leaves is rounding
+NO_VARIANCE = 1e-16  # fraction of the total variance: the rounding left by projections
+NO_DIAGONAL = 1e-14  # fraction of the largest variance of a column: the rounding left by Hotelling's deflation
 DEFLATIONS = ("projection", "hotelling", "orthogonal")
 
 
 @dataclass(frozen=True)
 class Components:
-    """The directions, one per row, each of unit length with at most k nonzeros."""
+    """Sparse directions, one per row, each of unit length with at most k nonzeros."""
 
     loadings: Vector
-    variance: Vector  # that each adds to the ones before: what they share is counted once
-    total: float  # the variance of the data
+    variance: Vector  # of the scores, without what earlier components explain
+    total: float  # variance of the data
     results: list[Result]
     mean: Vector  # of the columns
-    deviation: Vector  # their standard deviations, 0 of what is constant
+    deviation: Vector  # standard deviations of the columns, 0 if constant
 
 
 def sparse_components(
@@ -49,24 +49,25 @@ def sparse_components(
     max_time: float | None = None,
     **options: Any,
 ) -> Components:
-    """The first sparse principal components of a table (one row per sample); the covariance is never formed for wide tables.
+    """Return the first sparse principal components of a table; the covariance of wide tables is never formed.
 
-    X : dense, or scipy.sparse, which stays so: its columns are centred as they are read.
+    X : dense, or scipy.sparse, whose columns are centred as they are read.
     k : the nonzeros of each component, one number or one per component. scale : standardise the columns (correlations).
-    nonnegative : no loading below 0. deflation : how a component v is taken out of V before the next: "projection"
-    (I − vvᵀ)V(I − vvᵀ), "orthogonal" the same with the part of v that is orthogonal to the earlier ones, "hotelling" V − (vᵀVv)vvᵀ.
-    max_time : seconds for all. options : as in `minimize`. There are fewer components where the variance is used up, or the search is
-    cut short.
+    nonnegative : no loading below 0. max_time : seconds in total. options : those of `minimize`.
+    deflation : how a component v is removed from V before the next: "projection" (I − vvᵀ)V(I − vvᵀ); "orthogonal",
+    the same with the part of v orthogonal to the earlier ones; "hotelling" V − (vᵀVv)vvᵀ.
+
+    There are fewer components if no variance is left, or if the search is stopped.
     """
     began = time.perf_counter()
     if deflation not in DEFLATIONS:
         raise ValueError(f"deflation must be one of {', '.join(DEFLATIONS)}, got {deflation!r}")
     X = to_float64(check_matrix(X, "X"))
     n_components = check_integer(n_components, "n_components", 1, min(X.shape))
-    sizes = check_sizes(k, n_components, X.shape[1])
-    around, mean = standardize(X, "X", scale=False)
-    deviation = np.sqrt(design_of(around).squares(None))
-    Z, unit = _in_units(standardize(X, "X", scale=True)[0] if scale else around)
+    sizes = _sizes(k, n_components, X.shape[1])
+    centred, mean = standardize(X, "X", scale=False)
+    deviation = np.sqrt(design_of(centred).squares(None))
+    Z, unit = _in_units(standardize(X, "X", scale=True)[0] if scale else centred)
     rest = _Hotelling(Z) if deflation == "hotelling" else _Projected(Z, orthogonal=deflation == "orthogonal")
     C: ConvexSet = NonnegativeBall() if nonnegative else L2Ball()
     results: list[Result] = []
@@ -74,10 +75,11 @@ def sparse_components(
     for size in track(sizes, "components"):
         try:
             if results:
-                rest.take(np.asarray(results[-1].x))
-                if rest.empty:
+                rest.remove(np.asarray(results[-1].x))
+                if rest.is_empty:
                     break
-            results.append(rest.best(size, C, None if max_time is None else began + max_time, options))
+            left = None if max_time is None else max(0.0, began + max_time - time.perf_counter())
+            results.append(minimize(rest.loss(), size, C, max_time=left, **options))
         except KeyboardInterrupt:
             if not results:
                 raise
@@ -91,7 +93,7 @@ def sparse_components(
 
 
 def _in_units(Z: Matrix) -> tuple[Matrix, float]:
-    """Z of a size near 1, and what it was divided by: a power of 2, which rounds nothing."""
+    """Return Z divided by a power of two near its largest entry, and that divisor; the division is exact."""
     design = design_of(Z)
     largest = design.magnitude()
     if 0.0 < largest < SMALLEST:
@@ -102,43 +104,39 @@ def _in_units(Z: Matrix) -> tuple[Matrix, float]:
     return design.shifted(np.zeros(design.shape[1]), np.full(design.shape[1], unit)), unit
 
 
-def check_sizes(k: Any, n_components: int, n: int) -> list[int]:
-    """The nonzeros of each component, from one number or one per component."""
+def _sizes(k: Any, n_components: int, n: int) -> list[int]:
+    """Return the number of nonzeros of each component."""
     if isinstance(k, numbers.Number | str) or not isinstance(k, Iterable):
-        return [check_integer(k, "k", 1, n)] * n_components
+        k = [k] * n_components
     sizes = [check_integer(size, "k", 1, n) for size in k]
     if len(sizes) != n_components:
         raise ValueError(f"k must be one number or {n_components}, one per component, got {len(sizes)}")
     return sizes
 
 
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.perf_counter())
-
-
 class _Projected:
-    """What is left of V = ZᵀZ after projections, by its factor Z."""
+    """Deflation of V = ZᵀZ by projections of its factor Z."""
 
     def __init__(self, Z: Matrix, *, orthogonal: bool) -> None:
         self.Z, self.orthogonal = Z, orthogonal
         self.total = float(design_of(Z).squares(None).sum())
-        self.basis = np.zeros((0, Z.shape[1]))  # orthonormal, of the components taken
+        self.basis = np.zeros((0, Z.shape[1]))  # orthonormal basis of the removed components
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing but rounding is left."""
-        return float(design_of(self.Z).squares(None).max()) <= NOTHING * self.total
+    def is_empty(self) -> bool:
+        """Whether only rounding is left."""
+        return float(design_of(self.Z).squares(None).max()) <= NO_VARIANCE * self.total
 
-    def best(self, k: int, C: ConvexSet, deadline: float | None, options: dict[str, Any]) -> Result:
-        """The best component of what is left."""
-        return minimize(PrincipalComponent.from_factor(self.Z), k, C, max_time=_left(deadline), **options)
+    def loss(self) -> PrincipalComponent:
+        """Return the loss of the next component."""
+        return PrincipalComponent.from_factor(self.Z)
 
-    def take(self, v: Vector) -> None:
-        """Take a component out."""
+    def remove(self, v: Vector) -> None:
+        """Remove a component."""
         q = v
         if self.orthogonal:
             q = v - self.basis.T @ (self.basis @ v)
-            q = q - self.basis.T @ (self.basis @ q)  # once more: the first leaves rounding
+            q = q - self.basis.T @ (self.basis @ q)  # twice, since the first leaves rounding
             length = float(np.linalg.norm(q))
             if length <= 1e-8:
                 return
@@ -148,30 +146,31 @@ class _Projected:
 
 
 class _Hotelling:
-    """What is left of V after Hotelling's deflations, V − Σ λᵢvᵢvᵢᵀ, by its products."""
+    """Hotelling's deflation V − Σ λᵢvᵢvᵢᵀ, by its products."""
 
     def __init__(self, Z: Matrix) -> None:
         self.Z = design_of(Z)
-        self.size = float(self.Z.squares(None).max())
-        self.left = Deflated(self.Z, np.zeros(0), np.zeros((0, Z.shape[1])))
+        self.largest = float(self.Z.squares(None).max())
+        self.rest = Deflated(self.Z, np.zeros(0), np.zeros((0, Z.shape[1])))
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing but rounding is left. V is then not definite: where a diagonal entry is left, so is variance."""
-        return float(self.left.diagonal().max()) <= CANCELLED * self.size
+    def is_empty(self) -> bool:
+        """Whether only rounding is left on the diagonal (the deflated matrix need not be positive semidefinite)."""
+        return float(self.rest.diagonal().max()) <= NO_DIAGONAL * self.largest
 
-    def best(self, k: int, C: ConvexSet, deadline: float | None, options: dict[str, Any]) -> Result:
-        """The best component of what is left."""
-        loss = PrincipalComponent(self.left) if self.left.values.size else PrincipalComponent.from_factor(self.Z.given)
-        return minimize(loss, k, C, max_time=_left(deadline), **options)
+    def loss(self) -> PrincipalComponent:
+        """Return the loss of the next component."""
+        if self.rest.values.size:
+            return PrincipalComponent(self.rest)
+        return PrincipalComponent.from_factor(self.Z.given)
 
-    def take(self, v: Vector) -> None:
-        """Take a component out."""
-        value = float(v @ (self.left @ v))
-        self.left = Deflated(self.Z, np.append(self.left.values, value), np.vstack([self.left.taken, v]))
+    def remove(self, v: Vector) -> None:
+        """Remove a component."""
+        value = float(v @ (self.rest @ v))
+        self.rest = Deflated(self.Z, np.append(self.rest.values, value), np.vstack([self.rest.taken, v]))
 
 
 def adjusted_variance(Z: Matrix, loadings: Vector) -> Vector:
-    """The variance of each component's scores that the components before it do not explain (Zou, Hastie and Tibshirani 2006)."""
+    """Return the variance of the scores of each component that earlier components do not explain (Zou et al. 2006)."""
     R = np.linalg.qr(Z @ loadings.T, mode="r")
     return np.asarray(np.square(np.diag(R)))

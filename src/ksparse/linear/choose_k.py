@@ -1,4 +1,4 @@
-"""Choosing k: paths of models for every fold and class, walked together where they can be."""
+"""Choice of k, by cross-validation or an information criterion along a path of models for each fold and class."""
 
 from __future__ import annotations
 
@@ -10,205 +10,211 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from joblib import delayed
+from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from ksparse.data import design_of
 from ksparse.errors import InfeasibleError
 from ksparse.estimator_base import Task, clip_k, run_jobs, warn_if_stopped
-from ksparse.linear.base import SparseLinear, positions
+from ksparse.linear.base import SparseLinear, feature_indices
 from ksparse.linear.losses import HUBER, LossMaker, huber_delta, loss_of_scores
-from ksparse.linear.problem import LinearFit, LinearProblem, paths_together, walks_together
+from ksparse.linear.problem import LinearFit, LinearProblem, batched_fold_paths, can_batch_paths
 from ksparse.sets import require_sparse_member
 from ksparse.solve.judge import uninterrupted
 from ksparse.solve.request import make_rules
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer
 
-
-def _different_rows(X: Any, weight: Any) -> int:
-    """How many rows say something of their own; counted where there are few, and it could matter."""
-    counted = X if weight is None else X[weight > 0]
-    if counted.shape[0] > 1_000:
-        return int(counted.shape[0])
-    return len(np.unique(counted.toarray() if scipy.sparse.issparse(counted) else counted, axis=0))
+CRITERIA = ("cv", "aic", "bic", "ebic")
+Models = list[tuple[Vector, Any]]  # coefficients and intercept for each k
 
 
-Coefficients = list[tuple[Vector, Any]]  # and the intercept, for every k
+class BatchedPaths(NamedTuple):
+    """Paths of all folds, computed in one batch."""
 
-
-def _parameters(coef: Vector, loss: str | LossMaker) -> int:
-    """How many numbers a model has chosen: those of one class follow from the others'."""
-    rows, chosen = (1, np.count_nonzero(coef)) if coef.ndim == 1 else (len(coef), np.count_nonzero(coef.any(axis=0)))
-    return int(chosen) * (rows - (loss == "multinomial"))
-
-
-class Together(NamedTuple):
-    """The paths of all folds, walked together."""
-
-    problem: LinearProblem  # of all rows
-    models: Coefficients
-    scaled: list[Vector]  # the coefficients of the scaled columns
+    problem: LinearProblem  # on all rows
+    models: Models  # on all rows
+    starts: list[Vector]  # coefficients of the scaled columns, on all rows
     errors: Vector  # one row per fold, one column per k
 
 
-def path_of(paths: list[Coefficients]) -> tuple[Vector, Vector]:
-    """The coefficients and intercepts of every target or class and k."""
-    coefs = np.array([[coef for coef, _ in path] for path in paths])
-    shifts = np.array([[shift for _, shift in path] for path in paths])
-    return (coefs, shifts) if coefs.ndim == 3 else (coefs[0].swapaxes(0, 1), shifts[0].T)  # one model of several
+class KSelectionMixin(SparseLinear):
+    """Choice of k along one warm-started path of models per fold and class.
 
+    Parameters
+    ----------
+    ks : iterable of int or None, default=None
+        Numbers of features to try; None for 1 to 10, or fewer if the data have few rows or columns.
+    cv : int, splitter or None, default=None
+        Cross-validation splitter, as in scikit-learn.
+    one_standard_error : bool, default=False
+        Whether to choose the smallest k within one standard error of the best.
+    n_jobs : int or None, default=None
+        Number of folds fitted in parallel.
+    max_time : float or None, default=None
+        Time limit in seconds for each path; the best models found so far are kept, with a `ConvergenceWarning`.
+    sample_weight : array-like or None, default=None
+        Weight of each row in the loss, in the folds too.
 
-class ChoosesK(SparseLinear):
-    """k by cross-validation or by an information criterion, along one warm-started path of models per fold and class."""
+    Attributes
+    ----------
+    k_ : int
+        Chosen k.
+    ks_ : ndarray
+        Values of k tried.
+    cv_errors_ : ndarray of shape (n_folds, n_ks)
+        Mean error on the test rows of each fold, for criterion="cv".
+    criterion_ : ndarray
+        Information criterion for each k, for the other criteria.
+    """
 
-    def _sizes(self, X: Any, weight: Any) -> Vector:
-        n = self._members(X.shape[1])
+    def _candidates(self, X: Any, weight: Any) -> Vector:
+        """Return the values of k to try."""
+        n = self._largest_k(X.shape[1])
         if self.ks is None:
-            first = self._least(X.shape[1])
-            return np.arange(first, max(first, min(10, n, _different_rows(X, weight) // 2)) + 1)
+            first = self._smallest_k(X.shape[1])
+            return np.arange(first, max(first, min(10, n, _distinct_rows(X, weight) // 2)) + 1)
         if isinstance(self.ks, numbers.Number):
             raise TypeError(
                 f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV"
             )
-        what = "features" if self.groups is None else "groups"
-        sizes = sorted({clip_k(check_integer(k, "ks", 1), n, what, self) for k in self.ks})
-        if not sizes:
+        ks = sorted({clip_k(check_integer(k, "ks", 1), n, self._counted, self) for k in self.ks})
+        if not ks:
             raise ValueError("ks must hold at least one k, got none")
-        return np.array(sizes)
+        return np.array(ks)
 
-    def _least(self, n: int) -> int:
-        """The least k that the forced features, what rules ask for and C allow."""
-        forced = positions(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))
+    def _smallest_k(self, n: int) -> int:
+        """Return the smallest k that the forced features, the support constraints and C allow."""
+        forced = feature_indices(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))
         if (rules := make_rules(**self._rules(n), n=n)).any:
             return max(1, min(rules.min_cardinality(forced), rules.members))
-        least = max(1, len(forced))
-        for k in range(least, n + 1 if self.C is not None else least):
+        smallest = max(1, len(forced))
+        for k in range(smallest, n + 1 if self.C is not None else smallest):
             try:
                 require_sparse_member(self.C.for_length(n), n, k)
             except InfeasibleError:
                 continue
             return k
-        return least
+        return smallest
 
     def _path(self, X: Any, y: Vector, weight: Any, loss: str | LossMaker, ks: Vector) -> list[LinearFit]:
-        options = {key: value for key, value in self._options().items() if key != "n_jobs"} | self._rules(X.shape[1])
-        if self.method == "auto":
-            fits = self._problem(X, y, weight, loss).path(ks, **options)
-            for fit in fits:
-                uninterrupted(fit.result)
-            return fits
-        problem, fits = self._problem(X, y, weight, loss), []
-        for k in ks:
-            fits.append(problem.minimize(int(k), method=self.method, **options))
-            uninterrupted(fits[-1].result)
+        problem, options = self._problem(X, y, weight, loss), self._options("n_jobs") | self._rules(X.shape[1])
+        results = (
+            problem.path(ks, **options)
+            if self.method == "auto"
+            else (problem.minimize(int(k), method=self.method, **options) for k in ks)
+        )
+        fits = []
+        for fit in results:
+            uninterrupted(fit.result)
+            fits.append(fit)
         return fits
 
     def _choose(
         self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker
-    ) -> tuple[list[LinearFit], list[Coefficients]]:
-        """The chosen model for each target, and those of every k; sets k_, ks_ and what the choice was made by."""
+    ) -> tuple[list[LinearFit], Vector, Vector]:
+        """Return the chosen model of each target, and the coefficients and intercepts by target or class and k.
+
+        Sets `k_`, `ks_`, and `cv_errors_` or `criterion_`.
+        """
         if self.criterion not in CRITERIA:
             raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
-        self.ks_ = ks = self._sizes(X, weight)
+        self.ks_ = ks = self._candidates(X, weight)
         task = Task(self, X, y)
-        together = self._together(X, y, targets, weight, loss, ks)
-        paths = [self._path(X, target, weight, loss, ks) for target in targets] if together is None else []
-        models = (
-            [[(fit.coef, fit.intercept) for fit in path] for path in paths] if together is None else [together.models]
-        )
+        batched = self._batched_paths(X, y, targets, weight, loss, ks)
+        if batched is None:
+            fits = [self._path(X, target, weight, loss, ks) for target in targets]
+            models = [[(fit.coef, fit.intercept) for fit in path] for path in fits]
+        else:
+            models = [batched.models]
         task.step("path")
-        w = counted(weight, X.shape[0])
         if self.criterion == "cv":
-            self.cv_errors_ = (
-                self._fold_errors(X, y, targets, weight, loss, ks) if together is None else together.errors
-            )
+            self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks) if batched is None else batched.errors
             self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
         else:
-            scores = [
-                self._deviances(X, target, path, weight, w, loss) for target, path in zip(targets, models, strict=True)
-            ]
-            used = np.array([[_parameters(coef, loss) for coef, _ in path] for path in models]).sum(axis=0)
-            features = np.array(
-                [[np.count_nonzero(np.atleast_2d(coef).any(axis=0)) for coef, _ in path] for path in models]
-            ).sum(axis=0)
-            self.criterion_ = information(
-                self.criterion, np.sum(scores, axis=0), used, float(w.sum()), X.shape[1] * len(targets), features
-            )
+            self.criterion_ = self._information(X, targets, models, weight, loss)
             self.k_ = int(ks[np.argmin(self.criterion_)])
         task.end()
         at = int(np.flatnonzero(ks == self.k_)[0])
-        if together is not None:  # the chosen one as `minimize` does it, never worse than what was found on the way
-            found = together.problem.minimize(
-                self.k_, x0=together.scaled[at], **{k: v for k, v in self._options().items() if k != "n_jobs"}
-            )
-            models[0][at] = found.coef, found.intercept
-        chosen = [path[at] for path in paths] if together is None else [found]
+        if batched is None:
+            chosen = [path[at] for path in fits]
+        else:  # a full search for the chosen k, from the batched solution
+            chosen = [batched.problem.minimize(self.k_, x0=batched.starts[at], **self._options("n_jobs"))]
+            models[0][at] = chosen[0].coef, chosen[0].intercept
         for fit in chosen:
             warn_if_stopped(fit.result, type(self).__name__)
-        return chosen, models
+        coefs = np.array([[coef for coef, _ in path] for path in models])
+        intercepts = np.array([[intercept for _, intercept in path] for path in models])
+        if coefs.ndim == 4:  # one model of several targets or classes
+            coefs, intercepts = coefs[0].swapaxes(0, 1), intercepts[0].T
+        return chosen, coefs, intercepts
 
-    def _together(
+    def _information(
+        self, X: Any, targets: list[Vector], models: list[Models], weight: Any, loss: str | LossMaker
+    ) -> Vector:
+        """Return the information criterion for each k, summed over the targets."""
+        counts, n = row_counts(weight, X.shape[0]), X.shape[1]
+        deviances, parameters, features = np.zeros((3, len(models[0])))
+        for target, path in zip(targets, models, strict=True):
+            scores = [X @ coef.T + intercept for coef, intercept in path]
+            delta = self._delta(loss, target - scores[-1] if loss == "huber" else target, weight)
+            deviances += [deviance(loss, target, score, counts, delta) for score in scores]
+            rows = np.array([np.atleast_2d(coef).any(axis=0).sum() for coef, _ in path])
+            features += rows
+            # the coefficients of one class follow from those of the other classes
+            parameters += rows * (len(np.atleast_2d(path[0][0])) - (loss == "multinomial"))
+        return information_criterion(
+            self.criterion, deviances, parameters, float(counts.sum()), n * len(targets), features
+        )
+
+    def _batched_paths(
         self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector
-    ) -> Together | None:
-        """All k of all folds at once, where nothing but squares is asked for; None where each path is to be searched by itself."""
-        asked = self.effort is not None or self.max_time is not None or self.verbose
-        shared = loss == "squared" and targets[0].ndim == 1 and self.method == "auto" and design_of(X).shown
-        if asked or not shared or self._rules(X.shape[1]):
+    ) -> BatchedPaths | None:
+        """Return all k of all folds in one batch; None except for plain least squares with default search options."""
+        target = targets[0]
+        plain = loss == "squared" and target.ndim == 1 and self.method == "auto" and not self._rules(X.shape[1])
+        default = self.effort is None and self.max_time is None and not self.verbose
+        if not plain or not default or not design_of(X).shown:
             return None
         folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
-        target = targets[0]
         problems = [self._problem(X, target, weight, loss)]
-        if not walks_together(problems, int(ks[-1])) or any(
+        if not can_batch_paths(problems, int(ks[-1])) or any(
             weight is not None and not weight[train].any() for train, _ in folds
         ):
             return None
-        problems += [
-            self._problem(X[train], target[train], None if weight is None else weight[train], loss)
-            for train, _ in folds
-        ]
-        if not walks_together(problems, int(ks[-1])):
+        for train, _ in folds:
+            inside = None if weight is None else weight[train]
+            problems.append(self._problem(X[train], target[train], inside, loss))
+        if not can_batch_paths(problems, int(ks[-1])):
             return None
         try:
-            whole, *rest = paths_together(problems, ks)
-        except np.linalg.LinAlgError:  # columns that depend on each other: the usual search knows what to do
+            whole, *rest = batched_fold_paths(problems, ks)
+        except np.linalg.LinAlgError:  # dependent columns need the full search
             return None
         errors = []
         for (_, test), path in zip(folds, rest, strict=True):
             scores = X[test] @ np.array([coef for coef, _, _ in path]).T + np.array([shift for _, shift, _ in path])
             outside = np.ones(len(test)) if weight is None else weight[test]
             errors.append([mean_error(loss, target[test], score, outside) for score in scores.T])
-        return Together(
-            problems[0], [(coef, shift) for coef, shift, _ in whole], [z for _, _, z in whole], np.array(errors)
-        )
-
-    def _deviances(
-        self, X: Any, y: Vector, path: Coefficients, weight: Any, w: Vector, loss: str | LossMaker
-    ) -> list[float]:
-        """The deviance of every model of a path."""
-        scores = [X @ coef.T + intercept for coef, intercept in path]
-        delta = self._delta(loss, y - scores[-1] if loss == "huber" else y, weight)
-        return [deviance(loss, y, score, w, delta) for score in scores]
+        models = [(coef, intercept) for coef, intercept, _ in whole]
+        return BatchedPaths(problems[0], models, [z for _, _, z in whole], np.array(errors))
 
     def _delta(self, loss: str | LossMaker, y: Vector, weight: Any) -> float:
-        """δ of the huber loss: the user's, or by the spread of a target."""
-        return (
-            float(own)
-            if loss == "huber" and (own := getattr(self, "delta", None)) is not None
-            else robust_delta(loss, y, weight)
-        )
+        """Return δ of the Huber loss, given by the user or from the spread of y; inf for other losses."""
+        if loss != "huber":
+            return math.inf
+        return huber_delta(y, weight) if self.delta is None else float(self.delta)
 
     def _folds(self, X: Any, y: Any, weight: Any, loss: str | LossMaker) -> list[tuple[Vector, Vector]]:
-        """Training rows and rows left out."""
+        """Return training and test rows; folds whose test rows all have weight 0 are left out."""
         folds = list(check_cv(self.cv, y, classifier=loss in ("logistic", "multinomial")).split(X, y))
-        return (
-            folds if weight is None else [(train, test) for train, test in folds if weight[test].any()]
-        )  # others choose nothing
+        return [(train, test) for train, test in folds if weight is None or weight[test].any()]
 
     def _fold_errors(
         self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector
     ) -> Vector:
-        """The mean error on the rows left out, one row per fold, one column per k; the folds run beside each other."""
+        """Return the mean error on the test rows, one row per fold, one column per k; folds run in parallel."""
         folds = self._folds(X, y, weight, loss)
         jobs = [delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds]
         return np.array(run_jobs(jobs, self.n_jobs, "folds"))
@@ -220,10 +226,10 @@ class ChoosesK(SparseLinear):
         outside = np.ones(len(test)) if weight is None else weight[test]
         for target in targets:
             y = target[train]
-            seen = y if inside is None else y[inside > 0]
-            if not seen.size:
+            used = y if inside is None else y[inside > 0]
+            if not used.size:
                 raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
-            if loss in ("logistic", "multinomial") and len(np.unique(seen)) < len(np.unique(target)):
+            if loss in ("logistic", "multinomial") and len(np.unique(used)) < len(np.unique(target)):
                 raise ValueError(
                     "a class is missing from the training rows of a fold: use fewer folds, or stratified ones"
                 )
@@ -231,23 +237,21 @@ class ChoosesK(SparseLinear):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 path = self._path(X[train], y, inside, loss, ks)
-            errors += np.array(
-                [mean_error(loss, target[test], X[test] @ fit.coef.T + fit.intercept, outside, delta) for fit in path]
-            )
+            scores = [X[test] @ fit.coef.T + fit.intercept for fit in path]
+            errors += [mean_error(loss, target[test], score, outside, delta) for score in scores]
         return errors
 
 
-CRITERIA = ("cv", "aic", "bic", "ebic")
-TERMS = (
-    "squared",
-    "huber",
-    "logistic",
-    "poisson",
-)  # whose `error_terms` are spelled out; of others the loss itself is asked
+def _distinct_rows(X: Any, weight: Any) -> int:
+    """Return the number of distinct rows with positive weight; of more than 1,000 rows, their number."""
+    rows = X if weight is None else X[weight > 0]
+    if rows.shape[0] > 1_000:
+        return int(rows.shape[0])
+    return len(np.unique(rows.toarray() if scipy.sparse.issparse(rows) else rows, axis=0))
 
 
 def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:
-    """The k with the least mean error over folds (rows of `errors`); or the least k within one standard error of it."""
+    """Return the k with the smallest mean error over folds (rows), or the smallest k within one standard error of it."""
     mean = errors.mean(axis=0)
     best = int(np.argmin(mean))
     if one_standard_error:
@@ -256,25 +260,18 @@ def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:
     return int(ks[best])
 
 
-def information(
-    criterion: str, deviance: Vector, used: Vector, rows: float, features: int, chosen: Vector | None = None
+def information_criterion(
+    criterion: str, deviance: Vector, parameters: Vector, rows: float, n: int, features: Vector
 ) -> Vector:
-    """AIC, BIC or extended BIC (Chen and Chen 2008, γ = 1): −2 log-likelihood plus a price per parameter that a model has.
-
-    `chosen` of so many features, where that is not as many as parameters.
-    """
-    sizes = used if chosen is None else chosen
-    price = {"aic": 2.0, "bic": math.log(rows), "ebic": math.log(rows)}[criterion]
-    supports = np.array([2.0 * _log_comb(features, int(size)) for size in sizes]) if criterion == "ebic" else 0.0
-    return np.asarray(deviance + price * used + supports)
+    """Return AIC, BIC or extended BIC (Chen and Chen 2008, γ = 1) of models with some of n features."""
+    penalty = parameters * (2.0 if criterion == "aic" else math.log(rows))
+    if criterion == "ebic":
+        penalty = penalty + 2.0 * (gammaln(n + 1) - gammaln(features + 1) - gammaln(n - features + 1))
+    return np.asarray(deviance + penalty)
 
 
-def _log_comb(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
-def counted(weight: Vector | None, rows: int) -> Vector:
-    """Weights as numbers of rows: whole numbers count repetitions, others are scaled to sum to the number of rows that have one."""
+def row_counts(weight: Vector | None, rows: int) -> Vector:
+    """Return weights as numbers of rows: integers are repetitions; others are scaled to sum to the rows with weight."""
     if weight is None:
         return np.ones(rows)
     if (weight == np.round(weight)).all():
@@ -283,44 +280,32 @@ def counted(weight: Vector | None, rows: int) -> Vector:
 
 
 def deviance(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
-    """−2 log-likelihood of a linear score, up to a constant.
+    """Return −2 log-likelihood of a linear score, up to a constant.
 
-    For squared with the variance at its best value; for huber with the robust scale of the largest model's residuals, delta/HUBER
-    (Ronchetti 1985): a likelihood that outliers do not rule. A loss of the user's is taken for a negative log-likelihood as it is.
+    The squared loss uses the maximum-likelihood variance. The Huber loss uses delta/HUBER, the robust scale of the
+    residuals of the largest model, so that outliers do not dominate (Ronchetti 1985). A custom loss is taken as a
+    negative log-likelihood.
     """
-    if not isinstance(loss, str) or loss not in TERMS:
+    if loss not in ("squared", "huber"):
         return 2.0 * loss_of_scores(loss, y, score, weight)
-    total = float(weight.sum()) * (1 if y.ndim == 1 else y.shape[1])
-    if loss == "logistic":
-        return 2.0 * float(weight @ np.logaddexp(0.0, -(2.0 * y - 1.0) * score))
-    if loss == "poisson":
-        return 2.0 * float(weight @ (np.exp(np.minimum(score, 700.0)) - y * score))
+    total = float(weight @ _error_terms(y, score, delta))
     if loss == "huber":
-        return float(weight @ error_terms(loss, y, score, delta)) / (delta / HUBER) ** 2
-    squares, level = float(weight @ error_terms(loss, y, score, delta)), np.average(y, axis=0, weights=weight)
-    whole = float((weight @ np.square(y - level)).sum()) or 1.0
-    return total * math.log(max(squares, 1e-12 * whole) / total)  # all perfect fits are alike: the smallest wins
-
-
-def robust_delta(loss: str | LossMaker, y: Vector, weight: Vector | None) -> float:
-    """δ of the huber loss for a target; none for the others."""
-    return huber_delta(y, weight) if loss == "huber" else math.inf
+        return total / (delta / HUBER) ** 2
+    whole = float((weight @ np.square(y - np.average(y, axis=0, weights=weight))).sum() or 1.0)
+    count = float(weight.sum()) * (1 if y.ndim == 1 else y.shape[1])
+    return count * math.log(max(total, 1e-12 * whole) / count)  # perfect fits are equal: the smallest k wins
 
 
 def mean_error(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
-    """What a row costs in cross-validation, in the mean: twice the loss that the model was fitted with."""
-    if not isinstance(loss, str) or loss not in TERMS:
-        return 2.0 * loss_of_scores(loss, y, score, weight) / float(weight.sum())
-    return float(np.average(error_terms(loss, y, score, delta), weights=weight))
+    """Return twice the mean loss per row."""
+    if loss in ("squared", "huber"):
+        return float(np.average(_error_terms(y, score, delta), weights=weight))
+    return 2.0 * loss_of_scores(loss, y, score, weight) / float(weight.sum())
 
 
-def error_terms(loss: str, y: Vector, score: Vector, delta: float = math.inf) -> Vector:
-    """Twice the loss of each row, of a loss that has a name."""
-    if loss == "logistic":
-        return np.asarray(2.0 * np.logaddexp(0.0, -(2.0 * y - 1.0) * score))
-    if loss == "poisson":
-        return np.asarray(2.0 * (np.exp(np.minimum(score, 700.0)) - y * score))
+def _error_terms(y: Vector, score: Vector, delta: float) -> Vector:
+    """Return twice the squared loss of each row, summed over targets; with a finite delta, twice the Huber loss."""
     r = np.abs(y - score)
-    if r.ndim == 2:  # of several targets
+    if r.ndim == 2:
         return np.asarray(np.square(r).sum(axis=1))
     return np.asarray(np.where(r <= delta, r**2, 2.0 * delta * r - delta**2) if math.isfinite(delta) else r**2)

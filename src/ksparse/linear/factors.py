@@ -1,38 +1,34 @@
-"""Which columns are one factor's dummies, by their names: what an encoder calls them tells where they come from."""
+"""Groups of dummy columns of the same factor, found by column names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-SEPARATORS = (
-    "_",
-    "=",
-    "[",
-)  # city_Paris (OneHotEncoder, get_dummies), city=Paris (DictVectorizer), city[T.Paris] (formulas)
-TRANSFORMER = "__"  # between a ColumnTransformer's own name for a part and the column's
+SEPARATORS = ("_", "=", "[")  # OneHotEncoder and get_dummies, DictVectorizer, formulas
+TRANSFORMER = "__"  # between the name of a ColumnTransformer step and the column name
 
 
 class factors:  # noqa: N801 (called like a function, as scikit-learn's make_column_selector is)
-    """Groups for the estimators: the dummies of each of these factors are one group, every other column one by itself.
+    """Groups for the estimators: the dummy columns of each named factor form one group, every other column its own.
 
-    A column belongs to a factor where its name begins with the factor's and one of ``_``, ``=``, ``[``: ``city_Paris`` as OneHotEncoder and
-    pandas.get_dummies write it, ``city=Paris`` as DictVectorizer does, ``city[T.Paris]`` as formulas do; with or without the part's name
-    that ColumnTransformer puts before it (``cat__city_Paris``). Of several factors the longest name counts. The names are looked at when an
-    estimator is fitted, so that it may stand at the end of a pipeline; they reach it where the encoder's output is a table:
-    ``set_output(transform="pandas")``.
+    A column belongs to a factor if its name begins with the factor's name and one of ``_``, ``=``, ``[``:
+    ``city_Paris`` from OneHotEncoder and pandas.get_dummies, ``city=Paris`` from DictVectorizer, ``city[T.Paris]`` from
+    formulas; also after the step name that ColumnTransformer prepends (``cat__city_Paris``). If several factors match,
+    the longest name wins. The names are read when an estimator is fitted, so it may be the last step of a pipeline;
+    they reach it if the encoder returns a table: ``set_output(transform="pandas")``.
 
     Parameters
     ----------
     *names : str
-        The factors, as the columns were called before they were encoded; ``part__name`` for those of one part of a ColumnTransformer only.
+        Names of the factors before encoding; ``step__name`` for the columns of one ColumnTransformer step only.
 
     Raises
     ------
     TypeError
         If a name is not a string.
     ValueError
-        If there is no name; when called, if a factor has no column, or columns of several parts.
+        If no name is given; when called, if a factor has no column, or columns of several steps.
 
     Examples
     --------
@@ -50,49 +46,41 @@ class factors:  # noqa: N801 (called like a function, as scikit-learn's make_col
         self.names = names
 
     def __call__(self, columns: Iterable[Any]) -> list[str]:
-        """A label for each column.
+        """Return a label for each column.
 
         Parameters
         ----------
         columns : iterable of str
-            Their names.
+            Column names.
 
         Returns
         -------
         list of str
-            The factor's name for its dummies, for every other column its own.
+            The name of the factor for its dummy columns, the column name for all others.
         """
         columns = [str(column) for column in columns]
         found = [self._factor(column) for column in columns]
         for name in self.names:
             own = [column for column, factor in zip(columns, found, strict=True) if factor == name]
             if not own:
+                prefixes = " or ".join(repr(name + separator) for separator in SEPARATORS)
                 raise ValueError(
-                    f"factors names {name!r}, but no column is called {name}_... or so: there are {', '.join(columns[:8])}"
+                    f"factors names {name!r}, but no column name starts with {prefixes}; the columns are "
+                    f"{', '.join(columns[:8])}"
                 )
-            parts = sorted(
-                {
-                    column.partition(TRANSFORMER)[0]
-                    for column in own
-                    if TRANSFORMER in column and not column.startswith(name)
-                }
-            )
-            if len(parts) > 1:
+            steps = {c.partition(TRANSFORMER)[0] for c in own if TRANSFORMER in c and not c.startswith(name)}
+            if len(steps) > 1:
                 raise ValueError(
-                    f"factors names {name!r}, which has columns of several parts, {' and '.join(parts)}: say which, as "
-                    f"{parts[0] + TRANSFORMER + name!r}"
+                    f"factors names {name!r}, which has columns of several steps, {' and '.join(sorted(steps))}: "
+                    f"choose one, for example {min(steps) + TRANSFORMER + name!r}"
                 )
         return [column if factor is None else factor for column, factor in zip(columns, found, strict=True)]
 
     def _factor(self, column: str) -> str | None:
-        """The longest name that a column begins with, as it is or after its part's."""
+        """Return the longest factor name that matches a column, with or without its step name."""
         inner = column.partition(TRANSFORMER)[2]
-        known = (
-            name
-            for name in sorted(self.names, key=len, reverse=True)
-            if _begins(column, name) or (inner and _begins(inner, name))
-        )
-        return next(known, None)
+        known = (name for name in self.names if _matches(column, name) or (inner and _matches(inner, name)))
+        return max(known, key=len, default=None)
 
     def __repr__(self) -> str:
         return f"factors({', '.join(map(repr, self.names))})"
@@ -104,5 +92,5 @@ class factors:  # noqa: N801 (called like a function, as scikit-learn's make_col
         return hash(self.names)
 
 
-def _begins(column: str, name: str) -> bool:
-    return column == name or any(column.startswith(name + separator) for separator in SEPARATORS)
+def _matches(column: str, name: str) -> bool:
+    return column == name or column.startswith(tuple(name + separator for separator in SEPARATORS))

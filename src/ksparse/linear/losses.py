@@ -1,4 +1,4 @@
-"""The losses of linear models: some by name, any by a class of the user's."""
+"""Losses of linear models: built-in losses by name, custom losses by class."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ksparse.losses import (
 from ksparse.util.arrays import Vector
 
 HUBER = 1.345  # δ in robust standard deviations: 95 % efficient where the noise is Gaussian
-CALL = "loss(A, b, sample_weight, ridge)"  # how a loss is made
+CALL = "loss(A, b, sample_weight, ridge)"
 
 LossMaker = Callable[[Any, Any, Any, Any], Loss]
 
@@ -34,7 +34,7 @@ def _huber(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Huber:
 
 
 def huber_delta(y: Any, weight: Any = None) -> float:
-    """δ for a target: HUBER robust standard deviations of it; weights count like repeated rows."""
+    """Return δ for a target: HUBER times its robust standard deviation; weights count as repetitions."""
     y = np.asarray(y, dtype=float)
     w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     y, w = y[w > 0], w[w > 0]
@@ -45,13 +45,12 @@ def huber_delta(y: Any, weight: Any = None) -> float:
 
 
 def _median(values: Vector, weight: Vector) -> float:
-    """The median of values that count as often as their weights say."""
+    """Return the weighted median."""
     order = np.argsort(values, kind="stable")
-    heap, half = np.cumsum(weight[order]), 0.5 * float(weight.sum())
-    last = len(values) - 1
-    low = int(np.searchsorted(heap, half * (1 - 1e-12)))
-    high = int(np.searchsorted(heap, half * (1 + 1e-12), side="right"))
-    return 0.5 * float(values[order[min(low, last)]] + values[order[min(high, last)]])
+    cumulative, half = np.cumsum(weight[order]), 0.5 * float(weight.sum())
+    low = np.searchsorted(cumulative, half * (1 - 1e-12))
+    high = np.searchsorted(cumulative, half * (1 + 1e-12), side="right")
+    return 0.5 * float(values[order[np.minimum([low, high], len(values) - 1)]].sum())
 
 
 def _squares(A: Any, b: Any, sample_weight: Any, ridge: Any) -> LeastSquares | MultiResponse:
@@ -73,43 +72,41 @@ LOSSES: dict[str, LossMaker] = {
     "tweedie": Tweedie,
     "negative_binomial": NegativeBinomial,
 }
-LOG_LINK = ("poisson", "gamma", "tweedie", "negative_binomial")  # whose score is the logarithm of a mean
+LOG_LINK = ("poisson", "gamma", "tweedie", "negative_binomial")  # losses whose score is the logarithm of the mean
 
 
 def check_loss(loss: str | LossMaker, allowed: tuple[str, ...] = tuple(LOSSES)) -> LossMaker:
-    """What makes the loss: of a name, or the user's own class or function as it is."""
+    """Return the constructor of a loss, given by name or as a class or function."""
     if isinstance(loss, str):
         if loss not in allowed:
             raise ValueError(
-                f"loss must be one of {', '.join(allowed)}, got {loss!r}; your own is a class, called as {CALL}"
+                f"loss must be one of {', '.join(allowed)}, got {loss!r}; a custom loss is a class, called as {CALL}"
             )
         return LOSSES[loss]
     if not callable(loss):
-        advice = ": give its class, which is called for the rows and columns at hand" if isinstance(loss, Loss) else ""
-        raise TypeError(
-            f"loss must be a name or a class of your own, called as {CALL}, got {type(loss).__name__}{advice}"
-        )
+        advice = ": pass the class, which is called with the data of each fit" if isinstance(loss, Loss) else ""
+        raise TypeError(f"loss must be a name or a class, called as {CALL}, got {type(loss).__name__}{advice}")
     try:
         inspect.signature(loss).bind(None, None, None, None)
     except TypeError as error:
         raise TypeError(f"loss must be called as {CALL}, but {name_of(loss)} cannot: {error}") from error
-    except ValueError:  # it does not show how it is called
+    except ValueError:  # it has no signature
         pass
     return loss
 
 
 def name_of(loss: str | LossMaker) -> str:
-    """For messages."""
+    """Return the name of a loss for messages."""
     return loss if isinstance(loss, str) else str(getattr(loss, "__name__", type(loss).__name__))
 
 
 def huber_with(delta: float) -> LossMaker:
-    """The Huber loss with that δ, in the units of the target it is given."""
+    """Return the constructor of a Huber loss with a given δ."""
     return lambda A, b, sample_weight, ridge: Huber(A, b, delta, sample_weight, ridge)
 
 
 def make_loss(loss: str | LossMaker, A: Any, b: Any, weight: Any = None, ridge: Any = 0.0) -> Loss:
-    """The loss of a linear model."""
+    """Return the loss of a linear model on A and b."""
     made = check_loss(loss)(A, b, weight, ridge)
     if not isinstance(made, Loss):
         raise TypeError(f"{CALL} must return a ksparse.Loss, but {name_of(loss)} returned {type(made).__name__}")
@@ -119,7 +116,7 @@ def make_loss(loss: str | LossMaker, A: Any, b: Any, weight: Any = None, ridge: 
 
 
 def loss_of_scores(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector) -> float:
-    """Σᵢ wᵢh(scoreᵢ; yᵢ): the loss of the model whose only column is the score, at coefficient 1; of classes, that of their scores."""
+    """Return Σᵢ wᵢh(scoreᵢ; yᵢ): the loss of a model whose columns are the scores, with coefficient 1."""
     if loss == "multinomial":
         t = score.shape[1]
         return Multinomial(score, y, weight, classes=np.arange(t)).value(np.eye(t).ravel())

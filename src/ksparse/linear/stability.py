@@ -1,4 +1,4 @@
-"""How sure a selection is: which features come again when half of the rows are left out."""
+"""Stability selection: how often each feature is selected on random subsamples of the rows."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stability:
-    """In which of many subsamples each feature was selected: what `selection_stability` returns.
+    """Selected features on many subsamples, returned by `selection_stability`.
 
     Attributes
     ----------
     selected : ndarray of bool
         One row per subsample, one column per feature.
     names : list of str
-        Of the features.
+        Feature names.
     fraction : float
-        Of the rows in a subsample.
+        Fraction of the rows in a subsample.
 
     Examples
     --------
@@ -41,36 +41,39 @@ class Stability:
     ((20, 10), (10,))
     """
 
-    selected: Vector  # one row per subsample, one column per feature
+    selected: Vector
     names: list[str]
-    fraction: float  # of the rows in a subsample
+    fraction: float
 
     @property
     def frequencies(self) -> Vector:
-        """In which share of the subsamples each feature was selected."""
+        """Fraction of the subsamples in which each feature was selected."""
         return np.asarray(self.selected.mean(axis=0))
 
     @property
     def expected_false(self) -> float:
-        """The bound of Meinshausen and Bühlmann (2010) on how many features above a share of 0.9 are noise, in the mean: q²/(0.8 n)."""
+        """Bound q²/(0.8 n) on the expected number of noise features among those with frequency of at least 0.9.
+
+        Here q is the mean number of selected features (Meinshausen and Bühlmann 2010).
+        """
         return float(self.selected.sum(axis=1).mean() ** 2 / (0.8 * self.selected.shape[1]))
 
     def stable(self, least: float = 0.9) -> list[str]:
-        """The features that were selected in at least that share of the subsamples, the most frequent first."""
+        """Return the features selected in at least that fraction of the subsamples, the most frequent first."""
         shares = self.frequencies
         return [self.names[j] for j in np.argsort(-shares, kind="stable") if shares[j] >= least]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per feature, the most frequent first."""
+        """Return a table with one row per feature, the most frequent first."""
         import pandas as pd
 
-        return pd.DataFrame({"feature": self.names, "share": self.frequencies}).sort_values(
-            "share", ascending=False, kind="stable"
-        )
+        table = pd.DataFrame({"feature": self.names, "share": self.frequencies})
+        return table.sort_values("share", ascending=False, kind="stable")
 
     def __repr__(self) -> str:
-        stable, share = self.stable(), f"{100 * self.fraction:g} %"
-        return f"{len(self.selected)} subsamples of {share} of the rows; in at least 90 % of them: {', '.join(stable) or 'no feature'}"
+        stable = ", ".join(self.stable()) or "no feature"
+        subsamples = f"{len(self.selected)} subsamples of {100 * self.fraction:g} % of the rows"
+        return f"{subsamples}; selected in at least 90 % of them: {stable}"
 
 
 def selection_stability(
@@ -84,40 +87,41 @@ def selection_stability(
     n_jobs: int | None = None,
     random_state: int = 0,
 ) -> Stability:
-    """Fit copies of a selector to subsamples of the rows, drawn without replacement, and count what each selects.
+    """Fit copies of a selector to random subsamples of the rows and record the features that each copy selects.
 
     Parameters
     ----------
     estimator : object
-        Any with `get_support`, such as `SparseRegressor(k=5)`; it stays as it is. Classifiers keep the shares of their classes.
+        Estimator with `get_support`, such as `SparseRegressor(k=5)`; it is not modified. Subsamples for classifiers are
+        stratified.
     X : array-like of shape (n_samples, n_features)
-        The table.
+        The data.
     y : array-like of shape (n_samples,)
-        The target.
+        Target values.
     n_subsamples : int, default=100
-        How many, 2 at least.
+        Number of subsamples, at least 2.
     fraction : float, default=0.5
-        Of the rows in a subsample, below 1.
+        Fraction of the rows in a subsample, below 1; rows are drawn without replacement.
     sample_weight : array-like or None, default=None
-        Multiplies the loss of a row.
+        Weight of each row in the loss.
     n_jobs : int or None, default=None
-        Subsamples that are fitted beside each other, in processes; what is drawn does not depend on it.
+        Number of subsamples fitted in parallel; the subsamples do not depend on it.
     random_state : int, default=0
-        The seed of what is drawn.
+        Seed of the subsamples.
 
     Returns
     -------
     Stability
-        What each copy selected: `frequencies`, `stable(share)`, `expected_false`.
+        Selected features of each copy, with `frequencies`, `stable(share)` and `expected_false`.
 
     Raises
     ------
     ValueError, TypeError
-        If the estimator selects no features, or a number is out of range; the message names the argument.
+        If the estimator has no `get_support`, or an argument has an invalid type or value.
 
     See Also
     --------
-    standard_errors : How far the coefficients may be off, given the features.
+    standard_errors : Standard errors of the coefficients, given the features.
 
     Examples
     --------
@@ -130,34 +134,29 @@ def selection_stability(
     if not hasattr(estimator, "get_support"):
         raise TypeError(f"estimator must select features (get_support), got {type(estimator).__name__}")
     count = check_integer(n_subsamples, "n_subsamples", 2)
-    share = check_number(fraction, "fraction", above=0)
-    if share >= 1.0:
-        raise ValueError(f"fraction must be a share below 1, got {share:g}")
-    rows = len(y)
+    share = check_number(fraction, "fraction", above=0, below=1)
     rng = np.random.default_rng(check_integer(random_state, "random_state", 0))
-    drawn = [_drawn(rng, y, rows, share, is_classifier(estimator)) for _ in range(count)]
+    strata = np.unique(np.asarray(y), return_inverse=True)[1] if is_classifier(estimator) else np.zeros(len(y), int)
+    smallest = 1 if is_classifier(estimator) else 2
     weight = None if sample_weight is None else np.asarray(sample_weight)
-    jobs = [delayed(_support)(clone(estimator), X, y, weight, chosen) for chosen in drawn]
+    drawn = [_subsample(rng, strata, share, smallest) for _ in range(count)]
+    jobs = [delayed(_support)(clone(estimator), X, y, weight, rows) for rows in drawn]
     found = run_jobs(jobs, check_n_jobs(n_jobs), "subsamples")
-    names = found[0][1]
-    return Stability(np.array([support for support, _ in found]), names, share)
+    return Stability(np.array([support for support, _ in found]), found[0][1], share)
 
 
-def _drawn(rng: np.random.Generator, y: Any, rows: int, share: float, by_class: bool) -> Vector:
-    """Some of the rows; of each class its share, one at least."""
-    if not by_class:
-        return np.sort(rng.choice(rows, max(2, round(share * rows)), replace=False))
-    labels = np.unique(np.asarray(y), return_inverse=True)[1]
-    parts = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
+def _subsample(rng: np.random.Generator, strata: Vector, share: float, smallest: int) -> Vector:
+    """Return random rows: a share of each stratum, at least `smallest` of them."""
+    parts = [np.flatnonzero(strata == label) for label in range(strata.max() + 1)]
     return np.sort(
-        np.concatenate([rng.choice(part, max(1, round(share * part.size)), replace=False) for part in parts])
+        np.concatenate([rng.choice(part, max(smallest, round(share * part.size)), replace=False) for part in parts])
     )
 
 
 def _support(estimator: Any, X: Any, y: Any, weight: Vector | None, rows: Vector) -> tuple[Vector, list[str]]:
-    """What one copy selects, and what the features are called."""
-    told = {} if weight is None else {"sample_weight": weight[rows]}
-    estimator.fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **told)
+    """Return the features that one copy selects, and the feature names."""
+    options = {} if weight is None else {"sample_weight": weight[rows]}
+    estimator.fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **options)
     check_is_fitted(estimator)
     support = np.asarray(estimator.get_support())
     names = getattr(estimator, "feature_names_in_", None)

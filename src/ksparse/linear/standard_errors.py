@@ -1,4 +1,4 @@
-"""Standard errors of a selected model, by a refit of its features without constraints."""
+"""Standard errors of a selected model, from an unconstrained refit of its features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.stats import t
 from sklearn.utils.validation import check_is_fitted
 
 from ksparse.data.products import dense
@@ -21,28 +21,28 @@ from ksparse.util.checks import check_number
 if TYPE_CHECKING:
     import pandas as pd
 
-LIKELIHOODS = ("logistic", "poisson", "negative_binomial")  # whose curvature is their information
+LIKELIHOODS = ("logistic", "poisson", "negative_binomial")  # their Hessian is the observed information
 
 
 @dataclass(frozen=True)
 class Refit:
-    """The selected features fitted once more, with nothing asked of them, and how far each coefficient may be off.
+    """Unconstrained refit of the selected features with standard errors, returned by `standard_errors`.
 
-    Given the features: that they were selected by the same rows is not in these errors, which are too small for that reason; see
-    `selection_stability`. It is what `standard_errors` returns.
+    The errors are conditional on the features. Since the same rows selected them, the errors are too small; see
+    `selection_stability`.
 
     Attributes
     ----------
     names : list of str
-        The intercept first, where there is one.
+        Feature names, after the intercept if there is one.
     coef : ndarray
-        The refitted coefficients.
+        Refitted coefficients.
     error : ndarray
-        Their standard errors.
+        Standard errors.
     freedom : float
-        Degrees of freedom of the t distribution; ∞ for the normal one.
+        Degrees of freedom of the t distribution; inf for the normal distribution.
     robust : bool
-        Whether the errors hold where the model's variance is wrong (sandwich).
+        Whether the errors are sandwich errors, valid if the variance of the model is wrong.
 
     Examples
     --------
@@ -53,28 +53,25 @@ class Refit:
     ((3, 2), ['coefficient', 'error', 'p', 'low', 'high'])
     """
 
-    names: list[str]  # the intercept first, where there is one
+    names: list[str]
     coef: Vector
-    error: Vector  # standard errors
-    freedom: float  # degrees of freedom of the t distribution; ∞ for the normal one
-    robust: bool  # whether the errors hold where the model's variance is wrong (sandwich)
+    error: Vector
+    freedom: float
+    robust: bool
 
     @property
     def p_values(self) -> Vector:
-        """Two-sided, of the hypothesis that a coefficient is 0."""
+        """Two-sided p-values of the hypothesis that a coefficient is 0."""
         size = np.abs(self.coef / np.where(self.error > 0, self.error, math.inf))
-        return np.asarray(2.0 * (norm.sf(size) if math.isinf(self.freedom) else t.sf(size, self.freedom)))
+        return np.asarray(2.0 * t.sf(size, self.freedom))
 
     def interval(self, level: float = 0.95) -> Vector:
-        """A lower and an upper end for each coefficient."""
-        share = 0.5 * (1.0 + check_number(level, "level", above=0))
-        if share >= 1.0:
-            raise ValueError(f"level must be a share below 1, got {level:g}")
-        reach = (norm.ppf(share) if math.isinf(self.freedom) else t.ppf(share, self.freedom)) * self.error
+        """Return the lower and upper confidence limits of each coefficient."""
+        reach = t.ppf(0.5 * (1.0 + check_number(level, "level", above=0, below=1)), self.freedom) * self.error
         return np.column_stack([self.coef - reach, self.coef + reach])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per coefficient."""
+        """Return a table with one row per coefficient."""
         import pandas as pd
 
         low, high = self.interval().T
@@ -87,35 +84,36 @@ class Refit:
 
 
 def standard_errors(model: Any, X: Any, y: Any, sample_weight: Any = None, *, robust: bool | None = None) -> Refit:
-    """Refit the features of a fitted `SparseRegressor` or binary `SparseClassifier` and say how far each coefficient may be off.
+    """Refit the features of a fitted `SparseRegressor` or binary `SparseClassifier` and return standard errors.
 
     Parameters
     ----------
     model : SparseRegressor or SparseClassifier
-        Fitted, of one target or two classes; those that choose k too.
+        A fitted estimator for one target or two classes; also one that chooses k.
     X : array-like of shape (n_samples, n_features)
-        The table it was fitted to.
+        The data the model was fitted to.
     y : array-like of shape (n_samples,)
-        The target.
+        Target values.
     sample_weight : array-like or None, default=None
-        Multiplies the loss of a row.
+        Weight of each row in the loss.
     robust : bool or None, default=None
-        True for sandwich errors, which hold where the variance is not the model's; None for them only where the loss is no likelihood
-        (Huber, quantile, Gamma, Tweedie, your own `DataFit`).
+        True for sandwich errors, which are valid if the variance of the model is wrong; None uses them only for losses
+        that are not likelihoods (Huber, quantile, Gamma, Tweedie, custom `DataFit`).
 
     Returns
     -------
     Refit
-        Coefficients, errors, p-values and intervals, given the features.
+        Coefficients, standard errors, p-values and intervals, conditional on the features.
 
     Raises
     ------
     ValueError, TypeError
-        If the model is none of these, has several rows of coefficients or no feature, or its loss does not compare rows with data.
+        If the model is of another type, has several rows of coefficients or no feature, or its loss is not a sum over
+        rows.
 
     See Also
     --------
-    selection_stability : How sure the selection itself is.
+    selection_stability : Stability of the selection itself.
 
     Examples
     --------
@@ -130,9 +128,7 @@ def standard_errors(model: Any, X: Any, y: Any, sample_weight: Any = None, *, ro
     check_is_fitted(model)
     coef = np.atleast_2d(model.coef_)
     if len(coef) > 1:
-        raise ValueError(
-            f"model has {len(coef)} rows of coefficients: standard errors are for one target or two classes"
-        )
+        raise ValueError(f"model has {len(coef)} rows of coefficients; standard errors need one target or two classes")
     X = validate_X(model, X, accept_sparse="csc", reset=False)
     classes = getattr(model, "classes_", None)
     loss: Any = "logistic" if classes is not None else model.loss
@@ -155,28 +151,26 @@ def standard_errors(model: Any, X: Any, y: Any, sample_weight: Any = None, *, ro
 def _refit(
     D: Vector, y: Vector, weight: Vector | None, loss: Any, maker: Any, labels: list[str], robust: bool | None
 ) -> Refit:
-    size = np.sqrt(np.mean(D**2, axis=0))  # columns of size 1 for the solve
+    size = np.sqrt(np.mean(D**2, axis=0))
     size = np.where(size > 0, size, 1.0)
     fitted = make_loss(maker, D / size, y, weight)
     rows = fitted.composite()
     if rows is None:
         raise TypeError(
-            f"standard errors need a loss that compares rows with data (such as a ksparse.DataFit), not {type(fitted).__name__}"
+            f"standard errors need a loss that is a sum over rows, such as a ksparse.DataFit; got {type(fitted).__name__}"
         )
     x = np.asarray(minimize(fitted, len(labels)).x, dtype=float)
     image = fitted.image(x)
     H = fitted.with_exact_hessian().hessian_at(x, image)
     bread = np.linalg.pinv(H, hermitian=True)
-    named = isinstance(loss, str)
-    sandwich = robust if robust is not None else not (named and loss in ("squared", *LIKELIHOODS))
+    sandwich = loss not in ("squared", *LIKELIHOODS) if robust is None else robust
     w = np.ones(len(y)) if weight is None else weight
     free = float(w.sum() if weight is not None and (w == np.round(w)).all() else np.count_nonzero(w)) - len(labels)
+    exact = loss == "squared" and not sandwich
     if sandwich:
         scores = rows.slope(image)[:, None] * (D / size)
         covariance = bread @ (scores.T @ scores) @ bread
     else:
-        spread = 2.0 * fitted.value(x) / max(free, 1.0) if named and loss == "squared" else 1.0
-        covariance = spread * bread
+        covariance = 2.0 * fitted.value(x) / max(free, 1.0) * bread if exact else bread
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0)) / size
-    exact = named and loss == "squared" and not sandwich
     return Refit(labels, x / size, error, free if exact and free > 0 else math.inf, bool(sandwich))
