@@ -60,7 +60,7 @@ CALLERS = ("ksparse", "sklearn", "skfolio", "joblib")  # no warning should point
 
 
 def fill_docstrings(*texts: str) -> Callable[[T], T]:
-    """Return a decorator that replaces lines ``{name, …}`` in the docstrings of a class or function by shared entries."""
+    """Return a decorator that replaces lines ``{name, …}`` in docstrings of a class or function by shared entries."""
 
     def fill(piece: T) -> T:
         sources = [*texts, *(base.__doc__ or "" for base in getattr(piece, "__mro__", [])[1:])]

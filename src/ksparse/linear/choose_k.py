@@ -251,7 +251,7 @@ def _distinct_rows(X: Any, weight: Any) -> int:
 
 
 def best_k(ks: Vector, errors: Vector, one_standard_error: bool) -> int:
-    """Return the k with the smallest mean error over folds (rows), or the smallest k within one standard error of it."""
+    """Return the k with the smallest mean error over folds (rows), or the smallest within one standard error."""
     mean = errors.mean(axis=0)
     best = int(np.argmin(mean))
     if one_standard_error:

@@ -48,7 +48,7 @@ class LinearFit:
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """A linear model as a k-sparse problem on A = (X − mean)/scale, with a column of ones if the intercept is a variable."""
+    """A linear model as a k-sparse problem on A = (X − mean)/scale, with ones for an intercept that is a variable."""
 
     loss: Loss
     C: ConvexSet

@@ -157,7 +157,7 @@ def _refit(
     rows = fitted.composite()
     if rows is None:
         raise TypeError(
-            f"standard errors need a loss that is a sum over rows, such as a ksparse.DataFit; got {type(fitted).__name__}"
+            f"standard errors need a loss that is a sum over rows (ksparse.DataFit), got {type(fitted).__name__}"
         )
     x = np.asarray(minimize(fitted, len(labels)).x, dtype=float)
     image = fitted.image(x)
