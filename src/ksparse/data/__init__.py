@@ -21,12 +21,11 @@ from ksparse.util.checks import check_adjoint, check_matrix
 __all__ = ["Blocks", "DaskRows", "Dense", "Design", "Device", "Operator", "Sparse", "by_blocks", "check_data", "design_of", "in_double",
            "read_in_double", "root_mean_square"]  # fmt: skip
 
-
 LARGE = 2**22  # entries from which single-precision data are not copied to double precision
 
 
 def design_of(A: Matrix) -> Design:
-    """The design of a checked matrix of any kind: the one place that tells kinds apart."""
+    """Return the design of a checked matrix of any kind; no other function tells kinds apart."""
     if isinstance(A, Design):
         return A
     if scipy.sparse.issparse(A):
@@ -35,28 +34,28 @@ def design_of(A: Matrix) -> Design:
 
 
 def check_data(value: Any, name: str) -> Matrix:
-    """A nonempty real matrix, as `check_matrix` knows them, or one that is read by blocks of rows, after a first pass over it.
+    """Return a nonempty real matrix as `check_matrix` does, or a design that is read by blocks of rows, after a first pass over it.
 
-    Arrays and sparse matrices come back as they are: a loss multiplies by them without a detour, and a user's own loss knows them.
+    Arrays and sparse matrices are returned as they are: a loss multiplies by them directly, and a user's own loss expects them.
     """
     design = _read_by_blocks(value, name)
     if design is None:
         matrix = check_matrix(value, name)
         check_adjoint(matrix, name)
-        return design_of(matrix).given
+        return design_of(matrix).unwrapped
     design.check(name)
     return design
 
 
 def in_double(value: Any) -> Any:
-    """Data for the small exact solves: NumPy, double precision; what is large and in another precision or place stays as it is."""
+    """Return data for small exact solves in double precision; large data in another precision or place are not copied."""
     if isinstance(value, Design):
         return value.as_float64()
     return (read_in_double(value) if is_array(value) else None) or to_float64(value)
 
 
 def read_in_double(value: Array) -> Design | None:
-    """How a large array in another precision or place is read in double precision, without a copy; None for others."""
+    """Return a design that reads a large array in another precision or place in double precision, without a copy; None for others."""
     if value.ndim == 2 and value.shape[0] * value.shape[1] >= LARGE:
         if not compat.is_numpy_array(value):
             return Device(value)
@@ -66,23 +65,15 @@ def read_in_double(value: Array) -> Design | None:
 
 
 def by_blocks(value: Any, name: str) -> Design | None:
-    """Data that should be read by blocks of rows, so that no copy is made of them, after a first pass; None for others."""
+    """Return a design for data to be read by blocks of rows without a copy, after a first pass; None for other data."""
     if type(value).__module__.startswith("dask.dataframe"):
         value = value.to_dask_array(lengths=True)
-    large = (
-        isinstance(value, np.ndarray)
-        and value.ndim == 2
-        and value.size >= LARGE
-        and not isinstance(value, np.ma.MaskedArray)
-    )
-    if (
-        large
-        and (isinstance(value, np.memmap) or value.dtype == np.float32)
-        and value.dtype in (np.float32, np.float64)
-    ):
-        value = Blocks(value)
-    if is_array(value) and not (compat.is_numpy_array(value) or compat.is_dask_array(value)) and value.ndim == 2:
-        value = _there(value, name)
+    if isinstance(value, np.ndarray):
+        plain = value.ndim == 2 and value.size >= LARGE and not isinstance(value, np.ma.MaskedArray)
+        if plain and (value.dtype == np.float32 or (isinstance(value, np.memmap) and value.dtype == np.float64)):
+            value = Blocks(value)
+    elif is_array(value) and not compat.is_dask_array(value) and value.ndim == 2:
+        value = _in_place(value, name)
     return None if _read_by_blocks(value, name) is None else check_data(value, name)
 
 
@@ -92,24 +83,24 @@ def _read_by_blocks(value: Any, name: str) -> Design | None:
     if type(value).__module__.startswith("dask.array"):
         if len(value.shape) != 2:
             raise ValueError(f"{name} must have 2 axes, got shape {tuple(value.shape)}")
-        _numbers(value, name)
+        _check_dtype(value, name)
         return DaskRows(value, name)
     known = is_array(value) or scipy.sparse.issparse(value) or hasattr(value, "__matmul__") or hasattr(value, "iloc")
     sliced = all(hasattr(value, part) for part in ("shape", "dtype", "__getitem__"))
     if not known and sliced and len(value.shape) == 2:
-        _numbers(value, name)
+        _check_dtype(value, name)
         return Blocks(value)
     return None
 
 
-def _numbers(value: Any, name: str) -> None:
+def _check_dtype(value: Any, name: str) -> None:
     dtype = np.dtype(value.dtype)
     if dtype.kind not in "iub" and dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}")
 
 
-def _there(value: Array, name: str) -> Any:
-    """An array of another library: on a device it stays there, on the host only where a copy is dear."""
+def _in_place(value: Array, name: str) -> Any:
+    """Return a design of an array of another library on a device, or on the host if a copy is costly; else the array."""
     xp = namespace(value)
     numbers = value.dtype in (xp.float32, xp.float64)
     if on_device(value) and not numbers:

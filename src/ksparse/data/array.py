@@ -11,28 +11,23 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from ksparse.data.design import CONSTANT, Design, Work
+from ksparse.data.design import CONSTANT, Design, Work, block_square_sums
 from ksparse.util.arrays import Array, Vector, namespace, to_float64, to_numpy
 from ksparse.util.checks import check_array
-from ksparse.util.compiled import compiled, compiler_is_there
+from ksparse.util.compiled import compiled
 from ksparse.util.resources import all_threads, map_row_chunks
 
-PART = 256  # rows of a symmetric matrix that are compared with as many columns at a time
-
-
-BESIDE = 2**18  # numbers that stay beside the processor
-
-
+TILE = 256  # rows of a symmetric matrix that are compared with as many columns at a time
+CACHED = 2**18  # numbers that stay in the processor's cache
 LARGE_PRODUCT = 2**27  # multiplications from which a product of two matrices is split over threads
-
-
 LARGE_ARRAY = 2**24  # bytes from which a product with a vector is split over threads
+ONE_PASS_BYTES = 2**27  # bytes of A from which one pass is worth a second of compilation
 
 
 class Dense(Design):
     """An array with two axes."""
 
-    shown = True
+    entries_in_memory = True
 
     def __init__(self, array: Array) -> None:
         self.array, self.shape = array, (int(array.shape[0]), int(array.shape[1]))
@@ -40,11 +35,11 @@ class Dense(Design):
 
     @property
     def dtype(self) -> Any:  # type: ignore[override]
-        """That of the array, in its own library's words."""
+        """That of the array, of its own library."""
         return self.array.dtype
 
     @property
-    def given(self) -> Array:
+    def unwrapped(self) -> Array:
         return self.array
 
     @property
@@ -52,14 +47,14 @@ class Dense(Design):
         return namespace(self.array).zeros(0, dtype=self.array.dtype, device=compat.device(self.array))
 
     def as_float64(self) -> Dense:
-        """A copy where it is something else: large arrays are read by blocks instead, see `in_double`."""
+        """Return the data in double precision; a copy if they are not (large arrays are read by blocks, see `in_double`)."""
         twin = Dense(to_float64(self.array))
         twin._count = self._count
         return twin
 
     def each(self, work: Work) -> list[Any]:
-        """One block."""
-        self.count()
+        """Return the work on one block, which has all rows."""
+        self.record_pass()
         return [work(to_numpy(self.array), slice(0, self.shape[0]))]
 
     @property
@@ -68,33 +63,28 @@ class Dense(Design):
         return isinstance(self.array, np.ndarray) and self.array.nbytes >= LARGE_ARRAY
 
     def __matmul__(self, x: Any) -> Any:
-        self.count()
+        self.record_pass()
         if not self._split:
             return self.array @ x
         return np.concatenate(map_row_chunks(lambda rows: self.array[rows] @ x, self.shape[0]))
 
-    def pull(self, r: Any) -> Any:
-        self.count()
+    def adjoint_product(self, r: Any) -> Any:
+        self.record_pass()
         if not self._split:
             return self.array.T @ r
         return sum(map_row_chunks(lambda rows: self.array[rows].T @ r[rows], self.shape[0]))
 
-    def squares(self, w: Vector | None) -> Vector:
-        """The rows shared out to threads where there are many."""
-        self.count()
+    def column_square_sums(self, w: Vector | None) -> Vector:
+        self.record_pass()
         A = to_numpy(self.array)
 
         def part(rows: slice) -> Vector:
-            return (
-                np.asarray(np.einsum("ij,ij->j", A[rows], A[rows]))
-                if w is None
-                else _weighted_squares(A[rows], w[rows])
-            )
+            return np.asarray(_square_sums(A[rows], None if w is None else w[rows]))
 
         return np.asarray(sum(map_row_chunks(part, A.shape[0])) if A.nbytes >= LARGE_ARRAY else part(slice(None)))
 
     def gram(self, support: Vector, w: Vector | None) -> Vector:
-        self.count()
+        self.record_pass()
         A, cut = to_numpy(self.array), to_numpy(self.columns(support))
         weighted = cut if w is None else w[:, None] * cut
         if weighted.size * A.shape[1] < LARGE_PRODUCT:
@@ -107,7 +97,7 @@ class Dense(Design):
         return np.concatenate(map_row_chunks(lambda part: weighted.T @ A[:, part], A.shape[1]), axis=1)
 
     def columns(self, support: Vector) -> Array:
-        """In their own namespace and precision; the array itself where that is all of them: times itself it costs half."""
+        """Return A[:, support] in its own precision; the array itself if that is all: its product with itself costs half."""
         if support.size == self.shape[1] and (support == np.arange(support.size)).all():
             return self.array
         xp = namespace(self.array)
@@ -119,22 +109,20 @@ class Dense(Design):
     def times(self, X: Vector) -> Vector:
         return np.asarray(X @ to_numpy(self.array).T)
 
-    def pulls(self, R: Vector) -> Vector:
+    def adjoint_products(self, R: Vector) -> Vector:
         return np.asarray(R @ to_numpy(self.array))
 
     def diagonal(self) -> Vector:
         return np.diag(to_numpy(self.array))
 
     def asymmetry(self) -> tuple[float, float]:
-        xp, Q = namespace(self.array), self.array
-        n = int(Q.shape[0])
-        parts = [
-            slice(begin, min(begin + PART, n)) for begin in range(0, n, PART)
-        ]  # a transpose of all is read against the grain
-        apart = xp.stack([xp.max(xp.abs(Q[part, :] - Q[:, part].T)) for part in parts])
+        """Compare strips: a whole transpose would be read across its rows."""
+        xp, Q, n = namespace(self.array), self.array, self.shape[0]
+        strips = [slice(begin, min(begin + TILE, n)) for begin in range(0, n, TILE)]
+        apart = xp.stack([xp.max(xp.abs(Q[strip, :] - Q[:, strip].T)) for strip in strips])
         return float(xp.max(apart)), float(xp.max(xp.abs(Q)))
 
-    def magnitude(self) -> float:
+    def magnitude_scale(self) -> float:
         return float(np.abs(to_numpy(self.array)).max(initial=0.0))
 
     def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
@@ -144,11 +132,10 @@ class Dense(Design):
         return mean, np.where(root <= CONSTANT * np.finfo(X.dtype).eps * np.abs(mean), 0.0, root)
 
     def shifted(self, mean: Vector, size: Vector) -> Vector:
-        """A copy: made once, it costs less than doing it in every product."""
-        X = to_numpy(self.array)
-        return np.asarray((X - mean) / size)
+        """Return a copy: made once, it costs less than the same in every product."""
+        return np.asarray((to_numpy(self.array) - mean) / size)
 
-    def less(self, u: Vector, v: Vector) -> Vector:
+    def minus_outer(self, u: Vector, v: Vector) -> Vector:
         return np.asarray(to_numpy(self.array) - np.outer(u, v))
 
     def with_ones(self) -> Vector:
@@ -159,42 +146,38 @@ class Dense(Design):
 
 
 def _gram(A: Vector) -> Vector:
-    """Return AᵀA; BLAS computes one half where both factors are the same array."""
+    """Return AᵀA; BLAS computes one half because both factors are the same array."""
     return np.asarray(A.T @ A)
 
 
-def _weighted_squares(A: Vector, w: Vector) -> Vector:
-    """Σᵢ wᵢaᵢⱼ²: where rows lie one after the other, of some at a time, whose squares stay beside the processor."""
-    if A.dtype != np.float64 or not A.flags.c_contiguous:
-        return np.asarray(np.einsum("ij,ij,i->j", A, A, w))
-    total, step = np.zeros(A.shape[1]), max(1, BESIDE // max(1, A.shape[1]))
+def _square_sums(A: Vector, w: Vector | None) -> Array:
+    """Return Σᵢ wᵢaᵢⱼ² for each column; weighted squares of contiguous rows are computed in chunks that fit the cache."""
+    if w is None or A.dtype != np.float64 or not A.flags.c_contiguous:
+        return block_square_sums(A, w)
+    total, step = np.zeros(A.shape[1]), max(1, CACHED // max(1, A.shape[1]))
     for begin in range(0, A.shape[0], step):
         total += w[begin : begin + step] @ np.square(A[begin : begin + step])
     return total
 
 
 def root_mean_square(Z: Vector, share: Vector) -> Vector:
-    """By column, without overflow or underflow of the squares."""
+    """Return the weighted root mean square of each column, without overflow or underflow of the squares."""
     top = np.abs(Z).max(axis=0)
     return np.asarray(top * np.sqrt(share @ np.square(Z / np.where(top > 0, top, 1.0))))
 
 
-ONE_PASS_BYTES = 2**27  # bytes of A from which a pass is worth the compiler's second
-
-
 def fits_one_pass(A: Any) -> bool:
-    """Whether the one-pass form is there for this matrix."""
+    """Whether `both_products` can be used for a matrix, and pays."""
     return (
         isinstance(A, np.ndarray)
         and A.dtype in (np.float32, np.float64)
         and A.flags.c_contiguous
         and A.nbytes >= ONE_PASS_BYTES
-        and compiler_is_there()
     )
 
 
 def both_products(A: Vector, weight: Vector | None, x: Vector) -> Vector:
-    """[Ax; AᵀDAx], D = diag(weight): one array, since it is linear in x as a whole."""
+    """Return [Ax; AᵀDAx], D = diag(weight): one array, because it is linear in x as a whole."""
     m, n = A.shape
     y = np.empty(m + n, dtype=A.dtype)
     x, weight = np.ascontiguousarray(x, dtype=A.dtype), np.ones(m, dtype=A.dtype) if weight is None else weight
@@ -210,7 +193,7 @@ def both_products(A: Vector, weight: Vector | None, x: Vector) -> Vector:
 
 
 def _rows(A: Any, w: Any, x: Any, begin: int, end: int, y: Any, g: Any) -> None:
-    """y = Ax on the rows begin…end, and g = AᵀDAx by them: six rows at a time, so that x and g are read once for six rows of A."""
+    """Compute y = Ax on the rows begin…end, and their part g of AᵀDAx: x and g are read once for six rows."""
     n = A.shape[1]
     for j in range(n):
         g[j] = 0.0

@@ -1,4 +1,4 @@
-"""Data read block by block: single-precision arrays, mapped files, HDF5, zarr, Parquet, .npy and .npz, in one file or in parts."""
+"""Data read block by block: single-precision arrays, mapped files, HDF5, zarr, Parquet, .npy and .npz, in one or several files."""
 
 from __future__ import annotations
 
@@ -22,53 +22,53 @@ from ksparse.util.checks import check_integer
 from ksparse.util.progress import NULL_BAR, Bar, bar
 from ksparse.util.resources import map_row_chunks
 
-FEWEST = 4  # rows, however long: each time a vector of their length is added up
+MIN_ROWS = 4  # in a block, however long they are: a vector of n numbers is added per block
+CACHED = 2**19  # entries converted to double precision at a time: they stay in the cache while they are used
+NAMED = ("X", "A")  # names that select one of several tables of a .npz file
+LOCAL = 30  # bytes of a zip member's header before its name
 
-
-BESIDE = (
-    2**19
-)  # entries that are turned to double precision at a time: they stay beside the processor while they are used
+Tell = Callable[[int, float], None]  # with the number of the pass, and the fraction of the data that it has read
 
 
 class Blocks(Design):
-    """An object with `shape`, `dtype` and row slices. A block is read while the last one is multiplied: two of them are held at a time.
+    """An object with `shape`, `dtype` and row slices; a block is read while the last one is multiplied, so two are in memory.
 
-    `work` gets some rows of it in double precision, which the next ones take the place of: what it returns must not be part of them.
+    `work` gets some rows in double precision, in memory that is reused for the next ones: its result must not be a view of them.
     """
 
-    def __init__(
-        self, source: Any, height: int | None = None, tell: Callable[[int, float], None] | None = None
-    ) -> None:
+    def __init__(self, source: Any, height: int | None = None, tell: Tell | None = None) -> None:
         super().__init__(source.shape, np.dtype(source.dtype))
         self.source, self._tell = source, tell
-        chunks = getattr(source, "chunks", None)  # of h5py and zarr: whole ones, or each would be read more than once
+        chunks = getattr(source, "chunks", None)  # of h5py and zarr: partial chunks would be read more than once
         tall = int(chunks[0]) if isinstance(chunks, tuple) and isinstance(chunks[0], int) else 1
         self._in_memory = isinstance(source, np.ndarray) and not isinstance(source, np.memmap)
-        height = height or max(FEWEST, BLOCK // max(1, self.shape[1]))
+        height = height or max(MIN_ROWS, BLOCK // max(1, self.shape[1]))
         self.height = max(tall, height - height % tall)
 
     def each(self, work: Work) -> list[Any]:
         return [one for part in self._run(lambda blocks: [work(*block) for block in blocks]) for one in part]
 
     def total(self, work: Work) -> Any:
-        """Added up as they come: what a block gives may be k·n numbers."""
+        """Add results one by one: each may have k·n numbers."""
         return _sum(self._run(lambda blocks: _sum(work(*block) for block in blocks)))
 
     def _run(self, collect: Callable[[Iterator[tuple[Any, slice]]], Any]) -> list[Any]:
-        """One pass: what is collected of all blocks, or in memory, where each thread has some of them, by each."""
-        self.count()
+        """Make one pass and return what is collected from all blocks; from those of each thread for data in memory."""
+        self.record_pass()
         m = self.shape[0]
         slices = [slice(begin, min(begin + self.height, m)) for begin in range(0, m, self.height)]
         if not self._in_memory:
             with bar(f"pass {self.passes} over the data", 1.0) as read:
-                return [collect(self._doubled(self._ahead(slices), read))]
-        return map_row_chunks(
-            lambda part: collect(self._doubled((self.source[rows], rows) for rows in slices[part])), len(slices)
-        )
+                return [collect(self._in_double(self._read_ahead(slices), read))]
 
-    def _doubled(self, blocks: Iterable[tuple[Any, slice]], read: Bar = NULL_BAR) -> Iterator[tuple[Any, slice]]:
-        """Some rows of each block at a time in double precision, all in the same place."""
-        few = min(self.height, max(FEWEST, BESIDE // self.shape[1]))
+        def in_thread(part: slice) -> Any:
+            return collect(self._in_double((self.source[rows], rows) for rows in slices[part]))
+
+        return map_row_chunks(in_thread, len(slices))
+
+    def _in_double(self, blocks: Iterable[tuple[Any, slice]], read: Bar = NULL_BAR) -> Iterator[tuple[Any, slice]]:
+        """Yield some rows of each block at a time in double precision, all in the same memory."""
+        few = min(self.height, max(MIN_ROWS, CACHED // self.shape[1]))
         place = np.empty((few, self.shape[1]))
         for block, rows in blocks:
             for begin in range(0, len(block), few):
@@ -79,9 +79,9 @@ class Blocks(Design):
             if self._tell is not None:
                 self._tell(self.passes, rows.stop / self.shape[0])
 
-    def _ahead(self, slices: list[slice]) -> Iterator[tuple[Any, slice]]:
-        """Each block, the next one being read meanwhile."""
-        mapped = isinstance(self.source, np.memmap)  # copied here, or the file would be read where it is multiplied
+    def _read_ahead(self, slices: list[slice]) -> Iterator[tuple[Any, slice]]:
+        """Yield each block while a thread reads the next one."""
+        mapped = isinstance(self.source, np.memmap)  # copied by the reader, else products would read the file
         tall = slices[0].stop
         places = [np.empty((tall, self.shape[1]), self.source.dtype) if mapped else None for _ in range(2)]
         with ThreadPoolExecutor(1, thread_name_prefix="ksparse-read") as reader:
@@ -93,7 +93,7 @@ class Blocks(Design):
                 yield block, rows
 
     def _read(self, rows: slice, place: Vector | None) -> Any:
-        """Return these rows of the source, in `place` if it is given: memory that is used again stays as little as it is."""
+        """Return rows of the source, in `place` if given: reused memory does not grow."""
         if place is None:
             return np.asarray(self.source[rows])
         block = place[: rows.stop - rows.start]
@@ -105,14 +105,8 @@ def _sum(parts: Iterable[Any]) -> Any:
     return functools.reduce(operator.iadd, parts)
 
 
-NAMED = ("X", "A")  # which of several tables is meant
-
-
-LOCAL = 30  # bytes of a member's header before its name
-
-
 class Head(NamedTuple):
-    """What a .npy header says, and where it ends."""
+    """Contents of a .npy header, and the position of its end."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -121,7 +115,7 @@ class Head(NamedTuple):
 
 
 def npz(path: Path) -> Any:
-    """The rows of the table that a .npz file holds: its only member with 2 axes, or the one that is called X or A."""
+    """Return the table of a .npz file: its only member with 2 axes, or the one called X or A."""
     with zipfile.ZipFile(path) as archive:
         heads = {name: _head(archive, name) for name in archive.namelist() if name.endswith(".npy")}
         tables = [name for name, head in heads.items() if len(head.shape) == 2]
@@ -129,25 +123,22 @@ def npz(path: Path) -> Any:
         chosen = tables if len(tables) == 1 else named
         if len(chosen) != 1:
             held = ", ".join(f"{name.removesuffix('.npy')} {head.shape}" for name, head in heads.items()) or "no arrays"
-            raise ValueError(
-                f"source must hold one table, or one called X or A, but {path.name} holds {held}: save it as .npy"
-            )
+            tables = f"one table, or one called X or A, but {path.name} holds {held}"
+            raise ValueError(f"source must hold {tables}: save it as .npy")
         head, member = heads[chosen[0]], archive.getinfo(chosen[0])
     if head.dtype.hasobject:
         raise TypeError(f"source must hold numbers, but {path.name} holds Python objects")
     needed = head.end + math.prod(head.shape) * head.dtype.itemsize
-    if member.file_size < needed:  # what lies behind it in the file is another member's
-        raise ValueError(
-            f"{path.name} is damaged: {chosen[0]} has {member.file_size} bytes, its shape {head.shape} needs {needed}"
-        )
-    if member.compress_type == zipfile.ZIP_STORED and 0 not in head.shape:  # nothing cannot be mapped
+    if member.file_size < needed:  # the bytes after it belong to another member
+        held = f"{chosen[0]} has {member.file_size} bytes, its shape {head.shape} needs {needed}"
+        raise ValueError(f"{path.name} is damaged: {held}")
+    if member.compress_type == zipfile.ZIP_STORED and 0 not in head.shape:  # an empty array cannot be mapped
         order: Any = "F" if head.fortran else "C"
         return np.memmap(path, head.dtype, "r", _begin(path, member) + head.end, head.shape, order)
     if head.fortran:
-        raise ValueError(
-            f"{path.name} is compressed by columns, so that its rows cannot be read one after the other: save it as .npy"
-        )
-    return Unpacked(path, chosen[0], head)
+        reason = "so that its rows cannot be read one after the other"
+        raise ValueError(f"{path.name} is compressed by columns, {reason}: save it as .npy")
+    return CompressedRows(path, chosen[0], head)
 
 
 def _head(archive: zipfile.ZipFile, name: str) -> Head:
@@ -159,21 +150,21 @@ def _head(archive: zipfile.ZipFile, name: str) -> Head:
 
 
 def _begin(path: Path, member: zipfile.ZipInfo) -> int:
-    """Where a member's bytes begin: the header before them says how long it is."""
+    """Return the position of a member's first byte, after a header of variable length."""
     with path.open("rb") as stream:
         stream.seek(member.header_offset + LOCAL - 4)
         name, extra = np.frombuffer(stream.read(4), "<u2")
     return int(member.header_offset + LOCAL + name + extra)
 
 
-class Unpacked:
-    """Rows of a compressed member, in their order: what is asked for again is unpacked again from the beginning."""
+class CompressedRows:
+    """Rows of a compressed member, read in order: reading earlier rows unpacks the member again from its beginning."""
 
     def __init__(self, path: Path, name: str, head: Head) -> None:
         self.path, self.name, self.head = path, name, head
         self.shape, self.dtype = head.shape, head.dtype
         self._stream: Any = None
-        self._at = 0  # the row that the stream stands at
+        self._at = 0  # the next row of the stream
 
     def __getitem__(self, rows: slice) -> np.ndarray[Any, Any]:
         begin, end, _ = rows.indices(self.shape[0])
@@ -181,7 +172,7 @@ class Unpacked:
         if self._stream is None or self._at != begin:
             self.close()
             self._stream = zipfile.ZipFile(self.path).open(self.name)  # noqa: SIM115  # until other rows are asked for
-            self._stream.seek(self.head.end + begin * width)  # a stream that is unpacked reads its way there
+            self._stream.seek(self.head.end + begin * width)  # unpacks everything before
         found = np.frombuffer(self._stream.read((end - begin) * width), self.dtype).reshape(-1, self.shape[1])
         if len(found) != end - begin:
             raise ValueError(f"{self.path.name} is damaged: {self.name} ends before row {end}")
@@ -189,7 +180,7 @@ class Unpacked:
         return found
 
     def close(self) -> None:
-        """Of the file."""
+        """Close the file."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -198,35 +189,32 @@ class Unpacked:
         return vars(self) | {"_stream": None}
 
 
-Tell = Callable[[int, float], None]  # of the pass over the data, and the share of them that it has read
-
-
 def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> Blocks:
-    """A data matrix that is read from disk, block of rows by block of rows, each time it is needed.
+    """Return a data matrix that is read from disk, one block of rows after the other, each time it is needed.
 
     Parameters
     ----------
     source : str, Path, list of them, or object
-        A .npy, .npz or Parquet file, a folder of them (its parts in the order of their names), a list of such files, or an object with
-        `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own). Of a .npz file its only table, or the one called X
-        or A; what is compressed is unpacked anew in each pass.
+        A .npy, .npz or Parquet file, a folder of them (parts of one table, ordered by name), a list of such files, or an
+        object with `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own). From a .npz file the only
+        table is read, or the one called X or A; compressed tables are unpacked in each pass.
     height : int or None, default=None
-        Rows in a block; None for some 4 million numbers.
+        Rows in a block; None for about 4 million numbers.
     tell : callable or None, default=None
-        Called after each block with the number of the pass and the share of the data that it has read.
+        Called after each block with the number of the pass and the fraction of the data that it has read.
 
     Returns
     -------
     Design
-        To be given to losses and estimators as data.
+        Data for losses and estimators.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file or folder.
+        If the file or folder does not exist.
     ValueError, TypeError
-        If the folder holds no table, a file is damaged, the parts differ in their columns, or the source is none, holds no rows, or
-        something else than numbers.
+        If the folder holds no table, a file is damaged, the parts differ in their columns, or the source is invalid, has no
+        rows, or holds anything but numbers.
 
     Examples
     --------
@@ -243,13 +231,12 @@ def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> 
         files = sorted(one for one in path.iterdir() if one.suffix in _READERS) if path.is_dir() else [path]
         if not files:
             raise ValueError(f"source names the folder {path}, which holds no .npy, .npz or .parquet file")
-        source = Parts(files)
+        source = FileTable(files)
     elif isinstance(source, list | tuple):
-        source = Parts([Path(one) for one in source])
+        source = FileTable([Path(one) for one in source])
     elif not all(hasattr(source, part) for part in ("shape", "dtype", "__getitem__")):
-        raise TypeError(
-            f"source must be a file, a folder, a list of files or an object with shape, dtype and row slices, got {type(source)}"
-        )
+        needed = "a file, a folder, a list of files or an object with shape, dtype and row slices"
+        raise TypeError(f"source must be {needed}, got {type(source)}")
     if len(source.shape) != 2:
         raise ValueError(f"source must have 2 axes, got shape {tuple(source.shape)}")
     if 0 in source.shape:
@@ -259,12 +246,12 @@ def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> 
     return Blocks(source, height, tell)
 
 
-class Parts:
+class FileTable:
     """Files that hold the rows of one table, opened when they are read."""
 
     def __init__(self, files: list[Path]) -> None:
         self.files = files
-        self._open: tuple[Path, Any] | None = None  # the last one that was read
+        self._open: tuple[Path, Any] | None = None  # the file read last; a compressed one is read on from there
         for file in files:
             if file.suffix not in _READERS:
                 raise ValueError(f"source must name .npy, .npz or .parquet files, got {file.name}")
@@ -274,9 +261,8 @@ class Parts:
         if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
             raise ValueError(f"source must name tables of the same columns, got shapes {', '.join(map(str, shapes))}")
         if any(names != named[0] for names in named):
-            raise ValueError(
-                f"source must name tables of the same columns, but {files[0].name} and others name theirs differently"
-            )
+            differ = f"{files[0].name} and others name theirs differently"
+            raise ValueError(f"source must name tables of the same columns, but {differ}")
         self.names: list[str] | None = named[0]
         self._edges = np.concatenate([[0], np.cumsum([shape[0] for shape in shapes])])
         self.shape = int(self._edges[-1]), int(shapes[0][1])
@@ -290,23 +276,19 @@ class Parts:
         found = []
         for file, (low, high) in zip(self.files, pairwise(self._edges), strict=True):
             if low < end and begin < high:
-                with _telling(file):
-                    found.append(self._reader(file)[max(begin, low) - low : min(end, high) - low])
+                with _naming(file):
+                    if self._open is None or self._open[0] != file:
+                        self._open = file, _READERS[file.suffix](file)
+                    found.append(self._open[1][max(begin, low) - low : min(end, high) - low])
         return np.concatenate(found) if len(found) != 1 else found[0]
-
-    def _reader(self, file: Path) -> Any:
-        """Kept from block to block: a compressed file is read on where it was."""
-        if self._open is None or self._open[0] != file:
-            self._open = file, _READERS[file.suffix](file)
-        return self._open[1]
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_open": None}
 
 
 def _outline(file: Path) -> tuple[tuple[int, ...], list[str] | None, np.dtype[Any]]:
-    """Shape, names of columns where there are any, and type of the numbers of a file."""
-    with _telling(file):
+    """Return the shape, the names of columns if there are any, and the dtype of a file."""
+    with _naming(file):
         table = _READERS[file.suffix](file)
     if np.dtype(table.dtype).kind not in "biuf":
         raise TypeError(f"source must hold real numbers, but {file.name} holds {table.dtype}")
@@ -314,18 +296,14 @@ def _outline(file: Path) -> tuple[tuple[int, ...], list[str] | None, np.dtype[An
 
 
 @contextmanager
-def _telling(file: Path) -> Iterator[None]:
-    """Which file it is that cannot be read: readers raise all sorts on one that is damaged, and few of them say."""
+def _naming(file: Path) -> Iterator[None]:
+    """Name the file in errors: readers raise many types for a damaged file, most without its name."""
     try:
         yield
-    except (FileNotFoundError, PermissionError):  # these do
+    except (FileNotFoundError, PermissionError):  # these name it
         raise
     except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"source names {file}, which cannot be read: {error or type(error).__name__}") from error
-
-
-def _npy(file: Path) -> Any:
-    return np.load(file, mmap_mode="r", allow_pickle=False)
 
 
 class _Parquet:
@@ -340,7 +318,7 @@ class _Parquet:
         self.shape = meta.num_rows, meta.num_columns
         self.names = list(self._file.schema_arrow.names)
         types = {np.dtype(field.type.to_pandas_dtype()) for field in self._file.schema_arrow}
-        strange = [one for one in types if one.kind not in "biuf"]  # which have no type in common with numbers
+        strange = [one for one in types if one.kind not in "biuf"]  # types that have no common type with numbers
         self.dtype = strange[0] if strange else np.result_type(*types)
 
     def __getitem__(self, rows: slice) -> Any:
@@ -351,4 +329,6 @@ class _Parquet:
         return np.column_stack([table.column(j).to_numpy()[low - first : high - first] for j in range(self.shape[1])])
 
 
-_READERS: dict[str, Any] = {".npy": _npy, ".npz": npz, ".parquet": _Parquet}
+_READERS: dict[str, Any] = {
+    ".npy": functools.partial(np.load, mmap_mode="r", allow_pickle=False), ".npz": npz, ".parquet": _Parquet,
+}  # fmt: skip

@@ -7,19 +7,26 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ksparse.data.design import Design, Work
+from ksparse.data.array import Dense
+from ksparse.data.design import ByColumns, Design, Work, block_square_sums, move_to
 from ksparse.data.products import dense
 from ksparse.data.sparse import CentredSparse, centred_squares
-from ksparse.util.arrays import Array, Matrix, Vector, is_array, namespace
+from ksparse.util.arrays import Array, Matrix, Vector, is_array, namespace, to_numpy
 
 
 class Shifted(Design):
-    """(A − 1μᵀ)·diag(scale), with a last column of ones where `ones` says so."""
+    """(A − 1μᵀ)·diag(scale) + 1·fillᵀ, with a last column of ones if `ones`."""
 
-    def __init__(self, inner: Design, mean: Vector, scale: Vector, ones: bool = False) -> None:
+    def __init__(
+        self, inner: Design, mean: Vector, scale: Vector, ones: bool = False, fill: Vector | None = None
+    ) -> None:
         super().__init__((inner.shape[0], inner.shape[1] + ones), np.dtype(np.float64))
-        self.inner, self.mean, self.scale, self.ones = inner, mean, scale, ones
+        self.inner, self.mean, self.scale, self.ones, self.fill = inner, mean, scale, ones, fill
         self._count = inner._count
+
+    @property
+    def device_array(self) -> Array | None:
+        return self.inner.device_array
 
     def each(self, work: Work) -> list[Any]:
         return self.inner.each(self._on_shifted(work))
@@ -28,28 +35,49 @@ class Shifted(Design):
         return self.inner.total(self._on_shifted(work))
 
     def _on_shifted(self, work: Work) -> Work:
-        mean, scale, ones = self.mean, self.scale, self.ones  # not self: workers get no more than they need
+        given = self.mean, self.scale, self.fill  # not self: workers get no more than they need
+        ones, placed = self.ones, [None if one is None else self._placed(one) for one in given]
 
         def shifted(block: Any, rows: slice) -> Any:
+            mean, scale, fill = (move_to(block, one) for one in placed)
             block = (block - mean) * scale
-            return work(np.column_stack([block, np.ones(len(block))]) if ones else block, rows)
+            if fill is not None:
+                block = block + fill
+            if ones:
+                xp = namespace(block)
+                block = xp.concat([block, xp.ones((block.shape[0], 1), dtype=block.dtype)], axis=1)
+            return work(block, rows)
 
         return shifted
 
+    def columns(self, support: Vector) -> Any:
+        if self.device_array is None:
+            return super().columns(support)
+        ones = np.asarray(support) == self.inner.shape[1]
+        own = np.where(ones, 0, support)  # a column of ones is 0 times another one, and 1
+        cut, fill = self.inner.columns(own), ones.astype(float)
+        few = Shifted(cut if isinstance(cut, Design) else Dense(cut), self.mean[own], np.where(ones, 0.0, self.scale[own]), fill=fill)
+        return few.dense() if few.device_array is None else few
+
+    def dense(self) -> Vector:
+        if self.device_array is None:
+            return super().dense()
+        return np.concatenate([to_numpy(block) for block in self.each(lambda block, rows: block)])
+
     def shifted(self, mean: Vector, size: Vector) -> Design:
-        """In one step, where only the scale is another."""
-        return (
-            super().shifted(mean, size)
-            if mean.any() or self.ones
-            else Shifted(self.inner, self.mean, self.scale / size)
-        )
+        if mean.any() or self.ones:
+            return super().shifted(mean, size)
+        return Shifted(self.inner, self.mean, self.scale / size)
 
     def with_ones(self) -> Shifted:
         return Shifted(self.inner, self.mean, self.scale, ones=True)
 
+    def __getitem__(self, chosen: Any) -> Shifted:
+        return Shifted(self.inner[chosen], self.mean, self.scale, self.ones)
+
 
 class Subset(Design):
-    """The rows of a design where a mask holds."""
+    """The rows of a design selected by a mask."""
 
     def __init__(self, inner: Design, mask: Vector) -> None:
         super().__init__((int(mask.sum()), inner.shape[1]), inner.dtype)
@@ -58,7 +86,7 @@ class Subset(Design):
 
     @classmethod
     def of(cls, inner: Design, chosen: Any) -> Subset:
-        """By a mask, or by the numbers of rows, which must rise."""
+        """Return the rows of a mask, or of increasing indices."""
         chosen = np.asarray(chosen)
         if chosen.dtype == bool:
             return cls(inner, chosen)
@@ -78,11 +106,15 @@ class Subset(Design):
 
     def _on_chosen(self, work: Work) -> Work:
         mask, places = self._mask, self._places
-        return lambda block, rows: work(block[mask[rows]], slice(int(places[rows.start]), int(places[rows.stop])))
+
+        def chosen(block: Any, rows: slice) -> Any:
+            return work(block[move_to(block, mask[rows])], slice(int(places[rows.start]), int(places[rows.stop])))
+
+        return chosen
 
 
-class Less(Design):
-    """The data stay as they are; only columns where V is not 0 differ from theirs."""
+class LowRankDifference(ByColumns):
+    """A − UVᵀ without a copy of A; only columns with a nonzero row of V differ from those of A."""
 
     def __init__(self, inner: Design, U: Vector, V: Vector) -> None:
         super().__init__(inner.shape, np.dtype(np.float64))
@@ -90,46 +122,38 @@ class Less(Design):
         self._count = inner._count
         self._changed = np.flatnonzero(V.any(axis=1))
 
-    def check(self, name: str) -> None:
-        """What it was made of is checked."""
-
     def each(self, work: Work) -> list[Any]:
         U, V = self.U, self.V
-        return self.inner.each(lambda block, rows: work(dense(block) - U[rows] @ V.T, rows))
+        return self.inner.each(lambda block, rows: work(to_numpy(block) - U[rows] @ V.T, rows))
 
     def __matmul__(self, x: Any) -> Any:
         return np.asarray(self.inner @ x - self.U @ (self.V.T @ x))
 
-    def pull(self, r: Any) -> Any:
-        return np.asarray(self.inner.pull(r) - self.V @ (self.U.T @ r))
+    def adjoint_product(self, r: Any) -> Any:
+        return np.asarray(self.inner.adjoint_product(r) - self.V @ (self.U.T @ r))
 
-    def squares(self, w: Vector | None) -> Vector:
-        """The columns that differ are summed anew: a difference of sums would leave rounding of what is gone."""
-        found = np.array(self.inner.squares(w))
-        cut = self.columns(self._changed)
-        found[self._changed] = np.einsum("ij,ij->j", cut, cut) if w is None else np.einsum("ij,ij,i->j", cut, cut, w)
+    def column_square_sums(self, w: Vector | None) -> Vector:
+        """Sum the columns that differ again: a difference of sums would keep the rounding of what was subtracted."""
+        found = np.array(self.inner.column_square_sums(w))
+        found[self._changed] = block_square_sums(self.columns(self._changed), w)
         return found
-
-    def gram(self, support: Vector, w: Vector | None) -> Vector:
-        cut = self.columns(support)
-        return np.asarray(self.pull(cut if w is None else w[:, None] * cut).T)
 
     def columns(self, support: Vector) -> Vector:
         return np.asarray(dense(self.inner.columns(support)) - self.U @ self.V[support].T)
 
     @property
-    def cancelled(self) -> float:
-        return self.inner.cancelled
+    def centring_growth(self) -> float:
+        return self.inner.centring_growth
 
-    def magnitude(self) -> float:
-        return self.inner.magnitude()
+    def magnitude_scale(self) -> float:
+        return self.inner.magnitude_scale()
 
-    def less(self, u: Vector, v: Vector) -> Less:
-        return Less(self.inner, np.column_stack([self.U, u]), np.column_stack([self.V, v]))
+    def minus_outer(self, u: Vector, v: Vector) -> LowRankDifference:
+        return LowRankDifference(self.inner, np.column_stack([self.U, u]), np.column_stack([self.V, v]))
 
 
-class Deflated(Design):
-    """Symmetric, n × n. Each product is a pass over Z and back."""
+class Deflated(ByColumns):
+    """ZᵀZ − Σ λvvᵀ, n × n, for a factor Z; each product is a pass over Z and back."""
 
     def __init__(self, factor: Design, values: Vector, taken: Vector) -> None:
         n = factor.shape[1]
@@ -137,31 +161,26 @@ class Deflated(Design):
         self.factor, self.values, self.taken = factor, values, taken  # Z, λ, and v as rows
         self._count = factor._count
 
-    def check(self, name: str) -> None:
-        """What it was made of is checked."""
-
-    def each(self, work: Work) -> list[Any]:
-        """One block, by all of its columns."""
-        return [work(self.dense(), slice(0, self.shape[0]))]
-
     def __matmul__(self, x: Any) -> Any:
-        return np.asarray(self.factor.pull(self.factor @ x) - self.taken.T @ (self.values * (self.taken @ x).T).T)
+        Zx = self.factor @ x
+        return np.asarray(self.factor.adjoint_product(Zx) - self.taken.T @ (self.values * (self.taken @ x).T).T)
 
-    def pull(self, r: Any) -> Vector:
+    def adjoint_product(self, r: Any) -> Vector:
         return np.asarray(self @ r)
 
     def times(self, X: Vector) -> Vector:
-        return np.asarray(self.factor.pulls(self.factor.times(X)) - (X @ self.taken.T * self.values) @ self.taken)
+        ZX = self.factor.times(X)
+        return np.asarray(self.factor.adjoint_products(ZX) - (X @ self.taken.T * self.values) @ self.taken)
 
     def columns(self, support: Vector) -> Matrix:
         return np.asarray((self.factor.gram(support, None) - (self.taken[:, support].T * self.values) @ self.taken).T)
 
     def diagonal(self) -> Vector:
-        return np.asarray(self.factor.squares(None) - self.values @ np.square(self.taken))
+        return np.asarray(self.factor.column_square_sums(None) - self.values @ np.square(self.taken))
 
 
 def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
-    """Z with ZᵀZ the sample covariance of X, or its correlation matrix, and the column means.
+    """Return Z with ZᵀZ the sample covariance of X, or its correlation matrix, and the column means.
 
     A constant column has no correlation: its column of Z is 0.
     """
@@ -169,15 +188,14 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
     if m < 2:
         raise ValueError(f"{name} must have at least 2 rows to have a variance, got {m}")
     if scipy.sparse.issparse(X):
-        mean = np.asarray(
-            X.T @ np.ones(m) / m, dtype=X.dtype
-        )  # SciPy's own divides first, and sums single precision as such
+        mean = np.asarray(X.T @ np.ones(m) / m, dtype=X.dtype)  # SciPy's mean sums single precision as such
         variance = centred_squares(X, mean) / m
         rounding = (10 * float(np.finfo(X.dtype).eps)) ** 2
-        variance[variance <= rounding * mean.astype(np.float64) ** 2] = (
-            0.0  # what is left of a constant column is rounding
-        )
-        factor = _inverse_root(variance * m) if scale else np.where(variance > 0, (m - 1) ** -0.5, 0.0)
+        variance[variance <= rounding * mean.astype(np.float64) ** 2] = 0.0  # a constant column: only rounding is left
+        inside = variance > 0
+        factor = np.where(inside, (m - 1) ** -0.5, 0.0)
+        if scale:
+            factor[inside] = (variance[inside] * m) ** -0.5
         return CentredSparse(X, mean, factor.astype(X.dtype)), mean
     if not is_array(X):
         raise TypeError(f"{name} must be a dense array or a scipy.sparse matrix: an operator does not show its columns")
@@ -191,10 +209,3 @@ def standardize(X: Matrix, name: str, *, scale: bool) -> tuple[Matrix, Array]:
     constant = size <= 10 * float(xp.finfo(X.dtype).eps) * level  # what is left of a constant column is rounding
     divisor = xp.where(constant, xp.ones_like(size), size) if scale else float(m - 1) ** 0.5
     return xp.where(constant, xp.zeros_like(Z), Z / divisor), mean
-
-
-def _inverse_root(variance: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    out = np.zeros_like(variance)
-    positive = variance > 0
-    out[positive] = variance[positive] ** -0.5
-    return out

@@ -1,51 +1,49 @@
-"""A data matrix, wherever it lies: the few products that everything else is made of, and what can be known of it besides.
+"""A data matrix, wherever it is stored: the few products from which everything else is computed.
 
     A @ x, A.T @ r              Ax, Aᵀr
-    squares(w)                  the diagonal of AᵀDA, D = diag(w)
+    column_square_sums(w)       the diagonal of AᵀDA, D = diag(w)
     gram(S, w)                  the rows S of AᵀDA
     columns(S)                  A[:, S]
 
-Here each is one pass over the data, a sum over blocks of rows or one block's answer after the other's, in double precision whatever the
-data are in. What comes back has k·n or m·k numbers; the blocks stay where they are. Kinds of data that do one of them better do it their
-own way, each in its own file: nobody else asks of what kind the data are.
+Here each is one pass over the data: a sum over blocks of rows, or one result per block, in double precision whatever the precision of the
+data. Results have k·n or m·k numbers; blocks stay where they are, and may be arrays on a GPU. A kind of data for which a product has a
+better way overrides it, in a file of its own. No other code depends on the kind of the data.
 """
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Self
 
+import array_api_compat as compat
 import numpy as np
 
-from ksparse.util.arrays import Array, Vector
-from ksparse.util.resources import OutOfTimeError, time_left
+from ksparse.util.arrays import Array, Vector, column_dots, namespace, to_numpy
+from ksparse.util.resources import require_time
 
 BLOCK = 2**22  # entries of a block
-
-
 KEPT = 2**21  # entries of columns that are remembered
+CONSTANT = 10.0  # rounding units of its mean: a column that varies by less is constant
 
-
-CONSTANT = 10.0  # roundings of its mean: a column that varies by no more is constant
-
-
-Work = Callable[[Any, slice], Any]  # of a block, float64, and of which rows it is
+Work = Callable[[Any, slice], Any]  # a function of a float64 block and the slice of its rows
 
 
 class Design(ABC):
-    """m × n numbers that are reached by blocks of rows. `dtype` is that of the vectors that go in and come out.
+    """m × n numbers, read by blocks of rows. `dtype` is that of the vectors in products.
 
-    `ksparse.blocks` makes one of files; losses and estimators make one of what is read by blocks by themselves. Your own writes `each`.
+    `ksparse.blocks` returns one for files; losses and estimators make one of other data that are read by blocks. Your own subclass
+    implements `each`.
 
     Parameters
     ----------
     shape : tuple of int
         m and n.
     dtype : numpy.dtype
-        Of the data; vectors are in single precision where they are, else in double.
+        That of the data; vectors are in single precision if the data are, else in double.
 
     Examples
     --------
@@ -58,74 +56,67 @@ class Design(ABC):
     def __init__(self, shape: Any, dtype: np.dtype[Any]) -> None:
         self.shape = int(shape[0]), int(shape[1])
         self.dtype = dtype if dtype in (np.dtype(np.float32), np.dtype(np.float64)) else np.dtype(np.float64)
-        self._count = [0]  # shared by copies
-        self._remembered: dict[int, Vector] = {}  # that were asked for, likewise
+        self._count = [0]  # shared with copies, like the remembered columns
+        self._remembered: dict[int, Vector] = {}
 
     @property
     def passes(self) -> int:
-        """How often the data have been read."""
+        """Number of passes over the data so far."""
         return self._count[0]
 
-    def count(self) -> None:
-        """Another pass."""
+    def record_pass(self) -> None:
+        """Count one more pass."""
         self._count[0] += 1
 
     @property
-    def given(self) -> Any:
-        """What a loss multiplies by: the array or sparse matrix itself, for those that are one."""
+    def unwrapped(self) -> Any:
+        """What a loss multiplies by: the array or sparse matrix itself if there is one."""
         return self
 
     @property
     def kind(self) -> Array:
-        """An empty vector of the namespace, dtype and device that products have."""
+        """An empty vector with the namespace, dtype and device of products."""
         return np.zeros(0, dtype=self.dtype)
 
     @property
-    def shown(self) -> bool:
-        """Whether its entries are in memory to be looked at."""
+    def entries_in_memory(self) -> bool:
+        """Whether the entries are in memory."""
         return False
 
-    def hides(self, weighted: bool) -> bool:
-        """Whether the diagonal of AᵀDA, or if not `weighted` that of AᵀA, takes a product for each of too many columns to ask for all."""
+    def hides_columns(self, weighted: bool) -> bool:
+        """Whether diag(AᵀDA), or diag(AᵀA) if not `weighted`, takes one product for each of too many columns."""
         return False
 
     @property
-    def centres(self) -> bool:
-        """Whether its columns can lose their means and be none the dearer for it: those of a sparse matrix can not."""
+    def can_centre(self) -> bool:
+        """Whether columns can be centred at no cost; those of a sparse matrix cannot."""
         return True
 
     @property
-    def dear(self) -> bool:
+    def pass_is_costly(self) -> bool:
         """Whether rows of AᵀDA take a pass over m·n numbers."""
         return True
 
     @property
-    def together(self) -> int:
-        """Rows of AᵀDA that should be asked for at once: as many as are wanted where each time is a pass."""
+    def rows_per_request(self) -> int:
+        """Number of rows of AᵀDA to request at once: all if each request is a pass."""
         return self.shape[1]
 
     @property
-    def cancelled(self) -> float:
-        """The largest ratio of a column's length before to that after its mean was taken off, where a sum shows it; else 0.
-
-        Rounding of products is larger by that ratio.
-        """
+    def centring_growth(self) -> float:
+        """Largest ratio of a column's norm before centring to that after it, if known from sums; else 0. Rounding grows by it."""
         return 0.0
 
     @property
-    def beside(self) -> Array | None:
-        """The data, where they lie on a device and rows of AᵀDA are so long that they should stay beside them."""
+    def device_array(self) -> Array | None:
+        """The array on a device that holds the data, if there is one."""
         return None
 
-    def gram_there(self, support: Vector, w: Vector | None) -> Array:
-        """(AᵀDA)[support, :] beside the data, where they have a `beside`."""
-        raise NotImplementedError
-
     def check(self, name: str) -> None:
-        """Refuse what no loss can be computed of, by a first pass."""
+        """Refuse data of which no loss can be computed, by a first pass."""
         if 0 in self.shape:
             raise ValueError(f"{name} must be a nonempty matrix, got shape {self.shape}")
-        largest, most = self.seen.largest, 1e150 if self.dtype == np.float64 else 1e15
+        largest, most = self.column_stats.largest, 1e150 if self.dtype == np.float64 else 1e15
         if np.isnan(largest):
             raise ValueError(f"{name} must not contain NaN")
         if np.isinf(largest):
@@ -135,17 +126,17 @@ class Design(ABC):
 
     @abstractmethod
     def each(self, work: Work) -> list[Any]:
-        """What `work` makes of each block, in the order of the rows: one pass."""
+        """Return `work(block, rows)` for each block, in the order of the rows: one pass."""
 
     def total(self, work: Work) -> Any:
-        """The sum of what `work` makes of each block: one pass."""
-        return sum(self.each(work))
+        """Return the sum of `work(block, rows)` over all blocks: one pass."""
+        return reduce(operator.iadd, self.each(work))
 
     def as_float64(self) -> Self:
-        """The same for vectors in double precision."""
+        """Return the data for vectors in double precision."""
         if self.dtype == np.float64:
             return self
-        twin = copy(self)  # with what a first pass has shown, and the same count of passes
+        twin = copy(self)  # with what earlier passes found, and the same count of passes
         twin.dtype = np.dtype(np.float64)
         return twin
 
@@ -154,158 +145,221 @@ class Design(ABC):
         """Aᵀ, for products."""
         return Adjoint(self)
 
+    def _placed(self, x: Vector) -> Array:
+        """Return a host array on the device of the data, if they are on one."""
+        return x if self.device_array is None else move_to(self.device_array, x)
+
     def __matmul__(self, x: Any) -> Any:
         x = np.asarray(x)
-        chosen = np.flatnonzero(x) if x.ndim == 1 else None
-        if chosen is not None and self._remembered.keys() >= set(
-            chosen[: len(self._remembered) + 1].tolist()
-        ):  # no pass
+        chosen, known = np.flatnonzero(x) if x.ndim == 1 else None, self._remembered
+        if chosen is not None and known.keys() >= set(chosen[: len(known) + 1].tolist()):  # no pass
             return (self.columns(chosen) @ x[chosen]).astype(self.dtype, copy=False)
-        return np.concatenate(self.each(lambda block, rows: block @ x)).astype(self.dtype, copy=False)
+        x = self._placed(x)
+        products = self.each(lambda block, rows: block @ move_to(block, x))
+        return np.concatenate([to_numpy(part) for part in products]).astype(self.dtype, copy=False)
+
+    def adjoint_product(self, r: Any) -> Any:
+        """Return Aᵀr."""
+        r = np.asarray(r)
+        found = to_numpy(self.total(lambda block, rows: block.T @ move_to(block, r[rows])))
+        return found.astype(self.dtype, copy=False)
 
     def pull(self, r: Any) -> Any:
-        """Aᵀr."""
-        r = np.asarray(r)
-        return np.asarray(self.total(lambda block, rows: block.T @ r[rows])).astype(self.dtype, copy=False)
+        """Return Aᵀr; an older name of `adjoint_product`."""
+        return self.adjoint_product(r)
 
-    def squares(self, w: Vector | None) -> Vector:
-        """Σᵢ wᵢAᵢⱼ²."""
+    def column_square_sums(self, w: Vector | None) -> Vector:
+        """Return Σᵢ wᵢAᵢⱼ² for each column j."""
         if w is not None:
-            return np.asarray(self.total(lambda block, rows: np.einsum("ij,ij,i->j", block, block, w[rows])))
-        if "seen" in vars(self):  # the first pass has shown it
-            return self.seen.squares
-        return np.asarray(self.total(lambda block, rows: np.einsum("ij,ij->j", block, block)))
+            return to_numpy(self.total(lambda block, rows: block_square_sums(block, w[rows])))
+        if "column_stats" in vars(self):  # known from the first pass
+            return self.column_stats.squares
+        return to_numpy(self.total(lambda block, rows: block_square_sums(block)))
 
-    def lengths(self) -> Vector:
-        """√Σᵢ Aᵢⱼ² for each column, or an estimate of it, to rank by."""
-        return np.sqrt(self.squares(None))
+    def column_norms(self) -> Vector:
+        """Return ‖A[:, j]‖ for each column j, or an estimate to rank by."""
+        return np.sqrt(self.column_square_sums(None))
 
     def gram(self, support: Vector, w: Vector | None) -> Vector:
-        """(AᵀDA)[support, :]."""
+        """Return (AᵀDA)[support, :]."""
+        return to_numpy(self.gram_in_place(support, w))
 
-        def part(block: Vector, rows: slice) -> Vector:
-            if time_left() <= 0:  # a search can do without, where its time is up
-                raise OutOfTimeError
-            cut = block[:, support]
-            return (cut if w is None else w[rows, None] * cut).T @ block
+    def gram_in_place(self, support: Vector, w: Vector | None) -> Array:
+        """Return (AᵀDA)[support, :] on the device of the data."""
+        support = self._placed(support)
 
-        return np.asarray(self.total(part))
+        def part(block: Array, rows: slice) -> Array:
+            require_time()  # a search can do without these rows
+            cut = take_columns(block, support)
+            return (cut if w is None else move_to(block, w[rows])[:, None] * cut).T @ block
+
+        return self.total(part)
 
     def columns(self, support: Vector) -> Any:
-        """A[:, support] in double precision, in memory; some are remembered, a few vectors beside what a pass costs."""
+        """Return A[:, support] in double precision, in memory; remember some columns, which are small compared with a pass."""
         names, known = np.asarray(support).tolist(), self._remembered
         missing = [j for j in names if j not in known]
-        if missing and (len(known) + len(missing)) * self.shape[0] > KEPT:  # begin anew
+        if missing and (len(known) + len(missing)) * self.shape[0] > KEPT:  # start again
             known.clear()
             missing = names
         if missing:
-            fetched = np.concatenate(self.each(lambda block, rows: block[:, missing]))
+            wanted = np.array(missing)
+            fetched = np.concatenate(self.each(lambda block, rows: take_columns(block, wanted)))
             if len(missing) * self.shape[0] > KEPT:
                 return fetched
             known.update(zip(missing, fetched.T.copy(), strict=True))
         return np.array([known[j] for j in names]).reshape(len(names), self.shape[0]).T
 
     def dense(self) -> Vector:
-        """All of it as a NumPy array, for what is small."""
+        """Return a small matrix as a NumPy array."""
         return np.asarray(self.columns(np.arange(self.shape[1])))
 
     def times(self, X: Vector) -> Vector:
-        """Ax for the rows x of X."""
+        """Return Ax for the rows x of X."""
         return np.asarray((self @ X.T).T)
 
+    def adjoint_products(self, R: Vector) -> Vector:
+        """Return Aᵀr for the rows r of R."""
+        return np.asarray(self.adjoint_product(R.T).T)
+
     def pulls(self, R: Vector) -> Vector:
-        """Aᵀr for the rows r of R."""
-        return np.asarray(self.pull(R.T).T)
+        """Return Aᵀr for the rows r of R; an older name of `adjoint_products`."""
+        return self.adjoint_products(R)
 
     def diagonal(self) -> Vector:
-        """Of a square one."""
-        return np.concatenate([self.columns(part)[part, np.arange(part.size)] for part in in_parts(self.shape[1])])
+        """Return the diagonal of a square matrix."""
+        chunks = column_chunks(self.shape[1])
+        return np.concatenate([self.columns(part)[part, np.arange(part.size)] for part in chunks])
 
     def asymmetry(self) -> tuple[float, float]:
-        """How far a square one is from symmetric, and its size: by two random vectors where it does not show its entries."""
+        """Return how far a square matrix is from symmetric, and its size; by two random vectors if the entries are unknown."""
         u, v = np.random.default_rng(0).standard_normal((2, self.shape[1]))
         Qu, Qv = self @ u, self @ v
         return abs(float(v @ Qu - u @ Qv)), float(np.linalg.norm(Qu) * np.linalg.norm(v))
 
-    def magnitude(self) -> float:
-        """The size of the entries, for a choice of units: max |Aᵢⱼ| of what is stored, without what is taken off it. No bound on |Aᵢⱼ|."""
-        return self.seen.largest
+    def magnitude_scale(self) -> float:
+        """Return the size of the entries, for a choice of units: max |Aᵢⱼ| of what is stored, no bound on |Aᵢⱼ|."""
+        return self.column_stats.largest
 
     def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
-        """The means of the columns, 0 where they are not to be centred, and the roots of the mean squares around them, by rows' shares.
+        """Return the weighted means of the columns (0 if not `centre`) and the root mean squares around them, in two passes.
 
-        Two passes, for the digits of the second. Of a constant column nothing is left but rounding: its root is 0.
+        A second pass keeps the digits of the deviations. A constant column, whose deviations are rounding, has 0.
         """
-        mean = np.asarray(self.total(lambda block, rows: share[rows] @ block)) if centre else np.zeros(self.shape[1])
-        root = np.sqrt(np.asarray(self.total(lambda block, rows: share[rows] @ np.square(block - mean))))
+        mean = np.zeros(self.shape[1])
+        if centre:
+            mean = to_numpy(self.total(lambda block, rows: move_to(block, share[rows]) @ block))
+        at = self._placed(mean)
+
+        def squares(block: Array, rows: slice) -> Array:
+            apart = block - move_to(block, at)
+            return move_to(block, share[rows]) @ (apart * apart)
+
+        root = np.sqrt(to_numpy(self.total(squares)))
         return mean, np.where(root <= CONSTANT * np.finfo(np.float64).eps * np.abs(mean), 0.0, root)
 
     def shifted(self, mean: Vector, size: Vector) -> Any:
-        """(A − 1·meanᵀ)·diag(1/size), a column of size ∞ as 0."""
-        from ksparse.data.derived import Shifted  # which is a design itself
+        """Return (A − 1·meanᵀ)·diag(1/size); a column of size ∞ becomes 0."""
+        from ksparse.data.derived import Shifted  # itself a design
 
         return Shifted(self, mean, 1.0 / size)
 
-    def less(self, u: Vector, v: Vector) -> Any:
-        """A − uvᵀ, v with few entries."""
-        from ksparse.data.derived import Less
+    def minus_outer(self, u: Vector, v: Vector) -> Any:
+        """Return A − uvᵀ, for a v with few nonzeros."""
+        from ksparse.data.derived import LowRankDifference
 
-        return Less(self, u[:, None], v[:, None])
+        return LowRankDifference(self, u[:, None], v[:, None])
 
     def with_ones(self) -> Any:
-        """The same with a last column of ones."""
+        """Return the data with a column of ones appended."""
         from ksparse.data.derived import Shifted
 
         return Shifted(self, np.zeros(self.shape[1]), np.ones(self.shape[1]), ones=True)
 
-    def __getitem__(self, chosen: Any) -> Design:
-        """Some rows, by a mask or by their numbers in order."""
+    def __getitem__(self, chosen: Any) -> Any:
+        """Return some rows, by a mask or by increasing indices."""
         from ksparse.data.derived import Subset
 
         return Subset.of(self, chosen)
 
     @cached_property
-    def seen(self) -> Seen:
-        """What a first pass shows."""
-        found: Seen = self.total(lambda block, rows: Seen.of(block))
+    def column_stats(self) -> ColumnStats:
+        """Sums of squares and the largest entry, from a first pass."""
+        found: ColumnStats = self.total(lambda block, rows: ColumnStats.of(block))
         return found
 
 
-def in_parts(n: int) -> Iterator[Vector]:
-    """Some columns at a time, where each is a product; `OutOfTimeError` where the time is up in between."""
+class ByColumns(Design):
+    """A matrix whose products and columns are cheap, and whose entries need no check."""
+
+    def check(self, name: str) -> None:
+        """Accept: the entries have been checked, or are not accessible."""
+
+    def each(self, work: Work) -> list[Any]:
+        """Return the work on one block, which has all rows."""
+        return [work(self.dense(), slice(0, self.shape[0]))]
+
+    def gram(self, support: Vector, w: Vector | None) -> Vector:
+        cut = self.columns(support)
+        return np.asarray(self.adjoint_product(cut if w is None else w[:, None] * cut).T)
+
+
+def move_to(block: Array, x: Any) -> Any:
+    """Return a host array on the device of a block: floats in double precision, indices and masks as they are."""
+    if isinstance(block, np.ndarray) or not isinstance(x, np.ndarray):
+        return x
+    host = np.array(x, dtype=np.float64 if x.dtype.kind == "f" else x.dtype)  # a copy: PyTorch refuses read-only memory
+    return namespace(block).asarray(host, device=compat.device(block))
+
+
+def take_columns(block: Array, support: Any) -> Array:
+    """Return some columns of a block."""
+    if isinstance(block, np.ndarray):
+        return block[:, support]
+    return namespace(block).take(block, move_to(block, support), axis=1)
+
+
+def block_square_sums(block: Array, w: Vector | None = None) -> Array:
+    """Return Σᵢ wᵢaᵢⱼ² for each column j of a block."""
+    if w is None:
+        return column_dots(block, block)
+    if isinstance(block, np.ndarray):
+        return np.einsum("ij,ij,i->j", block, block, w)
+    return column_dots(block, block * move_to(block, w)[:, None])
+
+
+def column_chunks(n: int) -> Iterator[Vector]:
+    """Yield the indices of n columns in chunks, if each column costs a product; raise `OutOfTimeError` between chunks."""
     for part in np.array_split(np.arange(n), max(1, n // 64)):
-        if time_left() <= 0:
-            raise OutOfTimeError
+        require_time()
         yield part
 
 
-class Seen:
-    """Of some rows: the sums of squares of their columns, and the largest entry; NaN where one is, ∞ where one is not finite."""
+class ColumnStats:
+    """Sums of squares of columns, and the largest absolute entry: NaN if an entry is NaN, ∞ if one is infinite."""
 
     def __init__(self, squares: Vector, largest: float) -> None:
         self.squares, self.largest = squares, largest
 
     @classmethod
-    def of(cls, block: Any) -> Seen:
-        """A block's."""
+    def of(cls, block: Any) -> ColumnStats:
+        """Return those of a block."""
+        xp = namespace(block)
         with np.errstate(over="ignore", invalid="ignore"):
-            largest = max(float(block.max()), -float(block.min())) if len(block) else 0.0
-            return cls(np.einsum("ij,ij->j", block, block), largest)
+            largest = max(float(xp.max(block)), -float(xp.min(block))) if block.shape[0] else 0.0
+            return cls(to_numpy(column_dots(block, block)), largest)
 
-    def __add__(self, other: Seen) -> Seen:
+    def __add__(self, other: ColumnStats) -> ColumnStats:
         largest = np.nan if np.isnan(self.largest + other.largest) else max(self.largest, other.largest)
-        return Seen(self.squares + other.squares, largest)
-
-    def __radd__(self, other: int) -> Seen:
-        return self  # sums begin with 0
+        return ColumnStats(self.squares + other.squares, largest)
 
 
 class Adjoint:
-    """Aᵀ of a design."""
+    """Aᵀ of a design, for products."""
 
     def __init__(self, design: Design) -> None:
         self.T = design
         self.shape, self.dtype = design.shape[::-1], design.dtype
 
     def __matmul__(self, r: Any) -> Any:
-        return self.T.pull(r)
+        return self.T.adjoint_product(r)

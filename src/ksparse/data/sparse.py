@@ -1,4 +1,4 @@
-"""scipy.sparse: no dense piece of m × n or n × n. With its columns centred it is still the same sparse matrix, and one product more."""
+"""scipy.sparse matrices, used without a dense copy; a centred one is the same sparse matrix and one more product."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ksparse.data.design import BLOCK, Design, Work
+from ksparse.data.design import BLOCK, ByColumns, Design, Work
 from ksparse.util.arrays import Vector, to_float64
 
-TOGETHER = 2**22  # numbers of AᵀDA that are made dense at once
+GRAM_ENTRIES = 2**22  # entries of AᵀDA that are made dense at once
 
 
 class Sparse(Design):
     """A CSR or CSC matrix."""
 
-    shown, centres = True, False
+    entries_in_memory, can_centre = True, False
+    pass_is_costly = False  # it reads the nonzeros only
 
     def __init__(self, matrix: Any) -> None:
         super().__init__(matrix.shape, matrix.dtype)
         self.matrix = matrix
 
     @property
-    def given(self) -> Any:
+    def unwrapped(self) -> Any:
         return self.matrix
 
     def as_float64(self) -> Sparse:
@@ -31,41 +32,38 @@ class Sparse(Design):
         twin._count = self._count
         return twin
 
-    dear = False  # a pass is over what is stored
-
     @property
-    def together(self) -> int:
-        """Few, where they are long: only the rows of A where a column has entries are read."""
-        return max(1, TOGETHER // self.shape[1])
+    def rows_per_request(self) -> int:
+        return max(1, GRAM_ENTRIES // self.shape[1])
 
     def each(self, work: Work) -> list[Any]:
-        """Blocks of rows that are made dense."""
-        self.count()
+        """Return the work on blocks of rows that are made dense."""
+        self.record_pass()
         rows, height, m = self.matrix.tocsr(), max(1, BLOCK // self.shape[1]), self.shape[0]
         slices = [slice(begin, min(begin + height, m)) for begin in range(0, m, height)]
         return [work(rows[one].toarray().astype(np.float64, copy=False), one) for one in slices]
 
     def __matmul__(self, x: Any) -> Any:
-        self.count()
+        self.record_pass()
         return self.matrix @ x
 
-    def pull(self, r: Any) -> Any:
-        self.count()
+    def adjoint_product(self, r: Any) -> Any:
+        self.record_pass()
         return self.matrix.T @ r
 
-    def squares(self, w: Vector | None) -> Vector:
-        self.count()
+    def column_square_sums(self, w: Vector | None) -> Vector:
+        self.record_pass()
         squares = self.matrix.multiply(self.matrix)
         return np.asarray(squares.sum(axis=0) if w is None else squares.T @ w).ravel()
 
     def gram(self, support: Vector, w: Vector | None) -> Vector:
-        self.count()
+        self.record_pass()
         cut = self.matrix[:, support]
         weighted = cut if w is None else scipy.sparse.diags_array(w) @ cut
         return np.asarray((weighted.T @ self.matrix).toarray())
 
     def columns(self, support: Vector) -> Any:
-        """Sparse."""
+        """Return A[:, support], sparse."""
         return self.matrix[:, support]
 
     def dense(self) -> Vector:
@@ -77,11 +75,11 @@ class Sparse(Design):
     def asymmetry(self) -> tuple[float, float]:
         return float(abs(self.matrix - self.matrix.T).max()), float(abs(self.matrix).max())
 
-    def magnitude(self) -> float:
+    def magnitude_scale(self) -> float:
         return float(np.abs(self.matrix.data).max(initial=0.0))
 
     def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
-        """Sizes around 0 whatever is asked, so that what is 0 stays so; 1 for an empty column."""
+        """Return means of 0 and the root mean squares around 0, so that zeros stay zeros; 1 for an empty column."""
         top = np.asarray(abs(self.matrix).max(axis=0).toarray(), dtype=float).ravel()
         top = np.where(top > 0, top, 1.0)  # so that squares neither overflow nor vanish
         near = self.matrix @ scipy.sparse.diags_array(1.0 / top)
@@ -100,73 +98,65 @@ class Sparse(Design):
         return self.matrix.tocsr()[chosen]
 
 
-class CentredSparse(Design):
-    """Z = (X − 1μᵀ)·diag(s) of a sparse table X, which stays sparse."""
+class CentredSparse(ByColumns):
+    """(X − 1μᵀ)·diag(s) for a sparse X, which stays sparse; `gram` from columns keeps the digits of the means."""
+
+    pass_is_costly = False
 
     def __init__(self, X: Any, mean: Vector, scale: Vector) -> None:
         super().__init__(X.shape, X.dtype)
         self.X, self.mean, self.scale = X, mean, scale
 
     def as_float64(self) -> CentredSparse:
-        """X may be single: products with vectors in double precision are double."""
+        """Return the data for vectors in double precision, whose products with a single-precision X are double."""
         twin = CentredSparse(self.X, self.mean.astype(np.float64), self.scale.astype(np.float64))
         twin.dtype, twin._count = np.dtype(np.float64), self._count
         return twin
 
-    dear = False
-
-    def check(self, name: str) -> None:
-        """What it was made of is checked."""
-
     def each(self, work: Work) -> list[Any]:
-        """Blocks of rows that are made dense."""
+        """Return the work on blocks of rows that are made dense."""
         mean, scale = self.mean, self.scale
-        self.count()
+        self.record_pass()
         return Sparse(self.X).each(lambda block, rows: work((block - mean) * scale, rows))
 
     def __matmul__(self, x: Any) -> Any:
-        self.count()
+        self.record_pass()
         scaled = (self.scale * x.T).T
         return np.asarray(self.X @ scaled - self.mean @ scaled)
 
-    def pull(self, r: Any) -> Any:
-        self.count()
+    def adjoint_product(self, r: Any) -> Any:
+        self.record_pass()
         return np.asarray((self.scale * (self.X.T @ r).T - self.scale * np.multiply.outer(r.sum(axis=0), self.mean)).T)
 
-    def squares(self, w: Vector | None) -> Vector:
+    def column_square_sums(self, w: Vector | None) -> Vector:
         if w is not None:
-            return super().squares(w)
-        self.count()
+            return super().column_square_sums(w)
+        self.record_pass()
         return np.asarray(self.scale.astype(np.float64) ** 2 * centred_squares(self.X, self.mean))
 
-    def gram(self, support: Vector, w: Vector | None) -> Vector:
-        """By its columns, whose means are gone: the difference of two products would lose the digits of the mean."""
-        cut = self.columns(support)
-        return np.asarray(self.pull(cut if w is None else w[:, None] * cut).T)
-
     def columns(self, support: Vector) -> Vector:
-        self.count()
+        self.record_pass()
         return np.asarray((self.X[:, support].toarray() - self.mean[support]) * self.scale[support])
 
     @property
-    def cancelled(self) -> float:
+    def centring_growth(self) -> float:
         squares = centred_squares(self.X, self.mean)
         seen = squares > 0
         whole = squares + self.X.shape[0] * self.mean.astype(np.float64) ** 2
         return float(np.sqrt((whole[seen] / squares[seen]).max(initial=1.0)))
 
-    def magnitude(self) -> float:
+    def magnitude_scale(self) -> float:
         return float(np.abs(self.X.data).max(initial=0.0)) * float(np.abs(self.scale).max())
 
     def shifted(self, mean: Vector, size: Vector) -> Any:
-        """What is centred already can only be scaled."""
+        """Return centred columns with another scale as one sparse matrix."""
         if mean.any():
             return super().shifted(mean, size)
         return CentredSparse(self.X, self.mean, self.scale / size)
 
 
 def centred_squares(X: Any, mean: Vector) -> Vector:
-    """Σᵢ (Xᵢⱼ − μⱼ)² of a sparse table, entry by entry: the difference of two sums of squares would lose the digits of the mean."""
+    """Return Σᵢ (Xᵢⱼ − μⱼ)² for each column, by entries: a difference of two sums would lose the digits of the mean."""
     table, mean = X.tocsc(), mean.astype(np.float64)
     stored = np.diff(table.indptr)
     column = np.repeat(np.arange(table.shape[1]), stored)
