@@ -119,15 +119,17 @@ def test_products_are_those_of_numpy_in_double_precision(kind, data, tmp_path, r
     np.testing.assert_allclose(design.T @ r, A.T @ r, rtol=1e-12, atol=1e-12)
     for weight in (None, w):
         H = A.T @ (A if weight is None else weight[:, None] * A)
-        np.testing.assert_allclose(design.squares(weight), np.diag(H), rtol=1e-12)
+        np.testing.assert_allclose(design.column_square_sums(weight), np.diag(H), rtol=1e-12)
         np.testing.assert_allclose(design.gram(S, weight), H[S], rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(dense(design.columns(S)), A[:, S])
     np.testing.assert_array_equal(design.dense(), A)
     X, R = np.outer([1, 2], x), np.outer([1, 2], r)
     np.testing.assert_allclose(design.times(X), X @ A.T, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(design.pulls(R), R @ A, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(design.lengths(), np.linalg.norm(A, axis=0), rtol=1.0 if kind == "operator" else 1e-12)
-    assert design.magnitude() >= np.abs(A).max() or kind in ("operator", "known")
+    np.testing.assert_allclose(design.adjoint_products(R), R @ A, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        design.column_norms(), np.linalg.norm(A, axis=0), rtol=1.0 if kind == "operator" else 1e-12
+    )
+    assert design.magnitude_scale() >= np.abs(A).max() or kind in ("operator", "known")
 
 
 @pytest.mark.parametrize("kind", cases(kind for kind in KINDS if kind not in ("operator", "known", "centred", "torch")))
@@ -136,7 +138,7 @@ def test_columns_centred_and_scaled(kind, data, tmp_path, rng):
     share = rng.random(M)
     share /= share.sum()
     mean, root = design.moments(share, centre=True)
-    np.testing.assert_allclose(mean, share @ A if design.centres else 0.0, atol=1e-14)
+    np.testing.assert_allclose(mean, share @ A if design.can_centre else 0.0, atol=1e-14)
     np.testing.assert_allclose(root, np.sqrt(share @ np.square(A - mean)), rtol=1e-12)
     expected = (A - share @ A) / root
     shifted = design_of(design.shifted(share @ A, root))
@@ -203,7 +205,7 @@ def test_large_single_precision_data_are_not_copied(rng):
     assert isinstance(in_double(A), np.ndarray)
     large = np.lib.stride_tricks.as_strided(A, (data_package.LARGE // 200 + 1, 200), (0, 4))
     assert in_double(large).source is large
-    assert design_of(A).given is A
+    assert design_of(A).unwrapped is A
     assert in_double(A.astype(float)).dtype == np.float64
 
 
@@ -307,12 +309,12 @@ def test_data_less_a_few_directions_are_those_of_numpy(rng):
         data_package.design_of(scipy.sparse.csr_array(A)).shifted(mean, np.ones(8)),
         data_package.Dense(A - mean),
     ):
-        once = data_package.design_of(design.less(u[0], v[0]))
-        less = data_package.design_of(once.less(u[1], v[1]))
+        once = data_package.design_of(design.minus_outer(u[0], v[0]))
+        less = data_package.design_of(once.minus_outer(u[1], v[1]))
         X, R, S = rng.standard_normal((8, 2)), rng.standard_normal((30, 2)), np.array([0, 4, 6])
         for found, twin in (
-            (less @ X, plain @ X), (less.pull(R), plain.T @ R), (less.columns(S), plain[:, S]), (less.dense(), plain),
-            (less.squares(None), (plain**2).sum(axis=0)), (less.squares(w), w @ plain**2),
+            (less @ X, plain @ X), (less.adjoint_product(R), plain.T @ R), (less.columns(S), plain[:, S]), (less.dense(), plain),
+            (less.column_square_sums(None), (plain**2).sum(axis=0)), (less.column_square_sums(w), w @ plain**2),
             (less.gram(S, None), plain[:, S].T @ plain), (less.gram(S, w), plain[:, S].T @ (w[:, None] * plain)),
         ):  # fmt: skip
             np.testing.assert_allclose(found, twin, rtol=1e-10, atol=1e-12)
@@ -322,13 +324,21 @@ def test_data_less_a_few_directions_are_those_of_numpy(rng):
 def test_blocks_on_a_device_are_multiplied_there(rng, tmp_path, monkeypatch):
     """What comes to the host of dask's blocks of tensors is sums, rows' answers and columns, never a block."""
     from ksparse.data import dask
+    from ksparse.data import design as designs
 
     sizes, to_numpy = [], dask.to_numpy
-    monkeypatch.setattr(dask, "to_numpy", lambda x: (sizes.append(tuple(x.shape)), to_numpy(x))[1])
+    for module in (dask, designs):
+        monkeypatch.setattr(module, "to_numpy", lambda x: (sizes.append(tuple(x.shape)), to_numpy(x))[1])
     design = dask_of_torch(rng.standard_normal((M, N)), tmp_path)
     mean, root = design.moments(np.full(M, 1.0 / M), centre=True)
     for one in (design, design.shifted(mean, root).with_ones()):
         x, r = rng.standard_normal(one.shape[1]), rng.standard_normal(M)
-        one @ x, one.T @ r, one.squares(r * r), one.gram(np.array([3, 5]), r * r), one.columns(np.array([1, 2]))
+        (
+            one @ x,
+            one.T @ r,
+            one.column_square_sums(r * r),
+            one.gram(np.array([3, 5]), r * r),
+            one.columns(np.array([1, 2])),
+        )
     assert sizes
     assert max(np.prod(size) for size in sizes) <= 2 * (N + 1)

@@ -5,9 +5,9 @@ import pytest
 
 import ksparse as ks
 from ksparse import data
-from ksparse.data import Device, device
+from ksparse.data import Device, model
 from ksparse.data.derived import Shifted
-from ksparse.data.device import Far, both, forms, rest
+from ksparse.data.device import DeviceTable, products_with_row, quadratic_forms, schur_row
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytestmark = pytest.mark.needs("torch")
@@ -20,13 +20,13 @@ SETS = [ks.WholeSpace(), ks.Nonnegative(), ks.Box(-0.5, 0.8), ks.Simplex(3.0), k
 def far_away(monkeypatch):
     """The CPU's tensors are taken for a device's, however short the rows."""
     monkeypatch.setattr(data, "LARGE", 1)
-    monkeypatch.setattr(device, "on_device", lambda x: True)
-    monkeypatch.setattr(device, "LONG", 1)
+    monkeypatch.setattr(model, "on_device", lambda x: True)
+    monkeypatch.setattr(model, "LONG", 1)
 
 
 def test_a_table_seen_from_the_host(rng):
     B, rows = rng.standard_normal((2, 6, 9))
-    far = Far(torch.tensor(B.copy()))
+    far = DeviceTable(torch.tensor(B.copy()))
     places, columns, left = np.array([4, 1]), np.array([7, 0, 3]), rng.standard_normal((2, 4))
     np.testing.assert_array_equal(np.asarray(far[places]), B[places])
     np.testing.assert_array_equal(np.asarray(far[2]), B[2])
@@ -36,9 +36,11 @@ def test_a_table_seen_from_the_host(rng):
     np.testing.assert_allclose(left @ far[:4], left @ B[:4])
     w, M = left[1], rng.standard_normal((4, 4))
     for row in (far[5], B[5]):
-        np.testing.assert_allclose(rest(row, w, far[:4]), rest(B[5], w, B[:4]))
-        np.testing.assert_allclose(both(row, 0.7, left, far[:4]), both(B[5], 0.7, left, B[:4]))
-    np.testing.assert_allclose(forms(M, far[:4]), forms(M, B[:4]))
+        np.testing.assert_allclose(schur_row(row, w, far[:4]), schur_row(B[5], w, B[:4]))
+        np.testing.assert_allclose(
+            products_with_row(row, 0.7, left, far[:4]), products_with_row(B[5], 0.7, left, B[:4])
+        )
+    np.testing.assert_allclose(quadratic_forms(M, far[:4]), quadratic_forms(M, B[:4]))
     far[places], B[places] = rows[:2], rows[:2]
     far[0], B[0] = far[3], B[3].copy()
     far[4:], B[4:] = rows[4:], rows[4:]
@@ -53,7 +55,9 @@ def test_the_same_search_and_the_same_proof(C, options, rng, far_away, monkeypat
     A = rng.standard_normal((100, 60))
     b = A[:, :6].sum(axis=1) + 2.0 * rng.standard_normal(100)
     read = []
-    monkeypatch.setattr(Far, "given", lambda self, value, given=Far.given: read.append(1) or given(self, value))
+    monkeypatch.setattr(
+        DeviceTable, "to_device", lambda self, value, move=DeviceTable.to_device: read.append(1) or move(self, value)
+    )
     here = ks.minimize(ks.LeastSquares(A, b, **options), 6, C)
     assert not read
     there = ks.minimize(ks.LeastSquares(torch.tensor(A), torch.tensor(b), **options), 6, C)
@@ -85,13 +89,13 @@ def test_centred_on_the_device(ones, rng):
     found = half.with_ones() if ones else half
     n = 7 + ones
     x, r, support = rng.standard_normal(n), rng.standard_normal(50), np.array([n - 1, 2, 0])
-    for ours, theirs in ((found @ x, slow @ x), (found.T @ r, slow.T @ r), (found.squares(w), slow.squares(w)),
-                         (found.squares(None), slow.squares(None)), (found.gram(support, w), slow.gram(support, w)),
+    for ours, theirs in ((found @ x, slow @ x), (found.T @ r, slow.T @ r), (found.column_square_sums(w), slow.column_square_sums(w)),
+                         (found.column_square_sums(None), slow.column_square_sums(None)), (found.gram(support, w), slow.gram(support, w)),
                          (found.columns(support), slow.columns(support)), (found.dense(), slow.dense())):  # fmt: skip
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
     share = w / w.sum()
     for ours, theirs in zip(found.moments(share, True), slow.moments(share, True), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
-    assert found.magnitude() == pytest.approx(slow.magnitude())
+    assert found.magnitude_scale() == pytest.approx(slow.magnitude_scale())
     rows = np.array([4, 1, 30])
     np.testing.assert_allclose(found[rows].dense(), slow.dense()[rows])

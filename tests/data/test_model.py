@@ -33,18 +33,18 @@ class Failing:
 def test_an_interrupt_leaves_nothing_in_a_wrong_place(many):
     H = Failing()
     model = ks.QuadraticModel(H, np.zeros(10), sign=1)
-    model.fetch(np.array([0, 1, 2]))
+    model.prefetch(np.array([0, 1, 2]))
     H.fails = True
     with pytest.raises(KeyboardInterrupt):
-        model.fetch(np.array(many))
-    model.fetch(np.array([5]))
+        model.prefetch(np.array(many))
+    model.prefetch(np.array([5]))
     np.testing.assert_array_equal(model.rows(np.arange(10)), H0)
 
 
 def test_rows_that_others_hold_stay_as_they_are():
     model = ks.QuadraticModel(Failing(), np.zeros(10), sign=1)
     held = model.row(7)
-    model.fetch(np.arange(9))
+    model.prefetch(np.arange(9))
     np.testing.assert_array_equal(held, H0[7])
 
 
@@ -66,11 +66,11 @@ def test_all_rows_at_once_are_nobody_elses():
 
     H = Own()
     model = ks.QuadraticModel(H, np.ones(3), sign=1)
-    model.fetch(np.arange(3))
-    ks.QuadraticModel(H, np.zeros(3), sign=1).fetch(np.array([2]))
+    model.prefetch(np.arange(3))
+    ks.QuadraticModel(H, np.zeros(3), sign=1).prefetch(np.array([2]))
     np.testing.assert_array_equal(model.block(np.arange(3)), M)
     ours = ks.QuadraticModel.of_matrix(M)
-    ours.fetch(np.arange(3))
+    ours.prefetch(np.arange(3))
     assert not np.shares_memory(ours.row(0), M)
 
 
@@ -78,6 +78,6 @@ def test_columns_come_one_at_a_time_where_few_are_asked_for(rng):
     """Of the curvature at one point, of data that are in memory and small; else a pass brings several."""
     A, b, w = rng.standard_normal((30, 12)), rng.standard_normal(30), rng.random(30)
     y, x = np.arange(30) % 2, np.zeros(12)
-    assert ks.Logistic(A, y).model_at(x).ahead == 1
-    assert ks.Logistic(ks.blocks(A, height=8), y).model_at(x).ahead == 16
-    assert ks.LeastSquares(A, b, sample_weight=w).quadratic().ahead == ks.LeastSquares(A, b).quadratic().ahead == 16
+    assert ks.Logistic(A, y).model_at(x).prefetch_size == 1
+    assert ks.Logistic(ks.blocks(A, height=8), y).model_at(x).prefetch_size == 16
+    assert ks.LeastSquares(A, b, sample_weight=w).quadratic().prefetch_size == ks.LeastSquares(A, b).quadratic().prefetch_size == 16

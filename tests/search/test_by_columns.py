@@ -96,7 +96,7 @@ def test_a_known_diagonal_ranks_and_proves(rng, monkeypatch):
 
 def test_lengths_are_estimated(rng):
     A = rng.standard_normal((300, 50)) * rng.uniform(0.1, 10.0, 50)
-    estimate = ks.operator(aslinearoperator(A)).lengths() / np.linalg.norm(A, axis=0)
+    estimate = ks.operator(aslinearoperator(A)).column_norms() / np.linalg.norm(A, axis=0)
     assert 0.5 < estimate.min() < estimate.max() < 1.6  # 32 probes: a standard deviation of an eighth
 
 

@@ -243,10 +243,10 @@ def test_a_model_of_unknown_making_is_taken_to_have_rounding(rng):
     Z = rng.standard_normal((9, 5))
     model = ks.LeastSquares(Z, rng.standard_normal(9)).quadratic()
     unknown = ks.QuadraticModel(model.H, model.r, model.constant, sign=1)
-    assert unknown.noise.convex
-    assert unknown.noise.entries > 0
-    assert unknown.noise.pull > 0
-    assert ks.QuadraticModel.of_matrix(Z.T @ Z).noise.entries == 0  # which is the data themselves
+    assert unknown.noise.is_gram
+    assert unknown.noise.entry_error > 0
+    assert unknown.noise.linear_error > 0
+    assert ks.QuadraticModel.of_matrix(Z.T @ Z).noise.entry_error == 0  # which is the data themselves
 
 
 def residual_of_0(loss, k=1, C=None, forced_out=NONE, floor=0.0):

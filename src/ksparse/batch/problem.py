@@ -109,7 +109,7 @@ class BatchData:
     def of(cls, A: Any, weight: Vector | None, ridge: Vector, lower: Vector, upper: Vector, k: int) -> BatchData | None:
         """Return the shared data, or None if no column is usable. `lower` and `upper` are 0 or infinite."""
         design = design_of(A)
-        columns = np.flatnonzero((lower < upper) & (design.squares(weight) > 0))
+        columns = np.flatnonzero((lower < upper) & (design.column_square_sums(weight) > 0))
         if not columns.size:
             return None
         turn, ridge = np.where(upper[columns] == 0, -1.0, 1.0), ridge[columns]

@@ -177,7 +177,7 @@ class QuadraticBound(DualBound):
             program.constant - 0.5 * np.einsum("ij,ij->i", w, Mw),
             Mw - program.r,
             rounding * (abs(program.constant) + size**2),
-            rounding * (np.abs(program.r) + size[:, None]) + program.noise.pull,
+            rounding * (np.abs(program.r) + size[:, None]) + program.noise.linear_error,
         )
 
 

@@ -46,7 +46,7 @@ class ComponentFamily:
         self.V = -0.5 * model.block(self.names) * (pieces.radius**2 / self.scale)
         self.rules, self.asked = pieces.rules.on(self.names), problem.asked
         self.constant, self.forced = model.constant / self.scale, np.isin(self.names, pieces.forced)
-        self.blur = rounding_of(len(self.V)) + model.noise.entries
+        self.blur = rounding_of(len(self.V)) + model.noise.entry_error
 
     def root(self, cut: float, deadline: float) -> tuple[float, ComponentNode]:
         others = FREE if self.forced.sum() < self.k else OUT

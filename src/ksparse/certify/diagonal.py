@@ -35,7 +35,7 @@ COMPILED = 50  # variables from which a proof is worth a compiler's second
 def margin_of(program: Program) -> float:
     """What the least eigenvalue of H − D must exceed: for Cholesky's own rounding (Higham 2002, Theorem 10.3) and that of H's entries."""
     n = program.n
-    return n * (program.noise.entries + 4.0 * EPS) + 2.0 * (n + 2) * n * EPS
+    return n * (program.noise.entry_error + 4.0 * EPS) + 2.0 * (n + 2) * n * EPS
 
 
 def positive(H: Vector, d: Vector, margin: float) -> bool:
@@ -65,7 +65,7 @@ def safe(program: Program, d: Vector) -> Vector:
         X = np.linalg.solve(L, np.diag(np.sqrt(d)))
         pause()
         d = d * min(SHRINK, SHRINK / float(np.linalg.eigvalsh(X @ X.T)[-1]))
-    if program.noise.convex:
+    if program.noise.is_gram:
         return np.zeros(d.size)
     pause()
     below = 2.0 * margin + max(0.0, -float(np.linalg.eigvalsh(H)[0]))

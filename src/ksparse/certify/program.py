@@ -93,7 +93,7 @@ class Program:
             np.where(forced, IN, FREE if forced.sum() < k else OUT).astype(np.int8),
             k,
             False,
-            Noise(model.noise.entries, model.noise.pull / np.sqrt(scale), model.noise.convex),
+            Noise(model.noise.entry_error, model.noise.linear_error / np.sqrt(scale), model.noise.is_gram),
             names,
             per,
             scale,
@@ -107,7 +107,7 @@ class Program:
     @property
     def rounding(self) -> float:
         """Of a product with H or of a sum over all variables, with what was lost in H itself."""
-        return rounding_of(self.n) + self.noise.entries
+        return rounding_of(self.n) + self.noise.entry_error
 
     @property
     def floored(self) -> bool:
@@ -182,7 +182,7 @@ def trusted(program: Program) -> bool:
 
 def _lost(program: Program) -> float:
     """By how much an eigenvalue of H may be wrong."""
-    return program.n * (program.noise.entries + rounding_of(program.n))
+    return program.n * (program.noise.entry_error + rounding_of(program.n))
 
 
 def _wrong(program: Program) -> float:
@@ -222,7 +222,7 @@ def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
         float(np.abs(program.r).max()),
     )
     blur = rounding * (abs(program.constant) + (size + most) ** 2) + float(np.abs(price) @ unmet)
-    off = rounding * (size + most + float(np.abs(price).sum())) + program.noise.pull  # of the gradient
+    off = rounding * (size + most + float(np.abs(price).sum())) + program.noise.linear_error  # of the gradient
     shrunk = np.sqrt(1.0 - _lost(program) / program.least)
     length = np.sqrt(max(0.0, float(left @ K @ left)) * (1.0 + wrong)) + off * np.sqrt(program.n / program.least)
     far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / shrunk

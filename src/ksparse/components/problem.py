@@ -66,7 +66,7 @@ def sparse_components(
     n_components = check_integer(n_components, "n_components", 1, min(X.shape))
     sizes = _sizes(k, n_components, X.shape[1])
     centred, mean = standardize(X, "X", scale=False)
-    deviation = np.sqrt(design_of(centred).squares(None))
+    deviation = np.sqrt(design_of(centred).column_square_sums(None))
     Z, unit = _in_units(standardize(X, "X", scale=True)[0] if scale else centred)
     rest = _Hotelling(Z) if deflation == "hotelling" else _Projected(Z, orthogonal=deflation == "orthogonal")
     C: ConvexSet = NonnegativeBall() if nonnegative else L2Ball()
@@ -88,14 +88,14 @@ def sparse_components(
             break
     loadings = np.array([result.x for result in results])
     results = [restated(result, unit**2 * result.fun, lambda value: unit**2 * value) for result in results]
-    total = unit**2 * float(design_of(Z).squares(None).sum())
+    total = unit**2 * float(design_of(Z).column_square_sums(None).sum())
     return Components(loadings, unit**2 * adjusted_variance(Z, loadings), total, results, np.asarray(mean), deviation)
 
 
 def _in_units(Z: Matrix) -> tuple[Matrix, float]:
     """Return Z divided by a power of two near its largest entry, and that divisor; the division is exact."""
     design = design_of(Z)
-    largest = design.magnitude()
+    largest = design.magnitude_scale()
     if 0.0 < largest < SMALLEST:
         raise ValueError(
             f"X must vary by at least {SMALLEST:g}, it varies by {largest:g}: rescale the data, or set scale=True"
@@ -119,13 +119,13 @@ class _Projected:
 
     def __init__(self, Z: Matrix, *, orthogonal: bool) -> None:
         self.Z, self.orthogonal = Z, orthogonal
-        self.total = float(design_of(Z).squares(None).sum())
+        self.total = float(design_of(Z).column_square_sums(None).sum())
         self.basis = np.zeros((0, Z.shape[1]))  # orthonormal basis of the removed components
 
     @property
     def is_empty(self) -> bool:
         """Whether only rounding is left."""
-        return float(design_of(self.Z).squares(None).max()) <= NO_VARIANCE * self.total
+        return float(design_of(self.Z).column_square_sums(None).max()) <= NO_VARIANCE * self.total
 
     def loss(self) -> PrincipalComponent:
         """Return the loss of the next component."""
@@ -142,7 +142,7 @@ class _Projected:
                 return
             q = q / length
             self.basis = np.vstack([self.basis, q])
-        self.Z = design_of(self.Z).less(self.Z @ q, q)
+        self.Z = design_of(self.Z).minus_outer(self.Z @ q, q)
 
 
 class _Hotelling:
@@ -150,7 +150,7 @@ class _Hotelling:
 
     def __init__(self, Z: Matrix) -> None:
         self.Z = design_of(Z)
-        self.largest = float(self.Z.squares(None).max())
+        self.largest = float(self.Z.column_square_sums(None).max())
         self.rest = Deflated(self.Z, np.zeros(0), np.zeros((0, Z.shape[1])))
 
     @property
@@ -162,7 +162,7 @@ class _Hotelling:
         """Return the loss of the next component."""
         if self.rest.values.size:
             return PrincipalComponent(self.rest)
-        return PrincipalComponent.from_factor(self.Z.given)
+        return PrincipalComponent.from_factor(self.Z.unwrapped)
 
     def remove(self, v: Vector) -> None:
         """Remove a component."""

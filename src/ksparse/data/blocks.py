@@ -123,8 +123,8 @@ def npz(path: Path) -> Any:
         chosen = tables if len(tables) == 1 else named
         if len(chosen) != 1:
             held = ", ".join(f"{name.removesuffix('.npy')} {head.shape}" for name, head in heads.items()) or "no arrays"
-            tables = f"one table, or one called X or A, but {path.name} holds {held}"
-            raise ValueError(f"source must hold {tables}: save it as .npy")
+            found = f"one table, or one called X or A, but {path.name} holds {held}"
+            raise ValueError(f"source must hold {found}: save it as .npy")
         head, member = heads[chosen[0]], archive.getinfo(chosen[0])
     if head.dtype.hasobject:
         raise TypeError(f"source must hold numbers, but {path.name} holds Python objects")

@@ -56,7 +56,12 @@ class Shifted(Design):
         ones = np.asarray(support) == self.inner.shape[1]
         own = np.where(ones, 0, support)  # a column of ones is 0 times another one, and 1
         cut, fill = self.inner.columns(own), ones.astype(float)
-        few = Shifted(cut if isinstance(cut, Design) else Dense(cut), self.mean[own], np.where(ones, 0.0, self.scale[own]), fill=fill)
+        few = Shifted(
+            cut if isinstance(cut, Design) else Dense(cut),
+            self.mean[own],
+            np.where(ones, 0.0, self.scale[own]),
+            fill=fill,
+        )
         return few.dense() if few.device_array is None else few
 
     def dense(self) -> Vector:
@@ -64,9 +69,9 @@ class Shifted(Design):
             return super().dense()
         return np.concatenate([to_numpy(block) for block in self.each(lambda block, rows: block)])
 
-    def shifted(self, mean: Vector, size: Vector) -> Design:
+    def shifted(self, mean: Vector, size: Vector) -> Shifted:
         if mean.any() or self.ones:
-            return super().shifted(mean, size)
+            return Shifted(self, mean, 1.0 / size)
         return Shifted(self.inner, self.mean, self.scale / size)
 
     def with_ones(self) -> Shifted:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from ksparse.data import Design, design_of, in_double
-from ksparse.data.device import LONG, DeviceTable
+from ksparse.data.device import LONG, DeviceTable, placed
 from ksparse.data.products import dense
 from ksparse.numerics.bound import Noise, rounding_of
 from ksparse.util.arrays import Array, Matrix, Vector, on_device, to_float64
@@ -24,7 +24,9 @@ from ksparse.util.arrays import Array, Matrix, Vector, on_device, to_float64
 CACHED = 2**20  # entries of data that stay in the processor's cache
 PREFETCH = 16  # columns fetched at a time: a pass over the data costs the same for a few
 MEMORY = 2**28  # bytes of remembered columns, by default
-LONG_ROW = 2**20  # bytes of a row from which all memory is reserved at once; the system provides it only when it is used
+LONG_ROW = (
+    2**20
+)  # bytes of a row from which all memory is reserved at once; the system provides it only when it is used
 
 
 class Curvature(Protocol):
@@ -90,11 +92,8 @@ class Gram:
             found *= self.a
         table = found if on_host else DeviceTable(found)
         if self.ridge is not None:
-            places, ridge = np.arange(support.size), self.ridge[support]
-            if on_host:
-                found[places, support] += ridge
-            else:
-                found[table.device_index(places), table.device_index(support)] += table.to_device(ridge)
+            index, moved = placed(table)
+            found[index(np.arange(support.size)), index(support)] += moved(self.ridge[support])
         return table
 
     def times(self, X: Vector) -> Vector:

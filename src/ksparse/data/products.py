@@ -103,8 +103,8 @@ def qr_root(A: Matrix, b: Vector, weight: Any, ridge: Any) -> LeastSquaresRoot:
             block *= np.sqrt(weight[rows])[:, None]
         found = np.asarray(np.linalg.qr(np.vstack([found, block]), mode="r"))
     if ridge is not None:
-        rows = np.column_stack([np.diag(np.sqrt(ridge)), np.zeros(n)])
-        found = np.asarray(np.linalg.qr(np.vstack([found, rows]), mode="r"))
+        block = np.column_stack([np.diag(np.sqrt(ridge)), np.zeros(n)])
+        found = np.asarray(np.linalg.qr(np.vstack([found, block]), mode="r"))
     return LeastSquaresRoot(found[:n, :n], found[:n, n], float(np.linalg.norm(found[n:, n])))
 
 

@@ -175,7 +175,7 @@ class KSelectionMixin(SparseLinear):
         target = targets[0]
         plain = loss == "squared" and target.ndim == 1 and self.method == "auto" and not self._rules(X.shape[1])
         default = self.effort is None and self.max_time is None and not self.verbose
-        if not plain or not default or not design_of(X).shown:
+        if not plain or not default or not design_of(X).entries_in_memory:
             return None
         folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
         problems = [self._problem(X, target, weight, loss)]

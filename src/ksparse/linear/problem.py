@@ -162,7 +162,7 @@ def linear_problem(
     y = np.asarray(_check_targets(y, m) if several else check_vector(y, "y", m, kind=np.zeros(0)), dtype=float)
     weight = None if sample_weight is None else np.asarray(check_vector(sample_weight, "sample_weight", m), dtype=float)
     low, high, rest = _split(C, _bound(lower, "lower", n), _bound(upper, "upper", n), n)
-    centre = fit_intercept and design_of(X).centres
+    centre = fit_intercept and design_of(X).can_centre
     how = "none" if rest is not None else "columns" if standardize else "all"
     A, mean, scale = scaled(X, weight, centre=centre, how=how)
     # with squares, the best intercept is the mean whatever the coefficients are
@@ -216,7 +216,7 @@ def _units(
     if rest is None:
         columns = root_mean_square(target.reshape(len(target), -1), normalised_weights(len(target), weight))
         return float(columns[0] if columns.size == 1 else np.sqrt(np.mean(columns**2))) or 1.0, 1.0
-    return 1.0, power_of_two(max(design_of(A).magnitude(), float(np.abs(target).max())))
+    return 1.0, power_of_two(max(design_of(A).magnitude_scale(), float(np.abs(target).max())))
 
 
 def _check_targets(Y: Any, m: int) -> Vector:
@@ -357,7 +357,7 @@ def can_batch_paths(problems: Sequence[LinearProblem], max_k: int) -> bool:
         squares = p.loss.squares() if p.width == 1 and p.C.whole_space and not p.intercept_is_variable else None
         if squares is None or p.forced_in.size or p.forced_out.size:
             return False
-        if not design_of(squares.A).shown or max_k >= squares.A.shape[0]:
+        if not design_of(squares.A).entries_in_memory or max_k >= squares.A.shape[0]:
             return False
     return max_k <= MAX_BATCHED_K and len(problems) * problems[0].n ** 2 <= MAX_GRAM_ENTRIES
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from ksparse.data import design_of, in_double
 from ksparse.data.model import QuadraticModel
-from ksparse.data.products import Root, Squares, columns, dense, first_of_equal, triangle
+from ksparse.data.products import LeastSquaresRoot, Squares, columns, dense, first_of_equal, qr_root
 from ksparse.util import display
 from ksparse.util.arrays import Array, Matrix, Vector, copy_with
 from ksparse.util.checks import check_vector
@@ -201,23 +201,23 @@ class Loss(ABC):
     def hides_columns(self) -> bool:
         """Whether the data hide their columns, and have too many to ask for each."""
         squares = self.squares()
-        return squares is not None and design_of(squares.A).hides(squares.weight is not None)
+        return squares is not None and design_of(squares.A).hides_columns(squares.weight is not None)
 
     def lengths(self) -> Vector | float:
         """The lengths of the data's columns, or estimates, for gradients to be compared by; 1 where nothing is known of them."""
         squares = self.squares()
-        return 1.0 if squares is None else design_of(squares.A).lengths()
+        return 1.0 if squares is None else design_of(squares.A).column_norms()
 
     def with_exact_hessian(self) -> Loss:
         """The same φ with second derivatives where `hessian_at` and `model_at` take a majorant's; itself where they do not."""
         return self
 
-    def root(self) -> Root | None:
+    def root(self) -> LeastSquaresRoot | None:
         """R, q and rest with φ(x) = ½‖Rx − q‖² + ½·rest², where φ is a sum of squares: like `hessian_at` for restricted losses."""
         squares = self.squares()
-        return None if squares is None else triangle(*squares)
+        return None if squares is None else qr_root(*squares)
 
-    def root_at(self, x: Array, image: Array) -> Root | None:
+    def root_at(self, x: Array, image: Array) -> LeastSquaresRoot | None:
         """The same of the second-order model at x, where that is a sum of squares."""
         return self.root()
 

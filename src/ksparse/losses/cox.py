@@ -150,7 +150,7 @@ class Cox(Loss):
     @property
     def hides_columns(self) -> bool:
         """Whether A is an operator with many columns."""
-        return design_of(self.A).hides(weighted=True)
+        return design_of(self.A).hides_columns(weighted=True)
 
     def lipschitz(self) -> float:
         # a variance is at most (max − min)²/4, and that at most half the squares of all

@@ -13,7 +13,7 @@ import numpy as np
 from ksparse.data import Design, check_data, design_of, read_in_double
 from ksparse.data.array import both_products, fits_one_pass
 from ksparse.data.model import Gram, QuadraticModel
-from ksparse.data.products import Root, Squares, dense, first_of_equal, largest_gram_eigenvalue, triangle
+from ksparse.data.products import LeastSquaresRoot, Squares, dense, first_of_equal, largest_gram_eigenvalue, qr_root
 from ksparse.losses.base import Composite, Loss
 from ksparse.util.arrays import Array, Matrix, Vector, copy_with, is_array, namespace, sqnorm, sum_of, take
 from ksparse.util.checks import check_ridge, check_row_weights, check_squares, check_vector
@@ -121,14 +121,14 @@ class DataFit(Loss):
         H = self.design.gram(np.arange(self.A.shape[1]), self._weighted(self.bend(image)))  # AᵀDA + diag(ρ)
         return H if self.ridge is None else H + np.diag(np.asarray(self.ridge))
 
-    def root_at(self, x: Array, image: Array) -> Root | None:
+    def root_at(self, x: Array, image: Array) -> LeastSquaresRoot | None:
         # h(z) + h′(z)(u − z) + ½h″(z)(u − z)² is ½h″(z)·(u − z + h′(z)/h″(z))² but for a constant, where h bends at all
         if self.squares() is not None:
             return self.root()
         image, bend = np.asarray(image), np.asarray(self.bend(image))
         if not bend.min() > FLAT * bend.max():
             return None
-        return triangle(self.A, image - np.asarray(self.slope(image)) / bend, self._weighted(bend), self.ridge)
+        return qr_root(self.A, image - np.asarray(self.slope(image)) / bend, self._weighted(bend), self.ridge)
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """H = AᵀDA with D the terms' h″ (Huber: of its majorant)."""
@@ -140,7 +140,7 @@ class DataFit(Loss):
             bend * image - slope
         )  # r = Hx − ∇φ is its product with A, one for both; of the ridge nothing is left there
         constant = sum_of(self._weighted(self.h(image))) - sum_of((slope - 0.5 * bend * image) * image)
-        return QuadraticModel(Gram(self.A, bend, self.ridge, fleeting=True), np.asarray(self.A.T @ pull), constant)
+        return QuadraticModel(Gram(self.A, bend, self.ridge, single_use=True), np.asarray(self.A.T @ pull), constant)
 
     def composite(self) -> Composite | None:
         def value(image: Vector) -> float:
@@ -169,10 +169,10 @@ class DataFit(Loss):
     @property
     def hides_columns(self) -> bool:
         """Whether A is an operator with many columns, of whose lengths nothing is known."""
-        return self.design.hides(weighted=self.squares() is None or self.weight is not None)
+        return self.design.hides_columns(weighted=self.squares() is None or self.weight is not None)
 
     def lengths(self) -> Vector | float:
-        return self.design.lengths()
+        return self.design.column_norms()
 
     def first_duplicates(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if self.ridge is not None:

@@ -101,14 +101,14 @@ class MultiResponse(RowSparseLoss):
         if self.hides_columns:
             return None
         rounding = rounding_of(int(self.A.shape[0]))
-        noise = Noise(rounding, rounding * float(self._lengths.max()), convex=True)
+        noise = Noise(rounding, rounding * float(self._lengths.max()), is_gram=True)
         constant = 0.5 * float(self._lengths @ self._lengths)
         return QuadraticModel(Repeated(self._gram, self.per_feature), self._pull.ravel(), constant, sign=1, noise=noise)
 
     def row_problem(self) -> SharedHessianRows:
         rounding, constant = rounding_of(int(self.A.shape[0])), 0.5 * float(self._lengths @ self._lengths)
         model = QuadraticModel(
-            self._gram, np.zeros(self.features), constant, sign=1, noise=Noise(rounding, convex=True)
+            self._gram, np.zeros(self.features), constant, sign=1, noise=Noise(rounding, is_gram=True)
         )
         return SharedHessianRows(model, self._pull, self._lengths, self._solved)
 

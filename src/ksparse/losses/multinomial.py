@@ -167,7 +167,7 @@ class SoftmaxGains:
         """How each feature pulls."""
         wide = self.wide
         count(gradients=1)
-        return np.asarray(wide.design.pull(wide.w[:, None] * (wide.Y - self._P)) @ wide.Q)
+        return np.asarray(wide.design.adjoint_product(wide.w[:, None] * (wide.Y - self._P)) @ wide.Q)
 
     @cached_property
     def _M(self) -> Vector:
@@ -189,7 +189,10 @@ class SoftmaxGains:
     def _screening_gains(self) -> Vector:
         """Gains as if all classes bent alike and no feature were like another: which ones to look at."""
         wide = self.wide
-        bend = wide.design.squares(wide.w * (1.0 - np.square(self._P).sum(axis=1)) / (wide.width - 1)) + wide.ridge
+        bend = (
+            wide.design.column_square_sums(wide.w * (1.0 - np.square(self._P).sum(axis=1)) / (wide.width - 1))
+            + wide.ridge
+        )
         rough = 0.5 * np.square(self._g).sum(axis=1) / np.where(bend > 0, bend, np.inf)
         rough[self.support] = 0.0
         return np.asarray(rough)

@@ -119,7 +119,7 @@ class QuadraticForm(Loss):
     @property
     def _shown(self) -> bool:
         """Whether the matrix can be seen, and is small enough for Cholesky."""
-        return design_of(self.matrix).shown and self.matrix.shape[0] <= CHOLESKY_LIMIT
+        return design_of(self.matrix).entries_in_memory and self.matrix.shape[0] <= CHOLESKY_LIMIT
 
     @cached_property
     def convexity_is_certain(self) -> bool:  # type: ignore[override]

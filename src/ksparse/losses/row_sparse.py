@@ -113,7 +113,7 @@ class SharedHessianRows:
             + abs(self.constant)
         )
         sizes, noise = unit @ np.abs(X), self.model.noise
-        off = 0.5 * noise.entries * float(sizes @ sizes) + noise.entries * float(sizes @ self.lengths)
+        off = 0.5 * noise.entry_error * float(sizes @ sizes) + noise.entry_error * float(sizes @ self.lengths)
         return RowSolution(X, value, rounding_of(X.size) * terms + off)
 
     def gains(self, support: Vector, X: Vector) -> SharedHessianGains:
@@ -131,8 +131,8 @@ class SharedHessianRows:
         scaled = np.abs(X) * unit[:, None]
         gradient = np.abs(H @ X - self.R[support]) / unit[:, None]
         gradient += rounding_of(k) * ((np.abs(H) @ np.abs(X) + np.abs(self.R[support])) / unit[:, None])
-        gradient += noise.entries * (scaled.sum(axis=0) + self.lengths)
-        least = float(np.linalg.eigvalsh(H / unit / unit[:, None])[0]) - k * (noise.entries + 8.0 * EPS)
+        gradient += noise.entry_error * (scaled.sum(axis=0) + self.lengths)
+        least = float(np.linalg.eigvalsh(H / unit / unit[:, None])[0]) - k * (noise.entry_error + 8.0 * EPS)
         return 0.5 * float(np.vdot(gradient, gradient)) / least if least > 0 else math.inf
 
 
@@ -286,10 +286,10 @@ class RowSparseLoss(Loss):
     @property
     def hides_columns(self) -> bool:
         """Whether A is an operator with many columns."""
-        return self.design.hides(weighted=True)
+        return self.design.hides_columns(weighted=True)
 
     def lengths(self) -> Vector | float:
-        return np.repeat(self.design.lengths(), self.per_feature)
+        return np.repeat(self.design.column_norms(), self.per_feature)
 
     def lipschitz(self) -> float:
         ridge = 0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge))

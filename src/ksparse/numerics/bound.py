@@ -27,9 +27,9 @@ EPS = float(np.finfo(np.float64).eps)
 class Noise:
     """How far H and c, as computed, are from those of the data."""
 
-    entries: float = 0.0  # |ΔHᵢⱼ| is at most this times √(HᵢᵢHⱼⱼ)
-    pull: float = 0.0  # |Δcᵢ| is at most this times √Hᵢᵢ
-    convex: bool = False  # whether the H of the data is positive semidefinite by its form: a Gram matrix
+    entry_error: float = 0.0  # |ΔHᵢⱼ| is at most this times √(HᵢᵢHⱼⱼ)
+    linear_error: float = 0.0  # |Δcᵢ| is at most this times √Hᵢᵢ
+    is_gram: bool = False  # whether the H of the data is a Gram matrix, hence positive semidefinite
 
 
 def shortfall(
@@ -41,7 +41,9 @@ def shortfall(
     gradient, terms = objective.gradient(x), np.abs(objective.H) @ np.abs(x) + np.abs(objective.c)
     priced = linear.E.T @ equation_price + linear.G.T @ row_price
     terms = terms + np.abs(linear.E.T) @ np.abs(equation_price) + np.abs(linear.G.T) @ row_price
-    rounding = rounding_of(x.size) * terms + noise.entries * unit * float(unit @ np.abs(x)) + noise.pull * unit
+    rounding = (
+        rounding_of(x.size) * terms + noise.entry_error * unit * float(unit @ np.abs(x)) + noise.linear_error * unit
+    )
     up, down = _pulls(gradient + priced, rounding, linear, x)
     slack = _unmet(linear, x, equation_price, row_price)
     room_up, room_down = linear.upper - x, x - linear.lower
@@ -95,8 +97,8 @@ def _least_curvature(objective: Objective, unit: Vector, noise: Noise) -> float:
     if objective.R is not None:
         return 0.0
     n = unit.size
-    least = float(np.linalg.eigvalsh(objective.H / unit / unit[:, None])[0]) - n * (noise.entries + 8.0 * EPS)
-    return max(0.0, least) if noise.convex else least
+    least = float(np.linalg.eigvalsh(objective.H / unit / unit[:, None])[0]) - n * (noise.entry_error + 8.0 * EPS)
+    return max(0.0, least) if noise.is_gram else least
 
 
 def _in_the_image(objective: Objective, x: Vector, priced: Vector, terms: Vector, unit: Vector) -> float:

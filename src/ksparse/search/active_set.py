@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.data.device import both, forms, rest
+from ksparse.data.device import products_with_row, quadratic_forms, schur_row
 from ksparse.data.model import QuadraticModel
 from ksparse.numerics.constraints import Linear, Reach, unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
@@ -137,7 +137,7 @@ class UpdatedInverse:
         element = self._element[places]
         variables = element >= 0
         if variables.any():
-            self.B[self.e + places[variables]] = self.model.rows_there(element[variables])
+            self.B[self.e + places[variables]] = self.model.rows_in_place(element[variables])
         if not variables.all():
             self.B[self.e + places[~variables]] = self.G[~element[~variables]]
 
@@ -175,7 +175,7 @@ class UpdatedInverse:
         inverse /= unit[:, None]
         u = inverse @ d
         self.inverse[:p, :p], self._u[:p] = inverse, u
-        self.h = self.diagonal - forms(inverse, B)
+        self.h = self.diagonal - quadratic_forms(inverse, B)
         self.s = r - u @ B
         self.h[S] = self.s[S] = 0.0
         self.value = -0.5 * float(d @ u) if not self.held.size else self._value(S, u[free], free)
@@ -215,7 +215,7 @@ class UpdatedInverse:
     def _enter(self, element: int, row: Any, w: Vector, sigma: float, left: float, start: float) -> None:
         """Let an element enter; `left` is the residual of its equation, `start` its x until now."""
         p, t = self.e + self.n_elements, left / sigma
-        c = rest(row, w, self.B[:p])
+        c = schur_row(row, w, self.B[:p])
         self.s -= t * c
         c /= math.sqrt(abs(sigma))  # first: squares of H may overflow
         c *= c
@@ -257,13 +257,13 @@ class UpdatedInverse:
     def _row(self, i: int) -> Any:
         """Return H_i·; if it is not known yet, fetch the rows that are likely to be needed next with it."""
         if (
-            not self.model.knows(i)
-            and (count := min(max(self.model.ahead, min(self.prefetch_size, self.capacity)), self.n)) > 1
+            not self.model.has_row(i)
+            and (count := min(max(self.model.prefetch_size, min(self.prefetch_size, self.capacity)), self.n)) > 1
         ):
             likely = add_gains(self.s, self.h, self.dependence_tol)
             likely[self.model.known] = 0.0
             likely[i] = np.inf
-            self.model.fetch(top_k_indices(likely, count))
+            self.model.prefetch(top_k_indices(likely, count))
         return self.model.row(i)
 
     def drop(self, j: int, level: float | None = None) -> None:
@@ -312,7 +312,7 @@ class UpdatedInverse:
         delta, s = -self._release(i), float(self.s[i])
         row = self._row(i)
         w = self.inverse[:p, :p] @ self.B[:p, i]
-        c = rest(row, w, self.B[:p])
+        c = schur_row(row, w, self.B[:p])
         self.s -= delta * c
         self._u[:p] -= delta * w
         self.value += delta * (0.5 * delta * float(self.h[i]) - s)
@@ -354,7 +354,7 @@ class UpdatedInverse:
         w -= z * v  # K⁻¹b of the others
         w[q] = 0.0
         w /= -unit
-        steps, products = np.array((back, -s / unit)), both(row, 1.0 / unit, V, B)
+        steps, products = np.array((back, -s / unit)), products_with_row(row, 1.0 / unit, V, B)
         self.s += steps @ products
         products *= products
         self.h += products[0]
@@ -936,7 +936,7 @@ class ActiveSetNeighbourhood:
         """Fetch all columns of H at once if so many changes need most of them: in one product each costs a third."""
         model = self.active_set.model
         if model.n <= 3 * changes and model.n**2 * 8 <= model.memory:
-            model.fetch(np.arange(model.n))
+            model.prefetch(np.arange(model.n))
 
     def swap(self, shut: Vector, kept: Vector, aspired: float = np.inf) -> Swap | None:
         alone, out = self.active_set.add_gains(within=False), np.flatnonzero(shut)

@@ -23,7 +23,7 @@ def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bo
     if supports is None:
         return False
     if problem.k > 1 and problem.pieces.model is not None:
-        problem.pieces.model.fetch(np.flatnonzero(problem.pieces.allowed))  # all by one pass: each will be needed
+        problem.pieces.model.prefetch(np.flatnonzero(problem.pieces.allowed))  # all by one pass: each will be needed
     bound = np.inf  # what the values on all supports are proved not to fall below
     for support in supports:
         candidate = problem.evaluate(support)

@@ -100,7 +100,7 @@ class SupportProblem:
         held = settings.memory // (8 * self.n)
         if self.pieces.floored or held >= min(self.n, max(2 * self.k, settings.entering)):
             return False
-        return squares is not None and design_of(squares.A).dear
+        return squares is not None and design_of(squares.A).pass_is_costly
 
     @property
     def memory_needed(self) -> int:

@@ -152,7 +152,7 @@ class _KKTInverse:
         E, f = np.zeros((0, pieces.n)), np.zeros(0)
         if pieces.linear is not None:
             E, f, _ = unit_rows(pieces.linear.E / unit, pieces.linear.f)
-        rows = model.rows_there(S)
+        rows = model.rows_in_place(S)
         self.room, (self.index, there) = room_for(rows), placed(rows)
         table = bare(rows)
         table /= there(unit)
@@ -165,7 +165,7 @@ class _KKTInverse:
         inverse = np.linalg.inv(K)
         if not float(np.abs(inverse).max(initial=0.0)) < SINGULAR:
             raise np.linalg.LinAlgError
-        entries, pull = rounding_of(len(K)) + model.noise.entries, model.noise.pull
+        entries, pull = rounding_of(len(K)) + model.noise.entry_error, model.noise.linear_error
         self.K, self.inverse, self.k, V = there(K), there(inverse), k, inverse
         u = inverse @ d
         u = u + inverse @ (d - K @ u)

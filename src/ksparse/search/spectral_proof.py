@@ -34,7 +34,7 @@ def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
     all_squares = squares.sum(axis=0)
     present, blur = (
         (pieces.model.constant - target) / float(at.x @ at.x),
-        at.support.size * (8.0 * EPS + pieces.model.noise.entries) * scale,
+        at.support.size * (8.0 * EPS + pieces.model.noise.entry_error) * scale,
     )
     spent = 0
     for j in np.flatnonzero(~np.isin(at.support, pieces.forced)):

@@ -293,7 +293,7 @@ def _signs(C: ConvexSet, n: int) -> tuple[Vector, Vector] | None:
 
 def _shared(A: Any, n: int) -> bool:
     """Whether A shows its columns, and few enough for a Gram matrix."""
-    return n * n <= GRAM and design_of(A).shown
+    return n * n <= GRAM and design_of(A).entries_in_memory
 
 
 @dataclass

@@ -212,7 +212,7 @@ def _root_weights(squares: Squares) -> Vector:
 def _matrix(A: Any) -> Any:
     """Return a data matrix as a dense array or a scipy.sparse matrix."""
     design = design_of(to_float64(A))
-    return design.given if design.shown else design.dense()
+    return design.unwrapped if design.entries_in_memory else design.dense()
 
 
 def _scaled_rows(root: Vector, A: Any) -> Any:

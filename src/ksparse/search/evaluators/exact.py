@@ -71,7 +71,7 @@ class Exact:
         k, noise, unit = x.size, model.noise, float(np.sqrt(np.abs(model.diagonal[support])) @ np.abs(x))
         value = objective.value(x) + model.constant
         rounding = rounding_of(k) * (objective.terms(x) + abs(model.constant)) + unit * (
-            0.5 * noise.entries * unit + noise.pull
+            0.5 * noise.entry_error * unit + noise.linear_error
         )
         if rounding <= self.pieces.tolerance(value) or loss.squares() is None:
             return value, rounding

@@ -34,5 +34,5 @@ class Spectral:
 
     def lower_bound(self, support: Vector, found: Candidate) -> float:
         V = -0.5 * self.model.block(support)
-        blur = (8.0 * EPS + self.model.noise.entries) * support.size * float(np.abs(V).max())
+        blur = (8.0 * EPS + self.model.noise.entry_error) * support.size * float(np.abs(V).max())
         return self.model.constant - max(0.0, float(np.linalg.eigvalsh(V)[-1]) + blur) * self.radius**2
