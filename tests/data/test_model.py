@@ -80,4 +80,8 @@ def test_columns_come_one_at_a_time_where_few_are_asked_for(rng):
     y, x = np.arange(30) % 2, np.zeros(12)
     assert ks.Logistic(A, y).model_at(x).prefetch_size == 1
     assert ks.Logistic(ks.blocks(A, height=8), y).model_at(x).prefetch_size == 16
-    assert ks.LeastSquares(A, b, sample_weight=w).quadratic().prefetch_size == ks.LeastSquares(A, b).quadratic().prefetch_size == 16
+    assert (
+        ks.LeastSquares(A, b, sample_weight=w).quadratic().prefetch_size
+        == ks.LeastSquares(A, b).quadratic().prefetch_size
+        == 16
+    )
