@@ -241,7 +241,7 @@ def test_what_a_loss_does_not_say_follows_from_its_squares(data):
     assert own.is_quadratic
     assert own.least == 0.0
     assert own.entries == ours.entries == A.size
-    assert not own.opaque
+    assert not own.hides_columns
     assert own.has_hessian
     np.testing.assert_allclose(own.hessian_at(np.zeros(30), None), A.T @ A)
     np.testing.assert_array_equal(own.first_duplicates(np.array([1, 2])), [0, 1])
