@@ -21,12 +21,10 @@ import. With ``python -OO`` there are no docstrings to fill.
 
 from __future__ import annotations
 
-import inspect
-import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -40,6 +38,7 @@ from ksparse.data import Design, by_blocks
 from ksparse.result import Result
 from ksparse.sets import ConvexSet
 from ksparse.util.checks import odd_column
+from ksparse.util.display import fill_docstrings as fill_docstrings
 from ksparse.util.progress import NULL_BAR, bar
 
 try:
@@ -55,30 +54,7 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-T = TypeVar("T")
 CALLERS = ("ksparse", "sklearn", "skfolio", "joblib")  # no warning should point at their lines
-
-
-def fill_docstrings(*texts: str) -> Callable[[T], T]:
-    """Return a decorator that replaces lines ``{name, …}`` in docstrings of a class or function by shared entries."""
-
-    def fill(piece: T) -> T:
-        sources = [*texts, *(base.__doc__ or "" for base in getattr(piece, "__mro__", [])[1:])]
-        entries: dict[str, str] = {}
-        for source in sources:
-            for entry in re.split(r"\n(?=\S)", inspect.cleandoc(source)):
-                entries.setdefault(entry.partition(" : ")[0], entry)
-
-        def filled(match: re.Match[str]) -> str:
-            indent, names = match.groups()
-            return "\n".join(indent + line for name in names.split(", ") for line in entries[name].strip().split("\n"))
-
-        for part in [piece, *(part for part in vars(piece).values() if inspect.isfunction(part))]:
-            if part.__doc__ is not None:
-                part.__doc__ = re.sub(r"^( *)\{([\w, ]+)\}$", filled, part.__doc__, flags=re.MULTILINE)
-        return piece
-
-    return fill
 
 
 class SparseEstimator(CallbackSupportMixin, BaseEstimator):

@@ -122,7 +122,7 @@ def test_a_proof_by_a_lower_bound(data, rng):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda A, y: ks.Quantile(A, y, tau=1.0), "tau must be a share"),
+        (lambda A, y: ks.Quantile(A, y, tau=1.0), "tau must be > 0 and < 1"),
         (lambda A, y: ks.Quantile(A, y, width=0.0), "width must be"),
         (lambda A, y: ks.Gamma(A, np.zeros(M)), "amounts > 0.*Tweedie"),
         (lambda A, y: ks.Tweedie(A, -np.ones(M)), "amounts >= 0"),

@@ -414,7 +414,7 @@ def changed(piece, **methods):
         (
             {"gradient_at": lambda self, x, image: 2 * self.A.T @ (image - self.b)},
             ValueError,
-            "gradient must be that of value",
+            "gradient does not match value",
         ),
         (
             {"gradient_at": lambda self, x, image: image - self.b},
@@ -427,7 +427,7 @@ def changed(piece, **methods):
             "OwnSquares.value_at must return one number, got ndarray",
         ),
         ({"value_at": lambda self, x, image: math.nan}, ValueError, r"value\(x\) must be a finite number, got nan"),
-        ({"squares": lambda self: ks.Squares(2 * self.A, self.b)}, ValueError, "must be φ itself, constant included"),
+        ({"squares": lambda self: ks.Squares(2 * self.A, self.b)}, ValueError, "must equal φ, constant included"),
         (
             {"squares": lambda self: ks.Squares(self.A, self.b[:9])},
             ValueError,
@@ -607,7 +607,7 @@ def test_a_subclass_of_a_built_in_loss_is_checked_like_any_other():
     A, y = np.random.default_rng(0).standard_normal((60, 8)), np.arange(60) % 2
     with pytest.raises(ValueError, match=r"Shifted\.least is 0"):
         ks.minimize(Shifted(A, y), 2)
-    with pytest.raises(ValueError, match="gradient must be that of value"):
+    with pytest.raises(ValueError, match="gradient does not match value"):
         ks.minimize(Wrong(A, y), 2)
 
 

@@ -1,4 +1,4 @@
-"""The losses φ, one file each."""
+"""The losses φ."""
 
 from ksparse.losses.autodiff import autodiff
 from ksparse.losses.base import Loss
@@ -7,35 +7,13 @@ from ksparse.losses.cox import Cox
 from ksparse.losses.custom import Custom
 from ksparse.losses.data_fit import DataFit, LeastSquares
 from ksparse.losses.huber import Huber
+from ksparse.losses.log_link import Gamma, NegativeBinomial, Poisson, Tweedie
 from ksparse.losses.logistic import Logistic
 from ksparse.losses.multi_response import MultiResponse
 from ksparse.losses.multinomial import Multinomial
-from ksparse.losses.negative_binomial import NegativeBinomial
-from ksparse.losses.poisson import Poisson
 from ksparse.losses.quadratic import MeanVariance, PrincipalComponent, Quadratic, QuadraticForm
 from ksparse.losses.quantile import Quantile
-from ksparse.losses.tweedie import Gamma, Tweedie
 
-__all__ = [
-    "Cox",
-    "Custom",
-    "DataFit",
-    "Gamma",
-    "GradientCheck",
-    "Huber",
-    "LeastSquares",
-    "Logistic",
-    "Loss",
-    "MeanVariance",
-    "MultiResponse",
-    "Multinomial",
-    "NegativeBinomial",
-    "Poisson",
-    "PrincipalComponent",
-    "Quadratic",
-    "QuadraticForm",
-    "Quantile",
-    "Tweedie",
-    "autodiff",
-    "check_gradient",
-]
+__all__ = ["Cox", "Custom", "DataFit", "Gamma", "GradientCheck", "Huber", "LeastSquares", "Logistic", "Loss",
+           "MeanVariance", "MultiResponse", "Multinomial", "NegativeBinomial", "Poisson", "PrincipalComponent",
+           "Quadratic", "QuadraticForm", "Quantile", "Tweedie", "autodiff", "check_gradient"]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Losses from functions of PyTorch or JAX, with derivatives by automatic differentiation."""
+"""Losses given by PyTorch or JAX functions, with derivatives by automatic differentiation."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from ksparse.losses.custom import Custom
 from ksparse.util.arrays import Array, Vector, epsilon, like, to_float64, to_numpy
 from ksparse.util.checks import check_callable
 
-# The simple emitters of XLA's CPU backend in one piece, and LLVM's work on what they emit left out: a fifth of the time to compile.
+# XLA's simple CPU emitters in one piece, without LLVM optimisation: a fifth of the compile time
 PLAIN = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 QUICK = {"xla_backend_optimization_level": 0}
 SMALL = (
     2**14
-)  # numbers read per operation: each that is compiled quickly saves its time once, each number costs more at every call
+)  # numbers read per operation up to which less optimisation pays: it saves time once, and costs at each call
+TOGETHER = 16  # products with the Hessian in one call: a fixed number, so that one compilation serves all
+HEAVY = 1000  # operations of a gradient from which compiling its derivative takes seconds
 
 
 class CompiledFunction:
-    """`fn` of arrays, compiled once for each shape and dtype that it is called with."""
+    """A function of arrays, compiled once for each combination of their shapes and dtypes."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
@@ -33,27 +35,27 @@ class CompiledFunction:
         self._compiled: dict[Any, Any] = {}
         self._operations: dict[Any, int] = {}
 
-    def __call__(self, *arrays: np.ndarray[Any, Any]) -> Any:
+    def __call__(self, *arrays: Vector) -> Any:
         key = _kinds(arrays)
         if key not in self._compiled:
             self._compiled[key] = _compile(self._trace(arrays))
         return self._compiled[key](*arrays)
 
-    def operations(self, *arrays: np.ndarray[Any, Any]) -> int:
-        """How many it consists of, those of its parts among them; nothing is compiled for that."""
+    def operations(self, *arrays: Vector) -> int:
+        """Return the number of operations, those of nested programs included, without compiling."""
         key = _kinds(arrays)
         if key not in self._operations:
             self._operations[key] = sum(1 for _ in _equations(self._trace(arrays).jaxpr.jaxpr))
         return self._operations[key]
 
-    def retraced(self, *arrays: np.ndarray[Any, Any]) -> Callable[..., Any]:
-        """The same function from what JAX has seen of it, for further transformations: what comes back are its results in a row."""
+    def retraced(self, *arrays: Vector) -> Callable[..., Any]:
+        """Return the traced function for further transformations; it returns its results as a list."""
         from jax.extend.core import jaxpr_as_fun
 
         function: Callable[..., Any] = jaxpr_as_fun(self._trace(arrays).jaxpr)
         return function
 
-    def _trace(self, arrays: tuple[np.ndarray[Any, Any], ...]) -> Any:
+    def _trace(self, arrays: tuple[Vector, ...]) -> Any:
         import jax
 
         key = _kinds(arrays)
@@ -63,7 +65,7 @@ class CompiledFunction:
 
 
 def in_double_precision() -> Any:
-    """While this lasts JAX does not round float64 to float32, whatever it is told elsewhere."""
+    """Return a context in which JAX keeps float64, whatever its global setting."""
     import jax
     import jax.experimental
 
@@ -71,7 +73,7 @@ def in_double_precision() -> Any:
     return home.enable_x64(True)
 
 
-def _kinds(arrays: tuple[np.ndarray[Any, Any], ...]) -> tuple[Any, ...]:
+def _kinds(arrays: tuple[Vector, ...]) -> tuple[Any, ...]:
     return tuple((array.shape, array.dtype) for array in arrays)
 
 
@@ -85,13 +87,13 @@ def _compile(traced: Any) -> Any:
         for options in (PLAIN | QUICK, QUICK, {}) if small else (PLAIN, {}):
             try:
                 return lowered.compile(compiler_options=options)
-            except Exception:  # an option that this version does not know; what is wrong with fn itself is said below
+            except Exception:  # an option unknown to this version; errors of fn itself are raised below
                 continue
     return lowered.compile()
 
 
 def _equations(program: Any) -> Iterator[Any]:
-    """The operations of a JAX program and of its parts."""
+    """Yield the operations of a JAX program and of its nested programs."""
     for equation in program.eqns:
         yield equation
         for value in equation.params.values():
@@ -101,31 +103,27 @@ def _equations(program: Any) -> Iterator[Any]:
 
 
 def _reads(equation: Any) -> int:
-    """The numbers that an operation is given."""
+    """Return the number of input numbers of an operation."""
     return sum(math.prod(getattr(given.aval, "shape", ())) for given in equation.invars)
 
 
-TOGETHER = 16  # products with the Hessian in one call: a fixed number, so that one compilation serves all
-HEAVY = 1000  # operations of a gradient from which compiling its derivative takes seconds
-
-
 class Engine(ABC):
-    """fn as one library sees it."""
+    """Evaluation of fn by one library."""
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self.fn = fn
 
     @abstractmethod
     def value_and_gradient(self, x: Array) -> tuple[Any, Any]:
-        """fn(x) and its gradient, in arrays of the library."""
+        """Return fn(x) and its gradient, as arrays of the library."""
 
     @abstractmethod
     def products(self, x: Array, D: Vector) -> Vector:
-        """∇²fn(x) d for the rows d of D, float64."""
+        """Return ∇²fn(x) d for the rows d of D, in float64."""
 
 
 class Torch(Engine):
-    """PyTorch: x as a tensor of its own dtype, on its own device."""
+    """PyTorch; x keeps its dtype and device."""
 
     def value_and_gradient(self, x: Array) -> tuple[Any, Any]:
         import torch
@@ -159,7 +157,7 @@ class Torch(Engine):
 
 
 class Jax(Engine):
-    """JAX: compiled once per dtype of x, in double precision where x has it, whatever JAX is told elsewhere."""
+    """JAX, compiled once per dtype of x, in double precision if x has it."""
 
     @cached_property
     def _value_and_gradient(self) -> CompiledFunction:
@@ -186,16 +184,13 @@ class Jax(Engine):
         x, found = to_float64(x), np.empty(D.shape)
         with in_double_precision():
             if self._value_and_gradient.operations(x) > HEAVY:
-                raise NotImplementedError(
-                    "the second derivative would take longer to compile than differences of gradients take"
-                )
+                raise NotImplementedError("compiling the second derivative takes longer than differences of gradients")
             for begin in range(0, len(D), TOGETHER):
                 block = D[begin : begin + TOGETHER]
                 padded = np.zeros((TOGETHER, D.shape[1]))
                 padded[: len(block)] = block
-                found[begin : begin + len(block)] = np.asarray(self._products(x, padded), dtype=np.float64)[
-                    : len(block)
-                ]
+                products = np.asarray(self._products(x, padded), dtype=np.float64)
+                found[begin : begin + len(block)] = products[: len(block)]
         return found
 
 
@@ -203,7 +198,7 @@ ENGINES: dict[str, type[Engine]] = {"torch": Torch, "jax": Jax}
 
 
 def choose_engine(fn: Callable[[Any], Any], x: Array) -> Engine:
-    """The first installed library that evaluates and differentiates fn at x."""
+    """Return the first installed library that evaluates and differentiates fn at x."""
     installed = [name for name in ENGINES if importlib.util.find_spec(name)]
     if not installed:
         raise ImportError("autodiff needs PyTorch or JAX: pip install torch, or pip install jax")
@@ -212,11 +207,11 @@ def choose_engine(fn: Callable[[Any], Any], x: Array) -> Engine:
         engine = ENGINES[name](fn)
         try:
             engine.value_and_gradient(x)
-        except Exception as error:  # the function's own complaint, whatever its type, belongs in the message
+        except Exception as error:  # whatever fn raises belongs in the message
             refusals.append(f"{name}: {type(error).__name__}: {error}")
         else:
             return engine
-    raise TypeError("fn could be evaluated and differentiated by no installed library; " + "; ".join(refusals))
+    raise TypeError("no installed library could evaluate and differentiate fn; " + "; ".join(refusals))
 
 
 def autodiff(
@@ -226,35 +221,35 @@ def autodiff(
     convex: bool | None = None,
     backend: str | None = None,
 ) -> Custom:
-    """A loss from a function of one PyTorch or JAX vector, its gradient by automatic differentiation.
+    """Return a loss given by a function of one PyTorch or JAX vector, with gradients by automatic differentiation.
 
-    A JAX function is compiled once and so must be one that `jax.jit` takes; it runs in double precision, though data that it holds in
-    single precision stay as coarse as they are. Where `fn` can be differentiated twice, second-order models steer the search.
+    A JAX function is compiled once, so `jax.jit` must accept it. It runs in double precision; data in single precision
+    inside it are not converted. If `fn` can be differentiated twice, the search uses second-order models.
 
     Parameters
     ----------
     fn : callable
         Takes a vector, returns a scalar of the same library.
     n : int or None, default=None
-        Variables; None for as many as the set or x0 has.
+        Number of variables; None to take it from the set or x0.
     lipschitz : float or None, default=None
-        Of the gradient; None where it is not known.
+        A Lipschitz constant of the gradient; None if not known.
     convex : bool or None, default=None
-        Whether φ is convex; None where that is not known; False for a function that goes by gradients alone.
+        Whether φ is convex; None if not known. With False no models are used and moves are ranked by gradients.
     backend : {"torch", "jax"} or None, default=None
         None for the first installed one that `fn` accepts.
 
     Returns
     -------
     Custom
-        The loss. x may be a NumPy array all the same: it is handed over, and the gradient handed back in x's dtype.
+        The loss. x may be a NumPy array: it is converted, and gradients have the kind and dtype of x.
 
     Raises
     ------
     ValueError, TypeError
-        If `fn` cannot be called, or `backend` is not known.
+        If `fn` is not callable, or `backend` is unknown.
     ImportError
-        When it is first evaluated, if neither library is installed.
+        At the first evaluation, if neither library is installed.
 
     Examples
     --------
@@ -270,14 +265,14 @@ def autodiff(
 
 
 class _Evaluator:
-    """fn's value and gradient, both from one call, the last point remembered."""
+    """Value and gradient of fn from one call; the last point is remembered."""
 
     def __init__(self, fn: Callable[[Any], Any], backend: str | None) -> None:
         self.fn = fn
         self.engine: Engine | None = None if backend is None else ENGINES[backend](fn)
         self._last: tuple[bytes, str, Any, Any] | None = None
-        self.twice = True  # as far as is known
-        self.rounding = 0.0  # of values that come in single precision, whatever x is in
+        self.twice = True  # whether fn can be differentiated twice, as far as is known
+        self.rounding = 0.0  # of values in single precision, whatever the dtype of x
 
     def value(self, x: Array) -> float:
         return float(self._value_and_gradient(x)[0])
@@ -294,7 +289,7 @@ class _Evaluator:
         engine = self._engine(x)
         value, gradient = engine.value_and_gradient(x)
         self.rounding = epsilon(value) if hasattr(value, "dtype") else 0.0
-        self._last = (*key, value, gradient)  # at once: other threads may look at the same time
+        self._last = (*key, value, gradient)  # in one assignment: other threads may read it
         return value, gradient
 
     def _engine(self, x: Array) -> Engine:
@@ -303,12 +298,12 @@ class _Evaluator:
         return self.engine
 
     def products(self, x: Array, D: Vector) -> Vector | None:
-        """∇²fn(x) d for the rows of D; None where the library cannot, or they are not numbers."""
+        """Return ∇²fn(x) d for the rows of D; None if the library cannot, or a product is not finite."""
         if not self.twice:
             return None
         try:
             found = self._engine(x).products(x, D)
-        except Exception:  # a function that is differentiable once only raises what it likes
+        except Exception:  # a function that is differentiable only once may raise anything
             self.twice = False
             return None
         return found if np.isfinite(found).all() else None
@@ -332,6 +327,6 @@ class Autodiff(Custom):
         return super().products(x, D) if found is None else found
 
     def for_vectors_like(self, x: Array) -> Custom:
-        told = super().for_vectors_like(x)
-        told.rounding = max(told.rounding, self._evaluator.rounding)
-        return told
+        twin = super().for_vectors_like(x)
+        twin.rounding = max(twin.rounding, self._evaluator.rounding)
+        return twin

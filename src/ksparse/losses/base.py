@@ -1,8 +1,8 @@
-"""What a loss is: φ(x) = h(image of x), with an image linear in x.
+"""Base classes of losses: φ(x) = h(image of x), where the image is linear in x.
 
-The image (Ax, Qx, Zx) is the only forward product with the data, and the gradient costs at most one adjoint product given the image.
-Points keep their images (see `ksparse.firstorder.problem`), so value, gradient and curvature take the image as given; the linear
-combination of two images is the image of the linear combination.
+The image (Ax, Qx or Zx) is the only forward product with the data. Given the image, a gradient costs at most one
+adjoint product. Points keep their images (see `ksparse.firstorder.problem`), so values, gradients and curvatures
+receive them; a linear combination of images is the image of the linear combination.
 """
 
 from __future__ import annotations
@@ -16,16 +16,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ksparse.data import design_of, in_double
+from ksparse.data import Design, check_data, design_of, in_double
 from ksparse.data.model import QuadraticModel
-from ksparse.data.products import LeastSquaresRoot, Squares, columns, dense, first_of_equal, qr_root
+from ksparse.data.products import (
+    LeastSquaresRoot,
+    Squares,
+    columns,
+    dense,
+    first_of_equal,
+    largest_gram_eigenvalue,
+    qr_root,
+)
 from ksparse.util import display
-from ksparse.util.arrays import Array, Matrix, Vector, copy_with
-from ksparse.util.checks import check_vector
+from ksparse.util.arrays import Array, Matrix, Vector, copy_with, namespace, sum_of, take
+from ksparse.util.checks import check_ridge, check_row_weights, check_squares, check_vector
 from ksparse.util.evaluations import count
 
 if TYPE_CHECKING:
     from ksparse.losses.row_sparse import RowProblem
+
+BELOW = 1e-9  # relative: how far rounding may carry a value below `least`
 
 
 @dataclass(frozen=True)
@@ -34,20 +44,17 @@ class Composite:
 
     A: Matrix
     value: Callable[[Vector], float]  # h at an image
-    slope: Callable[[Vector], Vector]  # ∇h there
+    slope: Callable[[Vector], Vector]  # ∇h at an image
     ridge: Vector  # ρ
 
 
-BELOW = 1e-9  # relative: how far rounding may carry a value below `least`
-
-
 class Loss(ABC):
-    """φ, smooth: the base of every loss.
+    """φ, a smooth function: the base class of every loss.
 
-    `n` is the number of variables (None: any), `convex` whether φ is known to be convex (None: not known).
+    `n` is the number of variables (None: any), `convex` whether φ is convex (None: not known).
 
-    A loss of your own writes `image`, `value_at`, `gradient_at`, `curvature_at` and `lipschitz`; what else it may offer, and what that
-    buys, is in the guide to own pieces.
+    A custom loss writes `image`, `value_at`, `gradient_at`, `curvature_at` and `lipschitz`. The guide to custom
+    components lists its optional methods.
 
     Examples
     --------
@@ -77,83 +84,81 @@ class Loss(ABC):
     """
 
     n: int | None = None
-    per_feature: int = 1  # coefficients of each feature, which stand beside each other in x; k counts features
-    has_row_problem: bool = False  # whether `wide` is there
+    per_feature: int = 1  # coefficients per feature, consecutive in x; k counts features
+    has_row_problem: bool = False  # whether `row_problem` returns a problem
     convex: bool | None = None
-    kind: Array = np.zeros(0)  # an empty vector that carries the namespace, dtype and device of x
+    kind: Array = np.zeros(0)  # an empty vector with the namespace, dtype and device of x
     forward_cost: int = 1  # products with the data for an image
-    adjoint_cost: int = 1  # products with the data for a gradient, its image given
-    defined_everywhere: bool = True  # whether φ exists outside C too
-    rounding: float = 2.3e-16  # of a value or gradient, where it is coarser than that of x
+    adjoint_cost: int = 1  # products with the data for a gradient, given the image
+    defined_everywhere: bool = True  # whether φ is defined outside C too
+    rounding: float = 2.3e-16  # relative error of a value or gradient, if coarser than that of x
     curvature_gradients: int = 0  # gradients that one curvature costs
-    convexity_is_certain: bool = True  # whether what `convex` says is sure
-    evaluation_is_costly: bool = (
-        False  # whether a value costs so much beside arithmetic on a model that models choose what is solved
-    )
-    skip_self_check: ClassVar[bool] = (
-        False  # whether the catalogue of the tests holds it; else it is tried out at the door
-    )
+    convexity_is_certain: bool = True  # False if `convex` rests on an estimate
+    evaluation_is_costly: bool = False  # whether a value costs so much that models select the supports to solve on
+    passes: int = 0  # passes over data read by blocks, or products with an operator, so far
+    evaluations: tuple[int, int] | None = None  # evaluations of φ and ∇φ so far, if the loss counts them
+    skip_self_check: ClassVar[bool] = False  # whether the tests cover the class; otherwise every call checks it
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Check a subclass at every call unless it sets `skip_self_check` itself: what was tested of its parent may not hold for it."""
+        """Check a subclass at every call unless the subclass itself sets `skip_self_check`."""
         super().__init_subclass__(**options)
         if "skip_self_check" not in vars(cls):
             cls.skip_self_check = False
 
     @abstractmethod
     def image(self, x: Array) -> Array:
-        """The linear image of x: one forward product."""
+        """Return the linear image of x: one forward product."""
 
     @abstractmethod
     def value_at(self, x: Array, image: Array) -> float:
-        """φ(x), without a product."""
+        """Return φ(x), without a product."""
 
     def squared_norm_at(self, x: Array, image: Array) -> tuple[float, Array] | None:
-        """Return c and v with φ(x) = c·‖v‖²; None where φ has another form. A GPU then sums v together with other vectors."""
+        """Return c and v with φ(x) = c·‖v‖², for a GPU to sum v with other vectors; None if φ has another form."""
         return None
 
     @abstractmethod
     def gradient_at(self, x: Array, image: Array) -> Array:
-        """∇φ(x), with one adjoint product at most."""
+        """Return ∇φ(x), with at most one adjoint product."""
 
     @abstractmethod
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        """dᵀ∇²φ(x)d (for Huber: of its quadratic majorant at x), without a product."""
+        """Return dᵀ∇²φ(x)d (for Huber: of its quadratic majorant at x), without a product."""
 
     @abstractmethod
     def lipschitz(self) -> float:
-        """A Lipschitz constant of ∇φ, never below the least one; inf where there is none."""
+        """Return a Lipschitz constant of ∇φ, never below the smallest one; inf if there is none."""
 
-    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
-        """φ as a function of the variables on the support, the others fixed to 0: by default squares lose columns, others are embedded."""
-        from ksparse.losses.restricted import restricted  # here, because what is restricted is a loss again
+    def restrict(self, support: Vector) -> Loss:
+        """Return φ as a function of the variables on the support, with the other variables fixed to 0."""
+        from ksparse.losses.restricted import restricted  # here: a restricted loss is a Loss
 
         return restricted(self, support)
 
     def squares(self) -> Squares | None:
-        """The data of φ, where it is a weighted sum of squares: from them nearly dependent variables are told apart, from H not."""
+        """Return the data of φ if it is a weighted sum of squares. H alone does not show nearly dependent variables."""
         return None
 
     def quadratic(self) -> QuadraticModel | None:
-        """φ itself as ½xᵀHx − rᵀx + constant, where it is quadratic and shows H's columns; on float64 NumPy data, see `as_float64`."""
+        """Return φ as ½xᵀHx − rᵀx + constant on float64 data, if it is quadratic and the columns of H are known."""
         squares = self.squares()
         return None if squares is None or self.hides_columns else QuadraticModel.of_squares(*squares)
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
-        """The second-order model of φ at x, where it shows its curvature; on float64 NumPy data. Of a quadratic φ that is `quadratic()`."""
+        """Return the second-order model of φ at x on float64 data, if there is one; for a quadratic φ it is φ."""
         return self.quadratic()
 
     def row_problem(self) -> RowProblem | None:
-        """φ of a matrix with one row per feature, for a search over its rows, where there are several coefficients `per_feature`."""
+        """Return φ as a function of a matrix with one row per feature, for a search over rows; see `per_feature`."""
         return None
 
     def composite(self) -> Composite | None:
-        """φ as h(Ax) + ½ Σ ρⱼxⱼ² with a convex h, where it is: what a lower bound of a φ that is not quadratic rests on."""
+        """Return φ as h(Ax) + ½ Σ ρⱼxⱼ² with a convex h, if it has that form: lower bounds of smooth losses use it."""
         return None
 
-    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
-        """∇²φ(x) as a dense NumPy matrix: for restricted losses on float64 NumPy data, where n is small."""
+    def hessian_at(self, x: Array, image: Array) -> Vector:
+        """Return ∇²φ(x) as a dense matrix, for restricted losses with few variables on float64 NumPy data."""
         model = self.model_at(x)
         if model is None:
             raise NotImplementedError(f"{type(self).__name__} has no Hessian")
@@ -161,21 +166,21 @@ class Loss(ABC):
 
     @cached_property
     def has_hessian(self) -> bool:
-        """Whether `hessian_at` is there: where φ has second-order models, from them."""
+        """Whether `hessian_at` is available."""
         return self.n is not None and self.model_at(np.zeros(self.n)) is not None
 
     @cached_property
     def is_quadratic(self) -> bool:
-        """Whether φ is quadratic: where it says so by `squares` or `quadratic`."""
+        """Whether `squares` or `quadratic` shows that φ is quadratic."""
         return self.squares() is not None or self.quadratic() is not None
 
     @cached_property
     def least(self) -> float:
-        """A lower bound on φ over all x that proofs may use: 0 for a sum of squares, −∞ where none is known."""
+        """A lower bound on φ over all x, which proofs use: 0 for a sum of squares, −∞ if none is known."""
         return -math.inf if self.squares() is None else 0.0
 
     def check_least(self, x: Array, value: float) -> None:
-        """Raise ValueError if φ(x) = `value` lies below `least` by more than rounding: proofs would rest on a false bound."""
+        """Raise ValueError if φ(x) = `value` lies below `least` by more than rounding."""
         least = self.least
         if self.skip_self_check or not value < least:
             return
@@ -188,7 +193,7 @@ class Loss(ABC):
 
     @cached_property
     def entries(self) -> int | None:
-        """Of the data, which a product reads, zeros too; None where there are none that we know of."""
+        """Number of entries of the data, zeros included; None if not known."""
         squares = self.squares()
         return None if squares is None else int(squares.A.shape[0] * squares.A.shape[1])
 
@@ -199,85 +204,75 @@ class Loss(ABC):
 
     @cached_property
     def hides_columns(self) -> bool:
-        """Whether the data hide their columns, and have too many to ask for each."""
+        """Whether the data are an operator with too many columns to compute each one."""
         squares = self.squares()
         return squares is not None and design_of(squares.A).hides_columns(squares.weight is not None)
 
     def lengths(self) -> Vector | float:
-        """The lengths of the data's columns, or estimates, for gradients to be compared by; 1 where nothing is known of them."""
+        """Return the lengths of the data's columns, or estimates; 1 if nothing is known of them."""
         squares = self.squares()
         return 1.0 if squares is None else design_of(squares.A).column_norms()
 
     def with_exact_hessian(self) -> Loss:
-        """The same φ with second derivatives where `hessian_at` and `model_at` take a majorant's; itself where they do not."""
+        """Return the same φ with true second derivatives, if `hessian_at` and `model_at` use those of a majorant."""
         return self
 
     def root(self) -> LeastSquaresRoot | None:
-        """R, q and rest with φ(x) = ½‖Rx − q‖² + ½·rest², where φ is a sum of squares: like `hessian_at` for restricted losses."""
+        """Return R, q and rest with φ(x) = ½‖Rx − q‖² + ½·rest², if φ is a sum of squares of few variables."""
         squares = self.squares()
         return None if squares is None else qr_root(*squares)
 
     def root_at(self, x: Array, image: Array) -> LeastSquaresRoot | None:
-        """The same of the second-order model at x, where that is a sum of squares."""
+        """Return `root` of the second-order model at x, if that is a sum of squares."""
         return self.root()
 
-    def first_duplicates(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """For each place of the support the first place whose variable is the same to φ, as far as φ's data show it at once."""
+    def first_duplicates(self, support: Vector) -> Vector:
+        """Return, for each position in the support, the first position whose variable has the same column of data."""
         squares = self.squares()
         if squares is None or squares.ridge is not None:
             return np.arange(len(support))
         return first_of_equal(dense(columns(squares.A, np.asarray(support))))
 
-    @property
-    def passes(self) -> int:
-        """How often the data have been read so far, where they are read by blocks, or products with an operator."""
-        return 0
-
-    @property
-    def evaluations(self) -> tuple[int, int] | None:
-        """How often φ and ∇φ were evaluated so far, where the loss counts that itself."""
-        return None
-
     def self_check(self, x: Array, project: Callable[[Array], Array]) -> None:
-        """Refuse a loss of the user's that is not what it says, at x projected onto C and near it; our own have nothing to show."""
+        """Raise ValueError if a custom loss contradicts itself at x, projected onto C, or near it."""
         if not self.skip_self_check:
-            from ksparse.losses.checks import self_check  # here, because the checks ask for a Loss
+            from ksparse.losses.checks import self_check  # here: the checks need Loss
 
             self_check(self, x, project)
 
     def value(self, x: Array) -> float:
-        """φ(x) at any vector of length n."""
+        """Return φ(x) at any vector of length n."""
         x = check_vector(x, "x", self.n, kind=self.kind)
         count(values=1)
         return self.value_at(x, self.image(x))
 
     def gradient(self, x: Array) -> Array:
-        """∇φ(x) at any vector of length n."""
+        """Return ∇φ(x) at any vector of length n."""
         x = check_vector(x, "x", self.n, kind=self.kind)
         count(gradients=1)
         return self.gradient_at(x, self.image(x))
 
     @property
     def given_kind(self) -> Array | None:
-        """The kind of vectors that φ's data ask for; None where any will do."""
+        """The kind of vectors that φ's data require; None if any will do."""
         return self.kind
 
     def for_vectors_like(self, x: Array) -> Loss:
-        """The same φ of vectors of the length, namespace, dtype and device of x; φ with data has its own, and is itself."""
+        """Return φ for vectors of the length, namespace, dtype and device of x, or itself if its data fix these."""
         if self.n is not None:
             return self
         twin: Loss = copy_with(self, n=int(x.shape[0]), kind=x[:0])
         return twin
 
     def as_float64(self) -> Self:
-        """The same loss on NumPy float64 data, for the small exact solves."""
+        """Return the same loss on NumPy float64 data, for the small exact solves."""
         held = {name: value for name in self._data if (value := getattr(self, name)) is not None}
         changed = {name: self._doubled(name, value) for name, value in held.items()}
         twin: Self = self if all(changed[name] is held[name] for name in held) else copy_with(self, **changed)
         return twin
 
     def _doubled(self, name: str, value: Any) -> Any:
-        """Data in double precision."""
+        """Return data in double precision."""
         return in_double(value)
 
     def __repr__(self) -> str:
@@ -286,7 +281,114 @@ class Loss(ABC):
         return f"{type(self).__name__}({inside})"
 
     def _repr_html_(self) -> str:
-        return display.facts(
-            {"loss": repr(self), "variables": "any" if self.n is None else str(self.n)}
-            | display.docstring_summary(self)
-        )
+        variables = "any" if self.n is None else str(self.n)
+        return display.facts({"loss": repr(self), "variables": variables} | display.docstring_summary(self))
+
+
+class DesignLoss(Loss):
+    """h(Ax) + ½ Σ ρⱼxⱼ² with a convex function h of the image Ax, and a matrix A that may be of any kind.
+
+    With several coefficients per feature, x holds a matrix X row by row, the image is AX, and each row has its own ρ.
+    A subclass writes `fit_of`, `slope_of` and `curvature_of`, h and its derivatives with the weights of the rows, and
+    sets `steepest`, a bound on the curvature of h for weights of 1.
+
+    Parameters
+    ----------
+    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
+        The data, one row per observation. Its dtype and device are those of x.
+    sample_weight : array-like or None, default=None
+        One weight >= 0 per row.
+    ridge : float or array-like, default=0.0
+        ρ, one number or one per variable.
+    """
+
+    convex = True
+    steepest: float = 1.0
+    _data: ClassVar[tuple[str, ...]] = ("kind", "A", "weight", "ridge")
+
+    def __init__(self, A: Matrix, sample_weight: Any = None, ridge: Any = 0.0) -> None:
+        self.A = check_data(A, "A")
+        check_squares(self.A, "A")
+        self.kind = self.design.kind
+        m, self.n = int(self.A.shape[0]), self.features * self.per_feature
+        self.weight = check_row_weights(sample_weight, m, self.kind)
+        self.ridge = check_ridge(ridge, self.features, self.kind)
+
+    @abstractmethod
+    def fit_of(self, image: Array) -> float:
+        """Return h(image)."""
+
+    @abstractmethod
+    def slope_of(self, image: Array) -> Array:
+        """Return ∇h(image)."""
+
+    @abstractmethod
+    def curvature_of(self, image: Array, d: Array) -> float:
+        """Return dᵀ∇²h(image)d."""
+
+    @cached_property
+    def design(self) -> Design:
+        """A with its columns, blocks and products."""
+        return design_of(self.A)
+
+    @property
+    def features(self) -> int:
+        """Number of columns of A."""
+        return int(self.A.shape[1])
+
+    def image(self, x: Array) -> Array:
+        return self.A @ x
+
+    def _ridge_squares(self, x: Array) -> float:
+        """Return Σⱼ ρⱼxⱼ²."""
+        return 0.0 if self.ridge is None else sum_of(self.ridge * x * x)
+
+    def value_at(self, x: Array, image: Array) -> float:
+        return self.fit_of(image) + 0.5 * self._ridge_squares(x)
+
+    def gradient_at(self, x: Array, image: Array) -> Array:
+        gradient = self.A.T @ self.slope_of(image)
+        return gradient if self.ridge is None else gradient + self.ridge * x
+
+    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
+        return self.curvature_of(image, image_d) + self._ridge_squares(d)
+
+    def composite(self) -> Composite | None:
+        if self.hides_columns or self.per_feature > 1:
+            return None
+        ridge = np.zeros(self.features) if self.ridge is None else np.asarray(self.ridge)
+        return Composite(self.A, self.fit_of, self.slope_of, ridge)
+
+    @property
+    def entries(self) -> int:
+        """Rows times columns of A, zeros included."""
+        return int(self.A.shape[0] * self.A.shape[1])
+
+    @property
+    def passes(self) -> int:  # type: ignore[override]
+        """Passes over A, or products with it, so far."""
+        return getattr(self.A, "passes", 0)
+
+    @property
+    def hides_columns(self) -> bool:
+        """Whether A is an operator with too many columns to compute each one."""
+        return self.design.hides_columns(weighted=self.squares() is None or self.weight is not None)
+
+    def lengths(self) -> Vector | float:
+        return self.design.column_norms()
+
+    @cached_property
+    def _gram_norm(self) -> float:
+        return largest_gram_eigenvalue(self.A, self.weight, self.kind)
+
+    def lipschitz(self) -> float:
+        if math.isinf(self.steepest):
+            return math.inf
+        ridge = 0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge))
+        return self.steepest * self._gram_norm + ridge
+
+    def restrict(self, support: Vector) -> Loss:
+        support = np.asarray(support)
+        ridge = None if self.ridge is None else take(self.ridge, support)
+        cut: Loss = copy_with(self, A=self.design.columns(support), ridge=ridge, n=int(support.size))
+        return cut

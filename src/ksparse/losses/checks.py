@@ -1,4 +1,4 @@
-"""Checks of a loss: its derivatives against differences, and what a custom loss says of itself against its values."""
+"""Checks of a loss: its derivatives against differences, and its other methods against its values."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from ksparse.losses.base import Loss
 from ksparse.util.arrays import Array, Vector, dot, epsilon, like, namespace, norm, norm_inf, to_float64, zeros_like
 from ksparse.util.checks import check_piece, check_vector
 
-RIGHT = 1e-5  # a relative error below this is that of the differences
+RIGHT = 1e-5  # largest relative error that differences explain
+TRIALS = 3  # directions along which a gradient is checked
 
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """∇φ(x) beside central differences of φ, and dᵀ∇²φ(x)d along a random d beside differences of ∇φ.
+    """Comparison of ∇φ(x) with central differences of φ, and of the curvature along a random direction with ∇φ.
 
     Attributes
     ----------
     gradient : ndarray
-        As the loss says.
+        The gradient that the loss returns.
     differences : ndarray
-        Of its values.
+        Central differences of its values.
     error : float
-        Of the worst entry, relative to the largest of either.
+        Largest difference of two entries, relative to the largest entry of both.
     worst : int
-        That entry.
+        Index of that entry.
     curvature_error : float
-        Relative; of a Huber-like majorant it need not be small.
+        Relative error of the curvature; it may be large if the loss returns that of a majorant, as `Huber` does.
 
     Examples
     --------
@@ -42,44 +43,45 @@ class GradientCheck:
     (False, 1, 0.5)
     """
 
-    gradient: Vector  # as the loss says
-    differences: Vector  # of its values
-    error: float  # of the worst entry, relative to the largest of either
-    worst: int  # that entry
-    curvature_error: float  # relative; of a Huber-like majorant it need not be small
+    gradient: Vector
+    differences: Vector
+    error: float
+    worst: int
+    curvature_error: float
 
     @property
     def passed(self) -> bool:
-        """Whether the gradient is that of the values."""
+        """Whether the gradient agrees with the values."""
         return self.error <= RIGHT
 
     def __repr__(self) -> str:
-        i, verdict = self.worst, "gradient agrees with values" if self.passed else "gradient is NOT that of the values"
+        i, verdict = self.worst, "gradient agrees with values" if self.passed else "gradient does NOT match values"
         return (
-            f"{verdict}: largest relative error {self.error:.2g}, at entry {i} (gradient {self.gradient[i]:.6g}, differences "
-            f"{self.differences[i]:.6g}); curvature along a random direction off by {self.curvature_error:.2g}"
+            f"{verdict}: largest relative error {self.error:.2g}, at entry {i} (gradient {self.gradient[i]:.6g}, "
+            f"differences {self.differences[i]:.6g}); relative error of the curvature along a random direction: "
+            f"{self.curvature_error:.2g}"
         )
 
 
 def check_gradient(loss: Loss, x: Any) -> GradientCheck:
-    """Hold the gradient of a loss at x against differences of its values, entry by entry: 2n values, in double precision.
+    """Compare the gradient of a loss at x with differences of 2n values, in double precision.
 
     Parameters
     ----------
     loss : Loss
-        Yours, or any of ours.
+        The loss to check.
     x : array-like
-        Where; a point with no zeros shows more.
+        The point; one without zeros shows more errors.
 
     Returns
     -------
     GradientCheck
-        `passed`, the largest error and where it is.
+        Whether the gradient passed, the largest error and its index.
 
     Raises
     ------
     ValueError, TypeError
-        If `loss` is none, or x does not fit it.
+        If `loss` is not a loss, or x has another length.
 
     Examples
     --------
@@ -116,11 +118,8 @@ def check_gradient(loss: Loss, x: Any) -> GradientCheck:
     return GradientCheck(there, differences, error, worst, abs(bend - seen) / (max(abs(bend), abs(seen)) or 1.0))
 
 
-TRIALS = 3  # directions that a gradient is checked along
-
-
 def self_check(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
-    """Refuse an image that is not linear, a gradient that is not that of the values, squares or a quadratic that are not φ."""
+    """Raise ValueError if the image is not linear, or the gradient, squares or quadratic do not match the values."""
     x = project(x)
     if norm_inf(loss.image(zeros_like(x))) != 0:
         name = type(loss).__name__
@@ -131,8 +130,8 @@ def self_check(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
     if not math.isfinite(value):
         raise ValueError(f"value(x) must be a finite number, got {value} at a point of C")
     loss.check_least(x, value)
-    _try_gradient(loss, x, value, gradient, project)
-    _try_quadratic(loss, x, value)
+    _check_gradient(loss, x, value, gradient, project)
+    _check_quadratic(loss, x, value)
 
 
 def _value_and_gradient(loss: Loss, x: Array) -> tuple[float, Array]:
@@ -149,8 +148,8 @@ def _value_and_gradient(loss: Loss, x: Array) -> tuple[float, Array]:
     return value, gradient
 
 
-def _try_gradient(loss: Loss, x: Array, value: float, gradient: Array, project: Callable[[Array], Array]) -> None:
-    """The gradient against differences of values, along a few directions that stay in C."""
+def _check_gradient(loss: Loss, x: Array, value: float, gradient: Array, project: Callable[[Array], Array]) -> None:
+    """Compare the gradient with differences of values along a few directions that stay in C."""
     rng, wrong, seen, slope = np.random.default_rng(0), [], 0.0, 0.0
     for _ in range(TRIALS):
         step = epsilon(x) ** (1 / 3) * max(norm(x), 1e-3)
@@ -160,30 +159,30 @@ def _try_gradient(loss: Loss, x: Array, value: float, gradient: Array, project: 
             continue
         there, gradient_there = _value_and_gradient(loss, x + d)
         slopes = dot(gradient, d), dot(gradient_there, d)
-        rise = there - value  # the mean slope lies between those of the ends but for curvature that bends twice
-        blur = (
+        rise = there - value  # about the mean of the slopes at both ends
+        tolerance = (
             64.0 * loss.rounding * max(abs(value), abs(there))
             + 0.1 * max(map(abs, slopes))
             + abs(slopes[1] - slopes[0])
         )
-        wrong.append(not abs(rise - 0.5 * sum(slopes)) <= blur)
+        wrong.append(not abs(rise - 0.5 * sum(slopes)) <= tolerance)
         slope, seen = slopes[0] / length, rise / length
     if len(wrong) > 1 and all(wrong):
         raise ValueError(
-            f"gradient must be that of value: along a direction value changes by {seen:.4g}, gradient says {slope:.4g}"
+            f"gradient does not match value: directional derivative {seen:.4g} by finite differences, "
+            f"{slope:.4g} from gradient"
         )
 
 
-def _try_quadratic(loss: Loss, x: Array, value: float) -> None:
-    """The quadratic that proofs rest on against φ, where there is one."""
+def _check_quadratic(loss: Loss, x: Array, value: float) -> None:
+    """Compare the data of a quadratic, which proofs use, with φ."""
     name, squares = type(loss).__name__, loss.squares()
     if squares is not None:
         m, n = (int(side) for side in squares.A.shape)
         for part, given, length in (("b", squares.b, m), ("weight", squares.weight, m), ("ridge", squares.ridge, n)):
             if given is not None and tuple(np.shape(given)) != (length,):
-                raise ValueError(
-                    f"{name}.squares() needs a {part} of shape ({length},) beside A of shape {(m, n)}, got {np.shape(given)}"
-                )
+                needed = f"a {part} of shape ({length},) for A of shape {(m, n)}"
+                raise ValueError(f"{name}.squares() needs {needed}, got {np.shape(given)}")
             if given is not None and part != "b" and float(namespace(given).min(given)) < 0:
                 raise ValueError(f"{name}.squares() needs a {part} >= 0, got {float(namespace(given).min(given)):g}")
     model = loss.as_float64().quadratic()
@@ -193,9 +192,9 @@ def _try_quadratic(loss: Loss, x: Array, value: float) -> None:
     if model.n != z.size:
         raise ValueError(f"{name}.quadratic() must have {z.size} variables, got {model.n}")
     form, pull = 0.5 * float(z @ model.H.times(z[None])[0]), float(model.r @ z)
-    size = abs(form) + abs(pull) + abs(model.constant) + abs(value)
-    if abs(form - pull + model.constant - value) > max(1e-7, epsilon(x) ** 0.5) * size:
-        said = form - pull + model.constant
+    total, size = form - pull + model.constant, abs(form) + abs(pull) + abs(model.constant) + abs(value)
+    if abs(total - value) > max(1e-7, epsilon(x) ** 0.5) * size:
         raise ValueError(
-            f"squares() and quadratic() must be φ itself, constant included: {name} is {value:.6g} at a point, they say {said:.6g}"
+            f"squares() and quadratic() must equal φ, constant included: {name} is {value:.6g} at a point, "
+            f"they give {total:.6g}"
         )

@@ -1,42 +1,42 @@
-"""Cox's partial likelihood, for lifetimes of which some are cut short."""
+"""Cox's partial likelihood for censored lifetimes."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from ksparse.data import Design, Operator, check_data, design_of
+from ksparse.data import Design, Operator, check_data
 from ksparse.data.model import QuadraticModel, Symmetric
-from ksparse.data.products import columns, dense, kind_of, largest_gram_eigenvalue
-from ksparse.losses.base import Composite, Loss
-from ksparse.util.arrays import Array, Matrix, Vector, copy_with, like, namespace, to_float64
-from ksparse.util.checks import check_adjoint, check_number, check_squares, check_vector
+from ksparse.data.products import dense
+from ksparse.losses.base import DesignLoss
+from ksparse.util.arrays import Array, Matrix, Vector, like, to_float64
+from ksparse.util.checks import check_adjoint, check_number, check_vector
 
 MODELLED = 4096  # variables up to which H is formed
 
 
-class Cox(Loss):
-    """Σ over deaths i of log Σ exp((Ax)ⱼ) over all j who live at least as long, less (Ax)ᵢ; ties as Breslow has them.
+class Cox(DesignLoss):
+    """Σ over deaths i of log Σⱼ exp((Ax)ⱼ) − (Ax)ᵢ, j over the rows at risk: those observed at least as long.
 
-    A positive coefficient is a risk.
+    Ties are treated by Breslow's method. A positive coefficient increases the risk.
 
     Parameters
     ----------
     A : array, scipy.sparse, or any object with shape, @ and .T
-        The data in memory, one row per life; its dtype and device are those of x.
+        The data in memory, one row per subject. Its dtype and device are those of x.
     time : array-like
-        When each row died, or was last seen, at or above 0.
+        Time of death or of the last observation of each row, >= 0.
     event : array-like
-        1 where it died, 0 where it was last seen alive.
+        1 for a death, 0 for a last observation (censored).
     ridge : float, default=0.0
         ρ: adds ½ρ‖x‖².
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are read by blocks; if a time is negative or nobody died; the message
-        names the argument.
+        If the data are not finite, have incompatible shapes or are read by blocks, a time is negative, or there is no
+        death; the message names the argument.
 
     Examples
     --------
@@ -49,19 +49,19 @@ class Cox(Loss):
     array([4, 7])
     """
 
-    convex = True
     has_hessian = skip_self_check = True
-    least = 0.0  # each term's sum holds the term itself
-    _data = ("kind", "A")
+    least = 0.0  # the sum in each logarithm contains the term of the death itself
+    _data = ("kind", "A", "ridge")
 
     def __init__(self, A: Matrix, time: Any, event: Any, ridge: float = 0.0) -> None:
-        self.A = check_data(A, "A")
-        if isinstance(self.A, Design) and not isinstance(self.A, Operator):
-            raise TypeError("A must be in memory for Cox, not read by blocks: its rows are compared with each other")
-        check_adjoint(self.A, "A")
-        check_squares(self.A, "A")
-        self.kind = kind_of(self.A)
-        m, self.n = (int(side) for side in self.A.shape)
+        A = check_data(A, "A")
+        if isinstance(A, Design) and not isinstance(A, Operator):
+            raise TypeError(
+                "A must be in memory for Cox, not read by blocks: the loss compares all rows with each other"
+            )
+        check_adjoint(A, "A")
+        super().__init__(A, None, check_number(ridge, "ridge", at_least=0))
+        m = int(self.A.shape[0])
         time, event = to_float64(check_vector(time, "time", m)), to_float64(check_vector(event, "event", m))
         if time.min() < 0:
             raise ValueError(f"time must be >= 0, got {time.min():g} in row {time.argmin()}")
@@ -69,94 +69,53 @@ class Cox(Loss):
             raise ValueError("event must hold 0 (last seen alive) or 1 (died)")
         if not event.any():
             raise ValueError("event must hold at least one death")
-        self.ridge = check_number(ridge, "ridge", at_least=0)
-        self._order = np.argsort(-time, kind="stable")  # the longest lives first: who is at risk are those before
+        self._order = np.argsort(-time, kind="stable")  # longest times first: the rows at risk are those before
         ends = np.flatnonzero(np.append(np.diff(time[self._order]) != 0, True))  # the last row of each time
         self._last = np.repeat(ends, np.diff(ends, prepend=-1))
         self._died = event[self._order]
-        self._deaths = np.bincount(self._last, self._died, minlength=m)  # at the last row of their time
-
-    def image(self, x: Array) -> Array:
-        return self.A @ x
+        self._deaths = np.bincount(self._last, self._died, minlength=m)  # at the last row of each time
+        # a variance is at most (max − min)²/4, and (max − min)² at most twice the sum of all squares
+        self.steepest = 0.5 * float(self._died.sum())
 
     def _risks(self, image: Array) -> tuple[Vector, Vector]:
-        """Scores in order, and log Σ exp of those up to each row."""
+        """Return the scores in order, and log Σ exp of the scores up to each row."""
         score = to_float64(image)[self._order]
         return score, np.logaddexp.accumulate(score)
 
     def _shares(self, image: Array) -> Vector:
-        """Σ over deaths of a row's share in the risk then: the part of each term's slope that is not the dead one's own."""
+        """Return for each row the sum over deaths of the row's share in the risk at that time."""
         score, total = self._risks(image)
         with np.errstate(divide="ignore"):
             each = np.log(self._deaths) - total
         return np.asarray(np.exp(score + np.logaddexp.accumulate(each[::-1])[::-1]))
 
-    def value_at(self, x: Array, image: Array) -> float:
-        fit = self._fit(image)
-        return fit + 0.5 * self.ridge * float(namespace(x).sum(x * x)) if self.ridge else fit
+    def fit_of(self, image: Array) -> float:
+        score, total = self._risks(image)
+        return float(self._died @ (total[self._last] - score))
 
-    def _slope(self, image: Array) -> Vector:
+    def slope_of(self, image: Array) -> Array:
         slope = np.empty(len(self._order))
         slope[self._order] = self._shares(image) - self._died
-        return slope
+        return like(slope, self.kind)
 
-    def gradient_at(self, x: Array, image: Array) -> Array:
-        pull = self.A.T @ like(self._slope(image), self.kind)
-        return pull + self.ridge * x if self.ridge else pull
-
-    def _means(self, image: Array, V: Vector) -> Vector:
-        """The means of the columns of V (rows in order) over who is at risk, at each time of death."""
+    def _curvature(self, image: Array, V: Vector) -> Vector:
+        """Return Vᵀ∇²h(image)V; the rows of V are in order."""
         score, _ = self._risks(image)
-        weight = np.exp(np.maximum(score - score.max(), -700.0))  # curvature only: far below all others it is that of 0
-        at = np.flatnonzero(self._deaths)
-        return np.asarray((np.cumsum(weight[:, None] * V, axis=0) / np.cumsum(weight)[:, None])[at])
-
-    def _curved(self, image: Array, V: Vector) -> Vector:
-        """VᵀH V with H that of the scores; rows of V in order."""
-        means, deaths = self._means(image, V), self._deaths[self._deaths > 0]
+        weight = np.exp(np.maximum(score - score.max(), -700.0))  # far below the largest score the weight is 0
+        means = (np.cumsum(weight[:, None] * V, axis=0) / np.cumsum(weight)[:, None])[self._deaths > 0]
+        deaths = self._deaths[self._deaths > 0]
         return np.asarray(V.T @ (self._shares(image)[:, None] * V) - means.T @ (deaths[:, None] * means))
 
-    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        along = to_float64(image_d)[self._order][:, None]
-        return float(self._curved(image, along)[0, 0]) + self.ridge * float(namespace(d).sum(d * d))
+    def curvature_of(self, image: Array, d: Array) -> float:
+        return float(self._curvature(image, to_float64(d)[self._order][:, None])[0, 0])
 
-    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
-        A = to_float64(dense(self.A))[self._order]
-        return np.asarray(self._curved(image, A) + self.ridge * np.eye(A.shape[1]))
+    def hessian_at(self, x: Array, image: Array) -> Vector:
+        H = self._curvature(image, to_float64(dense(self.A))[self._order])
+        return H if self.ridge is None else H + np.diag(to_float64(self.ridge))
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         if self.hides_columns or (self.n or 0) > MODELLED:
             return None
         image = self.A @ x
-        H = self.hessian_at(x, image)
-        return QuadraticModel.at(
-            Symmetric(H), x, H @ x, self.value_at(x, image), to_float64(self.gradient_at(x, image))
-        )
-
-    def composite(self) -> Composite | None:
-        if self.hides_columns:
-            return None
-        return Composite(self.A, self._fit, self._slope, np.full(int(self.A.shape[1]), self.ridge))
-
-    def _fit(self, image: Vector) -> float:
-        score, total = self._risks(image)
-        return float(self._died @ (total[self._last] - score))
-
-    @property
-    def entries(self) -> int:
-        """Rows times columns, zeros too."""
-        return int(self.A.shape[0] * self.A.shape[1])
-
-    @property
-    def hides_columns(self) -> bool:
-        """Whether A is an operator with many columns."""
-        return design_of(self.A).hides_columns(weighted=True)
-
-    def lipschitz(self) -> float:
-        # a variance is at most (max − min)²/4, and that at most half the squares of all
-        return 0.5 * float(self._died.sum()) * largest_gram_eigenvalue(self.A, None, self.kind) + self.ridge
-
-    def restrict(self, support: np.ndarray[Any, Any]) -> Self:
-        support = np.asarray(support)
-        cut: Self = copy_with(self, A=columns(self.A, support), n=int(support.size))
-        return cut
+        H, gradient = self.hessian_at(x, image), to_float64(self.gradient_at(x, image))
+        return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, image), gradient)

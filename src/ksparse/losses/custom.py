@@ -1,4 +1,4 @@
-"""The user's own φ, by two functions, or three."""
+"""A custom φ given by functions for its value, its gradient and optionally products with its Hessian."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ksparse.losses.restricted import DIFFERENCES, Restricted, without_noise
 from ksparse.util.arrays import Array, Vector, copy_with, dot, embed, epsilon, finite, is_array, like, norm, to_float64
 from ksparse.util.checks import call_own, check_callable, check_integer, check_number
 
-MODELLED = 2048  # variables up to which a whole Hessian is asked for: n products
-BENT = 1e-8  # of the Hessian's size: an eigenvalue as far below 0 is no rounding, and φ not convex there
+MODELLED = 2048  # variables up to which a whole Hessian is computed, by n products
+BENT = 1e-8  # an eigenvalue below 0 by more than this fraction of the Hessian's size shows that φ is not convex there
 
 
 @dataclass
 class Calls:
-    """How often the user's functions were called, by all copies of a loss together; and the last model, and where it was taken."""
+    """Calls of the user's functions by all copies of a loss together, and the last model with its x as bytes."""
 
     values: int = 0
     gradients: int = 0
@@ -31,10 +31,10 @@ class Calls:
 
 
 class Custom(Loss):
-    """φ given by value(x) and gradient(x). `n`, `lipschitz` and `convex` tell what is known of it.
+    """φ given by value(x) and gradient(x).
 
-    Second-order models steer the search up to 2,048 variables: by `product(x, d)`, or else by differences of gradients, two for each
-    variable.
+    Up to 2,048 variables the search uses second-order models, computed by `product(x, d)` or else by differences of
+    gradients, two gradients per variable.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ class Custom(Loss):
     gradient : callable
         Its gradient, a vector of the shape of x.
     n : int or None, default=None
-        Variables; None for as many as the set or x0 has.
+        Number of variables; None to take it from the set or x0.
     lipschitz : float or None, default=None
-        Of the gradient; None where it is not known, and steps must be found by backtracking.
+        A Lipschitz constant of the gradient; None if not known: methods with fixed steps then need backtracking.
     convex : bool or None, default=None
-        Whether φ is convex; None where that is not known; False for a φ that goes by gradients alone.
+        Whether φ is convex; None if not known. With False no models are used and moves are ranked by gradients.
     product : callable or None, default=None
-        ∇²φ(x)d of x and d; None for differences of gradients.
+        product(x, d) returns ∇²φ(x)d; None to use differences of gradients.
 
     Raises
     ------
     TypeError
-        If value or gradient cannot be called.
+        If value, gradient or product is not callable.
 
     Examples
     --------
@@ -66,8 +66,7 @@ class Custom(Loss):
     """
 
     evaluation_is_costly = True
-
-    forward_cost = adjoint_cost = 0  # there is no data we know of
+    forward_cost = adjoint_cost = 0  # no known data
     curvature_gradients = 2
     defined_everywhere = False
 
@@ -86,12 +85,14 @@ class Custom(Loss):
         self._lipschitz = math.inf if lipschitz is None else check_number(lipschitz, "lipschitz", at_least=0)
         self.convex = convex
         self.kind = np.zeros(0)
-        self.given = self.kind  # what the user's functions were written for, in copies in double precision too
+        self.given = (
+            self.kind
+        )  # the kind of array that the user's functions receive, also in copies in double precision
         self._calls = Calls()
 
     @property
-    def evaluations(self) -> tuple[int, int]:
-        """The calls of the user's two functions."""
+    def evaluations(self) -> tuple[int, int]:  # type: ignore[override]
+        """Calls of the value and gradient functions."""
         return self._calls.values, self._calls.gradients
 
     def image(self, x: Array) -> Array:
@@ -119,13 +120,10 @@ class Custom(Loss):
             raise ValueError(f"gradient(x) must have shape {tuple(x.shape)}, got {tuple(gradient.shape)}")
         if not finite(gradient) and finite(x):
             raise NotFiniteError("gradient(x) returned NaN or inf at a finite x")
-        return like(gradient, x) + 0.0  # a copy: the user's function may fill the same memory again
+        return like(gradient, x) + 0.0  # a copy: the user's function may reuse its memory
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        """By a product; or one difference of gradients along d, its length a small part of x's.
-
-        Backwards where d leads out of φ's domain, 0 if both do.
-        """
+        """Return dᵀ∇²φ(x)d by a product, or by one difference of gradients; 0 if both directions leave φ's domain."""
         found = self.products(to_float64(x), to_float64(d)[None]) if self.second else None
         if found is not None:
             return float(to_float64(d) @ found[0])
@@ -140,23 +138,20 @@ class Custom(Loss):
 
     @property
     def has_hessian(self) -> bool:
-        """Whether it is more than differences, which are taken on supports only."""
+        """Whether there are second derivatives; differences are computed on supports only."""
         return self.second
 
     @property
     def second(self) -> bool:
-        """Whether there are second derivatives; else differences of gradients take their place."""
+        """Whether there are second derivatives; otherwise differences of gradients replace them."""
         return self._product is not None
 
     def products(self, x: Vector, D: Vector) -> Vector | None:
-        """∇²φ(x)d for the rows d of D; None where a point beside x is outside φ's domain."""
+        """Return ∇²φ(x)d for the rows d of D; None if a point near x is outside φ's domain."""
         if self._product is not None:
-            found = np.array(
-                [
-                    to_float64(call_own(self._product, "product(x, d)", like(x, self.given), like(d, self.given)))
-                    for d in D
-                ]
-            )
+            at, product = like(x, self.given), self._product
+            rows = [to_float64(call_own(product, "product(x, d)", at, like(d, self.given))) for d in D]
+            found = np.array(rows)
             if found.shape != D.shape:
                 raise TypeError(f"product(x, d) must return a vector of shape {x.shape}, got {found.shape[1:]}")
             return found if np.isfinite(found).all() else None
@@ -165,22 +160,21 @@ class Custom(Loss):
         for d in D:
             step = h / (float(np.abs(d).max(initial=0.0)) or 1.0)
             try:
-                rows.append(
-                    to_float64(self.gradient_at(x + step * d, x) - self.gradient_at(x - step * d, x)) / (2.0 * step)
-                )
+                change = self.gradient_at(x + step * d, x) - self.gradient_at(x - step * d, x)
             except ValueError:
                 return None
+            rows.append(to_float64(change) / (2.0 * step))
         return np.array(rows)
 
     def hessian_on(self, x: Vector, support: Vector) -> Vector | None:
-        """∇²φ(x) on a support, one product for each variable; None where there is none."""
+        """Return ∇²φ(x) on a support by one product per variable; None if a product fails."""
         unit = np.zeros((support.size, x.size))
         unit[np.arange(support.size), support] = 1.0
         found = self.products(x, unit)
         return None if found is None else np.asarray((found[:, support] + found[:, support].T) / 2.0)
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
-        """The second-order model, where there are not too many variables and φ is convex at x."""
+        """Return the second-order model if there are at most `MODELLED` variables and φ is convex at x."""
         if self.n is None or self.n > MODELLED or self.convex is False:
             return None
         x = to_float64(x)
@@ -200,9 +194,9 @@ class Custom(Loss):
             return None
         return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, x), to_float64(self.gradient_at(x, x)))
 
-    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
+    def restrict(self, support: Vector) -> Loss:
         if self.n is None:
-            return super().restrict(support)  # which says what is missing
+            return super().restrict(support)  # raises ValueError: n is missing
         return CustomLossOnSupport(self, np.asarray(support), self.n)
 
     def lipschitz(self) -> float:
@@ -210,42 +204,35 @@ class Custom(Loss):
 
     @property
     def given_kind(self) -> None:
-        """The user's functions take what they are given."""
+        """The user's functions accept any kind of vector."""
 
     def for_vectors_like(self, x: Array) -> Custom:
-        """The same φ on vectors of the length, namespace, dtype and device of x."""
         twin: Custom = copy_with(self, n=int(x.shape[0]), kind=x[:0], given=x[:0], rounding=epsilon(x))
         return twin
 
     def as_float64(self) -> Custom:
-        """The same φ of NumPy float64 vectors; the user's functions still see the kind of array they were written for."""
+        """Return φ for NumPy float64 vectors; the user's functions still receive arrays of the original kind."""
         kind, value, gradient = self.kind, self._value, self._gradient
         if compat.is_numpy_array(kind) and kind.dtype == np.float64:
             return self
         plain = self.for_vectors_like(np.zeros(self.n or 0))
-        theirs = {"_value": lambda x: value(like(x, kind)), "_gradient": lambda x: to_float64(gradient(like(x, kind)))}
-        twin: Custom = copy_with(plain, rounding=epsilon(kind), given=kind, **theirs)
-        return twin
+        plain._value, plain._gradient = lambda x: value(like(x, kind)), lambda x: to_float64(gradient(like(x, kind)))
+        plain.rounding, plain.given = epsilon(kind), kind
+        return plain
 
 
 class CustomLossOnSupport(Restricted):
-    """φ on a support: as many products with the Hessian as it has variables."""
+    """A custom φ on a support; its Hessian takes one product per variable of the support."""
 
     inner: Custom
 
     @property
     def has_hessian(self) -> bool:
-        """By products, or by differences where they are few."""
+        """Whether there are products, or differences are cheap."""
         return self.inner.second or self.support.size <= DIFFERENCES
 
-    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+    def hessian_at(self, x: Array, image: Array) -> Vector:
         H = self.inner.hessian_on(embed(to_float64(x), self.support, self.full), self.support)
         if H is None:
-            raise NotFiniteError("points beside x are outside φ's domain")
+            raise NotFiniteError("points near x are outside φ's domain")
         return H if self.inner.second else without_noise(H, self.rounding)
-
-    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
-        return CustomLossOnSupport(self.inner, self.support[support], self.full)
-
-    def as_float64(self) -> CustomLossOnSupport:
-        return CustomLossOnSupport(self.inner.as_float64(), self.support, self.full)

@@ -1,4 +1,4 @@
-"""Losses that compare Ax with data, one term per row: φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ². A loss is its h, h′ and h″."""
+"""Losses that compare Ax with data, one term per row: φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ², given by h, h′ and h″."""
 
 from __future__ import annotations
 
@@ -6,43 +6,42 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ksparse.data import Design, check_data, design_of, read_in_double
+from ksparse.data import Design, read_in_double
 from ksparse.data.array import both_products, fits_one_pass
 from ksparse.data.model import Gram, QuadraticModel
-from ksparse.data.products import LeastSquaresRoot, Squares, dense, first_of_equal, largest_gram_eigenvalue, qr_root
-from ksparse.losses.base import Composite, Loss
-from ksparse.util.arrays import Array, Matrix, Vector, copy_with, is_array, namespace, sqnorm, sum_of, take
-from ksparse.util.checks import check_ridge, check_row_weights, check_squares, check_vector
+from ksparse.data.products import LeastSquaresRoot, Squares, dense, first_of_equal, qr_root
+from ksparse.losses.base import DesignLoss
+from ksparse.util.arrays import Array, Matrix, Vector, is_array, namespace, sqnorm, sum_of, to_float64
+from ksparse.util.checks import check_squares, check_vector
+from ksparse.util.display import fill_docstrings
 from ksparse.util.evaluations import count
 
-FLAT = 1e-10  # of the largest h″: where one is less, its parabola's lowest point is too far away to reckon with
+FLAT = 1e-10  # of the largest h″: the parabola of a flatter term has its minimum too far away to be used
 
 
-class DataFit(Loss):
+@fill_docstrings()
+class DataFit(DesignLoss):
     """``φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ²``, h convex with ``0 ≤ h″ ≤ steepest``, ρ ≥ 0 the ridge.
 
-    The base of a loss of your own by its terms: write `h`, `slope` (h′) and `bend` (h″), and the bound `steepest`. If h is never negative,
-    set ``least = 0.0`` too: proofs with a variable that has no ridge, such as an intercept, need a lower bound on φ.
+    Base class of a custom loss given by its terms: write `h`, `slope` (h′) and `bend` (h″), and the bound `steepest`.
+    If h is never negative, set ``least = 0.0`` too: proofs with a variable that has no ridge, such as an intercept,
+    need a lower bound on φ.
 
     Parameters
     ----------
-    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
-        The data, one row per observation; its dtype and device are those of x.
+    {A}
     b : array-like
-        What the terms compare Ax with, one entry per row.
-    sample_weight : array-like or None, default=None
-        One weight per row, at or above 0.
-    ridge : float or array-like, default=0.0
-        ρ, one number or one per variable.
+        The target, one entry per row.
+    {sample_weight, ridge}
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+        If the data are not finite or have incompatible shapes; the message names the argument.
 
     Examples
     --------
@@ -64,65 +63,56 @@ class DataFit(Loss):
     array([0, 1, 2])
     """
 
-    convex = True
     has_hessian = has_columns = True
-    least: float = -math.inf  # of h nothing is known; a subclass whose h is never negative sets 0
-    steepest: ClassVar[float] = 1.0  # sup h″
-    target: ClassVar[str] = "b"  # what the constructor calls its data
-    _data = ("kind", "A", "b", "weight", "ridge")
+    least: float = -math.inf  # nothing is known of h; a subclass whose h is never negative sets 0
+    target: ClassVar[str] = "b"  # name of b in the constructor
+    _data = (*DesignLoss._data, "b")
 
     def __init__(self, A: Matrix, b: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
-        self.A = check_data(A, "A")
-        self.kind = self.design.kind
-        m, self.n = (int(side) for side in self.A.shape)
-        self.b = check_vector(b, self.target, m, kind=self.kind)
-        check_squares(self.A, "A")
+        super().__init__(A, sample_weight, ridge)
+        self.b = check_vector(b, self.target, int(self.A.shape[0]), kind=self.kind)
         check_squares(self.b, self.target)
-        self.weight, self.ridge = check_row_weights(sample_weight, m, self.kind), check_ridge(ridge, self.n, self.kind)
+
+    def _require_target(self, what: str, *, positive: bool = False) -> None:
+        """Raise ValueError if an entry of b is below 0, or is 0 where it must be positive."""
+        lowest = float(namespace(self.b).min(self.b))
+        if lowest < 0 or (positive and lowest == 0):
+            raise ValueError(f"{self.target} must hold {what}, got {lowest:g}")
 
     @abstractmethod
     def h(self, image: Array) -> Array:
-        """The terms h((Ax)ᵢ; bᵢ)."""
+        """Return the terms h((Ax)ᵢ; bᵢ)."""
 
     @abstractmethod
     def slope(self, image: Array) -> Array:
-        """The terms h′."""
+        """Return the terms h′."""
 
     @abstractmethod
     def bend(self, image: Array) -> Array:
-        """The terms h″."""
-
-    @cached_property
-    def design(self) -> Design:
-        """A, as it is asked for more than products."""
-        return design_of(self.A)
+        """Return the terms h″."""
 
     def _weighted(self, terms: Array) -> Array:
         return terms if self.weight is None else self.weight * terms
 
-    def image(self, x: Array) -> Array:
-        return self.A @ x
+    def _weighted_sum(self, terms: Vector) -> float:
+        """Return the sum of float64 terms times the weights."""
+        return float(np.sum(terms if self.weight is None else to_float64(self.weight) * terms))
 
-    def _squares(self, x: Array) -> float:
-        """Σⱼ ρⱼxⱼ²."""
-        return 0.0 if self.ridge is None else sum_of(self.ridge * x * x)
+    def fit_of(self, image: Array) -> float:
+        return sum_of(self._weighted(self.h(image)))
 
-    def value_at(self, x: Array, image: Array) -> float:
-        return sum_of(self._weighted(self.h(image))) + 0.5 * self._squares(x)
+    def slope_of(self, image: Array) -> Array:
+        return self._weighted(self.slope(image))
 
-    def gradient_at(self, x: Array, image: Array) -> Array:
-        pull = self.A.T @ self._weighted(self.slope(image))
-        return pull if self.ridge is None else pull + self.ridge * x
+    def curvature_of(self, image: Array, d: Array) -> float:
+        return sum_of(self._weighted(self.bend(image)) * d * d)
 
-    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        return sum_of(self._weighted(self.bend(image)) * image_d * image_d) + self._squares(d)
-
-    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
-        H = self.design.gram(np.arange(self.A.shape[1]), self._weighted(self.bend(image)))  # AᵀDA + diag(ρ)
+    def hessian_at(self, x: Array, image: Array) -> Vector:
+        H = self.design.gram(np.arange(self.A.shape[1]), self._weighted(self.bend(image)))  # AᵀDA
         return H if self.ridge is None else H + np.diag(np.asarray(self.ridge))
 
     def root_at(self, x: Array, image: Array) -> LeastSquaresRoot | None:
-        # h(z) + h′(z)(u − z) + ½h″(z)(u − z)² is ½h″(z)·(u − z + h′(z)/h″(z))² but for a constant, where h bends at all
+        # up to a constant, h(z) + h′(z)(u − z) + ½h″(z)(u − z)² is ½h″(z)·(u − z + h′(z)/h″(z))² if h″(z) > 0
         if self.squares() is not None:
             return self.root()
         image, bend = np.asarray(image), np.asarray(self.bend(image))
@@ -131,110 +121,56 @@ class DataFit(Loss):
         return qr_root(self.A, image - np.asarray(self.slope(image)) / bend, self._weighted(bend), self.ridge)
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
-        """H = AᵀDA with D the terms' h″ (Huber: of its majorant)."""
+        """Return the model with H = AᵀDA + diag(ρ), D the terms' h″ (Huber: of its majorant)."""
         if self.hides_columns:
             return None
         image = self.A @ x
-        bend, slope = self._weighted(self.bend(image)), self._weighted(self.slope(image))
-        pull = (
-            bend * image - slope
-        )  # r = Hx − ∇φ is its product with A, one for both; of the ridge nothing is left there
-        constant = sum_of(self._weighted(self.h(image))) - sum_of((slope - 0.5 * bend * image) * image)
+        bend, slope = self._weighted(self.bend(image)), self.slope_of(image)
+        pull = bend * image - slope  # r = Hx − ∇φ = Aᵀ·pull: the ridge terms cancel
+        constant = self.fit_of(image) - sum_of((slope - 0.5 * bend * image) * image)
         return QuadraticModel(Gram(self.A, bend, self.ridge, single_use=True), np.asarray(self.A.T @ pull), constant)
 
-    def composite(self) -> Composite | None:
-        def value(image: Vector) -> float:
-            return float(np.sum(self._weighted(self.h(image))))
-
-        def slope(image: Vector) -> Vector:
-            return np.asarray(self._weighted(self.slope(image)))
-
-        return (
-            None
-            if self.hides_columns
-            else Composite(
-                self.A, value, slope, np.zeros(int(self.A.shape[1])) if self.ridge is None else np.asarray(self.ridge)
-            )
-        )
-
-    @property
-    def entries(self) -> int:
-        """Rows times columns, zeros too."""
-        return int(self.A.shape[0] * self.A.shape[1])
-
-    @property
-    def passes(self) -> int:
-        return getattr(self.A, "passes", 0)
-
-    @property
-    def hides_columns(self) -> bool:
-        """Whether A is an operator with many columns, of whose lengths nothing is known."""
-        return self.design.hides_columns(weighted=self.squares() is None or self.weight is not None)
-
-    def lengths(self) -> Vector | float:
-        return self.design.column_norms()
-
-    def first_duplicates(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def first_duplicates(self, support: Vector) -> Vector:
         if self.ridge is not None:
             return super().first_duplicates(support)
         return first_of_equal(dense(self.design.columns(np.asarray(support))))
 
     def self_check(self, x: Array, project: Callable[[Array], Array]) -> None:
         super().self_check(x, project)
-        if not self.skip_self_check:
-            bend = self.bend(self.image(project(x)))
-            low, high = float(namespace(bend).min(bend)), float(namespace(bend).max(bend))
-            if low < 0 or high > self.steepest * (1.0 + 1e-6):
-                name = type(self).__name__
-                raise ValueError(
-                    f"bend must lie in 0..steepest = {self.steepest:g}, but {name} has {low if low < 0 else high:.4g}: set steepest"
-                )
-
-    @cached_property
-    def _gram_norm(self) -> float:
-        return largest_gram_eigenvalue(self.A, self.weight, self.kind)
-
-    def lipschitz(self) -> float:
-        return self.steepest * self._gram_norm + (
-            0.0 if self.ridge is None else float(namespace(self.ridge).max(self.ridge))
-        )
+        if self.skip_self_check:
+            return
+        bend = self.bend(self.image(project(x)))
+        low, high = float(namespace(bend).min(bend)), float(namespace(bend).max(bend))
+        if low < 0 or high > self.steepest * (1.0 + 1e-6):
+            name, wrong = type(self).__name__, low if low < 0 else high
+            raise ValueError(
+                f"bend must lie in 0..steepest = {self.steepest:g}, but {name} has {wrong:.4g}: set steepest"
+            )
 
     def _doubled(self, name: str, value: Any) -> Any:
-        """A large A is read, not copied: by the same reader each time, which remembers what its first pass has shown."""
+        """Return data in double precision; a large A is read, not copied, by a reader that remembers its first pass."""
         return (self._reader if name == "A" else None) or super()._doubled(name, value)
 
     @cached_property
     def _reader(self) -> Design | None:
         return read_in_double(self.A) if is_array(self.A) else None
 
-    def restrict(self, support: np.ndarray[Any, Any]) -> Self:
-        support = np.asarray(support)
-        ridge = None if self.ridge is None else take(self.ridge, support)
-        cut: Self = copy_with(self, A=self.design.columns(support), ridge=ridge, n=int(support.size))
-        return cut
 
-
+@fill_docstrings()
 class LeastSquares(DataFit):
     """``½‖Ax − b‖²``, with `sample_weight` ``½ Σ wᵢ((Ax)ᵢ − bᵢ)²``, with `ridge` plus ``½ Σ ρⱼxⱼ²``.
 
-    Where one pass over A gives Ax and AᵀDAx together (see `one_pass`), both are the image: they are linear in x, so that a gradient too is
-    then a sum of gradients that are known, and a step of any method reads A once.
+    If one pass over A gives Ax and AᵀDAx together (see `one_pass`), the image holds both. They are linear in x, so the
+    gradient of a linear combination of points costs no product, and a step of any method reads A once.
 
     Parameters
     ----------
-    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
-        The data, one row per observation; its dtype and device are those of x.
-    b : array-like
-        What Ax is to be near, one entry per row.
-    sample_weight : array-like or None, default=None
-        One weight per row, at or above 0.
-    ridge : float or array-like, default=0.0
-        ρ, one number or one per variable.
+    {A, b, sample_weight, ridge}
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+        If the data are not finite or have incompatible shapes; the message names the argument.
 
     Examples
     --------
@@ -257,7 +193,7 @@ class LeastSquares(DataFit):
 
     @property
     def adjoint_cost(self) -> int:  # type: ignore[override]
-        """No product with the data for a gradient that came with the image."""
+        """Products with the data for a gradient: none if the image holds it."""
         return 0 if self.one_pass else 1
 
     @cached_property
@@ -273,17 +209,14 @@ class LeastSquares(DataFit):
     def value(self, x: Array) -> float:
         x = check_vector(x, "x", self.n, kind=self.kind)
         count(values=1)
-        return self.value_at(x, self.A @ x)  # of a pass for both products one half would be for nothing
+        return self.value_at(x, self.A @ x)  # one product: a value needs no AᵀDAx
 
     def h(self, image: Array) -> Array:
         residual = self.slope(image)
         return 0.5 * residual * residual
 
-    def value_at(self, x: Array, image: Array) -> float:
-        if self.weight is not None:
-            return super().value_at(x, image)
-        square = sqnorm(self.slope(image))
-        return 0.5 * (square if self.ridge is None else square + self._squares(x))
+    def fit_of(self, image: Array) -> float:
+        return 0.5 * sqnorm(self.slope(image)) if self.weight is None else super().fit_of(image)
 
     def squared_norm_at(self, x: Array, image: Array) -> tuple[float, Array] | None:
         return (0.5, self.slope(image)) if self.weight is None and self.ridge is None else None
@@ -294,9 +227,9 @@ class LeastSquares(DataFit):
         pull = image[self.b.shape[0] :] - self._pull
         return pull if self.ridge is None else pull + self.ridge * x
 
-    def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
-        Ad = image_d[: self.b.shape[0]]
-        return (sqnorm(Ad) if self.weight is None else sum_of(self.weight * Ad * Ad)) + self._squares(d)
+    def curvature_of(self, image: Array, d: Array) -> float:
+        Ad = d[: self.b.shape[0]]
+        return sqnorm(Ad) if self.weight is None else sum_of(self.weight * Ad * Ad)
 
     def slope(self, image: Array) -> Array:
         return image[: self.b.shape[0]] - self.b
@@ -308,16 +241,16 @@ class LeastSquares(DataFit):
         return Squares(self.A, self.b, self.weight, self.ridge)
 
     @cached_property
-    def _hessian(self) -> np.ndarray[Any, Any]:
+    def _hessian(self) -> Vector:
         H = super().hessian_at(self.kind, self.b)
         H.setflags(write=False)
         return H
 
-    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
-        return self._hessian  # the same everywhere
+    def hessian_at(self, x: Array, image: Array) -> Vector:
+        return self._hessian
 
     def lipschitz(self) -> float:
-        if "_hessian" in self.__dict__:  # its largest eigenvalue, with more than its rounding: no more products with A
+        if "_hessian" in self.__dict__:  # its largest eigenvalue, rounded up
             return float(np.linalg.eigvalsh(self._hessian)[-1]) * (1.0 + 1e-12 * len(self._hessian))
         return super().lipschitz()
 

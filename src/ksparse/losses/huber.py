@@ -5,32 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from ksparse.losses.data_fit import DataFit
-from ksparse.util.arrays import Array, Matrix, copy_with, namespace
+from ksparse.util.arrays import Array, Matrix, at_least, copy_with, namespace
 from ksparse.util.checks import check_number
+from ksparse.util.display import fill_docstrings
 
-SHARP = 1e-3  # of the majorant's curvature, where the second derivative is 0
+SHARP = 1e-3  # of the majorant's curvature, used in place of a second derivative of 0
 
 
+@fill_docstrings()
 class Huber(DataFit):
-    """``Σᵢ wᵢ h((Ax)ᵢ − bᵢ)``, ``h(r) = ½r²`` for ``|r| ≤ δ`` and ``δ|r| − ½δ²`` beyond: outliers pull less.
+    """``Σᵢ wᵢ h((Ax)ᵢ − bᵢ)``, ``h(r) = ½r²`` for ``|r| ≤ δ`` and ``δ|r| − ½δ²`` beyond: robust to outliers.
 
     Parameters
     ----------
-    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
-        The data, one row per observation; its dtype and device are those of x.
-    b : array-like
-        What Ax is to be near, one entry per row.
+    {A, b}
     delta : float
-        δ > 0, the size of residual from which on the loss is linear.
-    sample_weight : array-like or None, default=None
-        One weight per row, at or above 0.
-    ridge : float or array-like, default=0.0
-        ρ, one number or one per variable.
+        δ > 0, the residual above which the loss is linear.
+    {sample_weight, ridge}
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+        If the data are not finite or have incompatible shapes; the message names the argument.
 
     Examples
     --------
@@ -50,29 +46,25 @@ class Huber(DataFit):
     def __init__(self, A: Matrix, b: Any, delta: float, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, b, sample_weight, ridge)
         self.delta = check_number(delta, "delta", above=0)
-        self._beyond = 1.0  # of the majorant's curvature beyond δ
+        self._beyond = 1.0  # fraction of the majorant's curvature used beyond δ
 
     def h(self, image: Array) -> Array:
-        # with c = clip(r, −δ, δ): ½c² + δ(|r| − |c|) is both branches at once
+        # with c = clip(r, −δ, δ), both branches are ½c² + δ(|r| − |c|)
         xp = namespace(image)
-        r = image - self.b
         c = self.slope(image)
-        return 0.5 * c * c + self.delta * (xp.abs(r) - xp.abs(c))
+        return 0.5 * c * c + self.delta * (xp.abs(image - self.b) - xp.abs(c))
 
     def slope(self, image: Array) -> Array:
         return namespace(image).clip(image - self.b, -self.delta, self.delta)
 
     def bend(self, image: Array) -> Array:
-        # h″ is 0 beyond δ, which says nothing about how far to step; the quadratic majorant at r has h′(r)/r
+        # beyond δ h″ is 0, which gives no step length; use the curvature h′(r)/r of the quadratic majorant at r
         xp = namespace(image)
         size = xp.abs(image - self.b)
-        return xp.where(
-            size > self.delta,
-            self._beyond * self.delta / xp.maximum(size, xp.full_like(size, self.delta)),
-            xp.ones_like(size),
-        )
+        majorant = self._beyond * self.delta / at_least(size, self.delta)
+        return xp.where(size > self.delta, majorant, xp.ones_like(size))
 
     def with_exact_hessian(self) -> Huber:
-        # not quite h″: what has outliers alone still bends a little
+        # nearly h″: a variable whose rows are all outliers keeps a little curvature
         sharp: Huber = copy_with(self, _beyond=SHARP)
         return sharp

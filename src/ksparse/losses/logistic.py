@@ -6,26 +6,24 @@ from typing import Any
 
 from ksparse.losses.data_fit import DataFit
 from ksparse.util.arrays import Array, Matrix, namespace
+from ksparse.util.display import fill_docstrings
 
 
+@fill_docstrings()
 class Logistic(DataFit):
     """``Σᵢ wᵢ log(1 + exp(−yᵢ(Ax)ᵢ))``, labels y in {−1, 1} or {0, 1}.
 
     Parameters
     ----------
-    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
-        The data, one row per observation; its dtype and device are those of x.
+    {A}
     y : array-like
         Labels, −1 and 1 or 0 and 1.
-    sample_weight : array-like or None, default=None
-        One weight per row, at or above 0.
-    ridge : float or array-like, default=0.0
-        ρ, one number or one per variable.
+    {sample_weight, ridge}
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+        If the data are not finite or have incompatible shapes; the message names the argument.
 
     Examples
     --------
@@ -33,7 +31,6 @@ class Logistic(DataFit):
     >>> import ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
-    >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)
     >>> y = np.sign(A[:, 0] - A[:, 1] + 0.3 * rng.standard_normal(60))
     >>> ks.minimize(ks.Logistic(A, y, ridge=0.1), 2).support
     array([0, 1])

@@ -1,10 +1,10 @@
-"""Least squares of several targets by the same few features."""
+"""Least squares for several targets with the same features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -15,33 +15,33 @@ from ksparse.numerics.bound import Noise, rounding_of
 from ksparse.numerics.qp import shortest
 from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
 from ksparse.util.checks import check_array, check_squares
+from ksparse.util.display import fill_docstrings
 
 
+@fill_docstrings()
 class MultiResponse(RowSparseLoss):
-    """½‖AX − B‖² for a matrix X with one row per feature; k counts rows: the features that all targets share.
+    """½‖AX − B‖² for a matrix X with one row per feature; k counts the features, shared by all targets.
 
-    x holds X row by row: `loss.matrix(result.x)` is X. The best X on some features is one solve for all targets, and so are the gains of
-    exchanges; without constraints a search costs about what it costs for one target.
+    x holds X row by row: `loss.matrix(result.x)` is X. One solve gives X and the gains of moves for all targets;
+    without constraints a search costs about as much as for one target.
 
     Parameters
     ----------
-    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
-        The data, one row per observation; its dtype and device are those of x.
+    {A}
     B : array-like of shape (n_rows, n_targets)
         One target per column.
-    sample_weight : array-like or None, default=None
-        One weight per row, at or above 0.
+    {sample_weight}
     ridge : float or array-like, default=0.0
         ρ, one number or one per feature: adds ½ Σⱼ ρⱼ‖Xⱼ‖².
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+        If the data are not finite or have incompatible shapes; the message names the argument.
 
     See Also
     --------
-    minimize_many : Features of its own for each target.
+    minimize_many : Different features for each target.
 
     Examples
     --------
@@ -57,13 +57,13 @@ class MultiResponse(RowSparseLoss):
     """
 
     is_quadratic = skip_self_check = True
-    _data: ClassVar[tuple[str, ...]] = (*RowSparseLoss._data, "B")
+    _data = (*RowSparseLoss._data, "B")
 
     def __init__(self, A: Matrix, B: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         given = to_numpy(B) if hasattr(B, "ndim") else np.asarray(B)
         if given.ndim == 1:
             raise ValueError(
-                f"B must have one column per target, got shape {given.shape}: for a single one use ks.LeastSquares"
+                f"B must have one column per target, got shape {given.shape}: for one target use ks.LeastSquares"
             )
         given = check_array(B, "B", 2)
         check_squares(given, "B")
@@ -94,7 +94,7 @@ class MultiResponse(RowSparseLoss):
 
     @cached_property
     def _lengths(self) -> Vector:
-        """√Σᵢ wᵢBᵢ² of each target."""
+        """√(Σᵢ wᵢBᵢ²) of each target."""
         return np.asarray(np.sqrt(np.asarray(namespace(self.B).sum(self._weighted(self.B * self.B), axis=0))))
 
     def quadratic(self) -> QuadraticModel | None:
@@ -107,13 +107,12 @@ class MultiResponse(RowSparseLoss):
 
     def row_problem(self) -> SharedHessianRows:
         rounding, constant = rounding_of(int(self.A.shape[0])), 0.5 * float(self._lengths @ self._lengths)
-        model = QuadraticModel(
-            self._gram, np.zeros(self.features), constant, sign=1, noise=Noise(rounding, is_gram=True)
-        )
+        noise = Noise(rounding, is_gram=True)
+        model = QuadraticModel(self._gram, np.zeros(self.features), constant, sign=1, noise=noise)
         return SharedHessianRows(model, self._pull, self._lengths, self._solved)
 
     def _solved(self, support: Vector) -> Vector:
-        """X on some features by a factorisation of their columns, not of their squares."""
+        """Return the optimal X on some features by a factorisation of their columns, not of H."""
         root = np.ones(int(self.A.shape[0])) if self.weight is None else np.sqrt(self.weight)
         columns, target = root[:, None] * dense(self.design.columns(support)), root[:, None] * self.B
         if self.ridge is not None:
@@ -126,7 +125,7 @@ class MultiResponse(RowSparseLoss):
 
 @dataclass(frozen=True)
 class Repeated:
-    """H ⊗ I: the same H for each of several columns of X, whose entries stand row by row."""
+    """H ⊗ I: the same H for each column of X, for entries of X in row order."""
 
     inner: Curvature
     width: int

@@ -1,14 +1,14 @@
-"""Multinomial logistic loss: several classes by the same few features.
+"""Multinomial logistic loss of a matrix X with one column per class, and its row problem for the search over features.
 
-The multinomial loss of a matrix X, for a search over its rows: Newton's method on some rows, and what others would gain by its model.
+At probabilities p the Hessian has for features j and l the block Σᵢ wᵢ aᵢⱼ aᵢₗ (diag(pᵢ) − pᵢpᵢᵀ). It is singular along
+rows of X with equal entries, so all computations use coordinates V with X = VQᵀ, where the columns of Q are an
+orthonormal basis of the complement of (1, …, 1). Let M = H_SS⁻¹, P = M·H_S:, g the negative gradient and, for each
+feature i, K_i = H_ii − H_iS P_:i. The gains on the second-order model are those of `row_sparse` with blocks in place of
+numbers:
 
-The Hessian at probabilities p has for features j and l the block Σᵢ wᵢ a_ij a_il (diag(pᵢ) − pᵢpᵢᵀ). It is flat where all columns of a row
-of X grow alike, so that all is done in coordinates Q of the other directions, X = VQᵀ. With M = H_SS⁻¹, P = M·H_S:, pulls g and, for each
-feature i, K_i = H_ii − H_iS P_:i, rows gain by the model what they do for squares (`linalg.wide`), with blocks in place of numbers:
-
-    j leaves           ½ v_jᵀ M_jj⁻¹ v_j
-    i enters           ½ g_iᵀ K_i⁻¹ g_i
-    i in place of j    ½ dᵀ(K_i + P_jiᵀ M_jj⁻¹ P_ji)⁻¹d − ½ v_jᵀ M_jj⁻¹ v_j,    d = g_i + P_jiᵀ M_jj⁻¹ v_j
+    drop j         costs  ½ v_jᵀ M_jj⁻¹ v_j
+    add i          gains  ½ g_iᵀ K_i⁻¹ g_i
+    swap j for i   gains  ½ dᵀ(K_i + P_jiᵀ M_jj⁻¹ P_ji)⁻¹d − ½ v_jᵀ M_jj⁻¹ v_j,    d = g_i + P_jiᵀ M_jj⁻¹ v_j
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ksparse.data import Design
 from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.data.products import dense
-from ksparse.losses.row_sparse import RowProblem, RowSolution, RowSparseLoss, inverse
+from ksparse.losses.row_sparse import RowSolution, RowSparseLoss, inverse
 from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
+from ksparse.util.display import fill_docstrings
 from ksparse.util.evaluations import count
 
 STEPS = 50  # of Newton's method
-SETTLED = 1e-8  # of the value: a step that promises no more is the last, and squares what is left
-EXACT = 1e-15  # the same for an answer
-FITTED = 1e-11  # of φ(0): nothing is left to fit
-LOOKED = 48  # features whose gains are computed by blocks: those that pull most
+SETTLED = 1e-8  # relative decrease of φ below which a Newton step is the last one; the error after it is its square
+EXACT = 1e-15  # the same for a final answer
+FITTED = 1e-11  # fraction of φ(0) below which nothing is left to fit
+LOOKED = 48  # features whose gains are computed by blocks: those with the largest screening gains
+MODELLED = 2048  # entries of x up to which H is formed
 
 
 def softmax(Z: Array) -> Array:
-    """exp Z_c / Σ exp Z_c by rows."""
+    """Return exp Z_c / Σ exp Z_c by rows."""
     xp = namespace(Z)
     share = xp.exp(Z - xp.max(Z, axis=1, keepdims=True))
     return share / xp.sum(share, axis=1, keepdims=True)
@@ -43,7 +45,7 @@ def softmax(Z: Array) -> Array:
 
 @dataclass(frozen=True)
 class SoftmaxRows:
-    """Σᵢ wᵢ (log Σ_c exp Z_ic − Z_iyᵢ) + ½ Σⱼ ρⱼ‖Xⱼ‖², Z = AX, Y the classes as 0 and 1."""
+    """Σᵢ wᵢ (log Σ_c exp Z_ic − Z_iyᵢ) + ½ Σⱼ ρⱼ‖Xⱼ‖² as a function of X, with Z = AX and Y the classes as 0 and 1."""
 
     design: Design
     Y: Vector
@@ -54,17 +56,17 @@ class SoftmaxRows:
 
     @property
     def n(self) -> int:
-        """Features."""
+        """Number of features."""
         return self.design.shape[1]
 
     @property
     def width(self) -> int:
-        """Classes."""
+        """Number of classes."""
         return int(self.Y.shape[1])
 
     @cached_property
     def w(self) -> Vector:
-        """Weights of the rows."""
+        """Weights of the rows of A."""
         return np.ones(len(self.Y)) if self.weight is None else self.weight
 
     @cached_property
@@ -74,16 +76,12 @@ class SoftmaxRows:
 
     @cached_property
     def Q(self) -> Vector:
-        """An orthonormal basis of what is not the same for all classes."""
+        """An orthonormal basis of the complement of (1, …, 1)."""
         t = self.width
         return np.linalg.qr(np.column_stack([np.ones(t), np.eye(t)[:, 1:]]))[0][:, 1:]
 
-    def hessian(self, A: Vector, P: Vector, ridge: Vector) -> Vector:
-        """∇² at probabilities P on the columns of A, entries of X row by row."""
-        return np.asarray(self.block(A, A, P) + np.diag(np.repeat(ridge, P.shape[1])))
-
     def block(self, A: Vector, B: Vector, P: Vector) -> Vector:
-        """Σᵢ wᵢ (aᵢbᵢᵀ) ⊗ (diag(pᵢ) − pᵢpᵢᵀ)."""
+        """Return Σᵢ wᵢ (aᵢbᵢᵀ) ⊗ (diag(pᵢ) − pᵢpᵢᵀ)."""
         (m, s), (_, u), t = A.shape, B.shape, P.shape[1]
         spread = np.sqrt(self.w)[:, None] * P
         left = (A[:, :, None] * spread[:, None, :]).reshape(m, s * t)
@@ -93,12 +91,15 @@ class SoftmaxRows:
             H[c::t, c::t] += (A * (self.w * P[:, c])[:, None]).T @ B
         return np.asarray(H)
 
-    def _reduced(self, H: Vector) -> Vector:
-        """A Hessian, or a block of one, in the coordinates Q."""
-        t, r = self.Q.shape
-        s, u = H.shape[0] // t, H.shape[1] // t
-        half = (H.reshape(s * t * u, t) @ self.Q).reshape(s, t, u * r)
+    def reduced_block(self, A: Vector, B: Vector, P: Vector) -> Vector:
+        """Return `block` in the coordinates V."""
+        (t, r), s, u = self.Q.shape, A.shape[1], B.shape[1]
+        half = (self.block(A, B, P).reshape(s * t * u, t) @ self.Q).reshape(s, t, u * r)
         return np.asarray((self.Q.T @ half).reshape(s * r, u * r))
+
+    def reduced_hessian(self, A: Vector, P: Vector, ridge: Vector) -> Vector:
+        """Return ∇²φ on the columns of A in the coordinates V."""
+        return self.reduced_block(A, A, P) + np.diag(np.repeat(ridge, self.Q.shape[1]))
 
     def _value(self, Z: Vector, V: Vector, ridge: Vector) -> float:
         count(values=1)
@@ -107,17 +108,16 @@ class SoftmaxRows:
         return float(self.w @ fit) + 0.5 * float(ridge @ np.einsum("jc,jc->j", V, V))
 
     def _newton(self, support: Vector, X: Vector | None, settled: float) -> RowSolution:
-        """Newton's method with a line search, from X or from 0."""
-        A, ridge, r = dense(self.design.columns(support)), self.ridge[support], self.Q.shape[1]
-        V = np.zeros((support.size, r)) if X is None else X @ self.Q
+        """Return the optimal X on a support by Newton's method with a line search, from X or from 0."""
+        A, ridge = dense(self.design.columns(support)), self.ridge[support]
+        V = np.zeros((support.size, self.Q.shape[1])) if X is None else X @ self.Q
         Z = A @ V @ self.Q.T
         value = self._value(Z, V, ridge)
         for _ in range(STEPS):
             count(gradients=1)
             P = softmax(Z)
             slope = A.T @ (self.w[:, None] * (P - self.Y)) @ self.Q + ridge[:, None] * V
-            H = self._reduced(self.block(A, A, P)) + np.diag(np.repeat(ridge, r))
-            step = -_solved(H, slope.ravel()).reshape(V.shape)
+            step = -(inverse(self.reduced_hessian(A, P, ridge)) @ slope.ravel()).reshape(V.shape)
             promise, along, length = -float(np.vdot(slope, step)), A @ step @ self.Q.T, 1.0
             if not promise > 0:
                 break
@@ -126,7 +126,7 @@ class SoftmaxRows:
                 if there <= value - 1e-4 * length * promise or length < 1e-8:
                     break
                 length *= 0.5
-            if not there < value:  # what is left is rounding
+            if not there < value:  # the rest is rounding
                 break
             V, Z, value = V + length * step, Z + length * along, there
             if promise <= settled * abs(value) or value <= FITTED * self.constant:
@@ -148,15 +148,16 @@ class SoftmaxRows:
 
 @dataclass(frozen=True)
 class SoftmaxGains:
-    """The gains by the second-order model at X."""
+    """The gains on the second-order model at X."""
 
-    wide: SoftmaxRows
+    problem: SoftmaxRows
     support: Vector
     X: Vector
 
     @cached_property
     def _A(self) -> Vector:
-        return dense(self.wide.design.columns(self.support)) if self.support.size else np.zeros((len(self.wide.Y), 0))
+        design = self.problem.design
+        return dense(design.columns(self.support)) if self.support.size else np.zeros((design.shape[0], 0))
 
     @cached_property
     def _P(self) -> Vector:
@@ -164,133 +165,106 @@ class SoftmaxGains:
 
     @cached_property
     def _g(self) -> Vector:
-        """How each feature pulls."""
-        wide = self.wide
+        """The negative gradient of each feature, in the coordinates V."""
         count(gradients=1)
-        return np.asarray(wide.design.adjoint_product(wide.w[:, None] * (wide.Y - self._P)) @ wide.Q)
+        problem = self.problem
+        return np.asarray(problem.design.adjoint_product(problem.w[:, None] * (problem.Y - self._P)) @ problem.Q)
 
     @cached_property
     def _M(self) -> Vector:
-        """H_SS⁻¹ as blocks: member, coordinate, member, coordinate."""
-        wide, s, r = self.wide, self.support.size, self.wide.Q.shape[1]
-        H = wide._reduced(wide.block(self._A, self._A, self._P)) + np.diag(np.repeat(wide.ridge[self.support], r))
+        """H_SS⁻¹ with the axes member, coordinate, member, coordinate."""
+        s, r = self.support.size, self.problem.Q.shape[1]
+        H = self.problem.reduced_hessian(self._A, self._P, self.problem.ridge[self.support])
         return np.asarray(inverse(H).reshape(s, r, s, r))
 
     @cached_property
     def _own(self) -> tuple[Vector, Vector]:
-        """M_jj⁻¹ of each member, and what it would cost to lose it."""
-        V = self.X @ self.wide.Q
-        if not self.support.size:
-            return np.zeros((0, V.shape[1], V.shape[1])), np.zeros(0)
-        own = np.array([inverse(self._M[j, :, j]) for j in range(self.support.size)])
+        """M_jj⁻¹ of each member, and the cost of dropping it."""
+        V = self.X @ self.problem.Q
+        own = np.array([inverse(self._M[j, :, j]) for j in range(self.support.size)]).reshape(-1, *2 * V.shape[1:])
         return own, 0.5 * np.einsum("jc,jcd,jd->j", V, own, V)
 
     @cached_property
     def _screening_gains(self) -> Vector:
-        """Gains as if all classes bent alike and no feature were like another: which ones to look at."""
-        wide = self.wide
-        bend = (
-            wide.design.column_square_sums(wide.w * (1.0 - np.square(self._P).sum(axis=1)) / (wide.width - 1))
-            + wide.ridge
-        )
-        rough = 0.5 * np.square(self._g).sum(axis=1) / np.where(bend > 0, bend, np.inf)
-        rough[self.support] = 0.0
-        return np.asarray(rough)
-
-    def _block_gains(self, features: Vector) -> tuple[Vector, Vector, Vector]:
-        """P and K of some features, and how they pull."""
-        wide, s, r, u = self.wide, self.support.size, self.wide.Q.shape[1], features.size
-        A, ridge = dense(wide.design.columns(features)), wide.ridge[features]
-        each = np.einsum("ic,ca,cb->iab", self._P, wide.Q, wide.Q) - np.einsum(
-            "ia,ib->iab", self._P @ wide.Q, self._P @ wide.Q
-        )
-        K = ((A * A).T @ (wide.w[:, None] * each.reshape(len(A), r * r))).reshape(u, r, r) + ridge[
-            :, None, None
-        ] * np.eye(r)
-        across = wide._reduced(wide.block(self._A, A, self._P)) if s else np.zeros((0, u * r))
-        P = self._M.reshape(s * r, s * r) @ across
-        K = K - np.einsum("xia,xib->iab", across.reshape(s * r, u, r), P.reshape(s * r, u, r))
-        return P.reshape(s, r, u, r), K, self._g[features]
+        """Gains as if all classes had the same curvature and features were orthogonal: a first ranking."""
+        problem = self.problem
+        spread = problem.w * (1.0 - np.square(self._P).sum(axis=1)) / (problem.width - 1)
+        bend = problem.design.column_square_sums(spread) + problem.ridge
+        gains = 0.5 * np.square(self._g).sum(axis=1) / np.where(bend > 0, bend, np.inf)
+        gains[self.support] = 0.0
+        return np.asarray(gains)
 
     @cached_property
-    def _best(self) -> tuple[Vector, tuple[Vector, Vector, Vector]]:
-        """The features that pull most, looked at."""
+    def _best(self) -> tuple[Vector, Vector, Vector]:
+        """The features with the largest screening gains, and their P and K."""
+        problem, s, r = self.problem, self.support.size, self.problem.Q.shape[1]
         best = np.sort(np.argsort(-self._screening_gains, kind="stable")[:LOOKED])
-        return best, self._block_gains(best)
+        A, u, PQ = dense(problem.design.columns(best)), best.size, self._P @ problem.Q
+        each = np.einsum("ic,ca,cb->iab", self._P, problem.Q, problem.Q) - np.einsum("ia,ib->iab", PQ, PQ)
+        K = ((A * A).T @ (problem.w[:, None] * each.reshape(len(A), r * r))).reshape(u, r, r)
+        K = K + problem.ridge[best][:, None, None] * np.eye(r)
+        across = problem.reduced_block(self._A, A, self._P) if s else np.zeros((0, u * r))
+        P = self._M.reshape(s * r, s * r) @ across
+        K = K - np.einsum("xia,xib->iab", across.reshape(s * r, u, r), P.reshape(s * r, u, r))
+        return best, P.reshape(s, r, u, r), K
 
     def adds(self) -> Vector:
-        best, (_, K, g) = self._best
+        best, _, K = self._best
         gains = self._screening_gains.copy()
-        others = gains[best] > 0  # of the support's own K nothing is left but rounding
-        gains[best[others]] = _halves(K[others], g[others])
+        others = gains[best] > 0  # the K of a member is rounding
+        gains[best[others]] = _half_forms(K[others], self._g[best[others]])
         return gains
 
     def drops(self) -> Vector:
         return self._own[1]
 
     def swaps(self, entering: Vector) -> Vector:
-        best, found = self._best
+        best, P, K = self._best
         table = np.full((self.support.size, entering.size), -np.inf)
         known = np.flatnonzero(np.isin(entering, best))
         if not known.size or not self.support.size:
             return table
         at = np.searchsorted(best, entering[known])
-        P, K, g = found[0][:, :, at], found[1][at], found[2][at]
+        P, K = P[:, :, at], K[at]
         own, cost = self._own
         carried = np.einsum("jcd,jdia->jcia", own, P)  # M_jj⁻¹ P_ji
-        d = g[None] + np.einsum("jcia,jc->jia", carried, self.X @ self.wide.Q)
-        bend = K[None] + np.einsum("jcia,jcib->jiab", P, carried)
-        table[:, known] = _halves(bend, d) - cost[:, None]
+        d = self._g[entering[known]] + np.einsum("jcia,jc->jia", carried, self.X @ self.problem.Q)
+        bend = K + np.einsum("jcia,jcib->jiab", P, carried)
+        table[:, known] = _half_forms(bend, d) - cost[:, None]
         return table
 
 
-def _halves(K: Vector, g: Vector) -> Vector:
-    """½gᵀK⁻¹g of many; K may have lost a direction to rounding, which then is as stiff as the others are at most."""
+def _half_forms(K: Vector, g: Vector) -> Vector:
+    """Return ½gᵀK⁻¹g for many K and g; a direction that K lost to rounding gets a small curvature."""
     trace = np.einsum("...aa->...", K)
     stiff = 0.5 * (K + K.swapaxes(-1, -2)) + (1e-9 * np.abs(trace) + 1e-150)[..., None, None] * np.eye(K.shape[-1])
     return np.asarray(0.5 * np.einsum("...a,...a->...", g, np.linalg.solve(stiff, g[..., None])[..., 0]))
 
 
-def _solved(H: Vector, slope: Vector) -> Vector:
-    """H⁻¹·slope, on what H bends."""
-    try:
-        unit = np.sqrt(np.diag(H))
-        if unit.min() > 0:
-            L = np.linalg.cholesky(H / unit / unit[:, None])
-            if np.diag(L).min() > 1e-7:
-                return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, slope / unit)) / unit)
-    except np.linalg.LinAlgError:
-        pass
-    return np.asarray(inverse(H) @ slope)
-
-
-MODELLED = 2048  # entries of x up to which H is formed
-
-
+@fill_docstrings()
 class Multinomial(RowSparseLoss):
-    """Σᵢ wᵢ (log Σ_c exp Z_ic − Z_iyᵢ) with Z = AX, one column of X per class; k counts rows of X: the features that all classes share.
+    """Σᵢ wᵢ (log Σ_c exp Z_ic − Z_iyᵢ) with Z = AX, one column of X per class; k counts the features.
 
-    The symmetric form: every class has a column, and what is added to all columns of a row changes no probability. With a ridge the columns
-    of the answer add up to 0. x holds X row by row: `loss.matrix(result.x)` is X.
+    The form is symmetric: every class has a column, and adding a constant to a row of X changes no probability. With a
+    ridge the entries of each row of the answer sum to 0. x holds X row by row: `loss.matrix(result.x)` is X.
 
     Parameters
     ----------
-    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
-        The data, one row per observation; its dtype and device are those of x.
+    {A}
     y : array-like
         The class of each row: any labels.
-    sample_weight : array-like or None, default=None
-        One weight per row, at or above 0.
+    {sample_weight}
     ridge : float or array-like, default=0.0
-        ρ, one number or one per feature: adds ½ Σⱼ ρⱼ‖Xⱼ‖². Where k features separate the classes there is no minimum without.
+        ρ, one number or one per feature: adds ½ Σⱼ ρⱼ‖Xⱼ‖². Without it there is no minimum if k features separate the
+        classes.
     classes : array-like or None, default=None
         The labels in the order of X's columns; None for those of y, sorted.
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are no numbers; if there are fewer than two classes, or a label is none of
-        them; the message names the argument.
+        If the data are not finite or have incompatible shapes, there are fewer than two classes, or a label is not a
+        class; the message names the argument.
 
     See Also
     --------
@@ -310,7 +284,7 @@ class Multinomial(RowSparseLoss):
 
     skip_self_check = True
     steepest = 0.5  # Böhning's bound of diag(p) − ppᵀ
-    _data: ClassVar[tuple[str, ...]] = (*RowSparseLoss._data, "Y")
+    _data = (*RowSparseLoss._data, "Y")
 
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0, classes: Any = None) -> None:
         labels = to_numpy(y) if hasattr(y, "ndim") else np.asarray(y)
@@ -333,12 +307,8 @@ class Multinomial(RowSparseLoss):
     def fit_of(self, image: Array) -> float:
         xp = namespace(image)
         top = xp.max(image, axis=1, keepdims=True)
-        each = (
-            xp.log(xp.sum(xp.exp(image - top), axis=1, keepdims=True))
-            + top
-            - xp.sum(self.Y * image, axis=1, keepdims=True)
-        )
-        return float(xp.sum(self._weighted(each)))
+        log_sum = xp.log(xp.sum(xp.exp(image - top), axis=1, keepdims=True)) + top
+        return float(xp.sum(self._weighted(log_sum - xp.sum(self.Y * image, axis=1, keepdims=True))))
 
     def slope_of(self, image: Array) -> Array:
         return self._weighted(softmax(image) - self.Y)
@@ -351,15 +321,12 @@ class Multinomial(RowSparseLoss):
     def model_at(self, x: Vector) -> QuadraticModel | None:
         if self.hides_columns or (self.n or 0) > MODELLED:
             return None
-        image, wide = self.image(x), self._softmax
-        H = wide.hessian(dense(self.design.columns(np.arange(self.features))), softmax(self._sheet(image)), wide.ridge)
+        image, problem = self.image(x), self.row_problem()
+        A = dense(self.design.columns(np.arange(self.features)))
+        H = problem.block(A, A, softmax(self._sheet(image))) + np.diag(np.repeat(problem.ridge, self.per_feature))
         gradient = to_float64(self.gradient_at(x, image))
         return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, image), gradient)
 
-    def row_problem(self) -> RowProblem:
-        return self._softmax
-
-    @property
-    def _softmax(self) -> SoftmaxRows:
+    def row_problem(self) -> SoftmaxRows:
         weight, ridge = (None if part is None else to_float64(part) for part in (self.weight, self.ridge))
         return SoftmaxRows(self.design, to_float64(self.Y), weight, np.zeros(self.features) if ridge is None else ridge)

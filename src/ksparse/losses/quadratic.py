@@ -1,6 +1,6 @@
-"""Quadratic losses: φ(x) = a·xᵀHx + cᵀx with H given as itself (image Hx) or as a factor Z, H = ZᵀZ (image Zx).
+"""Quadratic losses: φ(x) = a·xᵀHx + cᵀx, with H given as a matrix (image Hx) or by a factor Z, H = ZᵀZ (image Zx).
 
-A symmetric matrix is touched once per step: Hx gives the value and the gradient. A factor is touched once per direction.
+With a matrix the image gives the value and the gradient, so a step costs one product; with a factor it costs two.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ksparse.data.model import QuadraticModel
 from ksparse.data.products import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
 from ksparse.losses.base import Loss
 from ksparse.numerics.eigen import has_negative_eigenvalue, largest_eigenvalue
-from ksparse.util.arrays import Array, Matrix, copy_with, dot, epsilon, like, sqnorm, take, to_numpy
+from ksparse.util.arrays import Array, Matrix, Vector, copy_with, dot, epsilon, like, sqnorm, take, to_numpy
 from ksparse.util.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
 
-CHOLESKY_LIMIT = 4096  # up to this size a Cholesky factorisation decides whether H is positive semidefinite
+CHOLESKY_LIMIT = 4096  # variables up to which a Cholesky factorisation decides whether H is positive semidefinite
 DOUBLE = float(np.finfo(np.float64).eps)
 
 
 class QuadraticForm(Loss):
-    """a·xᵀHx + cᵀx, the common part of the quadratic losses."""
+    """a·xᵀHx + cᵀx: base class of the quadratic losses."""
 
     has_hessian = is_quadratic = skip_self_check = True
-    sign: ClassVar[int] = 0  # of the curvature, where a matrix that is no factor has one by its meaning
+    sign: ClassVar[int] = 0  # of the curvature, if its meaning gives a matrix one
     _data = ("kind", "matrix", "c")
 
     def __init__(self, matrix: Matrix, a: float, c: Array | None, name: str, *, factored: bool) -> None:
@@ -39,16 +39,14 @@ class QuadraticForm(Loss):
         self.a, self.c, self.factored = a, c, factored
         self.n = int(matrix.shape[1])
         self.kind = kind_of(matrix)
-        self.precision = epsilon(
-            self.kind
-        )  # of the data as given: they are no more exact where they are taken to float64
+        self.precision = epsilon(self.kind)  # of the given data, kept in float64 copies
         self.adjoint_cost = int(factored)
 
     def image(self, x: Array) -> Array:
         return self.matrix @ x
 
     def form_at(self, x: Array, image: Array) -> float:
-        """xᵀHx."""
+        """Return xᵀHx."""
         return sqnorm(image) if self.factored else dot(x, image)
 
     def value_at(self, x: Array, image: Array) -> float:
@@ -69,17 +67,17 @@ class QuadraticForm(Loss):
 
     @property
     def entries(self) -> int:
-        """Rows times columns, zeros too."""
+        """Rows times columns, zeros included."""
         return int(self.matrix.shape[0] * self.matrix.shape[1])
 
-    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
+    def hessian_at(self, x: Array, image: Array) -> Vector:
         H = dense(self.matrix)
         return 2.0 * self.a * (H.T @ H if self.factored else H)
 
-    def first_duplicates(self, support: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def first_duplicates(self, support: Vector) -> Vector:
         support = np.asarray(support)
-        seen = dense(columns(self.matrix, support))
-        return first_of_equal(seen if self.c is None else np.vstack([seen, to_numpy(take(self.c, support))]))
+        found = dense(columns(self.matrix, support))
+        return first_of_equal(found if self.c is None else np.vstack([found, to_numpy(take(self.c, support))]))
 
     @cached_property
     def _spectral_norm(self) -> float:
@@ -92,24 +90,23 @@ class QuadraticForm(Loss):
 
     @cached_property
     def convex(self) -> bool:  # type: ignore[override]
-        """Whether φ is convex: by its factor's sign, by Cholesky up to a size, by Lanczos beyond and for operators."""
+        """Whether φ is convex: by the sign of a if H is factored, by Cholesky for small matrices, else by Lanczos."""
         if self.factored:
             return self.a >= 0
-        if not self._shown:
+        if not self._allows_cholesky:
+            n = int(self.matrix.shape[1])
             sign = 1.0 if self.a >= 0 else -1.0
-            return not has_negative_eigenvalue(
-                lambda v: sign * (self.matrix @ v), self.matrix.shape[1], self.kind, self._spectral_norm
-            )
-        return self._positive(self.precision)
+            return not has_negative_eigenvalue(lambda v: sign * (self.matrix @ v), n, self.kind, self._spectral_norm)
+        return self._is_convex(self.precision)
 
-    def _positive(self, precision: float) -> bool:
-        """Whether H, times the sign of a, is positive semidefinite but for what entries of a precision leave of 0."""
+    def _is_convex(self, precision: float) -> bool:
+        """Whether a·H is positive semidefinite up to the rounding of entries of the given precision."""
         H = (1.0 if self.a >= 0 else -1.0) * dense(self.matrix).astype(np.float64)
         diagonal = np.diag(H)
         if (diagonal < 0).any() or H[diagonal == 0].any():
             return False
         unit = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        shift = 64 * len(H) * precision  # rounding of a singular covariance, in variables of unit curvature
+        shift = 64 * len(H) * precision  # rounding of a singular covariance, at unit diagonal
         try:
             np.linalg.cholesky(H / unit / unit[:, None] + shift * np.eye(len(H)))
         except np.linalg.LinAlgError:
@@ -117,45 +114,38 @@ class QuadraticForm(Loss):
         return True
 
     @property
-    def _shown(self) -> bool:
-        """Whether the matrix can be seen, and is small enough for Cholesky."""
+    def _allows_cholesky(self) -> bool:
+        """Whether the entries of H are known, and H is small enough for Cholesky."""
         return design_of(self.matrix).entries_in_memory and self.matrix.shape[0] <= CHOLESKY_LIMIT
 
     @cached_property
     def convexity_is_certain(self) -> bool:  # type: ignore[override]
-        """Whether convexity is seen, by its form or by Cholesky, and not guessed by Lanczos or granted to single precision."""
-        return self.factored or (self._shown and (self.precision < 1e-10 or self._positive(DOUBLE)))
+        """Whether `convex` follows from the form or from Cholesky at double precision, not from Lanczos."""
+        return self.factored or (self._allows_cholesky and (self.precision < 1e-10 or self._is_convex(DOUBLE)))
 
-    def restrict(self, support: np.ndarray[Any, Any]) -> Self:
+    def restrict(self, support: Vector) -> Self:
         support = np.asarray(support)
-        matrix, c = (
-            _cut(self.matrix, support, both=not self.factored),
-            None if self.c is None else take(self.c, support),
-        )
+        matrix, c = columns(self.matrix, support), None if self.c is None else take(self.c, support)
+        if not self.factored:
+            matrix = columns(matrix.T, support).T
         cut: Self = copy_with(self, matrix=matrix, c=c, n=int(support.size))
         return cut
 
 
-def _cut(M: Matrix, support: np.ndarray[Any, Any], *, both: bool) -> Matrix:
-    """M on some columns, and on the same rows when asked."""
-    cut = columns(M, support)
-    return columns(cut.T, support).T if both else cut
-
-
 class Quadratic(QuadraticForm):
-    """``½xᵀQx + cᵀx``, Q symmetric, perhaps indefinite.
+    """``½xᵀQx + cᵀx``, Q symmetric, possibly indefinite.
 
     Parameters
     ----------
     Q : array, scipy.sparse or operator
         The matrix.
     c : array-like or None, default=None
-        The linear part; None for none.
+        The linear term; None for 0.
 
     Raises
     ------
     ValueError
-        If Q is not symmetric, or does not fit c.
+        If Q is not symmetric, or c has another length.
 
     Examples
     --------
@@ -173,23 +163,23 @@ class Quadratic(QuadraticForm):
 
 
 class MeanVariance(QuadraticForm):
-    """``α xᵀVx − rᵀx``: variance of a portfolio x against its mean return, V a covariance matrix, α > 0 the risk aversion.
+    """``α xᵀVx − rᵀx``: risk-weighted variance minus mean return of a portfolio x.
 
-    `from_returns` takes a table of returns instead, and never forms V.
+    `from_returns` takes a table of returns instead; V is then never formed.
 
     Parameters
     ----------
     V : array, scipy.sparse or operator
-        Covariances of the returns.
+        Covariance matrix of the returns.
     r : array-like
         Mean returns.
     alpha : float
-        α, how much risk counts.
+        α > 0, the risk aversion.
 
     Raises
     ------
     ValueError
-        If V is not symmetric, does not fit r, or alpha is not above 0.
+        If V is not symmetric, r has another length, or alpha is not positive.
 
     Examples
     --------
@@ -208,25 +198,24 @@ class MeanVariance(QuadraticForm):
 
     @classmethod
     def from_returns(cls, returns: Matrix, alpha: float) -> Self:
-        """The loss of a table of returns (one row per day): sample mean and covariance, the covariance never formed."""
+        """Return the loss with the sample mean and covariance of a table of returns (one row per day)."""
         returns = check_matrix(returns, "returns")
         Z, mean = standardize(returns, "returns", scale=False)
-        loss = cls.__new__(cls)
-        QuadraticForm.__init__(
-            loss, Z, check_number(alpha, "alpha", above=0), -like(mean, kind_of(Z)), "returns", factored=True
-        )
+        loss, alpha = cls.__new__(cls), check_number(alpha, "alpha", above=0)
+        QuadraticForm.__init__(loss, Z, alpha, -like(mean, kind_of(Z)), "returns", factored=True)
         return loss
 
 
 class PrincipalComponent(QuadraticForm):
-    """``−xᵀVx``: the variance that the direction x explains, negated. V is a covariance or correlation matrix.
+    """``−xᵀVx``: minus the variance explained by the direction x. V is a covariance or correlation matrix.
 
-    `from_data` takes a table instead, and never forms V. Use it with `L2Ball`, or `NonnegativeBall` for loadings at or above 0.
+    `from_data` takes a table instead; V is then never formed. Use it with `L2Ball`, or `NonnegativeBall` for loadings
+    >= 0.
 
     Parameters
     ----------
     V : array, scipy.sparse or operator
-        Covariances or correlations.
+        Covariance or correlation matrix.
 
     Raises
     ------
@@ -251,12 +240,12 @@ class PrincipalComponent(QuadraticForm):
 
     @classmethod
     def from_data(cls, X: Matrix, scale: bool = True) -> Self:
-        """The loss of a data table (one row per sample) with V its correlation (scale=True) or covariance matrix, never formed."""
+        """Return the loss of a data table (one row per sample); V is its correlation or (scale=False) covariance."""
         return cls.from_factor(standardize(check_matrix(X, "X"), "X", scale=scale)[0])
 
     @classmethod
     def from_factor(cls, Z: Matrix) -> Self:
-        """The loss −‖Zx‖², V = ZᵀZ never formed."""
+        """Return the loss −‖Zx‖²."""
         Z = check_matrix(Z, "Z")
         check_adjoint(Z, "Z")
         loss = cls.__new__(cls)

@@ -1,4 +1,4 @@
-"""Quantile regression, its kink smoothed."""
+"""Quantile regression with a smoothed check loss."""
 
 from __future__ import annotations
 
@@ -9,34 +9,29 @@ import numpy as np
 from ksparse.losses.data_fit import DataFit
 from ksparse.util.arrays import Array, Matrix, namespace, to_float64
 from ksparse.util.checks import check_number
+from ksparse.util.display import fill_docstrings
 
-SMOOTH = 0.1  # of the target's spread
+SMOOTH = 0.1  # default width, in standard deviations of the target
 
 
+@fill_docstrings()
 class Quantile(DataFit):
-    """``Σᵢ wᵢ (τrᵢ + s·log(1 + exp(−rᵢ/s)))``, r = b − Ax: the check loss of the τ-quantile, smoothed over a width s around its kink.
+    """``Σᵢ wᵢ (τrᵢ + s·log(1 + exp(−rᵢ/s)))``, r = b − Ax: the check loss of the τ-quantile, smoothed.
 
-    It lies above the check loss by at most s·log 2 per row.
+    The check loss is smoothed over a width s around its kink; this adds at most s·log 2 per row.
 
     Parameters
     ----------
-    A : array, scipy.sparse, data by blocks, or any object with shape, @ and .T
-        The data, one row per observation; its dtype and device are those of x.
-    b : array-like
-        What Ax is to be near, one entry per row.
-    sample_weight : array-like or None, default=None
-        One weight per row, at or above 0.
-    ridge : float or array-like, default=0.0
-        ρ, one number or one per variable.
+    {A, b, sample_weight, ridge}
     tau : float, default=0.5
-        τ, the share of rows that are to lie below, between 0 and 1; 0.5 for the median.
+        τ, the quantile, between 0 and 1; 0.5 for the median.
     width : float or None, default=None
         s > 0; None for a tenth of the target's standard deviation.
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not finite, do not fit each other, or are no numbers; the message names the argument.
+        If the data are not finite or have incompatible shapes; the message names the argument.
 
     Examples
     --------
@@ -63,12 +58,10 @@ class Quantile(DataFit):
         width: float | None = None,
     ) -> None:
         super().__init__(A, b, sample_weight, ridge)
-        self.tau = check_number(tau, "tau", above=0)
-        if self.tau >= 1.0:
-            raise ValueError(f"tau must be a share between 0 and 1, got {self.tau:g}")
+        self.tau = check_number(tau, "tau", above=0, below=1)
         spread = float(np.std(to_float64(self.b)))
         self.width = SMOOTH * (spread or 1.0) if width is None else check_number(width, "width", above=0)
-        self.steepest = 0.25 / self.width  # type: ignore[misc]
+        self.steepest = 0.25 / self.width
 
     def h(self, image: Array) -> Array:
         xp, r = namespace(image), self.b - image

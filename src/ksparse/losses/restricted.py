@@ -1,23 +1,22 @@
-"""φ on a support, for losses that do not say themselves what it is there."""
+"""φ on a support, for losses without a `restrict` of their own."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Self
 
 import numpy as np
 
-from ksparse.data.model import QuadraticModel
 from ksparse.data.products import columns
 from ksparse.losses.base import Loss
 from ksparse.losses.data_fit import LeastSquares
-from ksparse.util.arrays import Array, embed, take
+from ksparse.util.arrays import Array, Vector, embed, take
 
-DIFFERENCES = 100  # up to this size a Hessian by differences of gradients is worth its cost
+DIFFERENCES = 100  # variables up to which a Hessian by differences of gradients is worth its cost
 
 
-def restricted(loss: Loss, support: np.ndarray[Any, Any]) -> Loss:
-    """The loss on a support, the other variables fixed to 0; squares are those of fewer columns, whoever wrote them."""
+def restricted(loss: Loss, support: Vector) -> Loss:
+    """Return the loss on a support, with the other variables fixed to 0; squares become `LeastSquares`."""
     if loss.n is None:
         raise ValueError(f"{type(loss).__name__} needs n to be restricted to a support: set self.n in its constructor")
     squares, support = loss.squares(), np.asarray(support)
@@ -27,17 +26,17 @@ def restricted(loss: Loss, support: np.ndarray[Any, Any]) -> Loss:
     return LeastSquares(columns(squares.A, support), squares.b, squares.weight, ridge)
 
 
-def without_noise(H: np.ndarray[Any, Any], rounding: float) -> np.ndarray[Any, Any]:
-    """A Hessian by differences of gradients without what these leave of a flat direction."""
+def without_noise(H: Vector, rounding: float) -> Vector:
+    """Return a Hessian by differences of gradients, with eigenvalues that are rounding errors set to 0."""
     values, vectors = np.linalg.eigh(H)
     values[np.abs(values) <= 1e4 * rounding ** (2 / 3) * np.abs(values).max()] = 0.0
     return np.asarray((vectors * values) @ vectors.T)
 
 
 class Restricted(Loss):
-    """A loss without structure of its own to cut: x is embedded, the inner loss evaluated, the gradient cut."""
+    """A loss evaluated by embedding x: the inner loss gives value and gradient, and the gradient is cut."""
 
-    def __init__(self, inner: Loss, support: np.ndarray[Any, Any], n: int) -> None:
+    def __init__(self, inner: Loss, support: Vector, n: int) -> None:
         self.inner, self.support, self.full = inner, np.asarray(support), n
         self.n = int(self.support.size)
         self.convex, self.kind = inner.convex, inner.kind
@@ -63,33 +62,32 @@ class Restricted(Loss):
 
     @cached_property
     def has_hessian(self) -> bool:
-        """By a model of the inner loss, or by differences where they are few."""
+        """Whether the inner loss has a model, or differences are cheap."""
         return self.support.size <= DIFFERENCES or self.inner.model_at(np.zeros(self.full)) is not None
 
     @cached_property
-    def _block(self) -> np.ndarray[Any, Any] | None:
-        """∇²φ of a quadratic φ."""
+    def _block(self) -> Vector | None:
+        """∇²φ, if φ is quadratic."""
         model = self.inner.quadratic() if self.is_quadratic else None
         return None if model is None else model.block(self.support)
 
-    def hessian_at(self, x: Array, image: Array) -> np.ndarray[Any, Any]:
-        """∇²φ(x): a block of the inner loss's model; without one by central differences of the gradient, 2n gradients."""
+    def hessian_at(self, x: Array, image: Array) -> Vector:
+        """Return ∇²φ(x): a block of the inner loss's model, or else by central differences, 2n gradients."""
         if self._block is not None:
             return self._block
-        model: QuadraticModel | None = self.inner.model_at(self._embed(x))
+        model = self.inner.model_at(self._embed(x))
         if model is not None:
             return model.block(self.support)
         h = self.rounding ** (1 / 3) * max(1.0, float(np.abs(x).max(initial=0.0)))
-        slopes = [(self.gradient(x + h * e) - self.gradient(x - h * e)) / (2.0 * h) for e in np.eye(x.size)]
-        H = np.array(slopes)
+        H = np.array([(self.gradient(x + h * e) - self.gradient(x - h * e)) / (2.0 * h) for e in np.eye(x.size)])
         return without_noise((H + H.T) / 2.0, self.rounding)
 
     def lipschitz(self) -> float:
-        """That of all variables will do; of a quadratic the block's own costs less than asking for it."""
+        """Return the norm of the block if φ is quadratic, else the constant of the inner loss."""
         return self.inner.lipschitz() if self._block is None else float(np.linalg.norm(self._block, 2)) * (1.0 + 1e-12)
 
-    def restrict(self, support: np.ndarray[Any, Any]) -> Loss:
-        return Restricted(self.inner, self.support[support], self.full)
+    def restrict(self, support: Vector) -> Self:
+        return type(self)(self.inner, self.support[support], self.full)
 
-    def as_float64(self) -> Restricted:
-        return Restricted(self.inner.as_float64(), self.support, self.full)
+    def as_float64(self) -> Self:
+        return type(self)(self.inner.as_float64(), self.support, self.full)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from typing import TypeVar
+
+T = TypeVar("T")
 
 UP, DOWN = "#0072B2", "#D55E00"  #  from the colour-blind safe palette of Okabe and Ito (2008)
 
@@ -96,3 +101,29 @@ def docstring_summary(piece: object) -> dict[str, str]:
     """Return the first line of an object's class docstring, as a row of `facts`."""
     first = (type(piece).__doc__ or "").strip().partition("\n")[0].replace("``", "")
     return {"is": first} if first else {}
+
+
+def fill_docstrings(*texts: str) -> Callable[[T], T]:
+    """Return a decorator that replaces lines ``{name, …}`` in docstrings of a class or function by shared entries.
+
+    An entry is numpydoc text in `texts` or in the docstring of a base class, and is known by the name that it begins
+    with. The methods that a class defines are filled too. An unknown name raises KeyError on import.
+    """
+
+    def fill(piece: T) -> T:
+        sources = [*texts, *(base.__doc__ or "" for base in getattr(piece, "__mro__", [])[1:])]
+        entries: dict[str, str] = {}
+        for source in sources:
+            for entry in re.split(r"\n(?=\S)", inspect.cleandoc(source)):
+                entries.setdefault(entry.partition(" : ")[0], entry)
+
+        def filled(match: re.Match[str]) -> str:
+            indent, names = match.groups()
+            return "\n".join(indent + line for name in names.split(", ") for line in entries[name].strip().split("\n"))
+
+        for part in [piece, *(part for part in vars(piece).values() if inspect.isfunction(part))]:
+            if part.__doc__ is not None:
+                part.__doc__ = re.sub(r"^( *)\{([\w, ]+)\}$", filled, part.__doc__, flags=re.MULTILINE)
+        return piece
+
+    return fill
