@@ -17,7 +17,6 @@ from ksparse.certify.program import Program, boxed, narrow
 from ksparse.certify.prove import families_of
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 
 NONE = np.zeros(0, dtype=int)
@@ -86,10 +85,8 @@ class Small:
         return found
 
     def program(self, best):
-        pieces = Pieces.of(
-            self.loss, self.C, self.n, forced_in=self.forced, forced_out=NONE, floor=self.floor, most=self.k
-        )
-        return Program.of(pieces, pieces.model, self.k, known(best)), pieces
+        problem = SupportProblem.of(self.loss, self.C, self.n, self.k, forced_in=self.forced, floor=self.floor)
+        return Program.of(problem, problem.model, self.k, known(best)), problem
 
     def whole(self, program, state):
         """Decisions of the program's variables as those of all."""
@@ -193,8 +190,7 @@ def test_parts_by_the_number_of_nonzeros_are_the_whole(seed):
     assert found.status is ks.Status.OPTIMAL
     assert found.fun == pytest.approx(best, rel=1e-8)
     assert best * (1 - 1.1e-6) <= found.lower_bound <= best * (1 + 1e-9)
-    pieces = Pieces.of(ks.Quadratic(2 * V), C, n, forced_in=NONE, forced_out=NONE, floor=floor, most=n)
-    problem = SupportProblem(pieces, n)
+    problem = SupportProblem.of(ks.Quadratic(2 * V), C, n, n, floor=floor)
     assert problem.k == max(by_count)
     parts = families_of(problem, known(best))
     assert {part.program.k for part in parts if part.program.exactly} == {
@@ -275,8 +271,8 @@ def test_d_is_safe(seed):
     n = 12
     Z = rng.standard_normal((20, n)) + rng.standard_normal((20, 1))
     V = Z.T @ Z
-    pieces = Pieces.of(ks.Quadratic(V), ks.Simplex(), n, forced_in=NONE, forced_out=NONE, most=4)
-    program = Program.of(pieces, pieces.model, 4, known(1.0))
+    problem = SupportProblem.of(ks.Quadratic(V), ks.Simplex(), n, 4)
+    program = Program.of(problem, problem.model, 4, known(1.0))
     diagonals = Diagonals(program)
     assert (
         diagonals.best().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]
@@ -290,16 +286,10 @@ def test_d_is_safe(seed):
 
 
 def test_the_charges_by_hand():
-    pieces = Pieces.of(
-        ks.Quadratic(np.eye(3)),
-        ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]),
-        3,
-        forced_in=NONE,
-        forced_out=NONE,
-        floor=0.5,
-        most=3,
+    problem = SupportProblem.of(
+        ks.Quadratic(np.eye(3)), ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]), 3, 2, floor=0.5, most=3
     )
-    program = Program.of(pieces, pieces.model, 2, known(1.0))
+    program = Program.of(problem, problem.model, 2, known(1.0))
     dual = QuadraticBound(program, np.full(3, 0.5))
     free, zero = np.zeros((1, 3), dtype=np.int8), np.zeros((1, 3))
     charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, free, program.sizes)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.certify.test_bounds import NONE, known
+from tests.certify.test_bounds import known
 
 import ksparse as ks
 from ksparse.certify.program import Program, boxed, reach
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 
 
@@ -45,9 +44,9 @@ def test_every_point_that_is_good_enough_is_in_the_box(seed, apart, budget):
     A = rng.standard_normal((30, 2)) @ rng.standard_normal((2, n)) + apart * rng.standard_normal((30, n))
     loss = ks.LeastSquares(A, rng.standard_normal(30))
     C = ks.Hyperplane() if budget else ks.WholeSpace()
-    pieces = Pieces.of(loss, C, n, forced_in=NONE, forced_out=NONE, floor=0.0, most=n)
+    problem = SupportProblem.of(loss, C, n, 3, most=n)
     best = float(ks.minimize(loss, 3, C).fun)
-    program = Program.of(pieces, pieces.model, 3, known(best))
+    program = Program.of(problem, problem.model, 3, known(best))
     best /= program.scale
     whole = boxed(program, best)
     assert whole.least > 0
@@ -76,11 +75,11 @@ def test_equations_at_a_small_angle_cost_no_point_its_place(angle):
             ks.LeastSquares(A, A @ np.r_[0, 4, np.full(6, 0.6)] + rng.standard_normal(m)),
             ks.Polyhedron(E=E, f=[8.0, 8.0]),
         )
-        pieces = Pieces.of(loss, C, n, forced_in=NONE, forced_out=NONE, most=k)
-        best = SupportProblem(pieces, k).evaluate(np.arange(4))
+        problem = SupportProblem.of(loss, C, n, k)
+        best = problem.evaluate(np.arange(4))
         if best is None:
             continue
-        program = Program.of(pieces, pieces.model, k, best)
+        program = Program.of(problem, problem.model, k, best)
         program = boxed(program, best.value / program.scale)
         y = best.x / program.per[best.support]
         # bounds implied by a value hold the point of that value
@@ -90,8 +89,6 @@ def test_equations_at_a_small_angle_cost_no_point_its_place(angle):
 
 def test_singular_matrices_have_no_box():
     A = np.ones((5, 3))
-    pieces = Pieces.of(
-        ks.LeastSquares(A, np.arange(5.0)), ks.WholeSpace(), 3, forced_in=NONE, forced_out=NONE, floor=0.0, most=3
-    )
-    program = Program.of(pieces, pieces.model, 2, known(1.0))
+    problem = SupportProblem.of(ks.LeastSquares(A, np.arange(5.0)), ks.WholeSpace(), 3, 2, most=3)
+    program = Program.of(problem, problem.model, 2, known(1.0))
     assert boxed(program, 1.0) is program

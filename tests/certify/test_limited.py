@@ -11,7 +11,7 @@ from ksparse.certify.diagonal import safe
 from ksparse.certify.program import Program
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
-from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
 from ksparse.solve.request import make_rules
 
 N, NONE = 7, np.zeros(0, dtype=np.intp)
@@ -51,17 +51,9 @@ def test_no_dual_point_gives_a_bound_above_the_optimum(grouped):
         optimum = best(A, b, k, rules, np.zeros(N))
         if not np.isfinite(optimum):
             continue
-        pieces = Pieces.of(
-            ks.LeastSquares(A, b),
-            ks.WholeSpace(),
-            N,
-            forced_in=NONE,
-            forced_out=NONE,
-            most=rules.widest(k),
-            rules=rules,
-        )
-        known = Candidate.unpriced(NONE, np.zeros(0), optimum, 0)
-        program = Program.of(pieces, pieces.model, rules.widest(k), known).ruled(pieces, k)
+        problem = SupportProblem.of(ks.LeastSquares(A, b), ks.WholeSpace(), N, k, rules=rules)
+        known = Candidate.unpriced(NONE, np.zeros(0), optimum)
+        program = Program.of(problem, problem.model, rules.widest(k), known).ruled(problem, k)
         state = rng.choice([FREE, FREE, FREE, IN, OUT], N).astype(np.int8)
         if not program.propagate(state):
             state[:] = FREE

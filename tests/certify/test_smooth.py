@@ -7,7 +7,7 @@ import ksparse as ks
 from ksparse.certify.program import Program
 from ksparse.certify.smooth_family import SmoothBound, _reach
 from ksparse.search.candidate import Candidate
-from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
 
 NONE = np.zeros(0, dtype=int)
 SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
@@ -38,10 +38,10 @@ def test_trees_of_smooth_losses_agree_with_enumeration(seed, name):
 def test_no_dual_point_is_above_a_point_of_the_problem(seed):
     rng = np.random.default_rng(seed)
     for loss in losses(seed, 10.0 ** rng.uniform(-2, 1)):
-        pieces = Pieces.of(loss, ks.Box(-1.0, 1.0), 7, forced_in=NONE, forced_out=NONE, most=3)
+        problem = SupportProblem.of(loss, ks.Box(-1.0, 1.0), 7, 3)
         start = np.zeros(7)
         program = Program.of(
-            pieces, pieces.model_at(start), 3, Candidate.unpriced(NONE, np.zeros(0), loss.value(start))
+            problem, problem.model_at(start), 3, Candidate.unpriced(NONE, np.zeros(0), loss.value(start))
         )
         dual = SmoothBound(program, loss.composite())
         points = np.zeros((200, 7))

@@ -282,7 +282,7 @@ def test_many_constraints_that_follow_each_other_end_with_the_time(monkeypatch):
 def test_a_large_point_is_not_projected_when_the_time_is_up(monkeypatch):
     n, projected = 40, []
     V, r = market(2, n, periods=200)
-    monkeypatch.setattr("ksparse.search.problem.LARGE", 50)
+    monkeypatch.setattr("ksparse.search.polish.LARGE", 50)
     monkeypatch.setattr("ksparse.sets.polyhedron.project_polyhedron", lambda *args: projected.append(args))
     wanted = portfolio(V, r, max_weight=0.3, held=np.full(n, 1 / n), cost=1e-4, max_turnover=2.5)
     found = solve_portfolio(wanted, 10, max_time=0.0)

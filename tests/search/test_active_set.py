@@ -9,7 +9,6 @@ import ksparse as ks
 from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import NONE
 from ksparse.search.neighbourhoods.base import DependentError, Move
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 
 N, K = 16, 6
@@ -37,7 +36,7 @@ def problem_of(rng, name, forced_in=NONE):
     A = rng.standard_normal((24, N)) + 0.8 * rng.standard_normal((24, 1))
     C, floor = sets(rng)[name]
     loss = ks.LeastSquares(A, A[:, :5].sum(axis=1) / 5 + 0.3 * rng.standard_normal(24))
-    return SupportProblem(Pieces.of(loss, C, N, forced_in=forced_in, forced_out=NONE, floor=floor), K)
+    return SupportProblem.of(loss, C, N, K, forced_in=forced_in, floor=floor)
 
 
 def stand_somewhere(problem, rng):
@@ -145,7 +144,7 @@ def test_the_value_is_that_of_the_quadratic_program_wherever_it_stands(name, see
         x = np.zeros(N)
         x[hood.active_set.element[hood.active_set.free]] = hood.active_set.x[hood.active_set.free]
         x[hood.active_set.held] = hood.active_set.level
-        assert problem.pieces.linear.violation(x) <= 1e-9
+        assert problem.linear.violation(x) <= 1e-9
         np.testing.assert_allclose(x, exact.full(N), atol=1e-6)
         if rng.random() < 0.3 and leaving and entering:
             undo()

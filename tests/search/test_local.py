@@ -15,7 +15,6 @@ from ksparse.search.local import descended
 from ksparse.search.neighbourhoods import Priced
 from ksparse.search.neighbourhoods.base import DependentError, Move
 from ksparse.search.perturb import explore
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import kicked
 from ksparse.search.strategy import choose_strategy, modelled, without_updates
@@ -33,7 +32,7 @@ SETS = {
 
 
 def problem_of(loss, C, n, k, **options):
-    return SupportProblem(Pieces.of(loss, C, n, **({"forced_in": NONE, "forced_out": NONE} | options)), k)
+    return SupportProblem.of(loss, C, n, k, **options)
 
 
 def a_problem(rng, C, n=18, k=6, units=False, **options):
@@ -50,7 +49,7 @@ def at(problem, support):
 
 def twin(problem, basis):
     """The factorisation from scratch on the basis's support, in the same order."""
-    model, linear = problem.pieces.model, problem.pieces.linear
+    model, linear = problem.model, problem.linear
     return factor(model.rows(basis.support), basis.support, linear.E, linear.f, model.r, model.diagonal)
 
 
@@ -74,14 +73,14 @@ def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(
             basis.pivot(int(rng.integers(basis.n_elements)), int(rng.choice(outside)))
     slow = twin(problem, basis)
     assume(not slow.singular)  # the twin says so itself where units make its own inverse rounding
-    unit = np.sqrt(problem.pieces.model.diagonal)
+    unit = np.sqrt(problem.model.diagonal)
     outside = np.setdiff1d(np.arange(18), basis.support)
     np.testing.assert_allclose(basis.x * unit[basis.support], slow.x, rtol=1e-5, atol=1e-8 * np.abs(slow.x).max())
     np.testing.assert_allclose((basis.h / unit**2)[outside], slow.h[outside], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(
-        (basis.s / unit)[outside], slow.s[outside], rtol=1e-5, atol=1e-8 * np.abs(problem.pieces.model.r / unit).max()
+        (basis.s / unit)[outside], slow.s[outside], rtol=1e-5, atol=1e-8 * np.abs(problem.model.r / unit).max()
     )
-    assert basis.value == pytest.approx(slow.value, rel=1e-6, abs=1e-10 * problem.pieces.model.constant)
+    assert basis.value == pytest.approx(slow.value, rel=1e-6, abs=1e-10 * problem.model.constant)
     if not basis.signed:
         np.testing.assert_allclose(hood.active_set.add_gains()[outside], slow.adds()[outside], rtol=1e-4, atol=1e-9)
         spared = np.isfinite(hood.active_set.drop_losses())  # the others an equation needs, or nearly so
@@ -196,7 +195,7 @@ def test_a_descent_ends_where_the_slow_search_finds_nothing(name, seed):
     found = descended(choose_strategy(problem).search(problem), start)
     assert found.value <= start.value
     assert found.support.size <= 6
-    assert problem.pieces.C.contains(found.full(18))
+    assert problem.C.contains(found.full(18))
     slow = descended(without_updates(problem).search(problem), found)
     assert slow.value >= found.value * (1 - 1e-9)
 
@@ -362,7 +361,7 @@ def test_where_a_model_leads_depends_on_k(rng):
         ks.Logistic(A, A[:, :8].sum(axis=1) + rng.logistic(size=150) > 0, ridge=0.1), ks.WholeSpace(), 60, 8
     )
     for k in (8, 4, 2):
-        assert by_models._descended(problem.with_k(k), problem.evaluate(NONE)).support.size == k
+        assert by_models._descended(problem.but(k=k), problem.evaluate(NONE)).support.size == k
 
 
 def test_a_kick_that_leaves_no_point_is_halved(rng):

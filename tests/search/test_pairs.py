@@ -7,7 +7,6 @@ import pytest
 
 import ksparse as ks
 from ksparse.search.active_set import ActiveSetNeighbourhood
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 
 NONE = np.zeros(0, dtype=int)
@@ -40,8 +39,7 @@ def naive(loss, C, low, x, free, active, leaving, entering):
 def test_they_are_the_moves_that_gain_with_all_others_where_they_are(seed):
     loss, C, floor = tight(seed)
     n, k = 12, 5
-    pieces = Pieces.of(loss, C, n, forced_in=NONE, forced_out=NONE, floor=floor, most=k)
-    problem = SupportProblem(pieces, k)
+    problem = SupportProblem.of(loss, C, n, k, floor=floor)
     found = [
         one
         for S in combinations(range(n), k)

@@ -17,7 +17,7 @@ from ksparse.numerics.kkt_inverse import factor
 from ksparse.numerics.qp import Objective, solve_qp
 from ksparse.search.again import local_search
 from ksparse.search.explore import settle
-from ksparse.search.pieces import Pieces
+from ksparse.search.polish import polish_candidate
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
 from ksparse.search.strategy import choose_strategy
@@ -164,10 +164,10 @@ def test_the_ball_problem_is_solved_globally(seed, n):
 
 def one_exchange_away(problem, best):
     """The best value over every support one add, drop or swap away, by brute force."""
-    out = np.setdiff1d(np.flatnonzero(problem.pieces.allowed), best.support)
+    out = np.setdiff1d(np.flatnonzero(problem.allowed), best.support)
     supports = [np.append(np.delete(best.support, j), i) for j in range(best.support.size) for i in out]
     supports += [np.append(best.support, i) for i in out] if best.support.size < problem.k else []
-    supports += [np.delete(best.support, j) for j in range(best.support.size)] if problem.pieces.floored else []
+    supports += [np.delete(best.support, j) for j in range(best.support.size)] if problem.floors.any else []
     values = [problem.evaluate(s) for s in supports]
     return min((v.value for v in values if v is not None), default=np.inf)
 
@@ -196,7 +196,7 @@ def test_a_proof_of_swap_optimality_is_one(name, floor):
         A = rng.standard_normal((20, 14))
         loss = ks.LeastSquares(A, rng.standard_normal(20))
         C = catalogue.SETS[name](14)
-        problem = SupportProblem(Pieces.of(loss, C, 14, forced_in=NONE, forced_out=NONE, floor=floor), 4)
+        problem = SupportProblem.of(loss, C, 14, 4, floor=floor)
         start = next(
             (
                 c
@@ -212,15 +212,13 @@ def test_a_proof_of_swap_optimality_is_one(name, floor):
         if found.proved:
             proofs += 1
             assert one_exchange_away(problem, found.best) >= found.best.value - 1e-7 * max(1.0, abs(found.best.value))
-    assert proofs >= 8 or not problem.pieces.certifying  # a floor on either side of 0 is a guess, and proves nothing
+    assert proofs >= 8 or not problem.can.gains_are_bounds  # a floor on either side of 0 is a guess, and proves nothing
 
 
 def test_a_proof_for_components_is_one(rng):
     for _ in range(10):
         X = rng.standard_normal((12, 15))
-        problem = SupportProblem(
-            Pieces.of(ks.PrincipalComponent.from_data(X), ks.L2Ball(), 15, forced_in=NONE, forced_out=NONE), 4
-        )
+        problem = SupportProblem.of(ks.PrincipalComponent.from_data(X), ks.L2Ball(), 15, 4)
         found = local_search(
             problem, choose_strategy(problem), problem.evaluate(np.sort(rng.choice(15, 4, replace=False)))
         )
@@ -252,10 +250,9 @@ def test_a_model_of_unknown_making_is_taken_to_have_rounding(rng):
 def residual_of_0(loss, k=1, C=None, forced_out=NONE, floor=0.0):
     """The residual that is reported where 0 is the answer."""
     C = ks.WholeSpace() if C is None else C
-    problem = SupportProblem(
-        Pieces.of(loss, C, loss.n, forced_in=NONE, forced_out=np.asarray(forced_out, dtype=int), floor=floor), k
-    )
-    return problem.polish(problem.evaluate(NONE)).residual
+    out = np.asarray(forced_out, dtype=int)
+    problem = SupportProblem.of(loss, C, loss.n, k, forced_out=out, floor=floor)
+    return polish_candidate(problem, problem.evaluate(NONE)).residual
 
 
 def test_zero_is_stationary_only_where_no_variable_that_may_be_there_pulls():

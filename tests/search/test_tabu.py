@@ -12,7 +12,6 @@ from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import Found
 from ksparse.search.local import LocalSearch, descended
 from ksparse.search.neighbourhoods.base import DependentError, Move
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy
 from ksparse.search.tabu import Barred, tabu_walk
@@ -29,7 +28,7 @@ SETS = {
 
 
 def problem_of(loss, C, n, k, **options):
-    return SupportProblem(Pieces.of(loss, C, n, **({"forced_in": NONE, "forced_out": NONE} | options)), k)
+    return SupportProblem.of(loss, C, n, k, **options)
 
 
 def a_problem(seed, C, n=14, k=5, **options):

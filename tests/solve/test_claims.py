@@ -12,7 +12,7 @@ from ksparse.firstorder.problem import Problem, Products, Stopping
 from ksparse.numerics.bound import Noise, shortfall
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
-from ksparse.search.polish import polish
+from ksparse.search.polish import PolishedPoint, polish
 from ksparse.solve.judge import judge_search
 from ksparse.solve.request import check_request, support_problem
 
@@ -113,12 +113,14 @@ def test_claims_of_swap_optimality_hold_for_nearly_dependent_columns(set_name):
         ([2], [0.5 * (1 - 1e-10)], True),
     ],
 )
-def test_the_judge_looks_at_barred_variables_and_floors(support, x, right):
+def test_the_judge_looks_at_barred_variables_and_floors(support, x, right, monkeypatch):
     """Variable 0 is forced out, variable 1 is in a group with it, and nonzeros are at least 0.5."""
     request = check_request(ks.LeastSquares(np.eye(3), [1.0, 5.0, 1.5]), 1, None, None, Stopping(), groups=[0, 0, 1])
     problem = support_problem(request, (), [0], 0.5)
     best = Candidate.unpriced(np.array(support), np.array(x), 0.0)
-    problem.__dict__["polish"] = lambda candidate: ks.search.polish.PolishedPoint(candidate.x, 0.0, 0.0, Products())
+    monkeypatch.setattr(
+        "ksparse.solve.judge.polish_candidate", lambda _, candidate: PolishedPoint(candidate.x, 0.0, 0.0, Products())
+    )
     assert judge_search(request, problem, Incumbent(best), Status.STATIONARY).success == right
 
 

@@ -38,14 +38,14 @@ class ComponentFamily:
     """−xᵀVx on a ball of some radius, in units of the best value."""
 
     def __init__(self, problem: SupportProblem, best: float, settings: TreeSettings) -> None:
-        pieces, model = problem.pieces, problem.pieces.model
+        model = problem.model
         assert model is not None
-        assert pieces.radius is not None
-        self.k, self.names, self.settings = problem.k, np.flatnonzero(pieces.allowed), settings
+        assert problem.can.radius is not None
+        self.k, self.names, self.settings = problem.k, np.flatnonzero(problem.allowed), settings
         self.scale, self.together, self.looks = abs(best) or 1.0, settings.together_component, settings.looks
-        self.V = -0.5 * model.block(self.names) * (pieces.radius**2 / self.scale)
-        self.rules, self.asked = pieces.rules.on(self.names), problem.asked
-        self.constant, self.forced = model.constant / self.scale, np.isin(self.names, pieces.forced)
+        self.V = -0.5 * model.block(self.names) * (problem.can.radius**2 / self.scale)
+        self.rules, self.asked = problem.rules.on(self.names), problem.asked
+        self.constant, self.forced = model.constant / self.scale, np.isin(self.names, problem.forced)
         self.blur = rounding_of(len(self.V)) + model.noise.entry_error
 
     def root(self, cut: float, deadline: float) -> tuple[float, ComponentNode]:

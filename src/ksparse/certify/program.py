@@ -23,7 +23,7 @@ from ksparse.numerics.qp import shortest
 from ksparse.numerics.relaxation import GroupLimits, MagnitudeRange, NodeBatch
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
-from ksparse.search.pieces import Pieces
+from ksparse.search.problem import SupportProblem
 from ksparse.search.support_rules import NO_RULES, Rules
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import pause
@@ -57,39 +57,41 @@ class Program:
     asked: int = 0  # how many that may be, as they count
 
     @classmethod
-    def of(cls, pieces: Pieces, model: QuadraticModel, k: int, best: Candidate, scale: float | None = None) -> Program:
+    def of(
+        cls, problem: SupportProblem, model: QuadraticModel, k: int, best: Candidate, scale: float | None = None
+    ) -> Program:
         """That of a convex quadratic over a polyhedron or a ball, of which a k-sparse point is known; in a unit of values, if one is given.
 
         On a ball of radius R, φ(x) ≥ φ(x) + ½ν(‖x‖² − R²) for any ν ≥ 0, which is a quadratic without the ball: ν is
         what that point has.
         """
-        names, linear, shift = np.flatnonzero(pieces.allowed), pieces.linear, max(0.0, best.shift)
+        names, linear, shift = np.flatnonzero(problem.allowed), problem.linear, max(0.0, best.shift)
         constant = model.constant
         if linear is None:
-            assert pieces.radius is not None
-            linear = Linear.of(pieces.n, -WIDER * pieces.radius, WIDER * pieces.radius)
-            constant -= 0.5 * shift * (WIDER_SQUARE * pieces.radius**2)
+            assert problem.can.radius is not None
+            linear = Linear.of(problem.n, -WIDER * problem.can.radius, WIDER * problem.can.radius)
+            constant -= 0.5 * shift * (WIDER_SQUARE * problem.can.radius**2)
         H = model.block(names)
         H[np.diag_indices_from(H)] += shift
         unit = unit_scales(model.diagonal[names] + shift)
         scale = scale or max(abs(best.value), abs(best.value - constant)) or 1.0
         per = np.sqrt(scale) / unit  # a variable over its own unit
-        implied = implied_upper(linear.without(~pieces.allowed))  # as presolve left it out
+        implied = implied_upper(linear.without(~problem.allowed))  # as presolve left it out
         most = np.minimum(linear.upper, implied + np.where(np.isinf(implied), 0.0, (WIDER - 1.0) * np.abs(implied)))
-        value, off = fixed_by_equations(linear.without(~pieces.allowed))
+        value, off = fixed_by_equations(linear.without(~problem.allowed))
         least = np.fmax(linear.lower, value - off - 2.0 * EPS * np.abs(value))
         most = np.fmin(most, value + off + 2.0 * EPS * np.abs(value))
         lower, upper = least[names] / per, most[names] / per
         G, h, _ = unit_rows(linear.G[:, names] * per, linear.h)
         E, f, _ = unit_rows(linear.E[:, names] * per, linear.f)
-        forced = np.isin(names, pieces.forced)
+        forced = np.isin(names, problem.forced)
         return cls(
             H / unit / unit[:, None],
             model.r[names] / unit / np.sqrt(scale),
             constant / scale,
             Linear(lower, upper, G, h, E, f),
-            MagnitudeRange.between(lower, upper, pieces.floor[names] / per),
-            (lower <= 0) & (upper >= 0) & (pieces.floor[names] == 0),
+            MagnitudeRange.between(lower, upper, problem.floors.size[names] / per),
+            (lower <= 0) & (upper >= 0) & (problem.floors.size[names] == 0),
             np.where(forced, IN, FREE if forced.sum() < k else OUT).astype(np.int8),
             k,
             False,
@@ -143,9 +145,9 @@ class Program:
         """What the rules leave of numbers: so many of each label, and groups that count as one; None where they say nothing of that."""
         return self.rules.limits(self.asked if self.rules.grouped else self.k)
 
-    def ruled(self, pieces: Pieces, asked: int) -> Program:
+    def ruled(self, problem: SupportProblem, asked: int) -> Program:
         """The same with the rules of the whole problem."""
-        return replace(self, rules=pieces.rules.on(self.names), asked=asked)
+        return replace(self, rules=problem.rules.on(self.names), asked=asked)
 
     def propagate(self, state: Vector) -> bool:
         """Decide, in place, what follows from what is decided; False where no support can be so."""

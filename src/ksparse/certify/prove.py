@@ -90,8 +90,8 @@ def prove(
                 search.solve,
                 best / scale,
                 share,
-                problem.pieces.deadline,
-                0.5 * problem.pieces.claimable(0.0) / scale,
+                problem.deadline,
+                0.5 * problem.claim_tol(0.0) / scale,
             )
             for family, search in zip(families, searches, strict=True)
         ]
@@ -148,9 +148,9 @@ def _done(trees: Sequence[Tree]) -> bool:
 
 def why_hopeless(problem: SupportProblem) -> str:
     """Say why a tree has no lower bound, and what would give one."""
-    if problem.pieces.model is None:
+    if problem.model is None:
         return "this loss needs a ridge term on every variable but one, or bounds on the variables"
-    rows = ", or more rows than columns" if problem.pieces.loss.squares() is not None else ""
+    rows = ", or more rows than columns" if problem.loss.squares() is not None else ""
     remedy = f"a ridge term, bounds on the variables{rows}" if rows else "a ridge term or bounds on the variables"
     return f"some direction of φ has no curvature and C does not bound it; {remedy} would give one"
 
@@ -164,22 +164,22 @@ def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = N
     whole = family_of(problem, best, n_jobs=n_jobs)
     if isinstance(whole, str):
         return whole
-    pieces, k, parts = problem.pieces, problem.k, list[Family]()
-    parted = pieces.floored and not pieces.rules.grouped  # groups are not counted by their variables
-    while parted and pieces.linear is not None and k > max(1, pieces.forced.size):
-        fits = fitting(pieces.linear, *pieces.linear.above(pieces.floor), pieces.allowed, k)
-        fits[pieces.forced] = True
-        fits = pieces.rules.usable_within(fits)
-        if fits.sum() > TreeSettings().shrunk * pieces.allowed.sum():
+    k, parts = problem.k, list[Family]()
+    parted = problem.floors.any and not problem.rules.grouped  # groups are not counted by their variables
+    while parted and problem.linear is not None and k > max(1, problem.forced.size):
+        fits = fitting(problem.linear, *problem.floors.bounds(problem.linear), problem.allowed, k)
+        fits[problem.forced] = True
+        fits = problem.rules.usable_within(fits)
+        if fits.sum() > TreeSettings().shrunk * problem.allowed.sum():
             break
         if fits.sum() >= k:
-            part = family_of(replace(problem, pieces=pieces.only(fits), asked=k), best, n_jobs=n_jobs, exactly=True)
+            part = family_of(problem.but(k=k, allowed=fits), best, n_jobs=n_jobs, exactly=True)
             assert not isinstance(part, str)
             parts.append(part)
         k -= 1
     if k == problem.k:
         return [whole]
-    fewer = family_of(problem.with_k(k), best, n_jobs=n_jobs)
+    fewer = family_of(problem.but(k=k), best, n_jobs=n_jobs)
     assert not isinstance(fewer, str)
     return [fewer, *parts]
 
@@ -192,31 +192,31 @@ def family_of(
     exactly: bool = False,
 ) -> Family | str:
     """How the problem is bounded, for values up to `edge`, or that of `best`; or why it cannot be. `exactly`: no fewer than k nonzeros."""
-    pieces, model, settings = problem.pieces, problem.pieces.model, TreeSettings()
+    model, settings = problem.model, TreeSettings()
     if not math.isfinite(best.value):
         return "; no lower bound: the answer has no finite value"
-    if abs(best.value) <= pieces.claimable(0.0) or abs(best.value) < SMALLEST:
+    if abs(best.value) <= problem.claim_tol(0.0) or abs(best.value) < SMALLEST:
         return "; no lower bound: the value is rounding"
-    if not pieces.allowed.any():
+    if not problem.allowed.any():
         return "; no lower bound: no variable may be used"
     if problem.n > settings.largest:
         return f"; no lower bound: more than {settings.largest} variables"
-    if pieces.spectral:
+    if problem.can.spectral:
         return ComponentFamily(problem, best.value, settings)
-    if not pieces.treated_as_convex:
+    if not problem.can.treated_as_convex:
         return "; no lower bound: φ is not convex"
-    if pieces.linear is None and (pieces.radius is None or model is None):
-        return f"; no lower bound: C = {pieces.C} is not made of linear constraints"
-    if pieces.hidden:
+    if problem.linear is None and (problem.can.radius is None or model is None):
+        return f"; no lower bound: C = {problem.C} is not made of linear constraints"
+    if problem.can.columns_on_demand:
         return "; no lower bound: there are too many columns to know all of them"
     if model is None:
-        composite = None if pieces.model_at(best.full(problem.n)) is None else pieces.loss.composite()
+        composite = None if problem.model_at(best.full(problem.n)) is None else problem.loss.composite()
         return (
             "; no lower bound: nothing is known of φ but its values"
             if composite is None
             else SmoothFamily(problem, composite, best, settings, n_jobs, best.value if edge is None else edge)
         )
-    program = replace(Program.of(pieces, model, problem.k, best), exactly=exactly).ruled(pieces, problem.asked)
+    program = replace(Program.of(problem, model, problem.k, best), exactly=exactly).ruled(problem, problem.asked)
     pause()
     return QuadraticFamily(boxed(program, (best.value if edge is None else edge) / program.scale), settings, n_jobs)
 
@@ -314,7 +314,7 @@ def near_supports(
         scale = family.scale
         search = LeafSolver(problem, incumbent, family)
         tree = planted = Tree(
-            family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.pieces.deadline, every=True
+            family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.deadline, every=True
         )
         with heard_by(lambda: tell(progress_of([planted], scale))):
             tree.plant()
@@ -334,7 +334,7 @@ def near_supports(
     if not note and (tree is None or (tree.open and not tree.done) or not tree.nodes):
         hopeless = tree is not None and tree.hopeless
         note = _unavailable(why_hopeless(problem)) if hopeless else ENDED[Status.TIME_LIMIT]
-    if not note and problem.memory.doubtful:
+    if not note and problem.cache.undecided:
         note = "on some supports arithmetic could not find the best point"
     return Near(found.all()[:at_most], not note, note, 0 if tree is None else tree.nodes)
 
@@ -361,11 +361,11 @@ class _Found:
         edge = self.edge + ROUNDING * abs(self.edge)
         good = [
             one
-            for key, one in self.problem.memory.seen.items()
+            for key, one in self.problem.cache.evaluated.items()
             if one is not None and one.value <= edge and self._allowed(key, one)
         ]
         assert self.incumbent.best is not None
-        if not self.problem.pieces.rules.any or not good:
+        if not self.problem.rules.any or not good:
             good.append(self.incumbent.best)
         once = {
             one.support[one.x != 0].tobytes(): one for one in sorted(good, key=lambda one: -one.value)
@@ -378,11 +378,11 @@ class _Found:
         Without rules only the forced variables and the nonzeros count; with rules the support must obey, whatever comes
         out as 0.
         """
-        problem, pieces, asked = self.problem, self.problem.pieces, np.frombuffer(key, dtype=np.intp)
-        if not np.isin(pieces.forced, asked).all():
+        problem, problem, asked = self.problem, self.problem, np.frombuffer(key, dtype=np.intp)
+        if not np.isin(problem.forced, asked).all():
             return False
         return (
-            pieces.rules.is_satisfied(asked) and problem.allows(asked)
-            if pieces.rules.any
+            problem.rules.is_satisfied(asked) and problem.allows(asked)
+            if problem.rules.any
             else problem.allows(one.support)
         )

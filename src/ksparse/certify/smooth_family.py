@@ -130,10 +130,10 @@ class SmoothFamily(QuadraticFamily):
 
     def _program(self, x: Vector) -> Program:
         """That of the second-order model at x."""
-        pieces = self.problem.pieces
-        model = pieces.model_at(x)
+        problem = self.problem
+        model = problem.model_at(x)
         assert model is not None
-        program = Program.of(pieces, model, self.problem.k, self.best, self.scale).ruled(pieces, self.problem.asked)
+        program = Program.of(problem, model, self.problem.k, self.best, self.scale).ruled(problem, self.problem.asked)
         if self._ends is None:
             return program
         j, up, down = self._ends
@@ -146,8 +146,8 @@ class SmoothFamily(QuadraticFamily):
 
     def _ends_of(self, edge: float) -> tuple[int, float, float] | None:
         """The one variable without a ridge, and how far from 0 it can be on either side; None where there is none, or nothing is known."""
-        pieces, names = self.problem.pieces, np.flatnonzero(self.problem.pieces.allowed)
-        ridge, least = self.composite.ridge[names], pieces.loss.least
+        problem, names = self.problem, np.flatnonzero(self.problem.allowed)
+        ridge, least = self.composite.ridge[names], problem.loss.least
         if (ridge == 0).sum() != 1 or least == -np.inf:
             return None
         j = int(names[ridge == 0][0])
@@ -184,7 +184,7 @@ class SmoothFamily(QuadraticFamily):
                 break
             x = np.zeros(self.problem.n)
             x[program.names] = node.y[0] * program.per
-            if self.problem.pieces.model_at(x) is None:  # it overflows there
+            if self.problem.model_at(x) is None:  # it overflows there
                 break
             self.program = self._program(x)
         assert found is not None

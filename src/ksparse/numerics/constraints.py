@@ -98,17 +98,6 @@ class Linear:
             return None
         return Linear(self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f)
 
-    def above(self, floor: Vector | float) -> tuple[Vector, Vector]:
-        """The bounds of variables that are at least their `floor` in size; one with room on both sides of 0 keeps its own."""
-        lower = np.where(self.lower >= 0, np.maximum(self.lower, floor), self.lower)
-        return lower, np.where((self.upper <= 0) & (self.lower < 0), np.minimum(self.upper, -floor), self.upper)
-
-    def reachable(self, floor: Vector) -> Vector:
-        """Return the floors, those that exceed a bound by no more than rounding lowered to the size of that bound."""
-        for bound in (np.abs(self.lower), np.abs(self.upper)):
-            floor = np.where((bound < floor) & (floor * (1.0 - ROUNDED) <= bound), bound, floor)
-        return floor
-
     def without(self, shut: Vector) -> Linear:
         """The polyhedron with some variables (a mask) fixed to 0."""
         return Linear(np.where(shut, 0.0, self.lower), np.where(shut, 0.0, self.upper), self.G, self.h, self.E, self.f)

@@ -806,17 +806,19 @@ class ActiveSetNeighbourhood:
     monotone, compared = True, 1
 
     def __init__(self, problem: SupportProblem, capacity: int) -> None:
-        self.problem, pieces = problem, problem.pieces
-        model, linear = pieces.model, pieces.linear
+        self.problem, model, linear = problem, problem.model, problem.linear
         assert model is not None
         assert linear is not None
-        low, high = linear.above(pieces.floor)
-        forced = np.zeros(pieces.n, dtype=bool)
-        forced[pieces.forced] = True
-        self.active_set = ActiveSet(model, linear, low, high, forced, np.flatnonzero(~pieces.allowed), capacity)
-        self.entering, self.walked = pieces.settings.entering, pieces.settings.walked
-        self.rules, self.floored = pieces.rules, pieces.floored
-        self.may_be_unbounded, self.linear_scale = pieces.loss.least == -np.inf, float(np.abs(model.r).max(initial=0.0))
+        low, high = problem.floors.bounds(linear)
+        forced = np.zeros(problem.n, dtype=bool)
+        forced[problem.forced] = True
+        self.active_set = ActiveSet(model, linear, low, high, forced, np.flatnonzero(~problem.allowed), capacity)
+        self.entering, self.walked = problem.settings.entering, problem.settings.walked
+        self.rules, self.floored = problem.rules, problem.floors.any
+        self.may_be_unbounded, self.linear_scale = (
+            problem.loss.least == -np.inf,
+            float(np.abs(model.r).max(initial=0.0)),
+        )
         self.constant, self.room, self.promise = model.constant, capacity, np.inf
         # variables without the sign they need do not enter, so signs alone leave the gains exact
         self.trust = Trust.GUESS if self.active_set.bounded or linear.h.size else Trust.EXACT

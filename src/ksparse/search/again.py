@@ -42,7 +42,7 @@ def explored(
     """
     if strategy.by_models:
         return explore_by_models(problem, start, rng)
-    drawn = () if others is None and problem.pieces.simple else other_supports(problem, start.support, rng)
+    drawn = () if others is None and problem.can.signs_and_one_equation else other_supports(problem, start.support, rng)
     return perturb.explore(strategy.search(problem), start, rng, chain(drawn, others or ()))
 
 
@@ -57,8 +57,8 @@ def searches(
     """Whole searches beside each other, which do not know of each other: what comes of them does not depend on n_jobs."""
 
     def one(seed: np.random.SeedSequence, others: list[Vector]) -> Found | None:
-        own, rng = problem.with_own_memory(), np.random.default_rng(seed)
-        with deadline_scope(problem.pieces.deadline):  # threads do not inherit it
+        own, rng = problem.but(own_cache=True), np.random.default_rng(seed)
+        with deadline_scope(problem.deadline):  # threads do not inherit it
             try:
                 return None if own.expired else _again(own, strategy, begin, rng, others)
             except OutOfTimeError:

@@ -16,8 +16,7 @@ from ksparse.search.again import explored, local_search
 from ksparse.search.candidate import Candidate, Found
 from ksparse.search.neighbourhoods import Gradient
 from ksparse.search.neighbourhoods.base import DependentError
-from ksparse.search.pieces import NEGLIGIBLE, Pieces
-from ksparse.search.problem import SupportProblem
+from ksparse.search.problem import NEGLIGIBLE, SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.util.arrays import Vector
 
@@ -26,15 +25,15 @@ def explore_by_columns(
     problem: SupportProblem, start: Candidate, rng: np.random.Generator
 ) -> Iterator[tuple[str, Found]]:
     """Better and better answers, each among the columns that the last one's gradient points at and those before."""
-    pieces, best, shown = problem.pieces, start, start.support[:0]
-    perfect = pieces.loss.least + NEGLIGIBLE * abs(pieces.loss.value(np.zeros(problem.n)))
-    hood, length = Gradient(problem), np.maximum(pieces.loss.lengths(), 1e-300)
-    for _ in range(pieces.settings.looks):
+    best, shown = start, start.support[:0]
+    perfect = problem.loss.least + NEGLIGIBLE * abs(problem.loss.value(np.zeros(problem.n)))
+    hood, length = Gradient(problem), np.maximum(problem.loss.lengths(), 1e-300)
+    for _ in range(problem.settings.looks):
         if problem.expired or best.value <= perfect:
             return
         hood.stand_at(best)
         wanted = np.union1d(problem.forced_first(best.support), _pointed_at(problem, hood, length))
-        wanted = pieces.rules.closure(wanted)
+        wanted = problem.rules.closure(wanted)
         if np.isin(wanted, shown).all():
             return
         shown = np.union1d(shown, wanted)
@@ -46,12 +45,12 @@ def explore_by_columns(
 
 def _pointed_at(problem: SupportProblem, hood: Gradient, length: Vector | float) -> Vector:
     """The variables of the largest gradients, some for each place in the support; none that has none, or cannot go that way."""
-    pieces, gradient = problem.pieces, hood.reduced_gradient()
-    ranks = np.where(pieces.allowed, np.abs(gradient), 0.0) / length
+    gradient = hood.reduced_gradient()
+    ranks = np.where(problem.allowed, np.abs(gradient), 0.0) / length
     ranks[hood.support] = 0.0
-    if pieces.linear is not None:
-        ranks[((pieces.linear.lower >= 0) & (gradient >= 0)) | ((pieces.linear.upper <= 0) & (gradient <= 0))] = 0.0
-    count = min(max(pieces.settings.shown * problem.k, pieces.settings.entering), ranks.size)
+    if problem.linear is not None:
+        ranks[((problem.linear.lower >= 0) & (gradient >= 0)) | ((problem.linear.upper <= 0) & (gradient <= 0))] = 0.0
+    count = min(max(problem.settings.shown * problem.k, problem.settings.entering), ranks.size)
     highest = np.argpartition(-ranks, count - 1)[:count]
     return np.asarray(highest[ranks[highest] > 0])
 
@@ -74,14 +73,20 @@ def _search_among(
 
 def among(problem: SupportProblem, shown: Vector) -> SupportProblem:
     """The problem in some of its variables, the others 0; of so few all rows of H can be remembered."""
-    pieces = problem.pieces
-    few = Pieces.of(
-        pieces.loss.restrict(shown), pieces.C.restrict(shown), shown.size, forced_in=np.flatnonzero(np.isin(shown, pieces.forced)),
-        forced_out=np.flatnonzero(~pieces.allowed[shown]), floor=pieces.floor[shown], deadline=pieces.deadline,
-        settings=replace(pieces.settings, memory=max(pieces.settings.memory, 8 * shown.size * max(shown.size, problem.k))), most=problem.k,
-        rules=pieces.rules.on(shown),
-    )  # fmt: skip
-    return SupportProblem(few, problem.asked)
+    settings, n = problem.settings, shown.size
+    return SupportProblem.of(
+        problem.loss.restrict(shown),
+        problem.C.restrict(shown),
+        n,
+        problem.asked,
+        forced_in=np.flatnonzero(np.isin(shown, problem.forced)),
+        forced_out=np.flatnonzero(~problem.allowed[shown]),
+        floor=problem.floors.size[shown],
+        deadline=problem.deadline,
+        settings=replace(settings, memory=max(settings.memory, 8 * n * max(n, problem.k))),
+        most=problem.k,
+        rules=problem.rules.on(shown),
+    )
 
 
 def _seen_whole(found: Found, shown: Vector) -> Found:

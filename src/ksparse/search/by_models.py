@@ -28,11 +28,11 @@ def explore_by_models(
     Where a model is dear beside moves on it, or C leaves few kicks a point, a wider search comes between, on the model at the point where
     the descents ended.
     """
-    settings, loss = problem.pieces.settings, problem.pieces.loss
+    settings, loss = problem.settings, problem.loss
     small = not loss.evaluation_is_costly and (loss.entries or 0) < settings.cached
     best = _descended(problem, start)
     yield "models", Found(best)
-    if not (small and problem.pieces.simple):
+    if not (small and problem.can.signs_and_one_equation):
         for name, found in _explored_on_model(problem, best, rng):
             best = found.best
             yield name, found
@@ -46,7 +46,7 @@ def explore_by_models(
 
 def _kicked(problem: SupportProblem, best: Candidate, rng: np.random.Generator) -> Candidate | None:
     """The best point on a kicked support; where C has none there, on one that is kicked half as far."""
-    least, most = problem.pieces.settings.replaced_models
+    least, most = problem.settings.replaced_models
     while True:
         found = problem.evaluate(kicked(problem, best.support, rng, (least, most)), best)
         if found is not None or most * best.support.size <= 2 or problem.expired:
@@ -74,15 +74,15 @@ def _descended(problem: SupportProblem, best: Candidate) -> Candidate:
 
     On its own support a model has its least value where it was taken: there a search can stand without a solve.
     """
-    known = problem.memory.modelled
-    for _ in range(problem.pieces.settings.models):
+    known = problem.cache.modelled
+    for _ in range(problem.settings.models):
         key = problem.asked, best.support.tobytes()
         twin = None if key in known else modelled(problem, best.full(problem.n))
         known.add(key)
         if twin is None or problem.expired:
             break
         better = descended(choose_strategy(twin).search(twin), best, problem)
-        if better.value >= best.value - problem.pieces.tolerance(best.value):
+        if better.value >= best.value - problem.gain_tol(best.value):
             break
         best = better
     return best

@@ -30,8 +30,9 @@ class Candidate:
     rounding: float = 0.0  # of the value
 
     @classmethod
-    def unpriced(cls, support: Vector, x: Vector, value: float, rows: int = 0) -> Candidate:
-        """A point of which nothing more is known."""
+    def unpriced(cls, support: Vector, x: Vector, value: float, linear: Linear | None = None) -> Candidate:
+        """Return a point without multipliers; `linear` is C if it is a polyhedron."""
+        rows = 0 if linear is None else linear.h.size
         return cls(support, x, value, np.zeros(support.size), np.zeros(rows))
 
     @classmethod

@@ -15,6 +15,7 @@ from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.support_rules import Rules
 from ksparse.util.arrays import Vector
+from ksparse.util.resources import GRACE
 
 
 def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:
@@ -22,64 +23,63 @@ def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bo
     supports: Iterator[Vector] | None = all_supports(problem)
     if supports is None:
         return False
-    if problem.k > 1 and problem.pieces.model is not None:
-        problem.pieces.model.prefetch(np.flatnonzero(problem.pieces.allowed))  # all by one pass: each will be needed
+    if problem.k > 1 and problem.model is not None:
+        problem.model.prefetch(np.flatnonzero(problem.allowed))  # all by one pass: each will be needed
     bound = np.inf  # what the values on all supports are proved not to fall below
     for support in supports:
         candidate = problem.evaluate(support)
         if candidate is not None and (incumbent.best is None or candidate.value < incumbent.best.value):
             incumbent.best = candidate
         bound = min(bound, problem.lower_bound(support))
-        if problem.expired and (incumbent.best is not None or problem.pieces.overdue):
+        if problem.expired and (incumbent.best is not None or time.perf_counter() >= problem.deadline + GRACE):
             return False
     best = incumbent.best
     if best is None:
         if bound < np.inf:
             return False  # not even that is proved
-        raise InfeasibleError(f"C = {problem.pieces.C} holds no point {asked(problem)}: every support was tried")
+        raise InfeasibleError(f"C = {problem.C} holds no point {asked(problem)}: every support was tried")
     incumbent.bound = bound
-    proved = bound >= best.value - problem.pieces.claimable(best.value)
+    proved = bound >= best.value - problem.claim_tol(best.value)
     incumbent.take("enumeration", Found(best, 0, proved), time.perf_counter() - started)
     return True
 
 
 def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
-    pieces, settings = problem.pieces, problem.pieces.settings
-    open_ = pieces.allowed.copy()
-    open_[pieces.forced] = False
+    settings = problem.settings
+    open_ = problem.allowed.copy()
+    open_[problem.forced] = False
     free = np.flatnonzero(open_)  # there may be millions: nothing is sorted
-    room = min(problem.k - pieces.forced.size, free.size)
-    if pieces.rules.any:
-        free = free[pieces.rules.weight[free] > 0]
+    room = min(problem.k - problem.forced.size, free.size)
+    if problem.rules.any:
+        free = free[problem.rules.weight[free] > 0]
         room = min(problem.asked, free.size)
-    sizes = range(room + 1) if pieces.floored or pieces.rules.any else (room,)
+    sizes = range(room + 1) if problem.floors.any or problem.rules.any else (room,)
     count = sum(comb(free.size, size) for size in sizes)
-    if count > (settings.enumerated if pieces.direct else settings.enumerated_dear):
+    if count > (settings.enumerated if problem.can.exact_evaluation else settings.enumerated_dear):
         return None
-    if pieces.rules.any:
-        return _obedient_supports(problem, pieces.rules)
+    if problem.rules.any:
+        return _obedient_supports(problem, problem.rules)
     choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
-    return (np.union1d(pieces.forced, free[chosen]).astype(np.intp) for chosen in choices)
+    return (np.union1d(problem.forced, free[chosen]).astype(np.intp) for chosen in choices)
 
 
 def _obedient_supports(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
     """Every support that rules allow; without a floor only those that nothing can be added to, which hold all others."""
-    pieces = problem.pieces
-    free = np.setdiff1d(np.flatnonzero(pieces.allowed & (rules.weight > 0)), pieces.forced)
+    free = np.setdiff1d(np.flatnonzero(problem.allowed & (rules.weight > 0)), problem.forced)
     for size in range(min(problem.asked, free.size) + 1):
         for chosen in combinations(free.tolist(), size):
-            support = np.union1d(pieces.forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
+            support = np.union1d(problem.forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
             support = rules.closure(support) if rules.grouped else support
             if not problem.allows(support):
                 continue
-            if pieces.floored or not (rules.enterable(support, problem.asked) & pieces.allowed).any():
+            if problem.floors.any or not (rules.enterable(support, problem.asked) & problem.allowed).any():
                 yield support
 
 
 def asked(problem: SupportProblem) -> str:
     """What is asked of a point, in words."""
-    low, high = problem.pieces.floor.min(), problem.pieces.floor.max()
+    low, high = problem.floors.size.min(), problem.floors.size.max()
     sized = (
         ""
         if high == 0
@@ -87,7 +87,7 @@ def asked(problem: SupportProblem) -> str:
         if low == high
         else ", each at least as large as its min_nonzero,"
     )
-    rules = problem.pieces.rules
+    rules = problem.rules
     what = "groups" if rules.grouped else "nonzeros"
     ruled = " that the rules about supports allow" if rules.any else ""
     return f"with at most k = {problem.asked} {what}{sized}{ruled}"

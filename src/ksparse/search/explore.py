@@ -21,6 +21,7 @@ from ksparse.search.enumeration import asked, try_all
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.local import LocalSearch, descended
 from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.polish import slow_to_project
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
 from ksparse.search.starts import (
@@ -91,7 +92,7 @@ class Exploration:
         if self.incumbent.best is None:
             in_time = " in the time given" if problem.expired else ""
             raise InfeasibleError(
-                f"no point of C = {problem.pieces.C} {asked(problem)} was found{in_time} that meets every constraint"
+                f"no point of C = {problem.C} {asked(problem)} was found{in_time} that meets every constraint"
             )
         return conclude(problem, self.incumbent, status)
 
@@ -128,9 +129,7 @@ class Exploration:
             found.append(better)
         if problem.expired and self.incumbent.best is not None:
             raise OutOfTimeError
-        if not problem.pieces.spectral and (
-            _best(found) is None or self.plan.weights is not None or strategy.first_order
-        ):
+        if not problem.can.spectral and (_best(found) is None or self.plan.weights is not None or strategy.first_order):
             found += self._first_order(strategy)
             if strategy.perturbs:
                 strategy, better = self._perturb(strategy, _best(found), rng)
@@ -172,7 +171,7 @@ class Exploration:
             for start in first_order_starts(
                 problem,
                 self.loss,
-                problem.pieces.C,
+                problem.C,
                 self.begin,
                 self.stopping,
                 self.plan.weights,
@@ -214,12 +213,12 @@ class Exploration:
 
         Those that run together do not know of each other, so that the answer does not depend on n_jobs.
         """
-        problem, together, deadline = self.problem, self.problem.pieces.settings.together, self.problem.pieces.deadline
+        problem, together, deadline = self.problem, self.problem.settings.together, self.problem.deadline
         count = strategy.units + self.plan.effort - 1 if self.plan.effort is not None else strategy.units
         open_ended = self.plan.effort is None and deadline < np.inf  # until a round brings nothing, or time is up
-        last = self.started + problem.pieces.settings.enough * (deadline - self.started)
-        limited = problem.until(last) if open_ended else problem
-        elite = Elite(problem.pieces.settings.elite)
+        last = self.started + problem.settings.enough * (deadline - self.started)
+        limited = problem.but(deadline=last) if open_ended else problem
+        elite = Elite(problem.settings.elite)
         elite.take(begin.value, begin.support)
         done = 0
         while done < count or open_ended:
@@ -251,10 +250,10 @@ def settle(problem: SupportProblem, best: Candidate) -> Found:
     """A proof that nothing is left to exchange; where that meets something better, a descent from there, and all over again."""
     strategy, moves = without_updates(problem), 0
     seen = (
-        problem.updatable and problem.pieces.simple
+        problem.updatable and problem.can.signs_and_one_equation
     )  # a search with exact gains ended here: what it did not look at the proof does
     while not problem.expired:
-        if problem.pieces.modelled and not problem.pieces.spectral and not seen:  # with all variables in view
+        if problem.can.has_second_order_models and not problem.can.spectral and not seen:  # with all variables in view
             found = local_search(problem, strategy, best)
             best, moves = found.best, moves + found.swaps
         proof = prove(problem, best)
@@ -276,46 +275,45 @@ def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
 
     It is near the start unless variables have floors or rules; only that of a loss of rows minimises φ on its support.
     """
-    pieces, full, start = problem.pieces, np.zeros(problem.n), to_float64(begin)
-    if pieces.wide is not None:
-        return problem.evaluate(pieces.forced)
+    full, start = np.zeros(problem.n), to_float64(begin)
+    if problem.wide is not None:
+        return problem.evaluate(problem.forced)
     chosen = feasible_support(problem, start)
     supports = [] if chosen is None else [np.sort(problem.trim_to_rules(chosen))]
     if (
-        pieces.floored
+        problem.floors.any
     ):  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
         supports += [
             support
-            for key in problem.memory.doubtful
+            for key in problem.cache.undecided
             if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k
         ]
         supports += few_above_floor(problem)
         if (
             supports and supports[-1].size < problem.k
         ):  # on both sides of 0 a floor may take one variable more, against the others
-            others = np.setdiff1d(np.flatnonzero(pieces.allowed), supports[-1])[: pieces.settings.tried]
+            others = np.setdiff1d(np.flatnonzero(problem.allowed), supports[-1])[: problem.settings.tried]
             supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
-    if pieces.rules.any:
+    if problem.rules.any:
         supports = [support for support in [*supports, *few_above_floor(problem)] if problem.allows(support)]
     for support in supports:
-        x = _point_on(problem, support, start) if support.size or pieces.C.contains(full) else None
+        x = _point_on(problem, support, start) if support.size or problem.C.contains(full) else None
         if x is not None:
             full[support] = x
-            return Candidate.unpriced(support, x, pieces.loss.value(full), pieces.rows)
+            return Candidate.unpriced(support, x, problem.loss.value(full), problem.linear)
     return None
 
 
 def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector | None:
-    pieces = problem.pieces
     if not support.size:
         return np.zeros(0)
-    by_program = pieces.floored or problem.dear_to_project(
-        support
+    by_program = problem.floors.any or slow_to_project(
+        problem, support
     )  # a linear one, which is found sooner than the nearest point
-    linear = pieces.linear.on(support) if by_program and pieces.linear is not None else None
+    linear = problem.linear.on(support) if by_program and problem.linear is not None else None
     if linear is not None:
-        return feasible_above_floor(linear, pieces.floor[support])
+        return feasible_above_floor(linear, problem.floors.size[support])
     try:
-        return np.asarray(pieces.C.restrict(support).project(start[support]))
+        return np.asarray(problem.C.restrict(support).project(start[support]))
     except InfeasibleError:
         return None

@@ -26,12 +26,12 @@ class LocalSearch:
         self, problem: SupportProblem, neighbourhood: Neighbourhood, most: int, aside: float = math.inf
     ) -> None:
         self.problem, self.hood, self.most, self.aside = problem, neighbourhood, most, aside
-        self.rules = problem.pieces.rules
+        self.rules = problem.rules
         self.k = min(problem.k, problem.asked)
-        settings = problem.pieces.settings
+        settings = problem.settings
         self.depth = max(3, int(settings.depth * self.k))  # ways by other k go as far
         self.dear = (
-            not problem.pieces.priced
+            not problem.can.has_multipliers
         )  # C only projects: every move takes a first-order method, and no descent may go on for ever
         self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
         if self.rules.brings is not None:
@@ -43,7 +43,7 @@ class LocalSearch:
     @property
     def tiny(self) -> float:
         """A gain below this is rounding."""
-        return self.problem.pieces.tolerance(self.hood.value)
+        return self.problem.gain_tol(self.hood.value)
 
     @property
     def size(self) -> int:
@@ -66,12 +66,12 @@ class LocalSearch:
 
         The second where a good fit is near: there all gains are small beside the losses, and all supports in doubt. A perfect fit is not.
         """
-        if self.hood.value <= self.problem.pieces.loss.least + self.tiny:
+        if self.hood.value <= self.problem.loss.least + self.tiny:
             return True
         if self.hood.trust is not Trust.EXACT or self.rules.any or self.size < self.k:
             return False
         least, most = self.hood.worth()
-        clear = self.problem.pieces.settings.clear
+        clear = self.problem.settings.clear
         return least >= clear * most and most <= abs(self.hood.value) / clear
 
     def mark_visited(self, way: str) -> bool:
@@ -112,11 +112,11 @@ class LocalSearch:
         rules = self.rules
         if not rules.strict:
             return True
-        while (missing := rules.required_additions(self.hood.support, self.k) & self.problem.pieces.allowed).any():
+        while (missing := rules.required_additions(self.hood.support, self.k) & self.problem.allowed).any():
             ranked = [move.entering[0] for move in self.hood.adds(0.0, 1, ~missing)]
             ranked += [int(i) for i in np.flatnonzero(missing) if i not in ranked]
             tried: list[tuple[float, int]] = []
-            for i in ranked[: self.problem.pieces.settings.guessed]:
+            for i in ranked[: self.problem.settings.guessed]:
                 undo = self.hood.apply(Move((), (i,)))
                 if undo is not None:
                     tried.append((self.hood.value, i))
@@ -213,11 +213,11 @@ class LocalSearch:
     def _block_moves(self) -> Iterator[Move]:
         """For each promising variable as many blocks as must leave for it, from the cheapest on, or from one after that."""
         support, blocks = self.hood.support.copy(), self._blocks()
-        out, into = self.problem.pieces.settings.paired_blocks
+        out, into = self.problem.settings.paired_blocks
         shut = np.zeros(self.problem.n, dtype=bool)
         entering: list[int] = []
         gaining = (move.entering[0] for move in self.hood.adds(0.0, 1))
-        others = np.setdiff1d(np.flatnonzero(self.problem.pieces.allowed), support).tolist() if self.strict else []
+        others = np.setdiff1d(np.flatnonzero(self.problem.allowed), support).tolist() if self.strict else []
         for i in chain(gaining, others):  # above a floor none need gain by itself
             if not shut[i]:
                 entering.append(i)

@@ -54,7 +54,7 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
 
 def _by_other_starts(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
     """Descents from other supports, and from those made of two of the best that are reached: work beside that of the kicks."""
-    settings, before = search.problem.pieces.settings, search.changes
+    settings, before = search.problem.settings, search.changes
     best, value, elite = search.hood.mark(), search.hood.value, Elite(settings.elite)
     elite.take(value, search.hood.support)
     for support in chain(others, elite.children(search.problem.k, settings.children, rng)):
@@ -84,7 +84,7 @@ def _by_pairs(search: LocalSearch) -> Iterator[str]:
 def _by_kicks(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Kicks of the best place, each followed by a walk or ways by other k, until several in a row lead nowhere or the work is done."""
     best, value, returns = search.hood.mark(), search.hood.value, 0
-    while returns < search.problem.pieces.settings.returns and not search.spent:
+    while returns < search.problem.settings.returns and not search.spent:
         returns += 1
         search.hood.back_to(best)
         if not _kicked(search, rng):
@@ -109,9 +109,9 @@ def _exhaust(steps: Iterator[str]) -> None:
 
 def _descends_from(search: LocalSearch, support: Vector) -> bool:
     """A descent from another support, or where that has no point from its first variables; False where that leads to a known one."""
-    pieces, support = search.problem.pieces, search.problem.trim_to_rules(support)
+    problem, support = search.problem, search.problem.trim_to_rules(support)
     shorter = min(
-        2 if pieces.floored else 0, support.size - max(1, pieces.forced.size)
+        2 if problem.floors.any else 0, support.size - max(1, problem.forced.size)
     )  # fewer above a floor are easier to fit
     try:
         return (
@@ -181,7 +181,7 @@ def _up(search: LocalSearch, best: float) -> int | None:
 
 def _kicked(search: LocalSearch, rng: np.random.Generator) -> bool:
     """Some variables, at least two where there are as many, leave, and stay out until their places are taken; False: that is in vain."""
-    hood, kick = search.hood, search.problem.pieces.settings.kick
+    hood, kick = search.hood, search.problem.settings.kick
     may_leave = {move.leaving[0] for move in hood.drops()}
     movable = np.array([i for i in hood.support.tolist() if i in may_leave], dtype=np.intp)
     count = min(max(2, int(np.ceil(rng.uniform(*kick) * search.size))), movable.size)

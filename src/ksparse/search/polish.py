@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,15 +18,20 @@ from ksparse.losses import Loss
 from ksparse.numerics.qp import Objective
 from ksparse.penalties import NoPenalty
 from ksparse.result import Status
+from ksparse.search.candidate import Candidate
 from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
-from ksparse.sets import ConvexSet
+from ksparse.sets import ConvexSet, Polyhedron
 from ksparse.util.arrays import Vector, norm
 from ksparse.util.resources import OutOfTimeError
+
+if TYPE_CHECKING:
+    from ksparse.search.problem import SupportProblem
 
 KKT = 1e-8  # the relative residual that is promised
 DAMPING = 16.0  # by which curvature that is added to a model rises and falls
 DAMPINGS = 20  # of them tried for one step
 NOISE = 1e-13  # of F: by less it may fall by rounding alone
+LARGE = 1_000  # variables and rows from which a quadratic program takes a good part of a second
 
 
 @dataclass(frozen=True)
@@ -61,9 +67,62 @@ def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: f
     return polish_problem(restricted_problem(loss, C, support), start, deadline)
 
 
+def polish_candidate(problem: SupportProblem, candidate: Candidate) -> PolishedPoint:
+    """Solve for the candidate's point once more, from the raw data rather than the model, to the promised residual."""
+    support = candidate.support
+    if not support.size:
+        residual = _residual_at_zero(problem, candidate.value)
+        return PolishedPoint(candidate.x.ravel(), candidate.value, residual, Products())
+    restricted = restricted_problem(problem.loss, problem.C, entries_of(problem, support))
+    if problem.wide is not None:
+        x = restricted.point(problem.wide.polish(support, candidate.x).ravel())
+        return _measured(restricted, x)
+    linear = problem.C.as_linear(problem.n) if problem.floors.any else None  # with every bound, implied ones too
+    linear = None if linear is None else linear.on(support)
+    if linear is not None:
+        linear = problem.floors.with_signs_of(linear, support, candidate.x)
+        C = Polyhedron(linear.G, linear.h, linear.E, linear.f, linear.lower, linear.upper)
+        restricted = Problem(restricted.loss, restricted.penalty, C, restricted.n)
+    return polish_problem(restricted, candidate.x, problem.deadline)
+
+
+def entries_of(problem: SupportProblem, support: Vector) -> Vector:
+    """Return the entries of x that belong to a support: the variables themselves, or whole rows of a matrix."""
+    t = problem.width
+    return support if t == 1 else np.asarray((support[:, None] * t + np.arange(t)).ravel())
+
+
+def slow_to_project(problem: SupportProblem, support: Vector) -> bool:
+    """Return whether the time is up and a projection onto C on the support, a quadratic program, takes seconds."""
+    rows = 0 if problem.linear is None else problem.linear.h.size
+    return problem.expired and support.size + rows > LARGE
+
+
+def _residual_at_zero(problem: SupportProblem, value: float) -> float:
+    """Return the residual at x = 0 over the allowed variables with the largest slopes, as many as a point may use."""
+    if problem.floors.any:  # no other point is near 0
+        return 0.0
+    step = -problem.loss.gradient(np.zeros(problem.n * problem.width))
+    if problem.wide is not None:
+        step = np.linalg.norm(step.reshape(-1, problem.width), axis=1)
+    elif problem.linear is None:
+        step = problem.C.project(step)
+    else:
+        step = np.where(step > 0, problem.linear.upper > 0, problem.linear.lower < 0) * step
+    size = np.where(problem.allowed, np.abs(step), 0.0)
+    ranked = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
+    support = np.sort(problem.rules.longest_extendable(ranked, problem.asked))
+    if not support.size or not problem.allows(support):
+        return 0.0
+    return residual_at_zero(problem.loss, problem.C, entries_of(problem, support), problem.claim_tol(value))
+
+
 def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf) -> PolishedPoint:
     """min φ over C for a small problem in NumPy float64."""
-    x = best_point(problem, start, deadline, THOROUGH)
+    return _measured(problem, best_point(problem, start, deadline, THOROUGH))
+
+
+def _measured(problem: Problem, x: Point) -> PolishedPoint:
     return PolishedPoint(x.x, problem.F(x), problem.residual(x, curvature_bound(problem, x)), problem.products)
 
 

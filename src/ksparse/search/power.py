@@ -23,22 +23,21 @@ def column_components(problem: SupportProblem, screened: int, refined: int, rng:
 
     Columns are screened by their length, which a few random products estimate; the best by xᵀVx are refined.
     """
-    pieces = problem.pieces
-    assert pieces.model is not None
-    length = np.einsum("ij,ij->j", probes := pieces.model.H.times(rng.standard_normal((PROBES, problem.n))), probes)
-    length[~pieces.allowed] = -1.0
-    count = min(screened, int(pieces.allowed.sum()))
+    assert problem.model is not None
+    length = np.einsum("ij,ij->j", probes := problem.model.H.times(rng.standard_normal((PROBES, problem.n))), probes)
+    length[~problem.allowed] = -1.0
+    count = min(screened, int(problem.allowed.sum()))
     columns = np.argpartition(-length, count - 1)[:count]
-    X = _truncated(problem, -0.5 * pieces.model.rows(columns))
-    explained, _ = _products(pieces.model, X)
+    X = _truncated(problem, -0.5 * problem.model.rows(columns))
+    explained, _ = _products(problem.model, X)
     return _iterated(problem, X[np.argsort(-explained, kind="stable")[:refined]])
 
 
 def _largest(problem: SupportProblem, product: Vector) -> Vector:
     """Where the k largest entries of each row are that are allowed, forced ones among them."""
     size = np.abs(product)
-    size[:, ~problem.pieces.allowed] = -1.0
-    size[:, problem.pieces.forced] = np.inf
+    size[:, ~problem.allowed] = -1.0
+    size[:, problem.forced] = np.inf
     return np.argpartition(-size, problem.k - 1, axis=1)[:, : problem.k]
 
 
@@ -54,16 +53,16 @@ def _truncated(problem: SupportProblem, product: Vector) -> Vector:
 
 def _iterated(problem: SupportProblem, X: Vector) -> list[Vector]:
     """The supports where truncated power iterations end from the rows of X, the best first, each once."""
-    pieces, count = problem.pieces, len(X)
-    assert pieces.model is not None
+    count = len(X)
+    assert problem.model is not None
     before = np.full(count, np.inf)
     for _ in range(SWEEPS):
-        explained, product = _products(pieces.model, X * pieces.allowed)
+        explained, product = _products(problem.model, X * problem.allowed)
         if (np.abs(explained - before) <= SETTLED * explained).all():
             break
         before = explained
         X = _truncated(problem, product)
-    explained, _ = _products(pieces.model, X)
+    explained, _ = _products(problem.model, X)
     supports: dict[bytes, Vector] = {}
     for support in np.sort(_largest(problem, X), axis=1)[np.argsort(-explained, kind="stable")]:
         supports.setdefault(support.tobytes(), support)

@@ -1,269 +1,411 @@
-"""What is searched: the best value over C on a support, for every support one may ask about."""
+"""The problem that is searched: the best value of φ over C on a support, for every support that a search tries."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from ksparse.data import design_of
 from ksparse.data.model import QuadraticModel
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError, UndecidedError
-from ksparse.firstorder.problem import Problem, Products
+from ksparse.losses import Loss
+from ksparse.losses.row_sparse import RowProblem
+from ksparse.numerics.constraints import Linear, fixed_by_equations, presolved, usable
+from ksparse.numerics.floors import Floors
 from ksparse.search.candidate import NONE, Candidate
-from ksparse.search.evaluators.base import Evaluator
-from ksparse.search.evaluators.exact import Exact
-from ksparse.search.evaluators.polished import Polished
-from ksparse.search.evaluators.rowwise import Rowwise
-from ksparse.search.evaluators.spectral import Spectral
-from ksparse.search.pieces import Pieces
-from ksparse.search.polish import PolishedPoint, curvature_bound, polish_problem, residual_at_zero, restricted_problem
-from ksparse.sets import Polyhedron
+from ksparse.search.evaluators import EigenvalueEvaluator, Evaluator, LocalEvaluator, QPEvaluator, RowEvaluator
+from ksparse.search.settings import DEFAULTS, SearchSettings
+from ksparse.search.support_rules import NoRules, Rules
+from ksparse.sets import ConvexSet
 from ksparse.util.arrays import Vector
+from ksparse.util.evaluations import count
 
-LARGE = 1_000  # variables and rows from which a quadratic program takes a good part of a second
-VECTORS = 32  # of n numbers that a search holds, about, on a factorisation (scale.py)
-FEW = 16  # the same among columns that are shown, with the blocks that they are read in
+PROOF = 1e-8  # relative to the value: the accuracy of everything that is proved
+NEGLIGIBLE = 1e-13  # relative to φ(0): the rounding that a perfect fit leaves
 
 
 @dataclass
-class Memory:
-    """Supports that were asked about."""
+class EvaluationCache:
+    """The best points on supports that were evaluated."""
 
-    seen: dict[bytes, Candidate | None] = field(default_factory=dict)
-    doubtful: set[bytes] = field(default_factory=set)  # those without a candidate that may have one all the same
+    evaluated: dict[bytes, Candidate | None] = field(default_factory=dict)
+    undecided: set[bytes] = field(default_factory=set)  # supports without a candidate that may have one all the same
     modelled: set[tuple[int, bytes]] = field(
         default_factory=set
-    )  # at whose best points second-order models were searched, with which k
+    )  # k and supports whose second-order models were searched
 
-    def copy(self) -> Memory:
-        """The same, to go on by itself."""
-        return Memory(dict(self.seen), set(self.doubtful), set(self.modelled))
+    def copy(self) -> EvaluationCache:
+        """Return a copy that changes independently."""
+        return EvaluationCache(dict(self.evaluated), set(self.undecided), set(self.modelled))
+
+
+@dataclass(frozen=True, eq=False)
+class Capabilities:
+    """What the loss and the set can do; it depends neither on k nor on the deadline."""
+
+    loss: Loss
+    C: ConvexSet
+    n: int
+    linear: Linear | None
+    floors: Floors
+    allowed: Vector
+    columns_on_demand: (
+        bool  # whether columns of the data are read only where needed: an operator, or k rows of H do not fit
+    )
+    wide: RowProblem | None
+    quadratic: Callable[[], QuadraticModel | None]
+    memory: int  # bytes of rows of H that are kept
+
+    @cached_property
+    def model(self) -> QuadraticModel | None:
+        """φ as a quadratic model; None if it is not quadratic, or not searched by its columns."""
+        if self.columns_on_demand or self.wide is not None:
+            return None
+        model = self.quadratic()
+        if model is not None:
+            model.memory = self.memory
+        return model
+
+    def model_at(self, x: Vector) -> QuadraticModel | None:
+        """Return the second-order model at x, φ itself if it is quadratic; None if φ has none, is not convex, or overflows there."""
+        if self.wide is not None or not self.treated_as_convex:  # rows have gains of their own
+            return None
+        if self.model is not None or self.columns_on_demand:
+            return self.model
+        model = self.loss.model_at(x)
+        if model is not None:
+            count(values=1, gradients=1)  # the model holds both
+        return model if model is not None and model.finite else None
+
+    @cached_property
+    def has_second_order_models(self) -> bool:
+        """Whether there are second-order models."""
+        return not self.columns_on_demand and self.model_at(np.zeros(self.n)) is not None
+
+    @cached_property
+    def treated_as_convex(self) -> bool:
+        """Whether φ is convex, or nothing is known of that (`loss.convex` is None).
+
+        Searches then solve a support from one start only, and may miss its best point. Proofs do not rest on this: bounds of a quadratic
+        rest on the eigenvalues of H, those of other losses on `composite`, whose h is convex, and gains on `known_convex`.
+        """
+        return self.loss.convex is not False
+
+    @cached_property
+    def known_convex(self) -> bool:
+        """Whether φ is convex by declaration, by its model, or as a sum of squares."""
+        by_model = self.model is not None and self.model.sign > 0
+        return self.loss.convex is True or (self.loss.convex is None and (by_model or self.loss.squares() is not None))
+
+    @cached_property
+    def radius(self) -> float | None:
+        """The radius of C if it is a Euclidean ball."""
+        ball = self.C.as_norm_ball()
+        return ball[1] if ball is not None and ball[0] == 2 else None
+
+    @cached_property
+    def spectral(self) -> bool:
+        """Whether the problem is a sparse principal component: −xᵀVx on a ball."""
+        if self.floors.any or self.radius is None or self.model is None:
+            return False
+        return self.model.sign < 0 and not self.model.r.any()
+
+    @cached_property
+    def has_multipliers(self) -> bool:
+        """Whether the best point on a support has multipliers: C is a polyhedron, or gives them, itself or restricted to a support."""
+        if self.linear is not None or self.C.has_multipliers:
+            return True
+        try:
+            return self.C.restrict(np.arange(min(2, self.n))).has_multipliers
+        except (InfeasibleError, ValueError):
+            return False
+
+    @cached_property
+    def exact_evaluation(self) -> bool:
+        """Whether the best value on a support is computed directly, and can be proved."""
+        if self.wide is not None:
+            return self.wide.exact
+        return self.spectral or (self.treated_as_convex and self.model is not None and self.has_multipliers)
+
+    @cached_property
+    def gains_are_bounds(self) -> bool:
+        """Whether gains are upper bounds of the true ones, so that swap-optimality is proved if none exceeds 0."""
+        if (
+            not self.exact_evaluation
+            or self.spectral
+            or not self.known_convex
+            or not self.loss.convexity_is_certain
+            or self.wide is not None
+        ):
+            return False
+        return self.linear is None or not self._two_sided_floors  # the other side of 0 has other multipliers
+
+    @cached_property
+    def allows_updates(self) -> bool:
+        """Whether a KKT inverse can follow the support: a convex quadratic over a polyhedron, no floor on both sides of 0."""
+        return (
+            self.treated_as_convex and self.model is not None and self.linear is not None and not self._two_sided_floors
+        )
+
+    @property
+    def _two_sided_floors(self) -> bool:
+        return self.linear is not None and self.floors.two_sided(self.linear, self.allowed)
+
+    @cached_property
+    def signs_and_equations(self) -> bool:
+        """Whether C consists of signs and equations only."""
+        linear = self.linear
+        if linear is None or self.floors.any or linear.h.size:
+            return False
+        return bool(np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isin(linear.upper, (np.inf, 0.0)).all())
+
+    @cached_property
+    def signs_and_one_equation(self) -> bool:
+        """Whether C consists of signs and at most one equation."""
+        return self.signs_and_equations and self.linear is not None and self.linear.f.size <= 1
 
 
 @dataclass(frozen=True, eq=False)
 class SupportProblem:
-    """min φ over C with at most k nonzeros."""
+    """min φ over C with at most k nonzeros, some variables forced in or out, nonzeros at least as large as their floors."""
 
-    pieces: Pieces
-    asked: int  # the k that the user gave: it counts variables, groups or features
-    memory: Memory = field(default_factory=Memory)
+    loss: Loss  # on NumPy float64 data
+    C: ConvexSet
+    n: int
+    asked: int  # k as the user gave it: it counts variables, groups or features
+    linear: Linear | None  # C, where it is a polyhedron
+    forced: Vector  # variables that are always in the support
+    allowed: Vector  # mask of the variables that may be
+    floors: Floors
+    rules: Rules
+    deadline: float
+    settings: SearchSettings
+    wide: RowProblem | None  # φ of a matrix whose rows are the variables; then C is the whole space
+    can: Capabilities
+    cache: EvaluationCache = field(default_factory=EvaluationCache)
+
+    @classmethod
+    def of(
+        cls,
+        loss: Loss,
+        C: ConvexSet,
+        n: int,
+        k: int,
+        *,
+        forced_in: Vector = NONE,
+        forced_out: Vector = NONE,
+        floor: Vector | float = 0.0,
+        rules: Rules | None = None,
+        deadline: float = np.inf,
+        settings: SearchSettings | None = None,
+        most: int | None = None,
+        by_rows: bool = False,
+    ) -> SupportProblem:
+        """Return the problem, without redundant constraints, for supports of up to `most` variables.
+
+        With `by_rows` x is a matrix of n rows, which are the variables, and C is the whole space.
+        """
+        loss, settings = loss.as_float64(), settings or DEFAULTS
+        wide = loss.row_problem() if by_rows else None
+        whole, allowed = C.as_linear(n), np.ones(n, dtype=bool)
+        needed = NONE if whole is None else _never_at_0(whole)
+        allowed[forced_out] = False
+        C = C.without(np.asarray(forced_out, dtype=np.intp))
+        linear, floors = C.as_linear(n), Floors.of(floor, n)
+        rules = NoRules.of(n) if rules is None else rules
+        forced = rules.closure(np.union1d(forced_in, needed).astype(np.intp))
+        rules = replace(rules, strict=floors.any and rules.has_requirements)
+        most = rules.widest(k) if most is None else most
+        if linear is not None:
+            floors = floors.within(linear)
+            allowed = usable(linear, *floors.bounds(linear), allowed, most)
+            allowed[forced] = True  # whether they can be met is seen when they are evaluated
+            linear = presolved(linear)
+        allowed = rules.usable_within(allowed)
+        crowded = loss.has_columns and 8 * most * n > settings.memory and not floors.any
+        hidden = wide is None and (loss.hides_columns or crowded)
+        can = Capabilities(loss, C, n, linear, floors, allowed, hidden, wide, loss.quadratic, settings.memory)
+        return cls(loss, C, n, k, linear, forced, allowed, floors, rules, deadline, settings, wide, can)
+
+    def but(
+        self,
+        *,
+        k: int | None = None,
+        deadline: float | None = None,
+        allowed: Vector | None = None,
+        model: QuadraticModel | None = None,
+        own_cache: bool = False,
+    ) -> SupportProblem:
+        """Return a copy with another k, deadline or mask of allowed variables, a quadratic model in place of φ, or a cache of its own.
+
+        Otherwise copies share the cache: the best point on a support does not depend on k. A model has an empty one.
+        """
+        can, cache = self.can, self.cache.copy() if own_cache else self.cache
+        if allowed is not None:
+            can = replace(can, allowed=allowed, quadratic=lambda: self.model)
+        if model is not None:
+            can, cache = replace(can, quadratic=lambda: model), EvaluationCache()
+        return replace(
+            self,
+            asked=self.asked if k is None else k,
+            deadline=self.deadline if deadline is None else deadline,
+            allowed=self.allowed if allowed is None else allowed,
+            can=can,
+            cache=cache,
+        )
 
     @cached_property
     def k(self) -> int:
-        """The largest number of variables in a support: `asked`, or with groups that of the `asked` largest.
+        """The largest number of variables in a support: `asked`, or with groups the size of the `asked` largest.
 
-        It is no more than are allowed, and than floors leave room for.
+        No more than are allowed, and than floors leave room for.
         """
-        return min(self.pieces.rules.widest(self.asked), self.pieces.room)
-
-    def allows(self, support: Vector) -> bool:
-        """Return whether the nonzeros of a point may be these: at most k, none of them barred, and as the rules say."""
-        allowed, rules = self.pieces.allowed, self.pieces.rules
-        return support.size <= self.k and bool(allowed[support].all()) and rules.allows(support, self.asked)
-
-    @cached_property
-    def evaluator(self) -> Evaluator:
-        """Who answers for a support."""
-        pieces = self.pieces
-        if pieces.wide is not None:
-            return Rowwise(pieces.wide, pieces.loss.least)
-        if pieces.spectral:
-            assert pieces.model is not None
-            assert pieces.radius is not None
-            return Spectral(pieces.model, pieces.radius)
-        if pieces.direct:
-            assert pieces.model is not None
-            return Exact(pieces, pieces.model)
-        return Polished(pieces)
+        return min(self.rules.widest(self.asked), self.floors.room(self.linear, self.forced, self.allowed))
 
     @property
-    def n(self) -> int:
-        """The number of variables."""
-        return self.pieces.n
+    def model(self) -> QuadraticModel | None:
+        """φ as a quadratic model, if it is one."""
+        return self.can.model
+
+    def model_at(self, x: Vector) -> QuadraticModel | None:
+        """Return the second-order model of φ at x, if there is one."""
+        return self.can.model_at(x)
+
+    @property
+    def width(self) -> int:
+        """Entries of x for each variable."""
+        return 1 if self.wide is None else self.wide.width
 
     @property
     def expired(self) -> bool:
-        """Whether the time is up."""
-        return self.pieces.expired
+        """Whether the deadline has passed."""
+        return time.perf_counter() >= self.deadline
 
     @property
-    def rows_in_memory(self) -> int:
-        """How many rows of H a search may hold at once: up to twice k, so that it can go by way of more variables."""
-        return int(min(2 * self.k, self.pieces.allowed.sum(), max(0, self.pieces.settings.memory // (8 * self.n))))
-
-    @property
-    def cramped(self) -> bool:
-        """Whether so few rows of H fit, beside k, that a search on them would ask for each again and again, a pass over all data."""
-        squares, settings = self.pieces.loss.squares(), self.pieces.settings
-        held = settings.memory // (8 * self.n)
-        if self.pieces.floored or held >= min(self.n, max(2 * self.k, settings.entering)):
-            return False
-        return squares is not None and design_of(squares.A).pass_is_costly
-
-    @property
-    def memory_needed(self) -> int:
-        """Bytes that a search takes beside the data, about: vectors of n numbers and, of H, k rows thrice or the columns shown."""
-        pieces, settings = self.pieces, self.pieces.settings
-        if pieces.wide is not None:
-            return 8 * (VECTORS + 3 * self.k) * (self.n + pieces.wide.width)
-        if pieces.hidden:
-            return 8 * (FEW * self.n + 2 * settings.shown * self.k * (pieces.loss.entries or 0) // self.n)
-        return 8 * (VECTORS + (3 * self.k if pieces.loss.has_columns else 0)) * self.n
+    def max_held_rows(self) -> int:
+        """How many rows of H a search may hold at once: up to twice k, so that it can pass through larger supports."""
+        return int(min(2 * self.k, self.allowed.sum(), max(0, self.settings.memory // (8 * self.n))))
 
     @property
     def updatable(self) -> bool:
-        """Whether a factorisation can be kept up to date, and held."""
-        return self.pieces.polyhedral and self.rows_in_memory >= self.k
+        """Whether a KKT inverse can follow the support, and be held in memory."""
+        return self.can.allows_updates and self.max_held_rows >= self.k
 
     @property
     def walks(self) -> bool:
-        """Whether a search walks out of local optima: what a swap gains is known exactly, and k is not small."""
-        pieces = self.pieces
-        return (
-            self.k >= pieces.settings.walks and self.updatable and pieces.signs_and_equations and not pieces.rules.any
-        )
+        """Whether a search walks out of local optima: gains of swaps are exact, and k is not small."""
+        return self.k >= self.settings.walks and self.updatable and self.can.signs_and_equations and not self.rules.any
+
+    def allows(self, support: Vector) -> bool:
+        """Return whether a point may have these nonzeros: at most k, none of them forbidden, and as the rules say."""
+        return support.size <= self.k and bool(self.allowed[support].all()) and self.rules.allows(support, self.asked)
 
     def forced_first(self, support: Vector) -> Vector:
-        """A support with the variables that are always in it at its head: what is cut off at its end is not among them."""
-        forced = self.pieces.forced
-        return np.asarray(np.concatenate([forced, support[~np.isin(support, forced)]]), dtype=np.intp)
+        """Return a support with the forced variables at its head, so that they stay when its end is cut off."""
+        return np.asarray(np.concatenate([self.forced, support[~np.isin(support, self.forced)]]), dtype=np.intp)
 
     def trim_to_rules(self, support: Vector) -> Vector:
-        """Drop from a support barred variables and what does not fit the rules, the last first.
+        """Drop from a support forbidden variables and what does not fit the rules, the last first.
 
         Under strict rules the rest need not satisfy them by itself.
         """
-        support, rules = self.forced_first(support[self.pieces.allowed[support]]), self.pieces.rules
-        return rules.longest_extendable(support, self.asked)
+        return self.rules.longest_extendable(self.forced_first(support[self.allowed[support]]), self.asked)
 
     def extend_to_rules(self, support: Vector) -> Vector:
-        """Add to a support the variables that the rules require, where nonzeros themselves must satisfy them."""
-        rules = self.pieces.rules
-        return support if not rules.strict else rules.completed(support, self.asked, self.pieces.allowed)
-
-    def variables(self, support: Vector) -> Vector:
-        """The entries of x that a support's members are: themselves, or of a matrix whole rows."""
-        t = self.pieces.width
-        return support if t == 1 else np.asarray((support[:, None] * t + np.arange(t)).ravel())
-
-    def sizes(self, x: Vector) -> Vector:
-        """How large x is at each member that a support may have."""
-        return x if self.pieces.width == 1 else np.linalg.norm(x.reshape(-1, self.pieces.width), axis=1)
+        """Add to a support the variables that the rules require, if nonzeros themselves must satisfy them."""
+        return support if not self.rules.strict else self.rules.completed(support, self.asked, self.allowed)
 
     def inactive(self, at: Candidate) -> Vector:
-        """The variables that are allowed but not in the support."""
-        free = self.pieces.allowed.copy()
+        """Return the variables that are allowed but not in the support."""
+        free = self.allowed.copy()
         free[at.support] = False
         return np.flatnonzero(free)
 
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        if self.wide is not None:
+            return RowEvaluator(self.wide, self.loss.least)
+        if not self.can.exact_evaluation or self.model is None:
+            return LocalEvaluator(self)
+        if self.can.spectral and self.can.radius is not None:
+            return EigenvalueEvaluator(self.model, self.can.radius)
+        return QPEvaluator(self, self.model)
+
     def evaluate(self, support: Vector, hint: Candidate | None = None) -> Candidate | None:
-        """The best point on a support, or None if C has none there, or none that arithmetic can find. Asked twice, computed once.
+        """Return the best point on a support, or None if C has none there, or none that arithmetic can find; each is computed once.
 
         `UnboundedError` where φ falls without end there, and so over C with at most k nonzeros; of larger supports that says nothing.
         """
-        support, seen = np.sort(support), self.memory.seen
+        support, known = np.sort(support), self.cache.evaluated
         key = support.tobytes()
-        if key not in seen:
+        if key not in known:
             try:
-                seen[key] = self.evaluator.solve(support, hint) if support.size else self._at_zero()
+                known[key] = self._evaluator.solve(support, hint) if support.size else self._at_zero()
             except UnboundedError:
-                if self.pieces.loss.least > -np.inf:  # arithmetic's word against the loss's
-                    seen[key] = None
-                    self.memory.doubtful.add(key)
+                if self.loss.least > -np.inf:  # arithmetic contradicts the loss
+                    known[key] = None
+                    self.cache.undecided.add(key)
                     return None
                 if self.allows(support):
                     raise
                 return None
             except (InfeasibleError, NotFiniteError) as error:
-                seen[key] = None
+                known[key] = None
                 if isinstance(error, UndecidedError | NotFiniteError):
-                    self.memory.doubtful.add(key)
-        return seen[key]
+                    self.cache.undecided.add(key)
+        return known[key]
 
     def _at_zero(self) -> Candidate | None:
-        """x = 0, the only point on the empty support."""
-        zero, pieces = np.zeros(self.n), self.pieces
-        if pieces.wide is not None:
-            return Candidate.unpriced(NONE, np.zeros((0, pieces.wide.width)), pieces.wide.constant)
-        if not pieces.C.contains(zero):
+        """Return x = 0, the only point on the empty support."""
+        if self.wide is not None:
+            return Candidate.unpriced(NONE, np.zeros((0, self.wide.width)), self.wide.constant)
+        zero = np.zeros(self.n)
+        if not self.C.contains(zero):
             return None
-        value = pieces.loss.value(zero) if pieces.model is None else pieces.model.constant
-        return Candidate.unpriced(NONE, np.zeros(0), value, pieces.rows)
+        value = self.loss.value(zero) if self.model is None else self.model.constant
+        return Candidate.unpriced(NONE, np.zeros(0), value, self.linear)
 
     def lower_bound(self, support: Vector) -> float:
-        """What φ over C on a support is proved not to fall below: −∞ where nothing is proved, ∞ where C has no point there."""
+        """Return a proved lower bound of φ over C on a support: −∞ where nothing is proved, ∞ where C has no point there."""
         support = np.sort(support)
         found = self.evaluate(support)
         if found is None:
-            return -np.inf if support.tobytes() in self.memory.doubtful else np.inf
+            return -np.inf if support.tobytes() in self.cache.undecided else np.inf
         if not support.size:
-            return found.value - found.rounding if self.evaluator.direct else -np.inf
-        bound = self.evaluator.lower_bound(support, found)
-        if bound >= found.value - self.pieces.claimable(found.value):
+            return found.value - found.rounding if self._evaluator.direct else -np.inf
+        bound = self._evaluator.lower_bound(support, found)
+        if bound >= found.value - self.claim_tol(found.value):
             return bound
-        distinct = self.evaluator.distinct(support)
+        distinct = self._evaluator.distinct(support)
         return bound if distinct.size == support.size else max(bound, self.lower_bound(distinct))
 
-    def dear_to_project(self, support: Vector) -> bool:
-        """Whether the time is up and a projection onto C on the support, a quadratic program, takes seconds."""
-        return self.expired and support.size + self.pieces.rows > LARGE
+    def claim_tol(self, value: float) -> float:
+        """Return how much better than a value another may be where it is still called optimal."""
+        return PROOF * abs(value) + NEGLIGIBLE * self._constant
 
-    def polish(self, candidate: Candidate) -> PolishedPoint:
-        """The candidate's point once more, from the raw data rather than the model, to the promised residual."""
-        if not candidate.support.size:
-            return PolishedPoint(
-                candidate.x.ravel(), candidate.value, self._residual_at_zero(candidate.value), Products()
-            )
-        pieces = self.pieces
-        problem = restricted_problem(pieces.loss, pieces.C, self.variables(candidate.support))
-        if pieces.wide is not None:
-            point = problem.point(pieces.wide.polish(candidate.support, candidate.x).ravel())
-            return PolishedPoint(
-                point.x, problem.F(point), problem.residual(point, curvature_bound(problem, point)), problem.products
-            )
-        if pieces.floored:
-            linear = pieces.C.as_linear(self.n)  # with every bound, those that others imply too
-            whole = None if linear is None else linear.on(candidate.support)
-            assert whole is not None
-            floor = pieces.floor[candidate.support]
-            low = np.where(candidate.x > 0, np.maximum(whole.lower, floor), whole.lower)
-            high = np.where(candidate.x < 0, np.minimum(whole.upper, -floor), whole.upper)
-            floored = Polyhedron(whole.G, whole.h, whole.E, whole.f, low, high)
-            problem = Problem(problem.loss, problem.penalty, floored, problem.n)
-        return polish_problem(problem, candidate.x, pieces.deadline)
+    def gain_tol(self, value: float) -> float:
+        """Return the gain at a value below which it is rounding."""
+        return 1e-10 * max(abs(value), 1e-3 * self._constant, 1e-300)
 
-    def _residual_at_zero(self, value: float) -> float:
-        """The residual at x = 0, over the variables that may be there and pull most, as many as a point may use."""
-        pieces = self.pieces
-        if pieces.floored:  # no other point is near 0
-            return 0.0
-        step = -pieces.loss.gradient(np.zeros(self.n * pieces.width))
-        if pieces.linear is None:
-            step = pieces.C.project(step)
-        elif pieces.wide is None:
-            step = np.where(step > 0, pieces.linear.upper > 0, pieces.linear.lower < 0) * step
-        size = np.where(pieces.allowed, self.sizes(np.abs(step)), 0.0)
-        ranked = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
-        support = np.sort(pieces.rules.longest_extendable(ranked, self.asked))
-        if not support.size or not self.allows(support):
-            return 0.0
-        return residual_at_zero(pieces.loss, pieces.C, self.variables(support), pieces.claimable(value))
+    def relative_gap(self, value: float, bound: float) -> float:
+        """Return the gap relative to the value, or relative to φ(0) where only so the gap is as small as what may be claimed."""
+        if not -np.inf < bound < value:
+            return np.inf if bound < value else 0.0
+        gap = value - bound
+        by_fit = PROOF * abs(value) < gap <= self.claim_tol(value)
+        size = max(abs(value), self._constant) if by_fit else abs(value)
+        return gap / size if size else np.inf
 
-    def with_k(self, k: int) -> SupportProblem:
-        """The same with another cardinality, and the same memory: the best point on a support does not depend on k."""
-        return replace(self, asked=k)
+    @cached_property
+    def _constant(self) -> float:
+        of = self.model if self.wide is None else self.wide
+        return 0.0 if of is None else abs(of.constant)
 
-    def with_model(self, model: QuadraticModel) -> SupportProblem:
-        """The problem of a quadratic model in place of φ; what was seen of φ is not known of it."""
-        return SupportProblem(self.pieces.with_model(model), self.asked)
 
-    def until(self, deadline: float) -> SupportProblem:
-        """The same with less time."""
-        model = self.pieces.model  # with the columns it remembers
-        return replace(self, pieces=replace(self.pieces, deadline=deadline, quadratic=lambda: model))
-
-    def with_own_memory(self) -> SupportProblem:
-        """The same with a copy of what it has seen: searches beside each other then do not depend on each other's order."""
-        return replace(self, memory=self.memory.copy())
+def _never_at_0(linear: Linear) -> Vector:
+    """Return the variables that bounds, or equations of one variable after the other, keep from 0."""
+    value, off = fixed_by_equations(linear)
+    return np.flatnonzero((linear.lower > 0) | (linear.upper < 0) | (np.abs(value) > off))

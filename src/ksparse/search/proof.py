@@ -19,7 +19,6 @@ from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.constraints import unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.candidate import Candidate
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.spectral_proof import prove_spectral
 from ksparse.util.arrays import Array, Vector, at_least, column_dots, namespace, to_numpy
@@ -37,21 +36,20 @@ class Proof:
 
 def prove(problem: SupportProblem, at: Candidate) -> Proof:
     """Whether no support one add, drop or swap away is better, with a limited number of exact solves."""
-    pieces = problem.pieces
-    if pieces.spectral:
+    if problem.can.spectral:
         return Proof(prove_spectral(problem, at))
-    target = at.value - pieces.claimable(at.value)
-    if not pieces.certifying or problem.lower_bound(at.support) < target:
+    target = at.value - problem.claim_tol(at.value)
+    if not problem.can.gains_are_bounds or problem.lower_bound(at.support) < target:
         return Proof(False, _better_by_trial(problem, at))
-    assert pieces.model is not None
-    if pieces.rules.grouped:  # an exchange of groups is not one of variables
+    assert problem.model is not None
+    if problem.rules.grouped:  # an exchange of groups is not one of variables
         return Proof(False)
-    moves = _in_doubt(problem, pieces.model, at, pieces.settings.proved)
+    moves = _in_doubt(problem, problem.model, at, problem.settings.proved)
     if moves is None:
         return Proof(False)
     doubts = 0
     for j, i in moves:
-        if problem.expired or doubts > pieces.settings.tried:
+        if problem.expired or doubts > problem.settings.tried:
             return Proof(False)
         support = _moved(at.support, j, i)
         if not problem.allows(support):
@@ -59,7 +57,7 @@ def prove(problem: SupportProblem, at: Candidate) -> Proof:
         if problem.lower_bound(support) >= target:
             continue
         tried = problem.evaluate(support, at)
-        if tried is not None and tried.value < at.value - pieces.tolerance(at.value):
+        if tried is not None and tried.value < at.value - problem.gain_tol(at.value):
             return Proof(False, tried)
         doubts += 1  # neither proved nor better: another may be
     return Proof(not doubts)
@@ -70,12 +68,14 @@ Moves = list[tuple[int, int]]  # the place of the variable that leaves, the one 
 
 def _better_by_trial(problem: SupportProblem, at: Candidate) -> Candidate | None:
     """A better support one move away, where nothing can be proved but the moves are few: ranks and bounds may have passed over it."""
-    pieces = problem.pieces
-    for j, i in _every_move(problem, at, pieces.settings.tried if pieces.direct else pieces.settings.guessed) or []:
+    for j, i in (
+        _every_move(problem, at, problem.settings.tried if problem.can.exact_evaluation else problem.settings.guessed)
+        or []
+    ):
         if problem.expired:
             return None
         tried = problem.evaluate(_moved(at.support, j, i), at)
-        if tried is not None and tried.value < at.value - pieces.tolerance(at.value):
+        if tried is not None and tried.value < at.value - problem.gain_tol(at.value):
             return tried
     return None
 
@@ -90,9 +90,9 @@ def _every_move(problem: SupportProblem, at: Candidate, most: int) -> Moves | No
 
     Without a floor a variable that leaves takes nothing but its own 0 along.
     """
-    inactive, movable = problem.inactive(at), ~np.isin(at.support, problem.pieces.forced)
+    inactive, movable = problem.inactive(at), ~np.isin(at.support, problem.forced)
     places = [int(j) for j in np.flatnonzero(movable)]
-    drops: Moves = [(j, -1) for j in places] if problem.pieces.floored else []
+    drops: Moves = [(j, -1) for j in places] if problem.floors.any else []
     places = places if at.support.size >= problem.k else [-1, *places]
     if len(places) * inactive.size > most:
         return None
@@ -102,19 +102,18 @@ def _every_move(problem: SupportProblem, at: Candidate, most: int) -> Moves | No
 
 def _in_doubt(problem: SupportProblem, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
     """The moves whose gain is not bounded by what may be left unclaimed; None where they are more than `most`."""
-    pieces = problem.pieces
-    inactive, movable = problem.inactive(at), ~np.isin(at.support, pieces.forced)
+    inactive, movable = problem.inactive(at), ~np.isin(at.support, problem.forced)
     if (
-        model.sign > 0 and pieces.linear is not None and pieces.linear.bounds_only
+        model.sign > 0 and problem.linear is not None and problem.linear.bounds_only
     ):  # a variable that φ does not feel helps nobody
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
-    free, rules = at.support.size < problem.k, pieces.rules
+    free, rules = at.support.size < problem.k, problem.rules
     exchanges = rules.exchanges(at.support, problem.asked)
-    factor = _KKTInverse.of(pieces, model, at)
+    factor = _KKTInverse.of(problem, model, at)
     if factor is None:  # nothing to reckon with
         return _every_move(problem, at, most)
-    moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if pieces.floored else []
-    least = pieces.claimable(at.value) - factor.slack
+    moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if problem.floors.any else []
+    least = problem.claim_tol(at.value) - factor.slack
     if free:
         entering = inactive[rules.enterable(at.support, problem.asked)[inactive]]
         moves += [(-1, int(i)) for i in factor.open_adds(entering, least)]
@@ -136,22 +135,22 @@ class _KKTInverse:
     """
 
     @classmethod
-    def of(cls, pieces: Pieces, model: QuadraticModel, at: Candidate) -> _KKTInverse | None:
+    def of(cls, problem: SupportProblem, model: QuadraticModel, at: Candidate) -> _KKTInverse | None:
         """None where the variables are dependent, or nearly so."""
         try:
-            factor = cls(pieces, model, at)
+            factor = cls(problem, model, at)
         except np.linalg.LinAlgError:
             return None
         return factor if np.isfinite(factor.slack) else None
 
-    def __init__(self, pieces: Pieces, model: QuadraticModel, at: Candidate) -> None:
+    def __init__(self, problem: SupportProblem, model: QuadraticModel, at: Candidate) -> None:
         S, k, shift = at.support, at.support.size, at.shift
         unit = unit_scales(model.diagonal + shift)
-        r, held = _priced(pieces, model, at)
+        r, held = _priced(problem, model, at)
         r = r / unit
-        E, f = np.zeros((0, pieces.n)), np.zeros(0)
-        if pieces.linear is not None:
-            E, f, _ = unit_rows(pieces.linear.E / unit, pieces.linear.f)
+        E, f = np.zeros((0, problem.n)), np.zeros(0)
+        if problem.linear is not None:
+            E, f, _ = unit_rows(problem.linear.E / unit, problem.linear.f)
         rows = model.rows_in_place(S)
         self.room, (self.index, there) = room_for(rows), placed(rows)
         table = bare(rows)
@@ -177,7 +176,7 @@ class _KKTInverse:
         self.x, self.kappa = there(u[:k]), there(np.diag(V)[:k])
         self.s, self.h = there(r) - there(u) @ B, there((model.diagonal + shift) / unit**2)
         size_w, self.off_w = xp.empty_like(self.s), xp.empty_like(self.s)
-        for part in parts(pieces.n, len(K), self.room):  # k × n numbers are held once
+        for part in parts(problem.n, len(K), self.room):  # k × n numbers are held once
             W = self._solutions(part)
             self.h[part] -= column_dots(B[:, part], W)
             size_w[part] = xp.sum(xp.abs(W), axis=0)
@@ -189,11 +188,11 @@ class _KKTInverse:
         self.off_kappa, self.off_x, self.size_v = there(size_v * off_v), there(size_v * off_u), there(size_v)
         own = at.bound_price * at.x
         self.own, self.bounded, self.up = there(own), False, None
-        if pieces.linear is not None:
-            low, high = (bound * unit for bound in pieces.linear.above(pieces.floor))
+        if problem.linear is not None:
+            low, high = (bound * unit for bound in problem.floors.bounds(problem.linear))
             self.bounded = bool((np.isfinite(high) & (high != 0) | (low > 0)).any())
             self.low, self.high = there(low), there(high)
-            self.up, self.down = there(pieces.linear.lower) >= 0, there(pieces.linear.upper) <= 0
+            self.up, self.down = there(problem.linear.lower) >= 0, there(problem.linear.upper) <= 0
         value = -0.5 * float(d @ u) + held + float(own.sum())
         blur = size_u * off_u + entries * (abs(value) + abs(held) + float(np.abs(own).sum()) + abs(model.constant))
         self.slack = (
@@ -290,13 +289,13 @@ class _KKTInverse:
         return self.xp.where(wrong, 0.0, gains)
 
 
-def _priced(pieces: Pieces, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
+def _priced(problem: SupportProblem, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
     """r with the multipliers of rows and bounds in it, of the right sign each, and what they pay whatever the support."""
     r = model.r.copy()
-    if pieces.linear is None:
+    if problem.linear is None:
         return r, model.constant - 0.5 * at.shift * at.radius**2
     price = np.maximum(at.row_price, 0.0)
     if price.size:
-        r -= pieces.linear.G.T @ price
+        r -= problem.linear.G.T @ price
     r[at.support] += at.bound_price
-    return r, model.constant - float(price @ pieces.linear.h)
+    return r, model.constant - float(price @ problem.linear.h)

@@ -18,26 +18,25 @@ from ksparse.util.arrays import Vector
 
 def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
     """Whether no exchange can improve: by the bound from above, and by trying those it does not exclude."""
-    pieces = problem.pieces
-    assert pieces.model is not None
+    assert problem.model is not None
     inactive = problem.inactive(at)
-    if (at.support.size < problem.k and inactive.size) or pieces.rules.grouped:
+    if (at.support.size < problem.k and inactive.size) or problem.rules.grouped:
         return False
     if not at.x.any():
-        return not ((-0.5 * pieces.model.diagonal)[pieces.allowed] > 0).any()
-    target = at.value - pieces.claimable(at.value)
+        return not ((-0.5 * problem.model.diagonal)[problem.allowed] > 0).any()
+    target = at.value - problem.claim_tol(at.value)
     if problem.lower_bound(at.support) < target:
         return False
-    V, diagonal = -0.5 * pieces.model.rows(at.support), -0.5 * pieces.model.diagonal[inactive]
+    V, diagonal = -0.5 * problem.model.rows(at.support), -0.5 * problem.model.diagonal[inactive]
     scale = float(np.abs(V).max())  # squares may overflow
     squares = (V[:, inactive] / scale) ** 2
     all_squares = squares.sum(axis=0)
     present, blur = (
-        (pieces.model.constant - target) / float(at.x @ at.x),
-        at.support.size * (8.0 * EPS + pieces.model.noise.entry_error) * scale,
+        (problem.model.constant - target) / float(at.x @ at.x),
+        at.support.size * (8.0 * EPS + problem.model.noise.entry_error) * scale,
     )
     spent = 0
-    for j in np.flatnonzero(~np.isin(at.support, pieces.forced)):
+    for j in np.flatnonzero(~np.isin(at.support, problem.forced)):
         others = np.delete(np.arange(at.support.size), j)
         without = _not_above(V[np.ix_(others, at.support[others])], at.x[others], blur) if others.size else 0.0
         coupling = scale * np.sqrt(np.maximum(all_squares - squares[j], 0.0)) + blur
@@ -47,7 +46,7 @@ def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
                 continue
             spent += 1
             if (
-                spent > pieces.settings.proved_spectral
+                spent > problem.settings.proved_spectral
                 or problem.expired
                 or problem.lower_bound(np.append(at.support[others], inactive[i])) < target
             ):

@@ -38,16 +38,15 @@ class Start:
 
 def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
     """At most k variables that C and the forced lists allow, those with large entries of `size` first; None if none are found."""
-    pieces = problem.pieces
-    ranked = np.where(pieces.allowed, np.abs(size), 0.0)
-    ranked[pieces.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
+    ranked = np.where(problem.allowed, np.abs(size), 0.0)
+    ranked[problem.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
     room = problem.k
     while True:
         try:
-            chosen = pieces.C.sparse_support(ranked, room)
+            chosen = problem.C.sparse_support(ranked, room)
         except InfeasibleError:
             return None
-        chosen = np.union1d(chosen[pieces.allowed[chosen]], pieces.forced).astype(np.intp)
+        chosen = np.union1d(chosen[problem.allowed[chosen]], problem.forced).astype(np.intp)
         if chosen.size <= problem.k:
             return chosen[np.argsort(-ranked[chosen], kind="stable")]
         room -= chosen.size - problem.k  # the forced ones need places that C's own choice took
@@ -57,14 +56,14 @@ def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
 
 def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | None:
     """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
-    pieces, support = problem.pieces, start.support
-    hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, pieces.rows)
+    support = start.support
+    hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, problem.linear)
     support = problem.trim_to_rules(support)
     candidate = problem.evaluate(problem.extend_to_rules(support), hint)
-    while candidate is None and pieces.floored and support.size > max(1, pieces.forced.size):
+    while candidate is None and problem.floors.any and support.size > max(1, problem.forced.size):
         support = support[:-1]
         candidate = problem.evaluate(problem.extend_to_rules(support))
-    return candidate if candidate is None or not pieces.rules.any or problem.allows(candidate.support) else None
+    return candidate if candidate is None or not problem.rules.any or problem.allows(candidate.support) else None
 
 
 def _without(allowed: Vector, members: Vector) -> Vector:
@@ -76,22 +75,22 @@ def _without(allowed: Vector, members: Vector) -> Vector:
 
 def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
     """The user's point, or where it is no k-sparse one a support that favours its large entries."""
-    pieces = problem.pieces
     if x0 is not None:
-        given = problem.sizes(to_float64(x0))
+        given = to_float64(x0)
+        if problem.width > 1:
+            given = np.linalg.norm(given.reshape(-1, problem.width), axis=1)
         support = np.flatnonzero(given)
-        if problem.allows(support) and np.isin(pieces.forced, support).all():
-            yield Start("x0", support, point=given if pieces.wide is None else None)
+        if problem.allows(support) and np.isin(problem.forced, support).all():
+            yield Start("x0", support, point=given if problem.wide is None else None)
         else:
             yield from _as_start("x0", problem, given)
 
 
 def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Start]:
     """Where to begin without a first-order method: from the smallest support, for a component from random ones."""
-    pieces = problem.pieces
-    if pieces.spectral:
-        drawn = random_components(problem, pieces.settings.powers, rng)[:2]
-        by_columns = column_components(problem, pieces.settings.screened, pieces.settings.refined, rng)[:1]
+    if problem.can.spectral:
+        drawn = random_components(problem, problem.settings.powers, rng)[:2]
+        by_columns = column_components(problem, problem.settings.screened, problem.settings.refined, rng)[:1]
         values = [problem.evaluate(support).value for support in (*drawn, *by_columns)]  # type: ignore[union-attr]
         yield from (Start("power iteration", support) for support in drawn)
         if by_columns and values[-1] < min(values[:-1]):
@@ -99,20 +98,22 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
     else:
         _look_where_nothing_bends(problem)
         yield from _greedy(problem)
-        if pieces.model is not None and not pieces.treated_as_convex:  # 0 may be stationary: where φ bends down most
-            yield from _as_start("bending down", problem, np.maximum(-pieces.model.diagonal, 0.0))
+        if (
+            problem.model is not None and not problem.can.treated_as_convex
+        ):  # 0 may be stationary: where φ bends down most
+            yield from _as_start("bending down", problem, np.maximum(-problem.model.diagonal, 0.0))
 
 
 def _look_where_nothing_bends(problem: SupportProblem) -> None:
     """`UnboundedError` where φ falls for ever along few variables that H is flat on: exchanges rank by curvature, and may not meet them."""
-    pieces, model, linear = problem.pieces, problem.pieces.model, problem.pieces.linear
-    if model is None or linear is None or not pieces.treated_as_convex or pieces.loss.least > -np.inf:
+    model, linear = problem.model, problem.linear
+    if model is None or linear is None or not problem.can.treated_as_convex or problem.loss.least > -np.inf:
         return
-    if problem.n > pieces.settings.relaxed:
+    if problem.n > problem.settings.relaxed:
         return
-    variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.without(~pieces.allowed))
+    variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.without(~problem.allowed))
     if variables is not None:
-        support = np.union1d(pieces.forced, variables).astype(np.intp)
+        support = np.union1d(problem.forced, variables).astype(np.intp)
         if problem.allows(support):
             problem.evaluate(support)  # which proves it, or finds that it was rounding
 
@@ -140,37 +141,37 @@ def first_order_starts(
 def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Iterator[Vector]:
     """Supports to search from beside one: those that the perspective relaxation suggests, or where it says nothing random ones."""
     suggested = list(_relaxed_supports(problem, rng))
-    yield from suggested or (kicked(problem, support, rng) for _ in range(problem.pieces.settings.drawn))
+    yield from suggested or (kicked(problem, support, rng) for _ in range(problem.settings.drawn))
 
 
 def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
     """What the relaxation has in the support, then random supports drawn by its z; none where it says nothing."""
-    pieces, settings, k, n = problem.pieces, problem.pieces.settings, problem.k, problem.n
+    settings, k, n = problem.settings, problem.k, problem.n
     if (
-        not pieces.polyhedral
+        not problem.can.allows_updates
         or n > settings.relaxed
-        or (k >= n and not pieces.floored)
-        or pieces.linear is None
-        or pieces.model is None
+        or (k >= n and not problem.floors.any)
+        or problem.linear is None
+        or problem.model is None
     ):
         return
-    H = pieces.model.rows(np.arange(n))
+    H = problem.model.rows(np.arange(n))
     part = diagonal_part(H)
     if part is None:
         return
-    low, high = pieces.linear.above(pieces.floor)
+    low, high = problem.floors.bounds(problem.linear)
     on_support = replace(
-        pieces.linear, lower=np.where(pieces.allowed, low, 0.0), upper=np.where(pieces.allowed, high, 0.0)
+        problem.linear, lower=np.where(problem.allowed, low, 0.0), upper=np.where(problem.allowed, high, 0.0)
     )
-    z = relax(H, pieces.model.r, part * np.diag(H), on_support, k, settings.relaxed_steps).z
-    z[pieces.forced] = 2.0
+    z = relax(H, problem.model.r, part * np.diag(H), on_support, k, settings.relaxed_steps).z
+    z[problem.forced] = 2.0
     likely = np.log(z + 1e-4)
     for draw in range(settings.rounded):
         rank = likely + (rng.gumbel(size=n) if draw else 0.0)
-        rank[pieces.forced] = np.inf
+        rank[problem.forced] = np.inf
         ranked = np.argsort(-rank, kind="stable")
-        ranked = ranked[pieces.allowed[ranked]]
-        if not pieces.floored:
+        ranked = ranked[problem.allowed[ranked]]
+        if not problem.floors.any:
             yield np.sort(ranked[:k])
             continue
         count = min(k, max(1, round(z.sum() + (rng.standard_normal() if draw else 0.0))))
@@ -201,13 +202,12 @@ def _as_start(
 
 def _greedy(problem: SupportProblem) -> Iterator[Start]:
     """The smallest support C has a point on; the search fills the rest one by one."""
-    pieces = problem.pieces
-    if problem.evaluate(problem.extend_to_rules(pieces.forced)) is not None:
-        yield Start("greedy", pieces.forced)
+    if problem.evaluate(problem.extend_to_rules(problem.forced)) is not None:
+        yield Start("greedy", problem.forced)
         return
     score = np.ones(problem.n)
-    if pieces.model is not None:
-        score = -(0.5 * pieces.model.diagonal - np.abs(pieces.model.r))
+    if problem.model is not None:
+        score = -(0.5 * problem.model.diagonal - np.abs(problem.model.r))
         score = score - score.min() + 1e-3 * max(float(np.ptp(score)), 1e-300)
     for support in _few_supports(problem, score):
         start = Start("greedy", support)
@@ -221,21 +221,19 @@ def _greedy(problem: SupportProblem) -> Iterator[Start]:
 
 def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> list[Vector]:
     """The support of fewest variables, those of large score first, that a point of a polyhedron needs; none where that is more than k."""
-    pieces = problem.pieces
-    if pieces.linear is None:
+    if problem.linear is None:
         return []
-    possible = pieces.linear.without(~pieces.allowed)
-    rows = pieces.rules.rows(pieces.allowed)
-    fewest = fewest_nonzeros(possible, floor=pieces.floor, forced=pieces.forced, preferred=score, rows=rows)
+    possible = problem.linear.without(~problem.allowed)
+    rows = problem.rules.rows(problem.allowed)
+    fewest = fewest_nonzeros(possible, floor=problem.floors.size, forced=problem.forced, preferred=score, rows=rows)
     return [] if fewest is None or fewest.support.size > problem.k else [fewest.support]
 
 
 def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
     """Supports that C may have a point on, of few variables and of k, those of large score first."""
-    pieces = problem.pieces
-    few = pieces.C.small_support(score, problem.k)
+    few = problem.C.small_support(score, problem.k)
     if few is not None:
-        few = np.union1d(few[pieces.allowed[few]], pieces.forced).astype(np.intp)
+        few = np.union1d(few[problem.allowed[few]], problem.forced).astype(np.intp)
         if few.size <= problem.k:
             yield few[np.argsort(-score[few], kind="stable")]
     whole = feasible_support(problem, score)
@@ -259,7 +257,7 @@ def _penalised(
     x = begin
     if weights is None:
         unit = typical_curvature(problem, loss, C, begin)
-        weights = [factor * unit for factor in problem.pieces.settings.weights]
+        weights = [factor * unit for factor in problem.settings.weights]
     for weight in sorted(weights, reverse=True):
         penalised = Problem(loss, TopK2(weight, problem.k), C, problem.n)
         run = drive(APDCA(), penalised, x, _left(problem, stopping), catch_interrupt=False)
@@ -269,15 +267,15 @@ def _penalised(
 
 def _left(problem: SupportProblem, stopping: Stopping) -> Stopping:
     """The stopping rule with the time that is left."""
-    deadline = problem.pieces.deadline
+    deadline = problem.deadline
     return replace(stopping, max_time=None if np.isinf(deadline) else max(0.0, deadline - time.perf_counter()))
 
 
 def typical_curvature(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array) -> float:
     """The curvature of φ along a typical variable: the unit of the penalty weight."""
-    pieces, unit = problem.pieces, 0.0
-    if pieces.model is not None and pieces.allowed.any():
-        unit = float(np.median(np.abs(pieces.model.diagonal[pieces.allowed])))
+    unit = 0.0
+    if problem.model is not None and problem.allowed.any():
+        unit = float(np.median(np.abs(problem.model.diagonal[problem.allowed])))
     if unit <= 0.0:
         penalised = Problem(loss, TopK2(1e-300, problem.k), C, problem.n)
         unit = Backtracking().start(penalised, penalised.point(penalised.C.project(begin))).l
@@ -291,13 +289,12 @@ def kicked(
 
     For a component that is a fresh batch of power iterations, which repair a support faster than swaps do.
     """
-    pieces = problem.pieces
-    if pieces.spectral:
-        return random_components(problem, pieces.settings.powers, rng)[0]
-    movable = np.setdiff1d(support, pieces.forced)
-    outside = _without(pieces.allowed, support)
+    if problem.can.spectral:
+        return random_components(problem, problem.settings.powers, rng)[0]
+    movable = np.setdiff1d(support, problem.forced)
+    outside = _without(problem.allowed, support)
     count = min(
-        max(2, int(np.ceil(rng.uniform(*(part or pieces.settings.replaced)) * movable.size))),
+        max(2, int(np.ceil(rng.uniform(*(part or problem.settings.replaced)) * movable.size))),
         movable.size,
         outside.size,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksparse.data import design_of
 from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.local import LocalSearch
 from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayleigh, Rowwise
@@ -40,10 +41,10 @@ class Strategy:
 
 def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
     if name == "updated":
-        depth = max(3, int(problem.pieces.settings.depth * problem.k))
-        return ActiveSetNeighbourhood(problem, min(problem.rows_in_memory, problem.k + depth))
-    if problem.pieces.wide is not None:
-        return Rowwise(problem, problem.pieces.wide)
+        depth = max(3, int(problem.settings.depth * problem.k))
+        return ActiveSetNeighbourhood(problem, min(problem.max_held_rows, problem.k + depth))
+    if problem.wide is not None:
+        return Rowwise(problem, problem.wide)
     kinds: dict[str, Callable[[SupportProblem], Neighbourhood]] = {
         "priced": Priced,
         "rayleigh": Rayleigh,
@@ -54,14 +55,14 @@ def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
 
 def choose_strategy(problem: SupportProblem) -> Strategy:
     """The best that the pieces allow."""
-    pieces, settings, k = problem.pieces, problem.pieces.settings, problem.k
-    if pieces.hidden or problem.cramped:
+    settings, k = problem.settings, problem.k
+    if problem.can.columns_on_demand or _held_rows_too_few(problem):
         first = (
-            pieces.loss.hides_columns
+            problem.loss.hides_columns
         )  # each step of it is a pass, where data are read; an operator has a cheaper one
         name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"
         return Strategy(name, None, 0, by_columns=True, first_order=first)
-    if pieces.spectral:
+    if problem.can.spectral:
         return Strategy(
             "Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False
         )
@@ -75,14 +76,14 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
 
 def without_updates(problem: SupportProblem) -> Strategy:
     """The best where a factorisation cannot be updated, or cannot be trusted."""
-    pieces, settings = problem.pieces, problem.pieces.settings
-    if pieces.wide is not None:
-        changes = settings.changes if pieces.direct else settings.changes_wide
-        kind = "gains of rows" if pieces.direct else "gains of rows on second-order models"
+    settings = problem.settings
+    if problem.wide is not None:
+        changes = settings.changes if problem.can.exact_evaluation else settings.changes_wide
+        kind = "gains of rows" if problem.can.exact_evaluation else "gains of rows on second-order models"
         return Strategy(kind, "rowwise", changes, settings.aside * changes, first_order=False)
-    if not pieces.modelled:
+    if not problem.can.has_second_order_models:
         units = (
-            settings.restarts if pieces.treated_as_convex else 1
+            settings.restarts if problem.can.treated_as_convex else 1
         )  # there each value is the best of several starts already
         return Strategy(
             "gradients",
@@ -95,22 +96,30 @@ def without_updates(problem: SupportProblem) -> Strategy:
     # on a set that only projects Newton's method has no steps to take
     changes = (
         settings.changes_solved
-        if pieces.direct
+        if problem.can.exact_evaluation
         else settings.changes_smooth
-        if pieces.priced
+        if problem.can.has_multipliers
         else settings.changes_dear
     )
-    if (pieces.loss.evaluation_is_costly or (pieces.loss.entries or 0) >= settings.large) and modelled(
+    if (problem.loss.evaluation_is_costly or (problem.loss.entries or 0) >= settings.large) and modelled(
         problem, np.zeros(problem.n)
     ) is not None:
         return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)
-    kind = "gains bounded by multipliers" if pieces.certifying else "gains on second-order models"
+    kind = "gains bounded by multipliers" if problem.can.gains_are_bounds else "gains on second-order models"
     return Strategy(kind, "priced", changes, settings.aside * changes)
 
 
 def modelled(problem: SupportProblem, x: Vector) -> SupportProblem | None:
     """The problem with the second-order model at x in place of its loss; None where that is no easier."""
-    pieces = problem.pieces
-    model = None if pieces.model is not None else pieces.model_at(x)
-    twin = None if model is None else problem.with_model(model)
+    model = None if problem.model is not None else problem.model_at(x)
+    twin = None if model is None else problem.but(model=model)
     return twin if twin is not None and twin.updatable else None
+
+
+def _held_rows_too_few(problem: SupportProblem) -> bool:
+    """Return whether so few rows of H fit in memory that a search would read each again and again, a pass over all data."""
+    squares, settings = problem.loss.squares(), problem.settings
+    held = settings.memory // (8 * problem.n)
+    if problem.floors.any or held >= min(problem.n, max(2 * problem.k, settings.entering)):
+        return False
+    return squares is not None and design_of(squares.A).pass_is_costly

@@ -47,7 +47,7 @@ class Barred:
 
 def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Better and better places, until many steps in a row led to none or the work is done; the search ends at the best of them."""
-    hood, settings = search.hood, search.problem.pieces.settings
+    hood, settings = search.hood, search.problem.settings
     best, value, vain, better = hood.mark(), hood.value, 0, False
     hood.get_ready(search.most - search.changes)
     barred = Barred(search.problem.n, search.k, settings.tabu, rng)

@@ -20,9 +20,16 @@ from ksparse.firstorder.problem import Problem
 from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
 from ksparse.search.incumbent import Incumbent
-from ksparse.search.pieces import NEGLIGIBLE, PROOF, Pieces
-from ksparse.search.polish import PolishedPoint, polish, residual_at_zero, restricted_problem
-from ksparse.search.problem import SupportProblem
+from ksparse.search.polish import (
+    PolishedPoint,
+    entries_of,
+    polish,
+    polish_candidate,
+    residual_at_zero,
+    restricted_problem,
+    slow_to_project,
+)
+from ksparse.search.problem import NEGLIGIBLE, PROOF, SupportProblem
 from ksparse.sets import ConvexSet
 from ksparse.sets.base import FEASIBLE
 from ksparse.solve.request import Request, evaluations_of
@@ -97,25 +104,25 @@ def judge_search(
     assert best is not None
     z, residual = best.x, math.inf
     try:
-        if not status.good and problem.dear_to_project(best.support):
+        if not status.good and slow_to_project(problem, best.support):
             raise OutOfTimeError
-        polished = problem.polish(best)
+        polished = polish_candidate(problem, best)
         z, residual = polished.z, polished.residual
     except (UnboundedError, InfeasibleError, NotFiniteError, KeyboardInterrupt) as error:
         if status is not Status.UNBOUNDED:
             status = Status.INTERRUPTED if isinstance(error, KeyboardInterrupt) else Status.NUMERICAL_TROUBLE
     except OutOfTimeError:  # the candidate is as good as it is
         status = Status.TIME_LIMIT if status.good else status
-    x = like(embed(z, problem.variables(best.support), request.n), request.loss.kind)
+    x = like(embed(z, entries_of(problem, best.support), request.n), request.loss.kind)
     fun = value_of(request.loss, x)
     bound = certificate.lower_bound
     if bound > fun and bound > fun + _owed(
-        problem.pieces, fun, x
+        problem, fun, x
     ):  # a bound that a point is below is none, whatever it rests on
         certificate = Certificate(note="; no lower bound: arithmetic contradicts the one that was found")
         status = Status.STATIONARY if status is Status.OPTIMAL else status
     if status in (Status.OPTIMAL, Status.SWAP_OPTIMAL) and fun > best.value + best.rounding + _owed(
-        problem.pieces, best.value, x
+        problem, best.value, x
     ):
         status = Status.STATIONARY  # what was proved was proved of a value that x does not have
     accepted = STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
@@ -123,7 +130,7 @@ def judge_search(
         status = Status.STATIONARY  # proved of a point, but not of the one that polishing left
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
-    gap, note = problem.pieces.gap(fun, certificate.lower_bound), certificate.note
+    gap, note = problem.relative_gap(fun, certificate.lower_bound), certificate.note
     if status is Status.OPTIMAL and not note and gap <= PROOF < gap_between(fun, certificate.lower_bound):
         note = f", to within {NEGLIGIBLE:g} of φ(0), as far as arithmetic can tell"
     return _result(
@@ -139,11 +146,11 @@ def judge_search(
 
 def _allowed(problem: SupportProblem, x: Array) -> bool:
     """Return whether x has at most k nonzeros, none of them barred or below its floor, and whether the rules allow them."""
-    pieces, support = problem.pieces, indices_of(x != 0)
-    least = (1.0 - max(FEASIBLE, 8.0 * epsilon(x))) * pieces.floor
-    if pieces.floored and (np.abs(to_float64(take(x, support))) < least[support]).any():
+    support = indices_of(x != 0)
+    least = (1.0 - max(FEASIBLE, 8.0 * epsilon(x))) * problem.floors.size
+    if problem.floors.any and (np.abs(to_float64(take(x, support))) < least[support]).any():
         return False
-    return problem.allows(np.union1d(support // pieces.width, pieces.forced).astype(np.intp))
+    return problem.allows(np.union1d(support // problem.width, problem.forced).astype(np.intp))
 
 
 def gap_between(fun: float, bound: float) -> float:
@@ -170,11 +177,11 @@ def value_of(loss: Loss, x: Array) -> float:
     return value
 
 
-def _owed(pieces: Pieces, value: float, x: Array) -> float:
+def _owed(problem: SupportProblem, value: float, x: Array) -> float:
     """By how much φ(x) may exceed what was proved: as little as is claimed, or what rounding x to its own precision costs."""
     if epsilon(x) < 1e-10:
-        return pieces.claimable(value)
-    return SINGLE * (abs(value) + (0.0 if pieces.model is None else abs(pieces.model.constant)))
+        return problem.claim_tol(value)
+    return SINGLE * (abs(value) + (0.0 if problem.model is None else abs(problem.model.constant)))
 
 
 def judge_given(

@@ -351,7 +351,7 @@ def exploration(
     request: Request, problem: SupportProblem, plan: Plan, tell: Callable[[Incumbent], None]
 ) -> Exploration:
     """The search that a request asks for."""
-    settings, stopping = problem.pieces.settings, request.stopping
+    settings, stopping = problem.settings, request.stopping
     rough = replace(
         stopping, tol=max(stopping.tol, settings.start_tol), max_iter=min(stopping.max_iter, settings.start_steps)
     )

@@ -230,7 +230,7 @@ def near_optimal(
 
                 found = near_supports(problem, search.incumbent, within, at_most, tell, status)
         points = np.array([one.full(problem.n) for one in found.candidates])
-        values = np.array([value_of(problem.pieces.loss, x) for x in points])
+        values = np.array([value_of(problem.loss, x) for x in points])
         order = np.argsort(values, kind="stable")
         message = "complete" if found.complete else f"the list may be incomplete: {found.note}"
         return NearOptimal(

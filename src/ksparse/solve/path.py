@@ -294,7 +294,7 @@ class Walk:
         self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan, wanted: Wanted | None = None
     ) -> None:
         self.request, self.sizes, self.plan, self.wanted = request, sizes, plan, wanted
-        self.problems, self.n = {k: problem.with_k(k) for k in sizes}, problem.n
+        self.problems, self.n = {k: problem.but(k=k) for k in sizes}, problem.n
         self.incumbents = {k: Incumbent() for k in sizes}
         self.spent = dict.fromkeys(sizes, 0.0)
         self.begun: dict[tuple[int, str], Candidate] = {}  # whose answer each k was last searched from
@@ -310,7 +310,7 @@ class Walk:
 
     def _most(self) -> int:
         """Searches and proofs at most: rounds that bring nothing are left out."""
-        rounds = self.problems[self.sizes[0]].pieces.settings.path_rounds
+        rounds = self.problems[self.sizes[0]].settings.path_rounds
         return (
             len(_landmarks(self.sizes))
             + 2 * rounds * (len(self.sizes) - 1)
@@ -325,10 +325,10 @@ class Walk:
         try:
             if self.request.interrupted:
                 raise KeyboardInterrupt
-            hidden = self.problems[self.sizes[0]].pieces.hidden  # then a walk has no exchanges to rank
+            hidden = self.problems[self.sizes[0]].can.columns_on_demand  # then a walk has no exchanges to rank
             for k in self.sizes if hidden else _landmarks(self.sizes):
                 self._full(k)
-            for _ in range(self.problems[self.sizes[0]].pieces.settings.path_rounds):
+            for _ in range(self.problems[self.sizes[0]].settings.path_rounds):
                 before = self._values()
                 for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
                     self._down(k, above)
@@ -370,7 +370,7 @@ class Walk:
             ):
                 continue
             self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
-            if not problem.expired and (problem.pieces.certifying or problem.pieces.spectral):
+            if not problem.expired and (problem.can.gains_are_bounds or problem.can.spectral):
                 began = time.perf_counter()
                 try:
                     self._take(k, "all exchanges", settle(problem, incumbent.best))

@@ -16,7 +16,6 @@ from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.support_rules import NO_RULES, NoRules, Rules, closed_rows
@@ -26,6 +25,8 @@ from ksparse.util.checks import check_indices, check_integer, check_number, chec
 from ksparse.util.evaluations import counted
 from ksparse.util.resources import GIB, OutOfTimeError, available_memory, deadline_scope, one_thread
 
+VECTORS = 32  # vectors of n numbers that a search with a KKT inverse holds, about (scale.py)
+FEW = 16  # the same among columns that are shown, with the blocks that they are read in
 ASKED = 2**28  # bytes from which it is asked whether they are there
 
 
@@ -196,59 +197,45 @@ def support_problem(
     both = np.intersect1d(inside, outside)
     if both.size:
         raise ValueError(f"forced_in and forced_out must not share a variable, both hold {both[0]}")
-    if request.by_rows:
-        return _problem_by_rows(request, inside, outside, settings)
-    if width > 1:
+    if width > 1 and not request.by_rows:
         inside, outside = (np.asarray((rows[:, None] * width + np.arange(width)).ravel()) for rows in (inside, outside))
     floor, rules = _floor(min_nonzero, n), request.rules
-    pieces = Pieces.of(
-        request.loss, request.C, n, forced_in=inside, forced_out=outside, floor=floor, deadline=request.deadline, settings=settings,
-        most=rules.widest(most or k), rules=rules,
-    )  # fmt: skip
-
-    if pieces.floored and not _knows_floors(pieces):
+    problem = SupportProblem.of(
+        request.loss,
+        request.C,
+        n // width if request.by_rows else n,
+        k,
+        forced_in=inside,
+        forced_out=outside,
+        floor=floor,
+        deadline=request.deadline,
+        settings=settings,
+        most=rules.widest(most or k),
+        rules=rules,
+        by_rows=request.by_rows,
+    )
+    if problem.floors.any and not _knows_floors(problem):
         raise MissingPieceError(
             f"min_nonzero needs a convex quadratic loss and a polyhedral set, not {type(request.loss).__name__} on {request.C}"
         )
     if rules.any:
-        require_obedient(pieces, outside, k)
-    elif pieces.forced.size > k:
-        by = "" if pieces.forced.size == inside.size else ": forced_in and those that bounds and equations keep from 0"
-        raise InfeasibleError(f"{pieces.forced.size} variables are forced in, more than k = {k}{by}")
-    clash = np.intersect1d(pieces.forced, outside)
+        require_obedient(problem, outside, k)
+    elif problem.forced.size > k:
+        by = "" if problem.forced.size == inside.size else ": forced_in and those that bounds and equations keep from 0"
+        what = "features" if request.by_rows else "variables"
+        raise InfeasibleError(f"{problem.forced.size} {what} are forced in, more than k = {k}{by}")
+    clash = np.intersect1d(problem.forced, outside)
     if clash.size:
         raise InfeasibleError(
             f"forced_out holds variable {clash[0]}, whose bounds or equations exclude 0: no point of C is left"
         )
-    problem = SupportProblem(pieces, k)
-    require_memory(problem)
-    return problem
-
-
-def _problem_by_rows(
-    request: Request, inside: Vector, outside: Vector, settings: SearchSettings | None
-) -> SupportProblem:
-    """The problem of a loss of several coefficients per feature, where nothing but k is asked of them."""
-    pieces = Pieces.by_rows(
-        request.loss,
-        forced_in=inside,
-        forced_out=outside,
-        deadline=request.deadline,
-        settings=settings,
-        rules=request.rules,
-    )
-    if pieces.rules.any:
-        require_obedient(pieces, outside, request.k)
-    elif inside.size > request.k:
-        raise InfeasibleError(f"{inside.size} features are forced in, more than k = {request.k}")
-    problem = SupportProblem(pieces, request.k)
     require_memory(problem)
     return problem
 
 
 def require_memory(problem: SupportProblem) -> None:
     """`MemoryError` with the numbers, before anything is begun, where the search would not fit."""
-    needed = problem.memory_needed
+    needed = _memory_needed(problem)
     if needed < ASKED:
         return
     available = available_memory()
@@ -256,8 +243,18 @@ def require_memory(problem: SupportProblem) -> None:
         raise MemoryError(
             f"a search among {problem.n} variables for k = {problem.k} takes about {needed / GIB:.2f} GiB beside the data, and "
             f"{available / GIB:.2f} GiB are to be had: use fewer columns, a smaller k, or settings=SearchSettings(memory=...) below "
-            f"{problem.pieces.settings.memory / GIB:.2g} GiB, which keeps fewer rows of the Gram matrix"
+            f"{problem.settings.memory / GIB:.2g} GiB, which keeps fewer rows of the Gram matrix"
         )
+
+
+def _memory_needed(problem: SupportProblem) -> int:
+    """Return about how many bytes a search takes beside the data: vectors of n numbers and, of H, k rows thrice or the columns shown."""
+    k, n, loss = problem.k, problem.n, problem.loss
+    if problem.wide is not None:
+        return 8 * (VECTORS + 3 * k) * (n + problem.wide.width)
+    if problem.can.columns_on_demand:
+        return 8 * (FEW * n + 2 * problem.settings.shown * k * (loss.entries or 0) // n)
+    return 8 * (VECTORS + (3 * k if loss.has_columns else 0)) * n
 
 
 def _floor(min_nonzero: Any, n: int) -> Vector | float:
@@ -270,9 +267,9 @@ def _floor(min_nonzero: Any, n: int) -> Vector | float:
     return floor
 
 
-def _knows_floors(pieces: Pieces) -> bool:
+def _knows_floors(problem: SupportProblem) -> bool:
     try:
-        return pieces.linear is not None and pieces.model is not None and pieces.treated_as_convex
+        return problem.linear is not None and problem.model is not None and problem.can.treated_as_convex
     except OutOfTimeError:  # then no more than a point is asked for
         return True
 
@@ -353,10 +350,10 @@ def _needs(requires: Any, n: int) -> Iterator[tuple[int, int]]:
             yield int(child), check_integer(int(parent), f"a parent in requires[{child}]", 0, n - 1)
 
 
-def require_obedient(pieces: Pieces, out: Vector, k: int) -> None:
+def require_obedient(problem: SupportProblem, out: Vector, k: int) -> None:
     """`InfeasibleError` where no support of k obeys, saying who cannot be served; `MissingPieceError` for rules that are not known."""
-    rules, forced, allowed = pieces.rules, pieces.forced, pieces.allowed
-    faint = allowed & (pieces.floor == 0)
+    rules, forced, allowed = problem.rules, problem.forced, problem.allowed
+    faint = allowed & (problem.floors.size == 0)
     if rules.brings is None:  # a member that is 0 is missed only where there must be some
         faint &= (rules.least > 0)[rules.label]
     if rules.strict and faint.any():

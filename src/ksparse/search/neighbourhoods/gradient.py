@@ -20,8 +20,8 @@ class Gradient(Solved):
     """Moves ranked by slopes and sizes."""
 
     def add_ranks(self) -> Vector:
-        pieces = self.problem.pieces
-        pull = np.where(pieces.allowed, np.abs(self.reduced_gradient()), 0.0)
+        problem = self.problem
+        pull = np.where(problem.allowed, np.abs(self.reduced_gradient()), 0.0)
         pull[self.at.support] = 0.0
         return pull
 
@@ -29,8 +29,8 @@ class Gradient(Solved):
         return np.where(self.movable, np.abs(self.at.x), np.inf)
 
     def moves(self, least: float, full: bool) -> Iterator[Move]:
-        ranks, (out, into) = self.add_ranks(), self.problem.pieces.settings.paired
-        inactive, rules = self.problem.inactive(self.at), self.problem.pieces.rules
+        ranks, (out, into) = self.add_ranks(), self.problem.settings.paired
+        inactive, rules = self.problem.inactive(self.at), self.problem.rules
         if rules.any:  # where few exchanges are allowed any member may be the one to leave
             inactive, out = rules.exchanges(self.at.support, self.problem.asked).enterable(inactive), self.size
         entering = inactive[np.argsort(-ranks[inactive], kind="stable")][:into]
@@ -40,10 +40,10 @@ class Gradient(Solved):
 
     def reduced_gradient(self) -> Vector:
         """∇φ less the part that the equations of C, priced on the support, account for."""
-        pieces, at = self.problem.pieces, self.at
-        gradient = np.asarray(pieces.loss.gradient(at.full(pieces.n)))
-        if pieces.linear is None or not pieces.linear.f.size or not at.support.size:
+        problem, at = self.problem, self.at
+        gradient = np.asarray(problem.loss.gradient(at.full(problem.n)))
+        if problem.linear is None or not problem.linear.f.size or not at.support.size:
             return gradient
-        E = pieces.linear.E
+        E = problem.linear.E
         price = shortest(E[:, at.support].T, gradient[at.support])
         return np.asarray(gradient - E.T @ price)

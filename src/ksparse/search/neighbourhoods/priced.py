@@ -16,19 +16,18 @@ from ksparse.numerics.kkt_inverse import PART, KKTInverse, factor, parts
 from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.neighbourhoods.base import Move, Trust
 from ksparse.search.neighbourhoods.solved import Solved, falling
-from ksparse.search.pieces import Pieces
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 
 
-def priced_factor(pieces: Pieces, model: QuadraticModel, at: Candidate) -> tuple[KKTInverse, Vector]:
+def priced_factor(problem: SupportProblem, model: QuadraticModel, at: Candidate) -> tuple[KKTInverse, Vector]:
     """The factorisation with the multipliers in r, and the constant that each variable's own bound contributes."""
     r, own = model.r.copy(), np.zeros(at.support.size)
-    E, f = np.zeros((0, pieces.n)), np.zeros(0)
-    if pieces.linear is not None:
-        E, f = pieces.linear.E, pieces.linear.f
-        if pieces.linear.h.size:
-            r -= pieces.linear.G.T @ at.row_price
+    E, f = np.zeros((0, problem.n)), np.zeros(0)
+    if problem.linear is not None:
+        E, f = problem.linear.E, problem.linear.f
+        if problem.linear.h.size:
+            r -= problem.linear.G.T @ at.row_price
         r[at.support] += at.bound_price
         own = at.bound_price * at.x  # a multiplier is paid only at the bound, where x is the bound
     return factor(model.rows(at.support), at.support, E, f, r, model.diagonal, at.shift), own
@@ -39,30 +38,30 @@ class Priced(Solved):
 
     def __init__(self, problem: SupportProblem) -> None:
         super().__init__(problem)
-        self.trust = Trust.UPPER_BOUND if problem.pieces.certifying else Trust.GUESS
+        self.trust = Trust.UPPER_BOUND if problem.can.gains_are_bounds else Trust.GUESS
         self._known: tuple[Candidate, KKTInverse, Vector] | None = None
 
     def _factor(self) -> tuple[KKTInverse, Vector] | None:
         """At where it stands, made once; None where there is no model."""
         if self._known is None or self._known[0] is not self.at:
-            pieces = self.problem.pieces
-            model = pieces.model_at(self.at.full(pieces.n))
+            problem = self.problem
+            model = problem.model_at(self.at.full(problem.n))
             if model is None:
                 return None
-            self._known = (self.at, *priced_factor(pieces, model, self.at))
+            self._known = (self.at, *priced_factor(problem, model, self.at))
         return self._known[1:]
 
     def add_ranks(self) -> Vector:
-        pieces, found = self.problem.pieces, self._factor()
+        problem, found = self.problem, self._factor()
         if found is None:
-            return np.zeros(pieces.n)
-        gains = np.where(pieces.allowed, found[0].adds(), 0.0)
+            return np.zeros(problem.n)
+        gains = np.where(problem.allowed, found[0].adds(), 0.0)
         gains[self.at.support] = 0.0
         if (
-            pieces.linear is not None
+            problem.linear is not None
         ):  # one that the model would give the sign its bounds forbid stays at 0 and gains nothing
             s = found[0].s
-            gains[((pieces.linear.lower >= 0) & (s <= 0)) | ((pieces.linear.upper <= 0) & (s >= 0))] = 0.0
+            gains[((problem.linear.lower >= 0) & (s <= 0)) | ((problem.linear.upper <= 0) & (s >= 0))] = 0.0
         return gains
 
     def drop_ranks(self) -> Vector:
@@ -72,16 +71,16 @@ class Priced(Solved):
         return np.where(self.movable, found[0].drops() - found[1], np.inf)
 
     def moves(self, least: float, full: bool) -> Iterator[Move]:
-        found, pieces, support = self._factor(), self.problem.pieces, self.at.support
+        found, problem, support = self._factor(), self.problem, self.at.support
         entering = self.problem.inactive(self.at)
         if found is None or not (support.size and entering.size):
             return
         # the model knows nothing of what holds x, or is φ near x only: its ranks order the moves, but exclude none
-        if not pieces.priced or self.trust is Trust.GUESS:
+        if not problem.can.has_multipliers or self.trust is Trust.GUESS:
             least = -np.inf
         leaving, coming, swaps = self._swaps(*found, entering, least)
         yield from _several(swaps, support[leaving], coming, least, most=max(1, support.size // 8))
-        drops = -self.drop_ranks() if pieces.floored and support.size > 1 else np.full(support.size, -np.inf)
+        drops = -self.drop_ranks() if problem.floors.any and support.size > 1 else np.full(support.size, -np.inf)
         adds = np.full(entering.size, -np.inf) if full else self.add_ranks()[entering]
         for place in falling(np.concatenate([adds, drops, swaps]), least):
             if place < adds.size:
@@ -114,7 +113,7 @@ class Priced(Solved):
         table, pull = found.swaps(entering)
         table += own[:, None]
         table[~self.movable] = -np.inf
-        linear = self.problem.pieces.linear
+        linear = self.problem.linear
         if linear is not None:
             up, down = linear.lower[entering] >= 0, linear.upper[entering] <= 0
             table[(up & (pull <= 0)) | (down & ~up & (pull >= 0))] = -np.inf

@@ -23,29 +23,29 @@ class Rayleigh(Solved):
 
     def __init__(self, problem: SupportProblem) -> None:
         super().__init__(problem)
-        self.compared = problem.pieces.settings.compared
+        self.compared = problem.settings.compared
 
     def _rows(self) -> Vector:
         """V[support, :]."""
-        model = self.problem.pieces.model
+        model = self.problem.model
         assert model is not None
         return -0.5 * model.rows(self.at.support)
 
     def _diagonal(self) -> Vector:
-        model = self.problem.pieces.model
+        model = self.problem.model
         assert model is not None
         return -0.5 * model.diagonal
 
     def add_ranks(self) -> Vector:
         """What the best point in span{x, e_i} explains beyond x; where x is 0, the variance of i."""
-        pieces, diagonal = self.problem.pieces, self._diagonal()
+        problem, diagonal = self.problem, self._diagonal()
         gains = diagonal.copy()
         if self.at.x.any():
             unit = self.at.x / norm(self.at.x)
             V = self._rows()
             value = float(unit @ V[:, self.at.support] @ unit)
-            gains = larger_eigenvalue(np.full(pieces.n, value), unit @ V, diagonal) - value
-        gains = np.where(pieces.allowed, np.maximum(gains, 1e-300), 0.0)  # any will do: there is room for it
+            gains = larger_eigenvalue(np.full(problem.n, value), unit @ V, diagonal) - value
+        gains = np.where(problem.allowed, np.maximum(gains, 1e-300), 0.0)  # any will do: there is room for it
         gains[self.at.support] = 0.0
         return gains
 

@@ -33,7 +33,7 @@ class Rowwise(Solved):
         return self._known[1]
 
     def add_ranks(self) -> Vector:
-        gains = np.where(self.problem.pieces.allowed, self._gains().adds(), 0.0)
+        gains = np.where(self.problem.allowed, self._gains().adds(), 0.0)
         gains[self.at.support] = 0.0
         return gains
 
@@ -48,7 +48,7 @@ class Rowwise(Solved):
         if (
             self.trust is Trust.GUESS
         ):  # its ranks order the moves, but exclude none; of those that hardly pull none is looked at
-            least, best = -np.inf, np.argsort(-adds, kind="stable")[: self.problem.pieces.settings.entering]
+            least, best = -np.inf, np.argsort(-adds, kind="stable")[: self.problem.settings.entering]
             entering, adds = entering[best], adds[best]
         tables = [self._gains().swaps(entering[part]) for part in parts(entering.size, support.size)]
         table = np.hstack(tables)

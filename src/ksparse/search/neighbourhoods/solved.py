@@ -42,7 +42,7 @@ class Solved:
 
     @property
     def room(self) -> int:
-        return int(self.problem.pieces.allowed.sum())
+        return int(self.problem.allowed.sum())
 
     def stand_at(self, candidate: Candidate) -> None:
         self.at = candidate
@@ -83,7 +83,7 @@ class Solved:
     @property
     def movable(self) -> Vector:
         """Which variables of the support may leave."""
-        return ~np.isin(self.at.support, self.problem.pieces.forced)
+        return ~np.isin(self.at.support, self.problem.forced)
 
     @abstractmethod
     def add_ranks(self) -> Vector:
