@@ -378,7 +378,7 @@ class _Found:
         Without rules only the forced variables and the nonzeros count; with rules the support must obey, whatever comes
         out as 0.
         """
-        problem, problem, asked = self.problem, self.problem, np.frombuffer(key, dtype=np.intp)
+        problem, asked = self.problem, np.frombuffer(key, dtype=np.intp)
         if not np.isin(problem.forced, asked).all():
             return False
         return (
