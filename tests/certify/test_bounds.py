@@ -235,7 +235,7 @@ def test_tree_and_enumeration_agree(seed):
     options = {
         "forced_in": small.forced,
         "min_nonzero": small.floor,
-        "settings": ks.SearchSettings(enumerated=0, enumerated_dear=0),
+        "settings": ks.SearchSettings(enumerated=0),
     }
     if not np.isfinite(best):
         return
@@ -258,7 +258,7 @@ def test_nearly_all_of_them_are_proved():
             options = {
                 "forced_in": small.forced,
                 "min_nonzero": small.floor,
-                "settings": ks.SearchSettings(enumerated=0, enumerated_dear=0),
+                "settings": ks.SearchSettings(enumerated=0),
             }
             tried += 1
             proved += ks.minimize(small.loss, small.k, small.C, gap=1e-4, **options).status is ks.Status.OPTIMAL

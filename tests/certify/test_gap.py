@@ -12,7 +12,7 @@ from ksparse.cli import main
 from ksparse.datasets import pit_props
 from ksparse.numerics import relaxation
 
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+SEARCHED = ks.SearchSettings(enumerated=0)
 
 
 @pytest.fixture

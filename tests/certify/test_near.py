@@ -8,7 +8,7 @@ import pytest
 import ksparse as ks
 from ksparse.plotting import plot_frequencies
 
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+SEARCHED = ks.SearchSettings(enumerated=0)
 
 
 def families(seed):

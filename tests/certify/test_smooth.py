@@ -10,7 +10,7 @@ from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
 
 NONE = np.zeros(0, dtype=int)
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)
+SEARCHED = ks.SearchSettings(enumerated=0)
 SETS = {"whole": None, "signs": ks.Nonnegative(), "box": ks.Box(-0.4, 0.6), "budget": ks.Hyperplane(b=0.5)}
 
 
@@ -27,7 +27,7 @@ def losses(seed, ridge):
 @pytest.mark.parametrize("seed", range(2))
 def test_trees_of_smooth_losses_agree_with_enumeration(seed, name):
     for loss in losses(seed, 1.0):
-        best = ks.minimize(loss, 3, SETS[name], settings=ks.SearchSettings(enumerated_dear=100)).fun
+        best = ks.minimize(loss, 3, SETS[name], settings=ks.SearchSettings(enumerated=3_300)).fun
         found = ks.minimize(loss, 3, SETS[name], gap=1e-3, max_nodes=2000, settings=SEARCHED)
         assert found.lower_bound <= best + 1e-6 * abs(best)
         assert found.fun == pytest.approx(best, rel=1.1e-3, abs=1e-9) or found.status is not ks.Status.OPTIMAL
@@ -91,8 +91,8 @@ def test_an_intercept_without_a_ridge(kind, seed):
         "poisson": lambda: ks.Poisson(A, rng.poisson(np.exp(0.5 * score)).astype(float), ridge=ridge),
     }
     loss = losses[kind]()
-    best = ks.minimize(loss, 3, forced_in=[6], settings=ks.SearchSettings(enumerated_dear=1000)).fun
-    found = ks.minimize(loss, 3, forced_in=[6], gap=1e-4, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0))
+    best = ks.minimize(loss, 3, forced_in=[6], settings=ks.SearchSettings(enumerated=33_000)).fun
+    found = ks.minimize(loss, 3, forced_in=[6], gap=1e-4, settings=ks.SearchSettings(enumerated=0))
     assert found.status is ks.Status.OPTIMAL
     assert found.lower_bound <= best + 1e-9 * abs(best)
     assert found.fun <= best + 1.1e-4 * abs(best)

@@ -62,7 +62,7 @@ KEYWORDS = {
     "interrupt": "callback",
     "floor at a value": "min_nonzero",
 }  # of the options that are not named as the argument is
-NO_ENUMERATION = "ks.SearchSettings(enumerated=0, enumerated_dear=0)"
+NO_ENUMERATION = "ks.SearchSettings(enumerated=0)"
 
 
 def build(case: Case) -> Problem:

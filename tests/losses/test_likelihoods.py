@@ -96,7 +96,7 @@ LOSSES = {
 def test_the_answer_is_that_of_enumeration(data, rng, name, C):
     A, score = data
     loss = LOSSES[name](A, score, rng)
-    result = ks.minimize(loss, 2, C, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0))
+    result = ks.minimize(loss, 2, C, settings=ks.SearchSettings(enumerated=0))
     assert result.success
     assert result.fun == pytest.approx(enumerated(loss, C, N, 2), rel=1e-8)
 

@@ -12,7 +12,7 @@ import ksparse as ks
 from ksparse.losses.multinomial import SoftmaxRows, softmax
 from ksparse.result import Status
 
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # no support is found by trying all
+SEARCHED = ks.SearchSettings(enumerated=0)  # no support is found by trying all
 
 
 def responses(rng, m=30, n=9, t=3):

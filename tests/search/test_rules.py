@@ -160,9 +160,7 @@ def test_groups_and_forced_variables_on_every_neighbourhood(kind, seed):
         return
     best = min(value(T) for T in allowed if T)
     gap = None if kind == "custom" else 1e-6
-    result = ks.minimize(
-        loss, k, C, gap=gap, settings=ks.SearchSettings(enumerated=0, enumerated_dear=0), **rules, **forced
-    )
+    result = ks.minimize(loss, k, C, gap=gap, settings=ks.SearchSettings(enumerated=0), **rules, **forced)
     assert result.success
     assert frozenset(result.support.tolist()) in allowed
     assert result.fun == pytest.approx(best, rel=3e-6)

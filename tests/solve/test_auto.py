@@ -10,7 +10,7 @@ from enumeration import enumerated
 from ksparse import Status
 from ksparse.datasets import pit_props, table5
 
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # not by trying every support
+SEARCHED = ks.SearchSettings(enumerated=0)  # not by trying every support
 PIT_PROPS = [1.0000, 1.9540, 2.4753, 2.9375, 3.4062, 3.7710, 3.9962, 4.0686, 4.1386, 4.1726, 4.2083, 4.2182, 4.2186]
 
 
@@ -178,7 +178,7 @@ def test_indefinite_quadratics_on_boxes_and_budgets(rng):
 
 @pytest.mark.parametrize("enumerated", [0, 2000])
 def test_starts_that_know_of_the_curvature(enumerated):
-    settings = ks.SearchSettings(enumerated=enumerated, enumerated_dear=enumerated)
+    settings = ks.SearchSettings(enumerated=33 * enumerated)
     flat = ks.PrincipalComponent(
         [[8.0, 0.0, -8.0], [0.0, 0.0, 0.0], [-8.0, 0.0, 8.0]]
     )  # along every vector of even signs and sizes

@@ -86,7 +86,7 @@ CASES = {
     "radius with a square of 0": (lambda: ks.NonnegativeBall(1e-200), ValueError, "radius must be between .* got 1e-200"),
     "negative times": (lambda: ks.Cox(A, [1, 2, -3, 4], b), ValueError, "time must be >= 0, got -3 in row 2"),
     "setting of 0": (lambda: ks.SearchSettings(clear=0), ValueError, "settings.clear must be > 0, got 0"),
-    "count of 0": (lambda: ks.SearchSettings(powers=0), ValueError, "settings.powers must be an integer >= 1, got 0"),
+    "count of 0": (lambda: ks.SearchSettings(entering=0), ValueError, "settings.entering must be an integer >= 1, got 0"),
     "setting of the wrong length": (lambda: ks.SearchSettings(kick=0.5), TypeError, "settings.kick must be a tuple of 2 numbers, got 0.5"),
     "two numbers for one": (lambda: ks.SearchSettings(walks=(1, 2)), TypeError, r"settings.walks must be one number, got \(1, 2\)"),
     "range that falls": (lambda: ks.SearchSettings(kick=(0.5, 0.2)), ValueError, r"settings.kick must be \(least, most\), got"),
@@ -228,7 +228,7 @@ def test_a_column_without_numbers_is_named(held):
 @pytest.mark.parametrize("C", [ks.L2Ball, ks.NonnegativeBall])
 def test_the_largest_and_smallest_balls_are_searched(C, radius):
     for loss in (ks.PrincipalComponent(A.T @ A), ks.LeastSquares(A, b), ks.Quadratic(-A.T @ A, np.ones(3))):
-        for settings in (None, ks.SearchSettings(enumerated=0, enumerated_dear=0)):
+        for settings in (None, ks.SearchSettings(enumerated=0)):
             found = ks.minimize(loss, 2, C(radius), settings=settings)
             assert np.isfinite(found.fun)
             assert np.linalg.norm(found.x / radius) <= 1 + 1e-9

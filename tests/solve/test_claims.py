@@ -16,7 +16,7 @@ from ksparse.search.polish import PolishedPoint, polish
 from ksparse.solve.judge import judge_search
 from ksparse.solve.request import check_request, support_problem
 
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # not by trying every support
+SEARCHED = ks.SearchSettings(enumerated=0)  # not by trying every support
 
 
 def test_long_steps_on_a_concave_loss_do_not_look_stationary():

@@ -13,7 +13,7 @@ from ksparse import Status
 from ksparse.data.derived import standardize
 from ksparse.numerics.qp import least_squares, null_space
 
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # not by trying every support
+SEARCHED = ks.SearchSettings(enumerated=0)  # not by trying every support
 
 
 def test_data_a_trillion_times_larger(rng):

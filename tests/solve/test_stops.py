@@ -14,7 +14,7 @@ import ksparse as ks
 from ksparse import Status
 from ksparse.errors import UndecidedError
 
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # not by trying every support
+SEARCHED = ks.SearchSettings(enumerated=0)  # not by trying every support
 
 
 def test_an_interrupt_anywhere_returns_a_feasible_sparse_point(rng):

@@ -9,7 +9,7 @@ from ksparse import Status
 from ksparse.firstorder.loop import drive
 from ksparse.firstorder.problem import Problem, Stopping
 
-SEARCHED = ks.SearchSettings(enumerated=0, enumerated_dear=0)  # not by trying every support
+SEARCHED = ks.SearchSettings(enumerated=0)  # not by trying every support
 
 
 @pytest.mark.parametrize("method", ["auto", "pdca", "apdca"])

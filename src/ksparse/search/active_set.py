@@ -42,6 +42,7 @@ from ksparse.util.resources import GRACE, require_time
 RECOMPUTED = 256  # changes between inverses from scratch
 DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the support
 SINGULAR = 1e8  # the largest entry of K⁻¹ at which updates are still accurate
+WALK_CANDIDATES = 16  # variables considered for a step of a walk (chosen on benchmarks/table5.py)
 EQUATION_TOL = 1e-8  # relative residual of an equation above which the inverse is computed from scratch
 VIOLATION_TOL = 1e-11  # relative to the size of x: a smaller violation of a bound or row is rounding
 PAIR_TOL = 1e-9  # the same for the predicted point after a pair swap
@@ -813,7 +814,7 @@ class ActiveSetNeighbourhood:
         forced = np.zeros(problem.n, dtype=bool)
         forced[problem.forced] = True
         self.active_set = ActiveSet(model, linear, low, high, forced, np.flatnonzero(~problem.allowed), capacity)
-        self.entering, self.walked = problem.settings.entering, problem.settings.walked
+        self.entering, self.walked = problem.settings.entering, WALK_CANDIDATES
         self.rules, self.floored = problem.rules, problem.floors.any
         self.may_be_unbounded, self.linear_scale = (
             problem.loss.least == -np.inf,

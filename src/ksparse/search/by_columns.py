@@ -20,6 +20,11 @@ from ksparse.search.problem import NEGLIGIBLE, SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.util.arrays import Vector
 
+PRICING_ROUNDS = 8  # times that gradients may point at other columns
+COLUMNS_PER_VARIABLE = (
+    4  # columns read for each variable of the support, if they are read on demand (benchmarks/scale.py)
+)
+
 
 def explore_by_columns(
     problem: SupportProblem, start: Candidate, rng: np.random.Generator
@@ -28,7 +33,7 @@ def explore_by_columns(
     best, shown = start, start.support[:0]
     perfect = problem.loss.least + NEGLIGIBLE * abs(problem.loss.value(np.zeros(problem.n)))
     hood, length = Gradient(problem), np.maximum(problem.loss.lengths(), 1e-300)
-    for _ in range(problem.settings.looks):
+    for _ in range(PRICING_ROUNDS):
         if problem.expired or best.value <= perfect:
             return
         hood.stand_at(best)
@@ -50,7 +55,7 @@ def _pointed_at(problem: SupportProblem, hood: Gradient, length: Vector | float)
     ranks[hood.support] = 0.0
     if problem.linear is not None:
         ranks[((problem.linear.lower >= 0) & (gradient >= 0)) | ((problem.linear.upper <= 0) & (gradient <= 0))] = 0.0
-    count = min(max(problem.settings.shown * problem.k, problem.settings.entering), ranks.size)
+    count = min(max(COLUMNS_PER_VARIABLE * problem.k, problem.settings.entering), ranks.size)
     highest = np.argpartition(-ranks, count - 1)[:count]
     return np.asarray(highest[ranks[highest] > 0])
 

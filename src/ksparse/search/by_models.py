@@ -19,6 +19,10 @@ from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import kicked
 from ksparse.search.strategy import choose_strategy, modelled
 
+MAX_MODELS = 25  # second-order models in a row, each at the answer of the last
+REPLACED = (0.5, 1.0)  # share of the support that a restart replaces (benchmarks/knob.py)
+SMALL_DATA = 2**20  # entries up to which models cost little, and restarts are twice as many
+
 
 def explore_by_models(
     problem: SupportProblem, start: Candidate, rng: np.random.Generator
@@ -29,14 +33,14 @@ def explore_by_models(
     the descents ended.
     """
     settings, loss = problem.settings, problem.loss
-    small = not loss.evaluation_is_costly and (loss.entries or 0) < settings.cached
+    small = not loss.evaluation_is_costly and (loss.entries or 0) < SMALL_DATA
     best = _descended(problem, start)
     yield "models", Found(best)
     if not (small and problem.can.signs_and_one_equation):
         for name, found in _explored_on_model(problem, best, rng):
             best = found.best
             yield name, found
-    for _ in range(settings.kicked_models if small else settings.restarts):
+    for _ in range((2 if small else 1) * settings.restarts):
         begin = _kicked(problem, best, rng)
         tried = begin if begin is None or problem.expired else _descended(problem, begin)
         if tried is not None and tried.value < best.value:
@@ -46,7 +50,7 @@ def explore_by_models(
 
 def _kicked(problem: SupportProblem, best: Candidate, rng: np.random.Generator) -> Candidate | None:
     """The best point on a kicked support; where C has none there, on one that is kicked half as far."""
-    least, most = problem.settings.replaced_models
+    least, most = REPLACED
     while True:
         found = problem.evaluate(kicked(problem, best.support, rng, (least, most)), best)
         if found is not None or most * best.support.size <= 2 or problem.expired:
@@ -75,7 +79,7 @@ def _descended(problem: SupportProblem, best: Candidate) -> Candidate:
     On its own support a model has its least value where it was taken: there a search can stand without a solve.
     """
     known = problem.cache.modelled
-    for _ in range(problem.settings.models):
+    for _ in range(MAX_MODELS):
         key = problem.asked, best.support.tobytes()
         twin = None if key in known else modelled(problem, best.full(problem.n))
         known.add(key)

@@ -12,7 +12,7 @@ from ksparse.util.arrays import Vector
 class Elite:
     """The best local optima so far, and supports made of two of them."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = 6) -> None:
         self.most = most
         self.known: list[tuple[float, tuple[int, ...]]] = []
 

@@ -17,6 +17,8 @@ from ksparse.search.support_rules import Rules
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import GRACE
 
+COSTLY = 33  # evaluations by a direct solve that take the time of one by a first-order method (about)
+
 
 def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:
     """Try every support where they are few; False where they are many, or the time ran out."""
@@ -56,7 +58,7 @@ def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
         room = min(problem.asked, free.size)
     sizes = range(room + 1) if problem.floors.any or problem.rules.any else (room,)
     count = sum(comb(free.size, size) for size in sizes)
-    if count > (settings.enumerated if problem.can.exact_evaluation else settings.enumerated_dear):
+    if count > (settings.enumerated // (1 if problem.can.exact_evaluation else COSTLY)):
         return None
     if problem.rules.any:
         return _obedient_supports(problem, problem.rules)

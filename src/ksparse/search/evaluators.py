@@ -20,6 +20,9 @@ from ksparse.search.polish import Work, best_point, restricted_problem
 from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 from ksparse.util.arrays import Vector, largest_safe_entry, norm
 
+DIRECTIONS = 4  # of negative curvature along which a nonconvex quadratic is started
+NEWTON_STEPS, FIRST_ORDER_STEPS, RESIDUAL = 25, 400, 1e-6  # limits and accuracy of a value that is only compared
+
 if TYPE_CHECKING:
     from ksparse.search.problem import SupportProblem
 
@@ -202,19 +205,19 @@ class LocalEvaluator:
             begins += [size * sign for size in sorted({1.0 / k, 1.0}) for sign in signs]
         if problem.model is not None:
             objective = Objective(problem.model.block(support), -problem.model.r[support])
-            begins += [] if problem.can.treated_as_convex else _ways_down(objective, problem.settings.directions)
+            begins += [] if problem.can.treated_as_convex else _ways_down(objective, DIRECTIONS)
             best = self._of_quadratic(objective, support, begins)
             if best is not None:
                 value = self._value(problem.model, objective, support, best)
                 return Candidate.of(support, Solution.unpriced(best, rows), value, 0.0, problem.forced)
-        restricted, settings = restricted_problem(problem.loss, problem.C, support), problem.settings
-        work = Work(settings.value_newton, settings.value_steps, settings.value_residual, by_value=True)
+        restricted = restricted_problem(problem.loss, problem.C, support)
+        work = Work(NEWTON_STEPS, FIRST_ORDER_STEPS, RESIDUAL, by_value=True)
         found = min((best_point(restricted, x, problem.deadline, work) for x in begins), key=restricted.F)
         return Candidate.of(support, Solution.unpriced(found.x, rows), restricted.F(found), 0.0, problem.forced)
 
     def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
         """The best point of a quadratic for which C has no direct solve, on the model alone; None where that takes a polish."""
-        problem, settings = self.problem, self.problem.settings
+        problem = self.problem
         on_faces = None if problem.can.treated_as_convex else self._on_all_faces(objective, support)
         if problem.linear is not None and (
             problem.can.treated_as_convex or on_faces is not None
@@ -226,9 +229,7 @@ class LocalEvaluator:
             return best
         known = [point for point in (on_faces, best) if point is not None]
         points = _distinct([*(C.project(begin) for begin in begins), *known])
-        settled = settled_by_projection(
-            objective, C, points, settings.value_steps, settings.value_residual, problem.deadline
-        )
+        settled = settled_by_projection(objective, C, points, FIRST_ORDER_STEPS, RESIDUAL, problem.deadline)
         candidates: list[Vector] = [settled, *known]
         return min(candidates, key=objective.value)
 

@@ -38,6 +38,11 @@ from ksparse.util.arrays import Array, Vector, to_float64
 from ksparse.util.progress import NULL_BAR, Bar, bar
 from ksparse.util.resources import OutOfTimeError, one_thread
 
+PARALLEL_SEARCHES = (
+    8  # in a round, independent of each other: a fixed number, so that the answer does not depend on n_jobs
+)
+SEARCH_TIME_SHARE = 0.8  # of a time limit, for further searches if no effort is given: a proof comes after
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -213,12 +218,12 @@ class Exploration:
 
         Those that run together do not know of each other, so that the answer does not depend on n_jobs.
         """
-        problem, together, deadline = self.problem, self.problem.settings.together, self.problem.deadline
+        problem, together, deadline = self.problem, PARALLEL_SEARCHES, self.problem.deadline
         count = strategy.units + self.plan.effort - 1 if self.plan.effort is not None else strategy.units
         open_ended = self.plan.effort is None and deadline < np.inf  # until a round brings nothing, or time is up
-        last = self.started + problem.settings.enough * (deadline - self.started)
+        last = self.started + SEARCH_TIME_SHARE * (deadline - self.started)
         limited = problem.but(deadline=last) if open_ended else problem
-        elite = Elite(problem.settings.elite)
+        elite = Elite()
         elite.take(begin.value, begin.support)
         done = 0
         while done < count or open_ended:

@@ -14,9 +14,12 @@ from itertools import chain
 import numpy as np
 
 from ksparse.search.candidate import Candidate
-from ksparse.search.neighbourhoods.base import DependentError, Move, Neighbourhood, Trust
+from ksparse.search.neighbourhoods.base import HEURISTIC_TRIALS, DependentError, Move, Neighbourhood, Trust
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
+
+RULES_WORK = 4  # times as much work if variables require others, and swaps of whole blocks are tried in turn
+PAIRED_BLOCKS = (4, 12)  # blocks that leave and variables that enter, paired with each other (benchmarks/rules.py)
 
 
 class LocalSearch:
@@ -33,9 +36,11 @@ class LocalSearch:
         self.dear = (
             not problem.can.has_multipliers
         )  # C only projects: every move takes a first-order method, and no descent may go on for ever
-        self.tries = settings.guessed if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
+        self.tries = min(
+            settings.tried, HEURISTIC_TRIALS if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
+        )
         if self.rules.brings is not None:
-            self.most *= settings.ruled
+            self.most *= RULES_WORK
         self.strict = self.rules.strict and self.rules.brings is not None  # one by one is not as they enter
         self.swaps = self.penalty = 0
         self._visited: set[tuple[str, int]] = set()
@@ -116,7 +121,7 @@ class LocalSearch:
             ranked = [move.entering[0] for move in self.hood.adds(0.0, 1, ~missing)]
             ranked += [int(i) for i in np.flatnonzero(missing) if i not in ranked]
             tried: list[tuple[float, int]] = []
-            for i in ranked[: self.problem.settings.guessed]:
+            for i in ranked[:HEURISTIC_TRIALS]:
                 undo = self.hood.apply(Move((), (i,)))
                 if undo is not None:
                     tried.append((self.hood.value, i))
@@ -213,7 +218,7 @@ class LocalSearch:
     def _block_moves(self) -> Iterator[Move]:
         """For each promising variable as many blocks as must leave for it, from the cheapest on, or from one after that."""
         support, blocks = self.hood.support.copy(), self._blocks()
-        out, into = self.problem.settings.paired_blocks
+        out, into = PAIRED_BLOCKS
         shut = np.zeros(self.problem.n, dtype=bool)
         entering: list[int] = []
         gaining = (move.entering[0] for move in self.hood.adds(0.0, 1))

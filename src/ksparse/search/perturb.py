@@ -55,7 +55,7 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
 def _by_other_starts(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
     """Descents from other supports, and from those made of two of the best that are reached: work beside that of the kicks."""
     settings, before = search.problem.settings, search.changes
-    best, value, elite = search.hood.mark(), search.hood.value, Elite(settings.elite)
+    best, value, elite = search.hood.mark(), search.hood.value, Elite()
     elite.take(value, search.hood.support)
     for support in chain(others, elite.children(search.problem.k, settings.children, rng)):
         if search.problem.expired or search.changes - before >= search.aside:

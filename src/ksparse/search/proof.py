@@ -19,6 +19,7 @@ from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.constraints import unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.candidate import Candidate
+from ksparse.search.neighbourhoods.base import HEURISTIC_TRIALS
 from ksparse.search.problem import SupportProblem
 from ksparse.search.spectral_proof import prove_spectral
 from ksparse.util.arrays import Array, Vector, at_least, column_dots, namespace, to_numpy
@@ -69,7 +70,11 @@ Moves = list[tuple[int, int]]  # the place of the variable that leaves, the one 
 def _better_by_trial(problem: SupportProblem, at: Candidate) -> Candidate | None:
     """A better support one move away, where nothing can be proved but the moves are few: ranks and bounds may have passed over it."""
     for j, i in (
-        _every_move(problem, at, problem.settings.tried if problem.can.exact_evaluation else problem.settings.guessed)
+        _every_move(
+            problem,
+            at,
+            problem.settings.tried if problem.can.exact_evaluation else min(HEURISTIC_TRIALS, problem.settings.tried),
+        )
         or []
     ):
         if problem.expired:

@@ -46,7 +46,7 @@ def prove_spectral(problem: SupportProblem, at: Candidate) -> bool:
                 continue
             spent += 1
             if (
-                spent > problem.settings.proved_spectral
+                3 * spent > 2 * problem.settings.proved
                 or problem.expired
                 or problem.lower_bound(np.append(at.support[others], inactive[i])) < target
             ):

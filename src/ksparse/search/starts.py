@@ -24,6 +24,15 @@ from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
 from ksparse.util.arrays import Array, Vector, to_float64
 
+REPLACED = (0.1, 0.5)  # share of the support that a random restart replaces
+RELAXATION_STEPS = 100  # of the first-order method that solves the perspective relaxation
+WEIGHTS = (10.0, 1.0, 0.1, 0.01)  # of penalised starts, relative to the curvature of φ along one variable
+START_TOL = 1e-4  # relative change of F at which a first-order start ends
+START_STEPS = 300  # of a first-order start
+POWER_STARTS = 32  # random starts of truncated power iterations at a time (chosen on benchmarks/sparse_pca.py)
+SCREENED_COLUMNS = 64  # columns of V considered as starts for a component
+REFINED_COLUMNS = 8  # of them, those refined by power iterations
+
 
 @dataclass(frozen=True)
 class Start:
@@ -89,8 +98,8 @@ def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
 def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Start]:
     """Where to begin without a first-order method: from the smallest support, for a component from random ones."""
     if problem.can.spectral:
-        drawn = random_components(problem, problem.settings.powers, rng)[:2]
-        by_columns = column_components(problem, problem.settings.screened, problem.settings.refined, rng)[:1]
+        drawn = random_components(problem, POWER_STARTS, rng)[:2]
+        by_columns = column_components(problem, SCREENED_COLUMNS, REFINED_COLUMNS, rng)[:1]
         values = [problem.evaluate(support).value for support in (*drawn, *by_columns)]  # type: ignore[union-attr]
         yield from (Start("power iteration", support) for support in drawn)
         if by_columns and values[-1] < min(values[:-1]):
@@ -163,10 +172,10 @@ def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iter
     on_support = replace(
         problem.linear, lower=np.where(problem.allowed, low, 0.0), upper=np.where(problem.allowed, high, 0.0)
     )
-    z = relax(H, problem.model.r, part * np.diag(H), on_support, k, settings.relaxed_steps).z
+    z = relax(H, problem.model.r, part * np.diag(H), on_support, k, RELAXATION_STEPS).z
     z[problem.forced] = 2.0
     likely = np.log(z + 1e-4)
-    for draw in range(settings.rounded):
+    for draw in range(3 * settings.drawn):
         rank = likely + (rng.gumbel(size=n) if draw else 0.0)
         rank[problem.forced] = np.inf
         ranked = np.argsort(-rank, kind="stable")
@@ -257,7 +266,7 @@ def _penalised(
     x = begin
     if weights is None:
         unit = typical_curvature(problem, loss, C, begin)
-        weights = [factor * unit for factor in problem.settings.weights]
+        weights = [factor * unit for factor in WEIGHTS]
     for weight in sorted(weights, reverse=True):
         penalised = Problem(loss, TopK2(weight, problem.k), C, problem.n)
         run = drive(APDCA(), penalised, x, _left(problem, stopping), catch_interrupt=False)
@@ -283,18 +292,18 @@ def typical_curvature(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: 
 
 
 def kicked(
-    problem: SupportProblem, support: Vector, rng: np.random.Generator, part: tuple[float, float] | None = None
+    problem: SupportProblem, support: Vector, rng: np.random.Generator, part: tuple[float, float] = REPLACED
 ) -> Vector:
     """A support to restart from: a part, at least two where there are as many, replaced by random others, which fill it up to k.
 
     For a component that is a fresh batch of power iterations, which repair a support faster than swaps do.
     """
     if problem.can.spectral:
-        return random_components(problem, problem.settings.powers, rng)[0]
+        return random_components(problem, POWER_STARTS, rng)[0]
     movable = np.setdiff1d(support, problem.forced)
     outside = _without(problem.allowed, support)
     count = min(
-        max(2, int(np.ceil(rng.uniform(*(part or problem.settings.replaced)) * movable.size))),
+        max(2, int(np.ceil(rng.uniform(*part) * movable.size))),
         movable.size,
         outside.size,
     )

@@ -15,6 +15,16 @@ from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayle
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 
+# work of one search if `settings.changes` has its default: about the same time for each kind of evaluation
+SMALL_K_WORK, K_SQUARED_WORK = 700, 0.125  # small k + that times k², up to `settings.changes` (benchmarks/table5.py)
+WORK_PER_VARIABLE = 40  # at most, for each variable of the support
+WALK_WORK = 1.25  # times as many changes in walks: a step of a walk costs less than another swap (table5.py)
+QP_WORK = 400  # evaluations by a quadratic program
+NEWTON_WORK = 300  # by Newton's method
+ROW_MODEL_WORK = 100  # by Newton's method on all classes at once (common_features.py)
+FIRST_ORDER_WORK = 60  # by a first-order method
+START_WORK_SHARE = 0.25  # more for other starts, where each change is costly
+
 
 @dataclass(frozen=True)
 class Strategy:
@@ -24,7 +34,7 @@ class Strategy:
     neighbourhood: (
         str | None
     )  # "updated", "priced", "rayleigh", "rowwise", "gradient"; None where columns are too dear to rank moves
-    changes: int  # of a support in one search
+    changes: float  # of a support in one search
     aside: float = math.inf  # the same for other starts, which come beside them
     perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
     first_order: bool = True  # whether first-order starts come too, where something else has begun the search
@@ -36,7 +46,7 @@ class Strategy:
     def search(self, problem: SupportProblem) -> LocalSearch:
         """A local search of this kind."""
         assert self.neighbourhood is not None
-        return LocalSearch(problem, _stand(self.neighbourhood, problem), self.changes, self.aside)
+        return LocalSearch(problem, _stand(self.neighbourhood, problem), int(self.changes), self.aside)
 
 
 def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
@@ -67,9 +77,9 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
             "Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False
         )
     if problem.updatable:
-        longer = settings.walked_more if problem.walks else 1.0
-        growing = settings.changes_few + settings.changes_squared * k**2
-        changes = min(longer * min(settings.changes, growing), settings.changes_each * max(5, k))
+        longer = WALK_WORK if problem.walks else 1.0
+        growing = settings.scaled(SMALL_K_WORK + K_SQUARED_WORK * k**2)
+        changes = min(longer * min(settings.changes, growing), settings.scaled(WORK_PER_VARIABLE) * max(5, k))
         return Strategy("exact gains on an updated factorisation", "updated", int(changes), first_order=False)
     return without_updates(problem)
 
@@ -78,9 +88,9 @@ def without_updates(problem: SupportProblem) -> Strategy:
     """The best where a factorisation cannot be updated, or cannot be trusted."""
     settings = problem.settings
     if problem.wide is not None:
-        changes = settings.changes if problem.can.exact_evaluation else settings.changes_wide
+        changes = settings.changes if problem.can.exact_evaluation else settings.scaled(ROW_MODEL_WORK)
         kind = "gains of rows" if problem.can.exact_evaluation else "gains of rows on second-order models"
-        return Strategy(kind, "rowwise", changes, settings.aside * changes, first_order=False)
+        return Strategy(kind, "rowwise", changes, START_WORK_SHARE * changes, first_order=False)
     if not problem.can.has_second_order_models:
         units = (
             settings.restarts if problem.can.treated_as_convex else 1
@@ -88,25 +98,25 @@ def without_updates(problem: SupportProblem) -> Strategy:
         return Strategy(
             "gradients",
             "gradient",
-            settings.changes_dear,
-            settings.aside * settings.changes_dear,
+            settings.scaled(FIRST_ORDER_WORK),
+            START_WORK_SHARE * settings.scaled(FIRST_ORDER_WORK),
             units=units,
             wanders=False,
         )
     # on a set that only projects Newton's method has no steps to take
     changes = (
-        settings.changes_solved
+        settings.scaled(QP_WORK)
         if problem.can.exact_evaluation
-        else settings.changes_smooth
+        else settings.scaled(NEWTON_WORK)
         if problem.can.has_multipliers
-        else settings.changes_dear
+        else settings.scaled(FIRST_ORDER_WORK)
     )
     if (problem.loss.evaluation_is_costly or (problem.loss.entries or 0) >= settings.large) and modelled(
         problem, np.zeros(problem.n)
     ) is not None:
         return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)
     kind = "gains bounded by multipliers" if problem.can.gains_are_bounds else "gains on second-order models"
-    return Strategy(kind, "priced", changes, settings.aside * changes)
+    return Strategy(kind, "priced", changes, START_WORK_SHARE * changes)
 
 
 def modelled(problem: SupportProblem, x: Vector) -> SupportProblem | None:

@@ -15,6 +15,11 @@ from ksparse.search.local import LocalSearch
 from ksparse.search.neighbourhoods.base import DependentError, Move
 from ksparse.util.arrays import Vector
 
+TENURE = (
+    0.2,
+    0.1,
+)  # multiples of k: steps for which a variable that left stays out, and one that entered stays in (table5.py)
+
 
 class Barred:
     """Who may not enter, and who may not leave, and for how many steps more."""
@@ -50,7 +55,7 @@ def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     hood, settings = search.hood, search.problem.settings
     best, value, vain, better = hood.mark(), hood.value, 0, False
     hood.get_ready(search.most - search.changes)
-    barred = Barred(search.problem.n, search.k, settings.tabu, rng)
+    barred = Barred(search.problem.n, search.k, TENURE, rng)
     while vain < settings.patience * search.k and not search.spent:
         vain += 1
         try:

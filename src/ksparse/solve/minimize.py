@@ -24,6 +24,7 @@ from ksparse.search.explore import Exploration, Plan, fallback_point
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
+from ksparse.search.starts import START_STEPS, START_TOL
 from ksparse.search.strategy import choose_strategy
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import gap_between, judge_given, judge_penalized, judge_search
@@ -351,10 +352,8 @@ def exploration(
     request: Request, problem: SupportProblem, plan: Plan, tell: Callable[[Incumbent], None]
 ) -> Exploration:
     """The search that a request asks for."""
-    settings, stopping = problem.settings, request.stopping
-    rough = replace(
-        stopping, tol=max(stopping.tol, settings.start_tol), max_iter=min(stopping.max_iter, settings.start_steps)
-    )
+    stopping = request.stopping
+    rough = replace(stopping, tol=max(stopping.tol, START_TOL), max_iter=min(stopping.max_iter, START_STEPS))
     return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, tell)
 
 

@@ -40,6 +40,8 @@ from ksparse.util.resources import OutOfTimeError, deadline_scope, one_thread
 if TYPE_CHECKING:
     import pandas as pd
 
+ROUNDS = 3  # times down and up the path at most
+
 
 @dataclass(frozen=True)
 class KPath:
@@ -310,7 +312,7 @@ class Walk:
 
     def _most(self) -> int:
         """Searches and proofs at most: rounds that bring nothing are left out."""
-        rounds = self.problems[self.sizes[0]].settings.path_rounds
+        rounds = ROUNDS
         return (
             len(_landmarks(self.sizes))
             + 2 * rounds * (len(self.sizes) - 1)
@@ -328,7 +330,7 @@ class Walk:
             hidden = self.problems[self.sizes[0]].can.columns_on_demand  # then a walk has no exchanges to rank
             for k in self.sizes if hidden else _landmarks(self.sizes):
                 self._full(k)
-            for _ in range(self.problems[self.sizes[0]].settings.path_rounds):
+            for _ in range(ROUNDS):
                 before = self._values()
                 for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
                     self._down(k, above)

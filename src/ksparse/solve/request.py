@@ -16,6 +16,7 @@ from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
+from ksparse.search.by_columns import COLUMNS_PER_VARIABLE
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.support_rules import NO_RULES, NoRules, Rules, closed_rows
@@ -253,7 +254,7 @@ def _memory_needed(problem: SupportProblem) -> int:
     if problem.wide is not None:
         return 8 * (VECTORS + 3 * k) * (n + problem.wide.width)
     if problem.can.columns_on_demand:
-        return 8 * (FEW * n + 2 * problem.settings.shown * k * (loss.entries or 0) // n)
+        return 8 * (FEW * n + 2 * COLUMNS_PER_VARIABLE * k * (loss.entries or 0) // n)
     return 8 * (VECTORS + (3 * k if loss.has_columns else 0)) * n
 
 

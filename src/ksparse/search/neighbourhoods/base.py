@@ -11,6 +11,8 @@ import numpy as np
 from ksparse.search.candidate import Candidate
 from ksparse.util.arrays import Vector
 
+HEURISTIC_TRIALS = 12  # moves evaluated per step if their ranks are heuristic
+
 
 class Trust(Enum):
     """How far a ranking can be trusted."""

@@ -15,6 +15,8 @@ from ksparse.search.neighbourhoods.base import Move
 from ksparse.search.neighbourhoods.solved import Solved
 from ksparse.util.arrays import Vector
 
+PAIRED = (4, 6)  # leaving and entering variables that are paired
+
 
 class Gradient(Solved):
     """Moves ranked by slopes and sizes."""
@@ -29,7 +31,7 @@ class Gradient(Solved):
         return np.where(self.movable, np.abs(self.at.x), np.inf)
 
     def moves(self, least: float, full: bool) -> Iterator[Move]:
-        ranks, (out, into) = self.add_ranks(), self.problem.settings.paired
+        ranks, (out, into) = self.add_ranks(), PAIRED
         inactive, rules = self.problem.inactive(self.at), self.problem.rules
         if rules.any:  # where few exchanges are allowed any member may be the one to leave
             inactive, out = rules.exchanges(self.at.support, self.problem.asked).enterable(inactive), self.size

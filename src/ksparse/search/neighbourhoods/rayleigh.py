@@ -15,6 +15,8 @@ from ksparse.search.neighbourhoods.solved import Solved, falling
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector, norm
 
+COMPARED = 8  # highest-ranked moves that are made, to take the best of them
+
 
 class Rayleigh(Solved):
     """Moves ranked by the Rayleigh quotient after them; gains are differences of explained variance."""
@@ -23,7 +25,7 @@ class Rayleigh(Solved):
 
     def __init__(self, problem: SupportProblem) -> None:
         super().__init__(problem)
-        self.compared = problem.settings.compared
+        self.compared = COMPARED
 
     def _rows(self) -> Vector:
         """V[support, :]."""
