@@ -470,18 +470,18 @@ def test_a_bend_beyond_the_steepest_is_refused(data):
     ("methods", "error", "words"),
     [
         ({"project": lambda self, u: u[:2]}, ValueError, r"project\(u\) must have shape \(30,\), got \(2,\)"),
-        ({"project": lambda self, u: 0.5 * u}, ValueError, "project must leave the points of C where they are"),
+        ({"project": lambda self, u: 0.5 * u}, ValueError, "project must not move points of C"),
         ({"violation": lambda self, x: 1.0}, ValueError, "violation must be 0 on C"),
         ({"restrict": lambda self, support: None}, TypeError, r"restrict\(support\) must return a set, got NoneType"),
         (
             {"as_linear": lambda self, n: ks.Linear.of(n, upper=-5.0)},
             ValueError,
-            "as_linear must be C itself, but project.u. breaks it",
+            "as_linear must describe C, but project.u. violates it",
         ),
         (
             {"as_linear": lambda self, n: ks.Linear.of(n)},
             ValueError,
-            "as_linear must be C itself, but it holds a point that project moves",
+            "as_linear must describe C, but it contains a point that project moves",
         ),
     ],
 )

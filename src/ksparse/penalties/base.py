@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import Any, Self
 
-from ksparse.sets.base import ConvexSet
-from ksparse.sets.whole_space import soft_threshold
+from ksparse.sets.base import ConvexSet, soft_threshold
 from ksparse.util.arrays import Array, namespace, norm_1, norm_inf, sum_of, zero_outside, zeros_like
 from ksparse.util.checks import check_number
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksparse.penalties.base import L1Based, check_weight
-from ksparse.sets.whole_space import soft_threshold
+from ksparse.sets.base import soft_threshold
 from ksparse.util.arrays import Array, larger, namespace, norm, norm_inf, top_k, zero_outside
 
 

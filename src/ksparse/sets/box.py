@@ -8,8 +8,7 @@ import numpy as np
 
 from ksparse.errors import InfeasibleError
 from ksparse.numerics.constraints import Linear
-from ksparse.sets.base import ConvexSet
-from ksparse.sets.whole_space import soft_threshold
+from ksparse.sets.base import ConvexSet, soft_threshold
 from ksparse.util.arrays import (
     Array,
     Vector,
@@ -26,21 +25,23 @@ from ksparse.util.checks import check_bound
 
 
 class Box(ConvexSet):
-    """``{x : lower ≤ x ≤ upper}``, each a number or a vector, ±inf for none. A variable whose bounds exclude 0 is forced in.
+    """``{x : lower ≤ x ≤ upper}``, each a number or a vector, ±inf for none.
+
+    A variable whose bounds exclude 0 is always selected.
 
     Parameters
     ----------
     lower : float or array-like
-        Least values.
+        Lower bounds.
     upper : float or array-like
-        Greatest values.
+        Upper bounds.
 
     Raises
     ------
     InfeasibleError
         If the set is empty.
     ValueError
-        If an argument is not what it must be.
+        If a bound is NaN, or the bounds have different lengths.
 
     Examples
     --------
@@ -50,9 +51,8 @@ class Box(ConvexSet):
     """
 
     skip_self_check = True
-    size = 0.0  # its points keep the bounds to the last digit
-    has_shrink = True
-    has_joint = True
+    size = 0.0  # projected points satisfy the bounds exactly
+    has_shrink = has_joint = True
     _data = ("lower", "upper")
 
     def __init__(self, lower: Any, upper: Any) -> None:
@@ -67,36 +67,27 @@ class Box(ConvexSet):
             raise InfeasibleError(f"{type(self).__name__} is empty: lower {low[i]:g} > upper {high[i]:g} at index {i}")
 
     def bounds(self, n: int) -> tuple[Vector, Vector]:
-        """lower and upper as float64 vectors of length n."""
-        low, high = (
-            np.broadcast_to(np.asarray(to_float64(bound), dtype=np.float64), n) for bound in (self.lower, self.upper)
-        )
+        """Return lower and upper as float64 vectors of length n."""
+        low, high = (np.broadcast_to(to_float64(bound), n) for bound in (self.lower, self.upper))
         return low, high
 
-    def _bounds_like(self, u: Array) -> tuple[Array, Array]:
-        xp = namespace(u)
-        low, high = (
-            like(bound, u) if is_array(bound) else xp.full_like(u, bound) for bound in (self.lower, self.upper)
-        )
+    def bounds_like(self, u: Array) -> tuple[Array, Array]:
+        """Return lower and upper as vectors of the kind of u."""
+        full = namespace(u).full_like
+        low, high = (like(bound, u) if is_array(bound) else full(u, bound) for bound in (self.lower, self.upper))
         return low, high
-
-    def clip(self, u: Array) -> Array:
-        """u moved to its bounds where it breaks them."""
-        low, high = self._bounds_like(u)
-        xp = namespace(u)
-        return xp.where(u < low, low, xp.where(u > high, high, u))
 
     def project(self, u: Array) -> Array:
-        return self.clip(u)
+        return clip_to(u, *self.bounds_like(u))
 
     def violation(self, x: Array) -> float:
-        low, high = self._bounds_like(x)
+        low, high = self.bounds_like(x)
         xp = namespace(x)
         zero = xp.zeros_like(x)
         return norm(xp.where(x < low, low - x, zero) + xp.where(x > high, x - high, zero))
 
     def forced(self, n: int) -> Vector:
-        """The indices of the variables that cannot be 0."""
+        """Return the indices of the variables whose bounds exclude 0."""
         low, high = self.bounds(n)
         return np.flatnonzero((low > 0) | (high < 0))
 
@@ -106,8 +97,7 @@ class Box(ConvexSet):
         missing = np.setdiff1d(self.forced(self.n), support)
         if missing.size:
             raise InfeasibleError(f"{self} has no point on this support: the bounds of variable {missing[0]} exclude 0")
-        low, high = self.bounds(self.n)
-        return Box(low[support], high[support])
+        return Box(*(bound[support] for bound in self.bounds(self.n)))
 
     def without(self, indices: Vector) -> Box:
         if self.n is None or not indices.size:
@@ -117,8 +107,8 @@ class Box(ConvexSet):
         return Box(low, high)
 
     def for_length(self, n: int) -> Self:
-        told: Self = copy_with(self, n=n)
-        return told
+        sized: Self = copy_with(self, n=n)
+        return sized
 
     def why_no_sparse_member(self, n: int, k: int) -> str | None:
         forced = self.forced(n).size
@@ -129,13 +119,13 @@ class Box(ConvexSet):
         return super().sparse_support(forced_first(size, self.forced(size.size)), k)
 
     def shrink(self, u: Array, t: float) -> Array:
-        return self.clip(soft_threshold(u, t))
+        return self.project(soft_threshold(u, t))
 
     def project_sparse(self, u: Array, k: int) -> Array:
         xp = namespace(u)
-        v = self.clip(u)
-        low, high = self._bounds_like(u)
-        saved = u * u - (u - v) * (u - v)  # what keeping an entry saves, ≥ 0 where the bounds hold 0
+        low, high = self.bounds_like(u)
+        v = clip_to(u, low, high)
+        saved = u * u - (u - v) * (u - v)  # decrease of the squared distance from keeping an entry, ≥ 0 if it may be 0
         forced = (low > 0) | (high < 0)
         return zero_outside(v, top_k(xp.where(forced, xp.full_like(u, float("inf")), saved), k))
 
@@ -147,8 +137,14 @@ class Box(ConvexSet):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def clip_to(u: Array, low: Array, high: Array) -> Array:
+    """Return u with its entries moved into [low, high]."""
+    xp = namespace(u)
+    return xp.where(u < low, low, xp.where(u > high, high, u))
+
+
 def forced_first(size: Vector, forced: Vector) -> Vector:
-    """Sizes in which the forced variables outrank the others."""
+    """Return sizes in which the forced variables (indices or a mask) are larger than all others."""
     ranked = size.copy()
     ranked[forced] += size.max(initial=0.0) + 1.0
     return ranked

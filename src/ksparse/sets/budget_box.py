@@ -1,4 +1,4 @@
-"""Bounds on every variable and a budget."""
+"""Bounds on every variable and a given sum."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from ksparse.errors import InfeasibleError
 from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet
-from ksparse.sets.box import Box, forced_first
+from ksparse.sets.box import Box, clip_to, forced_first
 from ksparse.sets.simplex import project_on_largest
 from ksparse.util.arrays import Array, Vector, copy_with, larger, namespace, sum_of, to_float64
 from ksparse.util.checks import check_number
 
 
 class BudgetBox(ConvexSet):
-    """``{x : lower ≤ x ≤ upper, Σx = total}``. A variable whose bounds exclude 0 is forced in.
+    """``{x : lower ≤ x ≤ upper, Σx = total}``. A variable whose bounds exclude 0 is always selected.
 
     Parameters
     ----------
     total : float
         The sum.
     lower : float or array-like
-        Least values.
+        Lower bounds.
     upper : float or array-like
-        Greatest values.
+        Upper bounds.
 
     Raises
     ------
     InfeasibleError
         If the set is empty.
     ValueError
-        If an argument is not what it must be.
+        If an argument is NaN, or the bounds have different lengths.
 
     Examples
     --------
@@ -47,37 +47,36 @@ class BudgetBox(ConvexSet):
         self.total = check_number(total, "total")
         self.box = Box(lower, upper)
         self.n, self.size = self.box.n, abs(self.total)
+        low, high = self.box.bounds(self.n or 1)
+        self.has_joint = bool((low == 0).all() and (high == high[0]).all())  # the variables then differ in u alone
         if self.n is not None:
             self._require_reach(self.n)
 
     def _require_reach(self, n: int) -> None:
         low, high = self.box.bounds(n)
-        least, most = float(low.sum()), float(high.sum())
-        slack = self._slack(low, high)
+        least, most, slack = float(low.sum()), float(high.sum()), self._slack(low, high)
         if not least - slack <= self.total <= most + slack:
             raise InfeasibleError(
                 f"BudgetBox is empty: total must be {least:g} to {most:g}, as the bounds allow, got {self.total:g}"
             )
 
     def _slack(self, low: Vector, high: Vector) -> float:
-        """What is rounding in a sum of bounds."""
+        """Return the rounding of a sum of bounds."""
         sizes = [abs(self.total), *(float(np.abs(bound[np.isfinite(bound)]).sum()) for bound in (low, high))]
         return 1e-12 * max(sizes[0], min(sizes[1], sizes[2]))
 
     def project(self, u: Array) -> Array:
         if self.n is None:
             self._require_reach(int(u.shape[0]))
-        low, high = self.box._bounds_like(u)
-        return project_budget_box(u, self.total, low, high)
+        return project_budget_box(u, self.total, *self.box.bounds_like(u))
 
     def violation(self, x: Array) -> float:
         return larger(self.box.violation(x), abs(sum_of(x) - self.total))
 
     def restrict(self, support: Vector) -> BudgetBox:
-        cut = self.box.restrict(support)
-        low, high = cut.bounds(support.size)
+        bounds = self.box.restrict(support).bounds(support.size)
         try:
-            return BudgetBox(self.total, low, high)
+            return BudgetBox(self.total, *bounds)
         except InfeasibleError as error:
             raise InfeasibleError(f"{self} has no point on a support of {support.size}: {error}") from error
 
@@ -85,33 +84,26 @@ class BudgetBox(ConvexSet):
         reason = self.box.why_no_sparse_member(n, k)
         if reason is not None:
             return reason
-        low, high = self.box.bounds(n)
-        forced = self.box.forced(n)
-        free = np.setdiff1d(np.arange(n), forced)
-        room = k - forced.size
-        # the other bounds hold 0, so the totals of all supports together form one interval
+        (low, high), forced = self.box.bounds(n), self.box.forced(n)
+        free, room = np.setdiff1d(np.arange(n), forced), k - forced.size
+        # the other bounds allow 0, so the totals of all supports form one interval
         most = high[forced].sum() + np.sort(high[free])[::-1][:room].sum()
         least = low[forced].sum() + np.sort(low[free])[:room].sum()
-        slack = self._slack(low, high)
-        if self.total > most + slack:
-            return (
-                f"{k} variables within their upper bounds sum to at most {most:g}, less than the total {self.total:g}"
-            )
-        if self.total < least - slack:
-            return (
-                f"{k} variables within their lower bounds sum to at least {least:g}, more than the total {self.total:g}"
-            )
+        total, slack = self.total, self._slack(low, high)
+        if total > most + slack:
+            return f"{k} variables within their upper bounds sum to at most {most:g}, less than the total {total:g}"
+        if total < least - slack:
+            return f"{k} variables within their lower bounds sum to at least {least:g}, more than the total {total:g}"
         return None
 
     def sparse_support(self, size: Array, k: int) -> Vector:
-        """The k largest, forced ones first.
+        """Return the forced variables and then the largest.
 
-        While their bounds miss the total, the one that reaches least leaves for the one outside that reaches furthest.
+        While the bounds of the chosen variables exclude the total, swap the chosen variable with the smallest reach for
+        the one with the largest reach.
         """
         size = np.abs(to_float64(size))
-        n = size.size
-        low, high = self.box.bounds(n)
-        forced = self.box.forced(n)
+        (low, high), forced = self.box.bounds(size.size), self.box.forced(size.size)
         order = np.argsort(-forced_first(size, forced), kind="stable")
         chosen, waiting = order[:k].copy(), order[k:].copy()
         slack = self._slack(low, high)
@@ -120,27 +112,18 @@ class BudgetBox(ConvexSet):
                 free = np.flatnonzero(~np.isin(chosen, forced))
                 if not free.size:
                     break
-                out, into = (
-                    free[np.lexsort((size[chosen[free]], bound[chosen[free]]))[0]],
-                    int(np.argmax(bound[waiting])),
-                )
+                out = free[np.lexsort((size[chosen[free]], bound[chosen[free]]))[0]]
+                into = int(np.argmax(bound[waiting]))
                 if bound[waiting[into]] <= bound[chosen[out]]:
                     break
                 chosen[out], waiting[into] = waiting[into], chosen[out]
         return np.sort(chosen)
 
-    @property
-    def has_joint(self) -> bool:
-        """Exact where all variables share the bounds [0, b]: then they differ in u alone."""
-        low, high = self.box.bounds(self.n or 1)
-        return bool((low == 0).all() and (high == high[0]).all())
-
     def project_sparse(self, u: Array, k: int) -> Array:
         return project_on_largest(self, u, k) if self.has_joint else super().project_sparse(u, k)
 
     def as_linear(self, n: int) -> Linear:
-        low, high = self.box.bounds(n)
-        return Linear.of(n, low, high, E=np.ones(n), f=self.total)
+        return Linear.of(n, *self.box.bounds(n), E=np.ones(n), f=self.total)
 
     def like(self, x: Array) -> Self:
         moved: Self = copy_with(self, box=self.box.like(x))
@@ -149,60 +132,48 @@ class BudgetBox(ConvexSet):
     def without(self, indices: Vector) -> BudgetBox:
         if self.n is None or not indices.size:
             return self
-        low, high = self.box.without(indices).bounds(self.n)
-        return BudgetBox(self.total, low, high)
+        return BudgetBox(self.total, *self.box.without(indices).bounds(self.n))
 
     def for_length(self, n: int) -> Self:
         self._require_reach(n)
-        told: Self = copy_with(self, box=self.box.for_length(n), n=n)
-        return told
+        sized: Self = copy_with(self, box=self.box.for_length(n), n=n)
+        return sized
 
     def __repr__(self) -> str:
         return f"BudgetBox(total {self.total:g}, {self.box!r})"
 
 
 def project_budget_box(u: Array, total: float, low: Array, high: Array) -> Array:
-    """clip(u − τ, low, high) with τ such that the sum is `total`.
+    """Return clip(u − τ, low, high) with τ such that the sum is `total`.
 
-    The sum falls in τ, linearly between the places where one variable leaves its upper or reaches its lower bound. Those
-    2n places are sorted, and a bisection over them finds the piece on which the total lies.
+    The sum decreases in τ, linearly between the 2n values at which a variable leaves its upper or reaches its lower
+    bound. Sort these values and find the piece that contains the total by bisection.
     """
     xp = namespace(u)
-
-    def at(tau: float) -> Array:
-        moved = u - tau
-        return xp.where(moved < low, low, xp.where(moved > high, high, moved))
-
-    def total_at(tau: float) -> float:
-        return float(xp.sum(at(tau)))
-
     places = xp.concat([u - high, u - low])
     places = xp.sort(places[xp.isfinite(places)])
-    left, right = -1, int(places.shape[0])  # the total at `left` is ≥ the wanted one, at `right` ≤ it
+    left, right = -1, int(places.shape[0])  # the sum at `left` is ≥ total, at `right` ≤ total
     while right - left > 1:
         middle = (left + right) // 2
-        if total_at(float(places[middle])) >= total:
+        if float(xp.sum(clip_to(u - float(places[middle]), low, high))) >= total:
             left = middle
         else:
             right = middle
     tau = _on_piece(places, left, right, abs(total) or 1.0)
-    x = at(tau)
+    x = clip_to(u - tau, low, high)
     free = (u - tau > low) & (u - tau < high)
     count = int(xp.sum(xp.astype(free, xp.int64)))
-    for _ in range(2):  # the second round takes what the first rounded away
-        if count:
-            moved = x + (total - float(xp.sum(x))) / count
-            x = xp.where(free, xp.where(moved < low, low, xp.where(moved > high, high, moved)), x)
+    for _ in range(2 if count else 0):  # the second round corrects the rounding of the first
+        x = xp.where(free, clip_to(x + (total - float(xp.sum(x))) / count, low, high), x)
     return x
 
 
 def _on_piece(places: Array, left: int, right: int, unit: float) -> float:
-    """A τ inside the piece between two neighbouring places (beyond the last one: a unit outside)."""
+    """Return a τ between two neighbouring places, or one unit outside beyond the last one."""
     size = int(places.shape[0])
     if size == 0:
         return 0.0
+    first, last = float(places[max(left, 0)]), float(places[min(right, size - 1)])
     if left < 0:
-        return float(places[0]) - unit - abs(float(places[0]))
-    if right >= size:
-        return float(places[size - 1]) + unit + abs(float(places[size - 1]))
-    return 0.5 * (float(places[left]) + float(places[right]))
+        return first - unit - abs(first)
+    return last + unit + abs(last) if right >= size else 0.5 * (first + last)

@@ -1,4 +1,4 @@
-"""The user's own C, by two functions."""
+"""A custom set C given by two functions."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from ksparse.util.arrays import (
 from ksparse.util.checks import call_own, check_callable, check_integer
 
 DYKSTRA_ROUNDS = 10_000
-ROUNDING = 1e-13  # of the size of a point: so much off the support, or outside C, is none
+ROUNDING = 1e-13  # relative distance from the support, or from C, that is rounding
 
 
 class CustomSet(ConvexSet):
-    """C given by project(u) and violation(x), the latter a number ≥ 0 that is 0 on C.
+    """C given by project(u) and violation(x), a number ≥ 0 that is 0 on C.
 
     Parameters
     ----------
     project : callable
-        The nearest point of C.
+        project(u) returns the nearest point of C.
     violation : callable
-        How far x is outside C, 0 inside.
+        violation(x) returns the distance of x from C, or the size of the broken constraint; 0 in C.
     n : int or None, default=None
-        Variables, where the set fixes that.
+        Number of variables, if the set fixes it.
     restrict : callable or None, default=None
-        The set on a support; None: the projection there is found from `project` alone, by a dual method and, where that fails, by Dykstra's
-        alternation between C and the subspace.
+        restrict(support) returns the set on a support. None to compute projections there from `project`, by a dual
+        method and, if that fails, by Dykstra's algorithm.
 
     Raises
     ------
     TypeError
-        If a function cannot be called.
+        If a function is not callable.
 
     Examples
     --------
@@ -67,21 +67,18 @@ class CustomSet(ConvexSet):
         self._project, self._violation = check_callable(project, "project"), check_callable(violation, "violation")
         self._restrict = None if restrict is None else check_callable(restrict, "restrict")
         self.n = None if n is None else check_integer(n, "n", 1)
-
-    accuracy: float = (
-        0.0  # how far from C `project` was seen to end: an iteration of the user's need not go on to the last digit
-    )
+        self.accuracy = 0.0  # largest error of `project` seen: an iterative one may stop early
 
     def contains(self, x: Array) -> bool:
         return super().contains(x) or self.violation(x) <= self.slack * max(1.0, norm(x))
 
     @property
     def slack(self) -> float:
-        """A violation, beside the size of x, that is rounding for this set."""
+        """Largest violation, relative to the size of x, that is rounding for this set."""
         return max(FEASIBLE, 10.0 * self.accuracy)
 
     def project(self, u: Array) -> Array:
-        x = call_own(self._project, "project(u)", u + 0.0)  # a copy: the user's function may work in place
+        x = call_own(self._project, "project(u)", u + 0.0)  # a copy: the user's function may overwrite it
         if tuple(getattr(x, "shape", ())) != tuple(u.shape):
             raise ValueError(
                 f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}"
@@ -112,13 +109,10 @@ class CustomSet(ConvexSet):
         return CustomSetOnSupport(self, np.asarray(support), self.n)
 
     def sparse_support(self, size: Array, k: int) -> Vector:
-        """The k largest if C has a point there; else the largest entries of C's point nearest to 0, which C seems to need, first."""
-        chosen = super().sparse_support(size, k)
-        nearest = np.abs(to_float64(self.project(zeros_like(size))))
-        needed = np.where(
-            nearest > 1e-12, nearest + float(np.abs(to_float64(size)).max()) + 1.0, np.abs(to_float64(size))
-        )
-        for support in (chosen, super().sparse_support(needed, k)):
+        """Return the k largest if C has a point there, else large entries of C's point nearest to 0 first."""
+        given, nearest = np.abs(to_float64(size)), np.abs(to_float64(self.project(zeros_like(size))))
+        needed = np.where(nearest > 1e-12, nearest + float(given.max()) + 1.0, given)
+        for support in (super().sparse_support(size, k), super().sparse_support(needed, k)):
             try:
                 self.restrict(support).project(take(size, support))
             except InfeasibleError:
@@ -130,37 +124,38 @@ class CustomSet(ConvexSet):
         self.accuracy = max(self.accuracy, self_check(self, zero))
 
     def for_length(self, n: int) -> Self:
-        told: Self = copy_with(self, n=n)
-        return told
+        sized: Self = copy_with(self, n=n)
+        return sized
 
 
 class CustomSetOnSupport(ConvexSet):
-    """C cut by the subspace of a support."""
+    """C intersected with the subspace of a support."""
 
     def __init__(self, whole: CustomSet, support: Vector, full: int) -> None:
         self.whole, self.support, self.full = whole, support, full
         self.n = int(support.size)
         self.off = np.setdiff1d(np.arange(full), support)
-        self._prices: Vector | None = None
+        self._multipliers: Vector = np.zeros(self.off.size)  # of the last projection
 
     def project(self, u: Array) -> Array:
         base = embed(u, self.support, self.full)
         if not self.off.size:
-            return take(self.whole.project(base), self.support)  # whose order need not be that of the variables
-        x = self._at_once(u, base)
-        return self._by_prices(u, base) if x is None else x
+            return take(self.whole.project(base), self.support)  # the support need not be sorted
+        x = self._project_by_one_halfspace(u, base)
+        return self._project_by_dual(u, base) if x is None else x
 
     def separating_halfspace(self, u: Vector) -> tuple[Vector, float]:
-        """As for any set, from one projection onto the whole of C."""
+        """Return the half-space of one projection onto C, on the support."""
         base = embed(u, self.support, self.full)
         z = self.whole.project(base)
         return np.asarray(take(base - z, self.support)), dot(base - z, z)
 
-    def _at_once(self, u: Array, base: Array) -> Array | None:
-        """The projection, where a single one onto C tells: None where it does not.
+    def _project_by_one_halfspace(self, u: Array, base: Array) -> Array | None:
+        """Return the projection from one projection onto C, or None if that is not enough.
 
-        z = P_C(u) is the answer if it lies on the support, as for boxes and balls. If not, C lies in a half-space with z on its plane, and
-        the point of that on the support nearest to u is the answer if C has it.
+        Let z = P_C(u), with u extended by zeros. If z is 0 off the support it is the answer, as for boxes and balls.
+        Otherwise let a = u − z. C lies in {x : aᵀx ≤ aᵀz}, and the projection of u onto this half-space within the
+        subspace, u − (‖a‖²/‖a_S‖²)·a_S, is the answer if C contains it.
         """
         z, size = self.whole.project(base), max(1.0, norm(u))
         if norm(take(z, self.off)) <= ROUNDING * size:
@@ -172,35 +167,33 @@ class CustomSetOnSupport(ConvexSet):
         x = u - (sqnorm(normal) / sqnorm(along)) * along
         return x if self.violation(x) <= ROUNDING * size else None
 
-    def _by_prices(self, u: Array, base: Array) -> Array:
-        """The dual of x = 0 off the support, by L-BFGS: for prices λ the point is P_C(u − λ), the gradient its entries off the support."""
+    def _project_by_dual(self, u: Array, base: Array) -> Array:
+        """Return the projection by L-BFGS on the dual of x = 0 off the support: P_C(u − λ) at multipliers λ."""
         off, size = self.off, max(1.0, norm(u))
 
-        def point(prices: Vector) -> Array:
-            return self.whole.project(base - embed(like(prices, base), off, self.full))
+        def point(multipliers: Vector) -> Array:
+            return self.whole.project(base - embed(like(multipliers, base), off, self.full))
 
-        def dual(prices: Vector) -> tuple[float, Vector]:
-            z = point(prices)
+        def dual(multipliers: Vector) -> tuple[float, Vector]:
+            z = point(multipliers)
             outside = to_float64(take(z, off))
-            return -0.5 * sqnorm(z - base) - float(prices @ outside), -outside
+            return -0.5 * sqnorm(z - base) - float(multipliers @ outside), -outside
 
-        from scipy.optimize import minimize  # here: scipy.optimize takes as long to import as all of ours
+        from scipy.optimize import minimize  # here: scipy.optimize is slow to import
 
-        start = self._prices if self._prices is not None else np.zeros(off.size)
         options = {"maxiter": 500, "maxfun": 1000, "gtol": 1e-13 * size, "ftol": 0.0}
         try:
-            found = minimize(dual, start, jac=True, method="L-BFGS-B", options=options)
-        except NotFiniteError:  # prices that run away
+            found = minimize(dual, self._multipliers, jac=True, method="L-BFGS-B", options=options)
+        except NotFiniteError:  # multipliers diverge
             return self._dykstra(u)
         x = take(point(found.x), self.support)
-        if self.whole.violation(embed(x, self.support, self.full)) > self.whole.slack * size:
-            x = self._dykstra(u)
-        else:
-            self._prices = found.x  # the next point to project is likely to lie beside this one
+        if self.violation(x) > self.whole.slack * size:
+            return self._dykstra(u)
+        self._multipliers = found.x  # a start for the next projection
         return x
 
     def _dykstra(self, u: Array) -> Array:
-        """Dykstra's alternation, slow but sure; the subspace needs no correction of its own, being affine."""
+        """Return the projection by Dykstra's algorithm, slow but reliable; the subspace needs no correction term."""
         x = embed(u, self.support, self.full)
         correction = zeros_like(x)
         for _ in range(DYKSTRA_ROUNDS):
@@ -210,7 +203,7 @@ class CustomSetOnSupport(ConvexSet):
             if norm(x - y) <= max(1e-13, self.whole.accuracy) * max(1.0, norm(x)):
                 break
         if norm(x - y) > self.whole.slack * max(1.0, norm(x)):
-            raise UndecidedError("the custom set seems to have no point on this support")
+            raise UndecidedError("no point of the custom set was found on this support")
         return take(x, self.support)
 
     def violation(self, x: Array) -> float:

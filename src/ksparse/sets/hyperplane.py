@@ -34,16 +34,16 @@ class Hyperplane(ConvexSet):
     Parameters
     ----------
     a : array-like or None, default=None
-        The weights; None for 1 each.
+        Coefficients; None for all 1.
     b : float, default=1
-        What they sum to.
+        Right-hand side.
 
     Raises
     ------
     InfeasibleError
         If the set is empty.
     ValueError
-        If an argument is not what it must be.
+        If an argument is not finite.
 
     Examples
     --------
@@ -53,6 +53,7 @@ class Hyperplane(ConvexSet):
     """
 
     skip_self_check = True
+    has_joint = True  # if the coefficients are equal
     _data = ("a",)
 
     def __init__(self, a: Any = None, b: float = 1) -> None:
@@ -63,27 +64,28 @@ class Hyperplane(ConvexSet):
             self.n = int(self.a.shape[0])
             if sqnorm(self.a) == 0 and self.b != 0:
                 raise InfeasibleError(f"Hyperplane is empty: a = 0 but b = {self.b:g}")
+            a = to_float64(self.a)
+            self.has_joint = bool(a.any() and (a == a[0]).all())
 
-    def _weights(self, u: Array) -> Array:
-        return namespace(u).ones_like(u) if self.a is None else like(self.a, u)
+    def _normal(self, u: Array) -> tuple[Array, float]:
+        """Return a, or 1 for a vector of ones, and ‖a‖²."""
+        if self.a is None:
+            return 1.0, u.shape[0]
+        a = like(self.a, u)
+        return a, sqnorm(a)
 
     def _excess(self, x: Array) -> float:
         return (sum_of(x) if self.a is None else dot(like(self.a, x), x)) - self.b
 
     def project(self, u: Array) -> Array:
-        if self.a is None:
-            n = u.shape[0]
-            x = u - self._excess(u) / n
-            return x - self._excess(x) / n  # once more: what the first subtraction rounded away
-        a = self._weights(u)
-        size = sqnorm(a)
+        a, size = self._normal(u)
         if size == 0:
             return u
         x = u - (self._excess(u) / size) * a
-        return x - (self._excess(x) / size) * a
+        return x - (self._excess(x) / size) * a  # the second step corrects the rounding of the first
 
     def violation(self, x: Array) -> float:
-        size = sqnorm(self._weights(x)) ** 0.5
+        size = self._normal(x)[1] ** 0.5
         return abs(self._excess(x)) / size if size else 0.0
 
     def restrict(self, support: Vector) -> Hyperplane:
@@ -98,18 +100,17 @@ class Hyperplane(ConvexSet):
             return super().sparse_support(size, k)
         chosen = indices_of(top_k(size, k))
         a = np.abs(to_float64(self.a))
-        if not a[chosen].any():  # the equation needs one variable that it sees
+        if not a[chosen].any():  # the equation needs a variable with a nonzero coefficient
             smallest = int(np.argmin(np.abs(to_float64(size))[chosen]))
             chosen[smallest] = int(np.argmax(a))
         return np.sort(chosen)
 
-    @property
-    def has_joint(self) -> bool:
-        """Exact where the weights are equal."""
-        return self.a is None or bool((to_float64(self.a) == float(self.a[0])).all() and float(self.a[0]) != 0)
-
     def project_sparse(self, u: Array, k: int) -> Array:
-        """Keeping S saves Σ_S uᵢ² − (Σ_S uᵢ − b)²/k, convex in each uᵢ: the best S is the p largest and the k − p smallest, for some p."""
+        """Return the projection onto the k-sparse points if all coefficients are equal.
+
+        Keeping S decreases the squared distance by Σ_S uᵢ² − (Σ_S uᵢ − b)²/k, which is convex in each uᵢ. So for some p
+        the best S holds the p largest and the k − p smallest entries.
+        """
         if not self.has_joint:
             return super().project_sparse(u, k)
         n, xp = int(u.shape[0]), namespace(u)
@@ -133,5 +134,5 @@ class Hyperplane(ConvexSet):
 
 
 def _running_sums(x: Vector) -> Vector:
-    """0, x₁, x₁ + x₂, …"""
+    """Return 0, x₁, x₁ + x₂, …"""
     return np.concatenate([[0.0], np.cumsum(x)])

@@ -6,24 +6,24 @@ import numpy as np
 
 from ksparse.numerics.constraints import Linear
 from ksparse.numerics.qp import Active, Objective, Solution, convex, solve_qp
-from ksparse.sets.base import ConvexSet
+from ksparse.sets.base import ScaledSet
 from ksparse.sets.simplex import project_simplex
 from ksparse.util.arrays import Array, Vector, larger, namespace, norm_1
 from ksparse.util.checks import check_number
 
 
-class L1Ball(ConvexSet):
+class L1Ball(ScaledSet):
     """``{x : ‖x‖₁ ≤ radius}``.
 
     Parameters
     ----------
     radius : float
-        Above 0.
+        Radius > 0.
 
     Raises
     ------
     ValueError
-        If the radius is not above 0.
+        If the radius is not positive.
 
     Examples
     --------
@@ -46,14 +46,11 @@ class L1Ball(ConvexSet):
     def violation(self, x: Array) -> float:
         return larger(norm_1(x) - self.radius, 0.0)
 
-    def restrict(self, support: Vector) -> L1Ball:
-        return self
-
     def as_norm_ball(self) -> tuple[int, float]:
         return 1, self.radius
 
     def minimize_quadratic(self, H: Vector, c: Vector, near: Vector) -> Solution | None:
-        """x = p − q with p, q ≥ 0 and Σ(p + q) ≤ radius: a quadratic program of twice the size."""
+        """Solve with x = p − q, p, q ≥ 0 and Σ(p + q) ≤ radius: a quadratic program of twice the size."""
         if not convex(H):
             return None
         n = c.size
@@ -63,6 +60,3 @@ class L1Ball(ConvexSet):
         both = solve_qp(split, Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=self.radius), guess).x
         x = both[:n] - both[n:]
         return Solution.unpriced(x * min(1.0, self.radius / max(float(np.abs(x).sum()), 1e-300)))
-
-    def __repr__(self) -> str:
-        return f"L1Ball({self.radius:g})"

@@ -1,4 +1,4 @@
-"""Signs known in advance."""
+"""Nonnegative variables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import array_api_compat as compat
 import numpy as np
 
 from ksparse.numerics.constraints import Linear
-from ksparse.sets.base import ConvexSet
-from ksparse.sets.whole_space import soft_threshold
+from ksparse.sets.base import ConvexSet, soft_threshold
 from ksparse.util.arrays import Array, Vector, namespace, norm, top_k, zero_outside
 from ksparse.util.checks import check_indices
 
@@ -20,12 +19,12 @@ class Nonnegative(ConvexSet):
     Parameters
     ----------
     indices : array-like of int or None, default=None
-        The variables whose sign is known; None for all.
+        The nonnegative variables; None for all.
 
     Raises
     ------
     ValueError, TypeError
-        If the indices are none.
+        If the indices are not distinct integers >= 0.
 
     Examples
     --------
@@ -35,24 +34,22 @@ class Nonnegative(ConvexSet):
     """
 
     skip_self_check = True
-    size = 0.0  # signs have none
-    has_shrink = True
-    has_joint = True
+    size = 0.0  # projected points satisfy the signs exactly
+    has_shrink = has_joint = True
 
     def __init__(self, indices: Any = None) -> None:
         self.indices = None if indices is None else check_indices(indices, "indices")
         self._mask: Array | None = None  # the indices as a mask in the namespace of x, made by `like`
 
     def _signed(self, x: Array) -> Array:
-        """The mask of the variables with a sign."""
+        """Return the mask of the nonnegative variables."""
         if self._mask is not None and self._mask.shape == x.shape:
             return self._mask
         n = x.shape[0]
         if self.indices is not None and self.indices.size and self.indices[-1] >= n:
             raise ValueError(f"indices must be below the number of variables {n}, got {self.indices[-1]}")
-        mask = np.ones(n, dtype=bool)
+        mask = np.full(n, self.indices is None)
         if self.indices is not None:
-            mask[:] = False
             mask[self.indices] = True
         return namespace(x).asarray(mask, device=compat.device(x))
 
@@ -70,10 +67,10 @@ class Nonnegative(ConvexSet):
     def shrink(self, u: Array, t: float) -> Array:
         return self.project(
             soft_threshold(u, t)
-        )  # in one dimension a convex prox followed by clipping is the prox on an interval
+        )  # in one dimension, a convex prox then clipped is the prox on an interval
 
     def project_sparse(self, u: Array, k: int) -> Array:
-        v = self.project(u)  # keeping entry i saves vᵢ²
+        v = self.project(u)  # keeping entry i decreases the squared distance by vᵢ²
         return zero_outside(v, top_k(namespace(v).abs(v), k))
 
     def as_linear(self, n: int) -> Linear:

@@ -1,4 +1,4 @@
-"""Any polyhedron, by its inequalities and equations."""
+"""Polyhedra given by inequalities and equations."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ksparse.numerics.constraints import Linear, unit_rows
 from ksparse.numerics.linear_programs import Fewest, fewest_nonzeros
 from ksparse.numerics.qp import Active, linear_program, project_polyhedron
 from ksparse.sets.base import FEASIBLE, ConvexSet
+from ksparse.sets.box import forced_first
 from ksparse.util.arrays import Array, Vector, copy_with, epsilon, indices_of, like, to_float64, top_k
 from ksparse.util.checks import as_array, check_bound, check_matrix, check_vector
 
@@ -22,24 +23,24 @@ class Polyhedron(ConvexSet):
     Parameters
     ----------
     G : array-like or None, default=None
-        Rows of the inequalities.
+        Matrix of the inequalities.
     h : array-like or None, default=None
-        Their right-hand sides.
+        Right-hand sides.
     E : array-like or None, default=None
-        Rows of the equations.
+        Matrix of the equations.
     f : array-like or None, default=None
-        Their right-hand sides.
+        Right-hand sides.
     lower : float or array-like, default=-inf
-        Least values.
+        Lower bounds.
     upper : float or array-like, default=inf
-        Greatest values.
+        Upper bounds.
 
     Raises
     ------
     InfeasibleError
         If the set is empty.
     ValueError
-        If an argument is not what it must be.
+        If a part is incomplete, not finite, or has another number of variables.
 
     Examples
     --------
@@ -59,26 +60,20 @@ class Polyhedron(ConvexSet):
         widths = {part.shape[1] for part, _ in (inequalities, equations) if part is not None}
         widths |= {bound.shape[0] for bound in bounds if np.ndim(bound) == 1}
         if len(widths) != 1:
-            needed = (
-                "one of G, E or a vector of bounds"
-                if not widths
-                else f"the same number of variables in each part, got {sorted(widths)}"
-            )
-            raise ValueError(f"Polyhedron needs {needed}")
+            same = f"the same number of variables in each part, got {sorted(widths)}"
+            raise ValueError(f"Polyhedron needs {same if widths else 'one of G, E or a vector of bounds'}")
         self.n = int(widths.pop())
         whole = Linear.of(self.n, bounds[0], bounds[1], *inequalities, *equations)
-        (G, h, _), (E, f, _) = (
-            unit_rows(whole.G, whole.h),
-            unit_rows(whole.E, whole.f),
-        )  # a violation then is a distance, more or less
+        # with unit rows, violations are roughly distances
+        (G, h, _), (E, f, _) = unit_rows(whole.G, whole.h), unit_rows(whole.E, whole.f)
         self._linear = Linear(whole.lower, whole.upper, G, h, E, f)
         self._last: Active | None = None
         self._reuses_active_set = False
-        self._least = 0  # nonzeros that a point needs, as far as is known
-        self._milp_timed_out = False  # whether that question took too long
-        self._few: Vector | None = None  # a support of few variables, once asked for
+        self._least = 0  # known lower bound on the number of nonzeros of a point
+        self._milp_timed_out = False  # whether the search for that bound took too long
+        self._few: Vector | None = None  # a small support, once computed
         zero = np.zeros(self.n)
-        if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 needs no linear programming
+        if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 needs no linear program
             raise InfeasibleError(
                 "Polyhedron is empty: no x meets Gx <= h, Ex = f and the bounds (linear programming proof)"
             )
@@ -88,19 +83,19 @@ class Polyhedron(ConvexSet):
         if self._linear.violation(point) == 0.0:
             return u
         found = project_polyhedron(point, self._linear, self._last)
-        if self._reuses_active_set:  # the next point to project is likely to lie beside this one
+        if self._reuses_active_set:  # the next projection of the run is likely to be near
             self._last = found.active
         return like(found.x, u)
 
     def like(self, x: Array) -> Self:
-        """The same set for one run, which remembers what the run has seen of it; the user's own set has no memory."""
+        """Return the set for one run, which starts each projection from the last one; the user's set keeps no state."""
         moved = super().like(x)
         moved._last, moved._reuses_active_set = None, True
         return moved
 
     def for_length(self, n: int) -> Self:
-        told: Self = copy_with(self, _least=0, _milp_timed_out=False, _few=None)
-        return told
+        fresh: Self = copy_with(self, _least=0, _milp_timed_out=False, _few=None)
+        return fresh
 
     def violation(self, x: Array) -> float:
         return self._linear.violation(to_float64(x))
@@ -111,7 +106,7 @@ class Polyhedron(ConvexSet):
     def restrict(self, support: Vector) -> Polyhedron:
         whole = self._linear
         off = np.setdiff1d(np.arange(whole.lower.size), support)
-        excluded = off[(whole.lower[off] > 0) | (whole.upper[off] < 0)]
+        excluded = off[self._forced[off]]
         if excluded.size:
             raise InfeasibleError(
                 f"Polyhedron has no point on this support: the bounds of variable {excluded[0]} exclude 0"
@@ -125,14 +120,19 @@ class Polyhedron(ConvexSet):
 
     def without(self, indices: Vector) -> Polyhedron:
         if not indices.size:
-            return self  # with what it knows of its sparse points
+            return self  # keeps what is known of its sparse points
         whole = self._linear
         low, high = whole.lower.copy(), whole.upper.copy()
         low[indices] = high[indices] = 0.0
         return Polyhedron(whole.G, whole.h, whole.E, whole.f, low, high)
 
+    @property
+    def _forced(self) -> Vector:
+        """Mask of the variables whose bounds exclude 0."""
+        return np.asarray((self._linear.lower > 0) | (self._linear.upper < 0))
+
     def why_no_sparse_member(self, n: int, k: int) -> str | None:
-        forced = int(((self._linear.lower > 0) | (self._linear.upper < 0)).sum())
+        forced = int(self._forced.sum())
         if forced > k:
             return f"the bounds of {forced} variables exclude 0"
         if self.small_support(np.ones(n), k) is not None:
@@ -142,10 +142,9 @@ class Polyhedron(ConvexSet):
         return f"every point has at least {self._least} nonzeros (mixed-integer proof)" if proved else None
 
     def sparse_support(self, size: Array, k: int) -> Vector:
-        """The k largest if C has a point there; else the support of a sparse vertex that favours large entries."""
+        """Return the k largest if C has a point there, else the support of a sparse vertex with large entries."""
         size = np.abs(to_float64(size))
-        forced = (self._linear.lower > 0) | (self._linear.upper < 0)
-        chosen = indices_of(top_k(np.where(forced, size + size.max(initial=0.0) + 1.0, size), k))
+        chosen = indices_of(top_k(forced_first(size, self._forced), k))
         if self.has_point_on(chosen):
             return chosen
         vertex = self.sparse_vertex(size)
@@ -155,18 +154,17 @@ class Polyhedron(ConvexSet):
                 raise InfeasibleError(f"no point of the Polyhedron with at most k = {k} nonzeros was found")
             vertex = np.zeros(size.size)
             vertex[fewest.support] = 1.0
-        rank = np.where(vertex != 0, size + size.max(initial=0.0) + 1.0, size)  # the vertex's own, then the largest
-        return indices_of(top_k(rank, k))
+        return indices_of(top_k(forced_first(size, vertex != 0), k))  # those of the vertex, then the largest
 
     def small_support(self, size: Array, most: int) -> Vector | None:
-        """The support of a vertex, which has as few nonzeros as there are rows and bounds that hold it."""
+        """Return the support of a vertex: it has at most as many nonzeros as there are active rows and bounds."""
         if self._few is None:
             vertex = self.sparse_vertex(np.abs(to_float64(size)))
             self._few = np.arange(self._linear.lower.size) if vertex is None else np.flatnonzero(vertex)
         return self._few if self._few.size <= most else None
 
     def _fewest(self, preferred: Vector) -> Fewest | None:
-        """A support of the fewest variables; where it once took too long nobody asks again."""
+        """Return a smallest support by integer programming; None if an earlier attempt timed out."""
         if self._milp_timed_out:
             return None
         fewest = fewest_nonzeros(self._linear, preferred=preferred)
@@ -184,9 +182,9 @@ class Polyhedron(ConvexSet):
         return True
 
     def sparse_vertex(self, size: Vector) -> Vector | None:
-        """A vertex of small weighted ℓ1 norm, entries that are large already being cheap (reweighted up to three times).
+        """Return a vertex of small weighted ℓ1 norm, with small weights on large entries, reweighted up to three times.
 
-        A vertex has no more nonzeros than there are rows, but for those at a bound; where that is all it has, no other is looked for.
+        Apart from entries at a bound, a vertex has no more nonzeros than there are rows; with that few, stop.
         """
         level = max(float(size.max(initial=0.0)), 1e-300)
         vertex, rows = None, max(1, self._linear.h.size + self._linear.f.size)
@@ -205,7 +203,7 @@ class Polyhedron(ConvexSet):
 
 
 def _rows(M: Any, v: Any, matrix: str, vector: str) -> tuple[Vector | None, Vector | None]:
-    """A block of rows and its right-hand side as float64, both given or neither."""
+    """Return a matrix and its right-hand side as float64; both must be given, or neither."""
     if (M is None) != (v is None):
         raise ValueError(f"{matrix} and {vector} must be given together")
     if M is None or 0 in getattr(M, "shape", (len(M),) if isinstance(M, list | tuple) else ()):
@@ -216,7 +214,10 @@ def _rows(M: Any, v: Any, matrix: str, vector: str) -> tuple[Vector | None, Vect
 
 
 def _witness(linear: Linear, weight: Vector) -> Vector | None:
-    """A point of the polyhedron of least Σ weightᵢ|xᵢ|, by linear programming on x = p − q, where x may be below 0; None if empty."""
+    """Return a point of the polyhedron that minimises Σ weightᵢ|xᵢ|, by linear programming; None if it is empty.
+
+    Variables that may be negative are split as x = p − q.
+    """
     n, low, high = linear.lower.size, linear.lower, linear.upper
     down = np.flatnonzero(low < 0)
     bounds = [

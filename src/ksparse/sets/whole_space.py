@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ksparse.numerics.constraints import Linear
-from ksparse.sets.base import ConvexSet
-from ksparse.util.arrays import Array, Vector, clip, namespace, top_k, zero_outside
+from ksparse.sets.base import ConvexSet, soft_threshold
+from ksparse.util.arrays import Array, Vector, namespace, top_k, zero_outside
 
 
 class WholeSpace(ConvexSet):
@@ -18,8 +18,7 @@ class WholeSpace(ConvexSet):
     """
 
     skip_self_check = True
-    whole_space = has_shrink = True
-    has_joint = True
+    whole_space = has_shrink = has_joint = True
 
     def project(self, u: Array) -> Array:
         return u
@@ -41,8 +40,3 @@ class WholeSpace(ConvexSet):
 
     def as_linear(self, n: int) -> Linear:
         return Linear.of(n)
-
-
-def soft_threshold(u: Array, t: float) -> Array:
-    """sign(u)·max(|u| − t, 0): the prox of t‖·‖₁, as u minus its projection onto [−t, t]."""
-    return u - clip(u, -t, t)
