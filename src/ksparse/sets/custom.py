@@ -203,7 +203,7 @@ class CustomSetOnSupport(ConvexSet):
             if norm(x - y) <= max(1e-13, self.whole.accuracy) * max(1.0, norm(x)):
                 break
         if norm(x - y) > self.whole.slack * max(1.0, norm(x)):
-            raise UndecidedError("no point of the custom set was found on this support")
+            raise UndecidedError("the custom set has no point on this support, as far as the search can tell")
         return take(x, self.support)
 
     def violation(self, x: Array) -> float:
