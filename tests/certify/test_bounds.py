@@ -24,7 +24,7 @@ NONE = np.zeros(0, dtype=int)
 
 def known(value):
     """A point of which only the value matters."""
-    return Candidate.unpriced(NONE, np.zeros(0), value)
+    return Candidate.without_multipliers(NONE, np.zeros(0), value)
 
 
 class Small:
@@ -124,14 +124,14 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
                 size * rng.standard_normal((1, program.n)),
                 size * rng.standard_normal((1, len(program.linear.f))),
             )
-            dual, row_price = QuadraticBound(tried, d), size * rng.random((1, len(program.linear.h)))
-            assert not above(optimum_here, dual.at(w, price, row_price, state[None]).value[0], 1.0)
+            dual, row_multipliers = QuadraticBound(tried, d), size * rng.random((1, len(program.linear.h)))
+            assert not above(optimum_here, dual.at(w, price, row_multipliers, state[None]).value[0], 1.0)
             if tried.least > 0:
                 nodes = Relaxation(tried, dual).root()
                 nodes.state[0] = state
                 narrow(tried, nodes, best / program.scale)
                 own = replace(tried.sizes, max_above=nodes.max_above, max_below=nodes.max_below)
-                assert not above(optimum_here, dual.at(w, price, row_price, state[None], own).value[0], 1.0)
+                assert not above(optimum_here, dual.at(w, price, row_multipliers, state[None], own).value[0], 1.0)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -52,7 +52,7 @@ def test_no_dual_point_gives_a_bound_above_the_optimum(grouped):
         if not np.isfinite(optimum):
             continue
         problem = SupportProblem.of(ks.LeastSquares(A, b), ks.WholeSpace(), N, k, rules=rules)
-        known = Candidate.unpriced(NONE, np.zeros(0), optimum)
+        known = Candidate.without_multipliers(NONE, np.zeros(0), optimum)
         program = Program.of(problem, problem.model, rules.widest(k), known).ruled(problem, k)
         state = rng.choice([FREE, FREE, FREE, IN, OUT], N).astype(np.int8)
         if not program.propagate(state):

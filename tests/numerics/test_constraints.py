@@ -1,4 +1,4 @@
-"""What rows are at least beside an equation, against linear programming; solvers that print are silenced."""
+"""What rows are at least beside an equation, against linear programming; solvers that print are suppress_native_stdout."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ksparse.numerics.constraints import Linear, least_beside
+from ksparse.numerics.constraints import Linear, min_activity_given_equation
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -20,7 +20,7 @@ def test_it_is_what_linear_programming_finds(seed):
     G, e = rng.standard_normal((3, n)), np.where(rng.random(n) < 0.8, rng.standard_normal(n), 0.0)
     e[0] = 1.0
     f = float(e @ rng.uniform(lower, upper))
-    found = least_beside(G, e, f, lower, upper)
+    found = min_activity_given_equation(G, e, f, lower, upper)
     for g, least in zip(G, found, strict=True):
         best = linprog(g, A_eq=e[None], b_eq=[f], bounds=np.column_stack([lower, upper])).fun
         assert least <= best + 1e-12
@@ -29,10 +29,10 @@ def test_it_is_what_linear_programming_finds(seed):
 
 def test_where_nothing_bounds_it_nothing_is_said():
     lower, upper = np.zeros(2), np.full(2, np.inf)
-    assert least_beside(np.array([[-1.0, 0.0]]), np.array([0.0, 1.0]), 1.0, lower, upper)[0] == -np.inf
-    assert least_beside(np.array([[-1.0, 2.0]]), np.array([1.0, 1.0]), 1.0, lower, upper)[0] == pytest.approx(
-        -1.0, abs=1e-8
-    )
+    assert min_activity_given_equation(np.array([[-1.0, 0.0]]), np.array([0.0, 1.0]), 1.0, lower, upper)[0] == -np.inf
+    assert min_activity_given_equation(np.array([[-1.0, 2.0]]), np.array([1.0, 1.0]), 1.0, lower, upper)[
+        0
+    ] == pytest.approx(-1.0, abs=1e-8)
 
 
 def test_empty_polyhedra():
@@ -62,8 +62,8 @@ def test_a_point_that_only_rounding_hides_is_not_denied():
 
 def test_nothing_is_printed_past_python():
     code = (
-        "import os\nfrom ksparse.numerics.linear_programs import silenced\n"
-        "print('before')\nwith silenced():\n    with silenced():\n        os.write(1, b'noise')\n    os.write(1, b'noise')\nprint('after')"
+        "import os\nfrom ksparse.numerics.linear_programs import suppress_native_stdout as quiet\n"
+        "print('before')\nwith quiet():\n    with quiet():\n        os.write(1, b'noise')\n    os.write(1, b'noise')\nprint('after')"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert ran.stdout.split() == ["before", "after"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.numerics.constraints import Linear, fixed_by_equations, presolved, usable
+from ksparse.numerics.constraints import Linear, fixed_by_equations, presolved, reachable_variables
 from ksparse.numerics.qp import feasible_point
 
 
@@ -40,7 +40,7 @@ def test_no_point_is_lost(seed):
     low, high = np.round(rng.uniform(0.0, 0.3, n), 1), np.round(rng.uniform(0.2, 0.9, n), 1)
     G = rng.integers(-1, 3, (2, n)).astype(float)
     linear = Linear.of(n, 0.0, high, G, np.round(rng.uniform(0.2, 2.0, 2), 1), np.ones((1, n)), [1.0])
-    may, short = usable(linear, low, high, np.ones(n, dtype=bool), k), presolved(linear)
+    may, short = reachable_variables(linear, low, high, np.ones(n, dtype=bool), k), presolved(linear)
     for size in range(1, k + 1):
         for support in (list(S) for S in combinations(range(n), size)):
             points = []
@@ -61,13 +61,13 @@ def test_what_no_sparse_point_can_use_is_seen():
     linear = Linear.of(n, 0.0, np.array([0.5, 0.5, 0.3, 0.3, 0.05, 0.5]), E=np.ones((1, n)), f=[1.0])
     everyone = np.ones(n, dtype=bool)
     np.testing.assert_array_equal(
-        usable(linear, linear.lower, linear.upper, everyone, 2), [True, True, False, False, False, True]
+        reachable_variables(linear, linear.lower, linear.upper, everyone, 2), [True, True, False, False, False, True]
     )
     np.testing.assert_array_equal(
-        usable(linear, linear.lower, linear.upper, everyone, 3), [True, True, True, True, True, True]
+        reachable_variables(linear, linear.lower, linear.upper, everyone, 3), [True, True, True, True, True, True]
     )
     floor = np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0])  # above its own bound
-    assert not usable(linear, floor, linear.upper, everyone, 3)[0]
+    assert not reachable_variables(linear, floor, linear.upper, everyone, 3)[0]
 
 
 def test_equations_of_one_variable_after_the_other_fix_their_variables():

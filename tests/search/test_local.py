@@ -44,7 +44,7 @@ def a_problem(rng, C, n=18, k=6, units=False, **options):
 
 def at(problem, support):
     """A candidate to stand at, whatever C says of it."""
-    return Candidate.unpriced(np.asarray(support), np.zeros(len(support)), np.inf)
+    return Candidate.without_multipliers(np.asarray(support), np.zeros(len(support)), np.inf)
 
 
 def twin(problem, basis):

@@ -133,8 +133,8 @@ def test_single_precision_makes_a_covariance_no_less_convex(rng):
 
 def test_a_pull_far_beyond_the_bounds_does_not_lose_the_interior_point(rng, monkeypatch):
     slow = []
-    descended = qp.descended
-    monkeypatch.setattr(qp, "descended", lambda *of: slow.append(1) or descended(*of))
+    primal_active_set = qp.primal_active_set
+    monkeypatch.setattr(qp, "primal_active_set", lambda *of: slow.append(1) or primal_active_set(*of))
     A = rng.standard_normal((4, 12))
     linear = Linear.of(12, -np.ones(12), np.ones(12), rng.standard_normal((2, 12)), np.ones(2))
     solve_qp(Objective(A.T @ A, 1e100 * rng.standard_normal(12)), linear)

@@ -9,7 +9,7 @@ import catalogue
 import ksparse as ks
 from ksparse import Status
 from ksparse.firstorder.problem import Problem, Products, Stopping
-from ksparse.numerics.bound import Noise, shortfall
+from ksparse.numerics.bound import Noise, suboptimality_bound
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
 from ksparse.search.polish import PolishedPoint, polish
@@ -81,7 +81,7 @@ def test_the_shortfall_bounds_what_is_left_at_any_point(rng):
         inside = inside[(inside @ linear.G.T <= linear.h).all(axis=1)]
         x, prices = inside[0], rng.standard_normal(2)
         best = min(objective.value(point) for point in inside)
-        assert best >= objective.value(x) - shortfall(objective, linear, x, np.zeros(0), prices, Noise())
+        assert best >= objective.value(x) - suboptimality_bound(objective, linear, x, np.zeros(0), prices, Noise())
 
 
 @pytest.mark.parametrize("set_name", ["whole", "nonnegative", "budget", "ball"])
@@ -117,7 +117,7 @@ def test_the_judge_looks_at_barred_variables_and_floors(support, x, right, monke
     """Variable 0 is forced out, variable 1 is in a group with it, and nonzeros are at least 0.5."""
     request = check_request(ks.LeastSquares(np.eye(3), [1.0, 5.0, 1.5]), 1, None, None, Stopping(), groups=[0, 0, 1])
     problem = support_problem(request, (), [0], 0.5)
-    best = Candidate.unpriced(np.array(support), np.array(x), 0.0)
+    best = Candidate.without_multipliers(np.array(support), np.array(x), 0.0)
     monkeypatch.setattr(
         "ksparse.solve.judge.polish_candidate", lambda _, candidate: PolishedPoint(candidate.x, 0.0, 0.0, Products())
     )

@@ -77,7 +77,7 @@ def test_a_first_support_needs_no_integer_program(rng, monkeypatch):
         raise AssertionError("an integer program was asked for")
 
     monkeypatch.setattr("scipy.optimize.milp", refuse)
-    monkeypatch.setattr(polyhedron, "fewest_nonzeros", refuse)
+    monkeypatch.setattr(polyhedron, "sparsest_support", refuse)
     R = rng.standard_normal((150, 60)) * 0.01 + rng.standard_normal((150, 1)) * 0.01
     result = ks.minimize(ks.Quadratic(np.cov(R.T)), 20, sector_caps(60), min_nonzero=0.01)
     assert result.success

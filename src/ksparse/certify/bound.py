@@ -77,14 +77,14 @@ class DualBound(ABC):
         """g at the rows of w, for nodes of which so much is decided."""
 
     def at(
-        self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: MagnitudeRange | None = None
+        self, w: Vector, price: Vector, row_multipliers: Vector, state: Vector, sizes: MagnitudeRange | None = None
     ) -> Bounds:
         """The bound at (w, λ, μ) for each node, λ improved a little; `sizes`: those of each node, if not those of the problem."""
         sizes = sizes or self.program.sizes
-        best = self._at(w, price, row_price, state, sizes)
+        best = self._at(w, price, row_multipliers, state, sizes)
         for _ in range(IMPROVEMENTS if price.size else 0):
             price = price + self._newton(*best[1:], sizes)
-            better = self._at(w, price, row_price, state, sizes)
+            better = self._at(w, price, row_multipliers, state, sizes)
             if not (better[0].value > best[0].value).any():
                 break
             worse = ~(better[0].value > best[0].value)
@@ -96,15 +96,17 @@ class DualBound(ABC):
         return best[0]
 
     def _at(
-        self, w: Vector, price: Vector, row_price: Vector, state: Vector, sizes: MagnitudeRange
+        self, w: Vector, price: Vector, row_multipliers: Vector, state: Vector, sizes: MagnitudeRange
     ) -> tuple[Bounds, Vector, Vector]:
         """The bounds, the x that the charges are reached at, and which of them count."""
         linear, rounding = self.program.linear, self.program.rounding
         g = self.linearised(w, state)
-        q = price @ linear.E - row_price @ linear.G - g.gradient
-        off = g.off + rounding * (np.abs(g.gradient) + np.abs(price) @ np.abs(linear.E) + row_price @ np.abs(linear.G))
-        paid = price @ linear.f - row_price @ linear.h
-        blur = g.blur + rounding * (np.abs(price) @ np.abs(linear.f) + row_price @ np.abs(linear.h))
+        q = price @ linear.E - row_multipliers @ linear.G - g.gradient
+        off = g.off + rounding * (
+            np.abs(g.gradient) + np.abs(price) @ np.abs(linear.E) + row_multipliers @ np.abs(linear.G)
+        )
+        paid = price @ linear.f - row_multipliers @ linear.h
+        blur = g.blur + rounding * (np.abs(price) @ np.abs(linear.f) + row_multipliers @ np.abs(linear.h))
         charge, x = self.charges(q, off, state, sizes)
         most = self._most(charge, state)
         counted = most.selected

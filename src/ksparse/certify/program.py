@@ -76,9 +76,9 @@ class Program:
         unit = unit_scales(model.diagonal[names] + shift)
         scale = scale or max(abs(best.value), abs(best.value - constant)) or 1.0
         per = np.sqrt(scale) / unit  # a variable over its own unit
-        implied = implied_upper(linear.without(~problem.allowed))  # as presolve left it out
+        implied = implied_upper(linear.fixed_to_zero(~problem.allowed))  # as presolve left it out
         most = np.minimum(linear.upper, implied + np.where(np.isinf(implied), 0.0, (WIDER - 1.0) * np.abs(implied)))
-        value, off = fixed_by_equations(linear.without(~problem.allowed))
+        value, off = fixed_by_equations(linear.fixed_to_zero(~problem.allowed))
         least = np.fmax(linear.lower, value - off - 2.0 * EPS * np.abs(value))
         most = np.fmin(most, value + off + 2.0 * EPS * np.abs(value))
         lower, upper = least[names] / per, most[names] / per

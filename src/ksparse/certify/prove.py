@@ -14,7 +14,7 @@ from ksparse.certify.quadratic_family import QuadraticFamily
 from ksparse.certify.smooth_family import SmoothFamily
 from ksparse.certify.tree import Family, Leaf, Tree, TreeSettings
 from ksparse.numerics.bound import EPS
-from ksparse.numerics.constraints import fitting
+from ksparse.numerics.constraints import variables_that_fit
 from ksparse.result import Status
 from ksparse.search.candidate import Candidate
 from ksparse.search.incumbent import Incumbent
@@ -167,7 +167,7 @@ def families_of(problem: SupportProblem, best: Candidate, n_jobs: int | None = N
     k, parts = problem.k, list[Family]()
     parted = problem.floors.any and not problem.rules.grouped  # groups are not counted by their variables
     while parted and problem.linear is not None and k > max(1, problem.forced.size):
-        fits = fitting(problem.linear, *problem.floors.bounds(problem.linear), problem.allowed, k)
+        fits = variables_that_fit(problem.linear, *problem.floors.bounds(problem.linear), problem.allowed, k)
         fits[problem.forced] = True
         fits = problem.rules.usable_within(fits)
         if fits.sum() > TreeSettings().shrunk * problem.allowed.sum():

@@ -8,7 +8,7 @@ Scaling makes numbers close to 1, so that tolerances mean the same in any units.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,27 +16,24 @@ import numpy as np
 
 from ksparse.util.arrays import Vector, to_float64
 
-ROUNDED = 1e-9  # of the terms of a row: broken by less is rounding
-
-
-LOST = 1e-15  # of two numbers, where they are subtracted
-
-
+EPS = float(np.finfo(np.float64).eps)
+ROUNDED = 1e-9  # of the terms of a row: a smaller violation is rounding
+LOST = 1e-15  # of two numbers, the rounding error of their difference
 ASIDE = 1e-12  # of the largest λ: a step to either side
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A polyhedron spelled out: lower ≤ x ≤ upper, Gx ≤ h, Ex = f, all float64. What `ConvexSet.as_linear` gives.
+    """A polyhedron lower ≤ x ≤ upper, Gx ≤ h, Ex = f, all float64: the result of `ConvexSet.as_linear`.
 
-    `Linear.of(n, ...)` takes the parts that there are.
+    `Linear.of(n, ...)` makes one from some of these parts.
 
     Parameters
     ----------
     lower : array
-        Least values.
+        Lower bounds.
     upper : array
-        Greatest values.
+        Upper bounds.
     G : array
         Rows of the inequalities.
     h : array
@@ -62,62 +59,54 @@ class Linear:
 
     @classmethod
     def of(
-        cls,
-        n: int,
-        lower: Any = -np.inf,
-        upper: Any = np.inf,
-        G: Any = None,
-        h: Any = None,
-        E: Any = None,
-        f: Any = None,
-    ) -> Linear:
-        """The polyhedron of the parts that are given."""
+        cls, n: int, lower: Any = -np.inf, upper: Any = np.inf, G: Any = None, h: Any = None, E: Any = None, f: Any = None
+    ) -> Linear:  # fmt: skip
+        """Return the polyhedron of the given parts in n variables."""
 
         def rows(M: Any, v: Any) -> tuple[Vector, Vector]:
             return (np.zeros((0, n)), np.zeros(0)) if M is None else (np.atleast_2d(M), np.atleast_1d(v))
 
-        return cls(
-            np.broadcast_to(to_float64(lower), n), np.broadcast_to(to_float64(upper), n), *rows(G, h), *rows(E, f)
-        )
+        low, high = (np.broadcast_to(to_float64(bound), n) for bound in (lower, upper))
+        return cls(low, high, *rows(G, h), *rows(E, f))
 
     @property
     def equations_only(self) -> bool:
-        """Whether there is no inequality and no bound."""
+        """Whether there are no inequalities and no finite bounds."""
         return not (self.h.size or np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
     @property
     def bounds_only(self) -> bool:
-        """Whether no variable's room depends on another's."""
+        """Whether there are no inequalities and no equations."""
         return not (self.h.size or self.f.size)
 
     def on(self, support: Vector) -> Linear | None:
-        """The polyhedron on a support, the other variables fixed to 0; None where a bound forbids that."""
+        """Return the polyhedron on a support, with the other variables fixed to 0; None if a bound forbids 0."""
         off = np.ones(self.lower.size, dtype=bool)
         off[support] = False
         if (self.lower[off] > 0).any() or (self.upper[off] < 0).any():
             return None
         return Linear(self.lower[support], self.upper[support], self.G[:, support], self.h, self.E[:, support], self.f)
 
-    def without(self, shut: Vector) -> Linear:
-        """The polyhedron with some variables (a mask) fixed to 0."""
-        return Linear(np.where(shut, 0.0, self.lower), np.where(shut, 0.0, self.upper), self.G, self.h, self.E, self.f)
+    def fixed_to_zero(self, mask: Vector) -> Linear:
+        """Return the polyhedron with some variables fixed to 0."""
+        return replace(self, lower=np.where(mask, 0.0, self.lower), upper=np.where(mask, 0.0, self.upper))
 
-    def reach(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector, Vector]:
-        """What each variable brings at least to each row of G, and at least and at most to each row of E, between other bounds."""
-        return contributions(self.G, lower, upper)[0], *contributions(self.E, lower, upper)
+    def activity_terms(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector, Vector]:
+        """Return the least terms of variables in rows of G, and the least and largest in rows of E, between other bounds."""
+        return activity_terms(self.G, lower, upper)[0], *activity_terms(self.E, lower, upper)
 
     @property
     def provably_empty(self) -> bool:
-        """Whether some row or equation, or a row beside an equation, shows that there is no point; False says nothing."""
-        return bool((self.lower > self.upper).any()) or Reach(self).misses(slice(None))
+        """Whether a row or equation, or a row together with an equation, shows that there is no point; False proves nothing."""
+        return bool((self.lower > self.upper).any()) or ActivityBounds(self).proves_infeasible(slice(None))
 
     def violation(self, x: Vector) -> float:
-        """The largest amount by which one constraint is broken."""
+        """Return the largest violation of a constraint."""
         gaps = [self.lower - x, x - self.upper, self.G @ x - self.h, np.abs(self.E @ x - self.f)]
         return max(float(gap.max(initial=0.0)) for gap in gaps)
 
     def broken(self, x: Vector) -> float:
-        """By how much the worst constraint is broken, relative to its own terms; of a bound those are itself and the largest of x."""
+        """Return the largest violation relative to the constraint's terms; those of a bound are itself and max |xᵢ|."""
         size = np.abs(x)
         worst, top = 0.0, float(size.max(initial=0.0))
         for M, v, excess in (
@@ -132,81 +121,66 @@ class Linear:
         return worst
 
 
-class Reach:
-    """What each variable between its bounds brings at least to every row and both sides of every equation: for looks at many supports."""
+class ActivityBounds:
+    """Least terms of variables in rows and in both sides of equations, from which infeasible supports are found quickly."""
 
     def __init__(self, linear: Linear) -> None:
         self.linear, right = linear, np.concatenate([linear.h, linear.f, -linear.f])
-        self.least = contributions(np.vstack([linear.G, linear.E, -linear.E]), linear.lower, linear.upper)[0]
-        self.sure = self.least - ROUNDED * np.abs(self.least)  # without what may be rounding
+        least = activity_terms(np.vstack([linear.G, linear.E, -linear.E]), linear.lower, linear.upper)[0]
+        self.least = least - ROUNDED * np.abs(least)
         self.most = right + ROUNDED * np.abs(right)
-        self.right = self.most[: linear.h.size]
 
-    def misses(self, support: Vector | slice) -> bool:
-        """Whether a row or an equation, or a row beside an equation, cannot be met on a support."""
-        if (self.sure[:, support].sum(axis=1) > self.most).any():
+    def proves_infeasible(self, support: Vector | slice) -> bool:
+        """Whether a row or an equation, or a row together with an equation, cannot be satisfied on a support."""
+        if (self.least[:, support].sum(axis=1) > self.most).any():
             return True
-        whole = self.linear
+        whole, right = self.linear, self.most[: self.linear.h.size]
         if not (whole.h.size and whole.f.size):
             return False
         G, lower, upper = whole.G[:, support], whole.lower[support], whole.upper[support]
-        return any(
-            (least_beside(G, e, f, lower, upper) > self.right).any()
-            for e, f in zip(whole.E[:, support], whole.f, strict=True)
-        )
+        equations = zip(whole.E[:, support], whole.f, strict=True)
+        return any((min_activity_given_equation(G, e, f, lower, upper) > right).any() for e, f in equations)
 
 
-def least_beside(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -> Vector:
-    """What each row gᵀx is at least between bounds, where eᵀx = f as well.
+def min_activity_given_equation(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -> Vector:
+    """Return a lower bound on each row gᵀx between bounds and subject to eᵀx = f, less the rounding.
 
-    That is the largest λf + Σ min (gᵢ − λeᵢ)xᵢ over λ: concave, and linear between the λ = gᵢ/eᵢ, so that one of them is best. What
-    rounding may have cost is taken off.
+    It is the maximum over λ of λf + Σ min (gᵢ − λeᵢ)xᵢ: concave, and linear between the λ = gᵢ/eᵢ, so one of these is optimal.
     """
-    slopes = G[:, e != 0] / e[e != 0]  # rows, λ
-    aside = ASIDE * np.abs(slopes).max(
-        axis=1, initial=0.0, keepdims=True
-    )  # just at λ the sign of a difference is rounding
-    slopes = np.concatenate([slopes - aside, slopes + aside], axis=1)
+    slopes = G[:, e != 0] / e[e != 0]  # one row of λ per row of G
+    aside = ASIDE * np.abs(slopes).max(axis=1, initial=0.0, keepdims=True)
+    slopes = np.concatenate([slopes - aside, slopes + aside], axis=1)  # at λ the sign of a difference is rounding
     taken = slopes[:, :, None] * e
-    left, off = (
-        G[:, None, :] - taken,
-        LOST * (np.abs(G[:, None, :]) + np.abs(taken)),
-    )  # what the difference may be wrong by
+    left, off = G[:, None, :] - taken, LOST * (np.abs(G[:, None, :]) + np.abs(taken))  # the difference and its error
     nearer = np.where(left > off, lower, upper)
     with np.errstate(invalid="ignore"):  # 0 · ∞
         clear = left * nearer - off * np.abs(nearer)
         unclear = np.where(off > 0, -off * np.maximum(np.abs(lower), np.abs(upper)), 0.0)
-        brought = np.where(np.abs(left) > off, clear, unclear)
-    terms = np.abs(slopes * f) + np.abs(brought).sum(axis=2)
-    return np.asarray((slopes * f + brought.sum(axis=2) - ROUNDED * terms).max(axis=1, initial=-np.inf))
+        least = np.where(np.abs(left) > off, clear, unclear)
+    terms = np.abs(slopes * f) + np.abs(least).sum(axis=2)
+    return np.asarray((slopes * f + least.sum(axis=2) - ROUNDED * terms).max(axis=1, initial=-np.inf))
 
 
-def contributions(M: Vector, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
-    """What each variable between its bounds brings to each row of M, at least and at most."""
+def activity_terms(M: Vector, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+    """Return the least and the largest term of each variable between its bounds in each row of M."""
     with np.errstate(invalid="ignore"):
         one, other = (np.where(M == 0, 0.0, M * side) for side in (lower, upper))  # 0·∞ is 0
     return np.minimum(one, other), np.maximum(one, other)
 
 
-MARGIN = 1e-9  # of a row's terms
-
-
-EPS = float(np.finfo(np.float64).eps)
-
-
 def presolved(linear: Linear) -> Linear:
-    """The same polyhedron without upper bounds that an equation and the lower bounds imply, and without rows that the bounds imply."""
+    """Remove upper bounds that an equation and the lower bounds imply, and rows that the bounds imply."""
     upper = np.where(linear.upper >= implied_upper(linear), np.inf, linear.upper)
-    least, most = contributions(linear.G, linear.lower, linear.upper)
+    least, most = activity_terms(linear.G, linear.lower, linear.upper)
     terms = np.maximum(np.abs(least), np.abs(most)).sum(axis=1)
-    asks = ~(most.sum(axis=1) <= linear.h - MARGIN * (terms + np.abs(linear.h)))
-    if (np.isinf(upper) & np.isfinite(linear.upper)).any() and not asks.all():
-        upper = linear.upper  # a row may be implied by a bound that is implied by it: one of the two
-    return replace(linear, upper=upper, G=linear.G[asks], h=linear.h[asks])
+    kept = ~(most.sum(axis=1) <= linear.h - ROUNDED * (terms + np.abs(linear.h)))
+    if (np.isinf(upper) & np.isfinite(linear.upper)).any() and not kept.all():
+        upper = linear.upper  # a row and a bound may imply each other: remove only one of them
+    return replace(linear, upper=upper, G=linear.G[kept], h=linear.h[kept])
 
 
 def implied_upper(linear: Linear) -> Vector:
-    """What Σ eᵢxᵢ = f with e ≥ 0 and x ≥ lower, finite, leaves for each variable; ∞ where nothing is said."""
+    """Return upper bounds implied by equations Σ eᵢxᵢ = f with e ≥ 0 and finite lower bounds; ∞ if there are none."""
     implied = np.full(linear.lower.size, np.inf)
     for row, right in zip(linear.E, linear.f, strict=True):
         if (row >= 0).all() and np.isfinite(linear.lower[row > 0]).all():
@@ -218,7 +192,7 @@ def implied_upper(linear: Linear) -> Vector:
 
 
 def fixed_by_equations(linear: Linear) -> tuple[Vector, Vector]:
-    """The values of variables that equations fix one after the other, and how wrong rounding may have made them; NaN and 0 for others."""
+    """Return the values that equations fix one after the other (NaN if none), and bounds on their rounding errors."""
     value = np.where(linear.lower == linear.upper, linear.lower, np.nan)
     off = np.zeros(value.size)
     for _ in range(linear.f.size):
@@ -228,75 +202,63 @@ def fixed_by_equations(linear: Linear) -> tuple[Vector, Vector]:
             break
         for row, right in zip(linear.E[last], linear.f[last], strict=True):
             i = np.flatnonzero((row != 0) & ~known)[0]
-            terms, blur = np.abs(row[known] * value[known]).sum() + abs(right), float(np.abs(row[known]) @ off[known])
+            terms = np.abs(row[known] * value[known]).sum() + abs(right)
+            error = EPS * (8.0 + known.sum()) * terms + float(np.abs(row[known]) @ off[known])
             with np.errstate(over="ignore"):
-                found, wrong = (
-                    (right - row[known] @ value[known]) / row[i],
-                    (EPS * (8.0 + known.sum()) * terms + blur) / abs(row[i]),
-                )
-            if np.isfinite(found) and np.isfinite(wrong):
-                value[i], off[i] = found, wrong
+                found, error = (right - row[known] @ value[known]) / row[i], error / abs(row[i])
+            if np.isfinite(found) and np.isfinite(error):
+                value[i], off[i] = found, error
     return value, off
 
 
-def usable(linear: Linear, low: Vector, high: Vector, allowed: Vector, k: int) -> Vector:
-    """Which of the allowed variables some point with at most k nonzeros may use, each between low and high where it is not 0.
+def reachable_variables(linear: Linear, low: Vector, high: Vector, allowed: Vector, k: int) -> Vector:
+    """Return which allowed variables may be nonzero, between low and high, in a point with at most k nonzeros.
 
-    A row is judged alone: with a variable in the support, the k − 1 others that help most must be able to meet it.
+    Each row is considered alone: with the variable in the support, the k − 1 other variables of largest terms must satisfy it.
     """
     low, high = np.where(allowed, low, 0.0), np.where(allowed, high, 0.0)
-    least, from_, to = linear.reach(low, high)
+    least, least_equal, most_equal = linear.activity_terms(low, high)
     found = allowed & (low <= high)
-    for brings, needed in [
-        *zip(-least, -linear.h, strict=True),
-        *zip(to, linear.f, strict=True),
-        *zip(-from_, -linear.f, strict=True),
-    ]:
-        found &= _reached(brings, float(needed), k)
+    right = np.concatenate([-linear.h, linear.f, -linear.f])
+    for terms, needed in zip(np.vstack([-least, most_equal, -least_equal]), right, strict=True):
+        positive = np.maximum(terms, 0.0)
+        top = np.sort(positive)[::-1][:k]
+        if not np.isfinite(needed) or np.isinf(top).any():
+            continue
+        among = positive >= (top[-1] if top.size else np.inf)
+        others = np.where(among, top.sum() - positive, top[: k - 1].sum())
+        found &= terms + others >= needed - ROUNDED * (np.abs(terms) + others + abs(needed))
     return np.asarray(found)
 
 
 def most_nonzeros(linear: Linear, low: Vector, high: Vector, allowed: Vector) -> int:
-    """How many nonzeros fit, each between low and high: of a row that every variable fills, as many as the smallest fillings allow."""
+    """Return a bound on the number of nonzeros, each between low and high, from rows without negative terms."""
     most = int(allowed.sum())
-    for fills, room in _filled_rows(linear, low, high, allowed):
-        most = min(most, int((np.cumsum(np.sort(fills[allowed])) <= room).sum()))
+    for terms, right in _positive_rows(linear, low, high, allowed):
+        most = min(most, int((np.cumsum(np.sort(terms[allowed])) <= right).sum()))
     return most
 
 
-def fitting(linear: Linear, low: Vector, high: Vector, allowed: Vector, count: int) -> Vector:
-    """Which of the allowed variables fit beside count − 1 others, each between low and high."""
+def variables_that_fit(linear: Linear, low: Vector, high: Vector, allowed: Vector, count: int) -> Vector:
+    """Return which allowed variables fit together with count − 1 others, each between low and high."""
     found = allowed.copy()
-    for fills, room in _filled_rows(linear, low, high, allowed):
-        smallest = np.sort(fills[allowed])[:count]
-        beside = smallest[: count - 1].sum()
-        found &= np.where(fills <= smallest[-1], smallest.sum(), beside + fills) <= room
+    for terms, right in _positive_rows(linear, low, high, allowed):
+        smallest = np.sort(terms[allowed])[:count]
+        others = smallest[: count - 1].sum()
+        found &= np.where(terms <= smallest[-1], smallest.sum(), others + terms) <= right
     return found
 
 
-def _filled_rows(linear: Linear, low: Vector, high: Vector, allowed: Vector) -> Iterator[tuple[Vector, float]]:
-    """What each variable takes of a row at least, and what there is of it, with a margin; of rows to which none gives anything back."""
-    least, from_, _ = linear.reach(low, high)
-    for fills, room in [*zip(least, linear.h, strict=True), *zip(from_, linear.f, strict=True)]:
-        if allowed.any() and np.isfinite(room) and fills[allowed].min() >= 0 and np.isfinite(fills[allowed]).all():
-            yield fills, float(room) + MARGIN * (abs(float(room)) + float(fills[allowed].max()))
-
-
-def _reached(brings: Vector, needed: float, k: int) -> Vector:
-    """With which variable in the support the k − 1 largest contributions of the others reach what is needed."""
-    if not np.isfinite(needed):
-        return np.ones(brings.size, dtype=bool)
-    helpful = np.maximum(brings, 0.0)
-    top = np.sort(helpful)[::-1][:k]
-    if np.isinf(top).any():
-        return np.ones(brings.size, dtype=bool)
-    among = helpful >= (top[-1] if top.size else np.inf)
-    others = np.where(among, top.sum() - helpful, top[: k - 1].sum())
-    return np.asarray(brings + others >= needed - MARGIN * (np.abs(brings) + others + abs(needed)))
+def _positive_rows(linear: Linear, low: Vector, high: Vector, allowed: Vector) -> Iterator[tuple[Vector, float]]:
+    """Yield the least terms and the right-hand side, with a margin, of rows and equations without negative terms."""
+    least, least_equal, _ = linear.activity_terms(low, high)
+    for terms, right in zip(np.vstack([least, least_equal]), np.concatenate([linear.h, linear.f]), strict=True):
+        if allowed.any() and np.isfinite(right) and terms[allowed].min() >= 0 and np.isfinite(terms[allowed]).all():
+            yield terms, float(right) + ROUNDED * (abs(float(right)) + float(terms[allowed].max()))
 
 
 def unit_scales(diagonal: Vector) -> Vector:
-    """√H_ii, and the largest of them for variables that H does not see."""
+    """Return √Hᵢᵢ, or the largest of them if it is 0."""
     scales: Vector = np.sqrt(np.maximum(diagonal, 0.0))
     largest = float(scales.max(initial=0.0))
     scales[scales <= 1e-150 * largest] = largest if largest > 0 else 1.0
@@ -304,17 +266,7 @@ def unit_scales(diagonal: Vector) -> Vector:
 
 
 def unit_rows(M: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
-    """Rows Mx (=, ≤) v with each scaled to largest entry 1, and what they were divided by."""
+    """Return rows Mx (=, ≤) v, each divided by its largest absolute entry, and these entries."""
     size = np.abs(M).max(axis=1, initial=0.0)
     size[size == 0] = 1.0
     return M / size[:, None], v / size, size
-
-
-def unit_constraints(linear: Linear, widen: Callable[[Vector], Vector]) -> dict[str, Vector | None]:
-    """The rows as scipy names them, each scaled to size 1: HiGHS has absolute tolerances."""
-    parts: dict[str, Vector | None] = {}
-    for key, M, v in (("ub", linear.G, linear.h), ("eq", linear.E, linear.f)):
-        rows, right, _ = unit_rows(M, v)
-        parts[f"A_{key}"] = widen(rows) if v.size else None
-        parts[f"b_{key}"] = right if v.size else None
-    return parts

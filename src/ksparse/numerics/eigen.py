@@ -1,7 +1,7 @@
 """Extreme eigenvalues, a leading eigenvector, the trust-region problem, and the inverse of a positive definite matrix.
 
-Lanczos' three-term recurrence keeps three vectors and takes one product per step. Nothing is reorthogonalised: rounding then brings copies
-of eigenvalues that have been found already, and they do not move the ends of the spectrum. There is no basis to keep and no restart.
+The three-term recurrence of Lanczos keeps three vectors and takes one product per step. Without reorthogonalisation, rounding creates
+copies of eigenvalues already found, which do not move the ends of the spectrum. So no basis is kept, and no restart is needed.
 """
 
 from __future__ import annotations
@@ -13,39 +13,33 @@ from typing import NamedTuple
 import numpy as np
 
 from ksparse.util.arrays import Array, Vector, epsilon, like, norm, to_numpy
-from ksparse.util.resources import OutOfTimeError, time_left
+from ksparse.util.resources import require_time
 
-SMALL = 32  # up to this size the whole matrix is as cheap
-
-
-EVERY = 4  # steps between two looks at the Ritz values
-
-
-LIMIT = 1_000  # steps; by then θ is within (log n / steps)² of the end, whatever the spectrum (Kuczyński and Woźniakowski 1992)
-
-
+SMALL = 32  # size up to which an eigendecomposition costs no more
+EVERY = 4  # steps between two computations of the Ritz values
+LIMIT = 1_000  # steps; then θ is within (log n / steps)² of the end for any spectrum (Kuczyński and Woźniakowski 1992)
 TOL = 1e-6  # of the residual, relative to θ
+MARGIN = 1e-4  # relative safety margin in addition to the residual
+POWER_STEPS = 40
 
-
-MARGIN = 1e-4  # relative safety on top of θ and its residual
-
+_START = np.random.default_rng(0).standard_normal(1024)
 
 Apply = Callable[[Array], Array]
 
 
 class End(NamedTuple):
-    """One end of the spectrum as seen so far: an eigenvalue lies within `residual` of the Ritz value θ."""
+    """Estimate of one end of the spectrum: an eigenvalue lies within `residual` of the Ritz value θ."""
 
     theta: float
     residual: float
 
 
 def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
-    """A bound on |λ|_max of the symmetric n × n operator v ↦ apply(v), not below it; 0 for the operator 0, ∞ where products overflow.
+    """Return an upper bound on |λ|_max of the symmetric operator v ↦ apply(v) of size n; 0 for 0, ∞ if products overflow.
 
-    Lanczos gives θ ≤ |λ|_max; its residual and a relative margin are added.
+    Lanczos gives θ ≤ |λ|_max; the residual and a relative margin are added.
     """
-    noise = 200 * epsilon(kind)  # products in float32 are themselves off by some roundings
+    noise = 200 * epsilon(kind)  # rounding of products in the precision of `kind`
     bound = 0.0
     for ends in _ends(apply, n, kind):
         best = max(ends, key=lambda end: abs(end.theta))
@@ -56,20 +50,20 @@ def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
 
 
 def has_negative_eigenvalue(apply: Apply, n: int, kind: Array, size: float) -> bool:
-    """Whether a symmetric operator of norm at most `size` has an eigenvalue that is negative beyond rounding, as far as Lanczos sees."""
+    """Whether Lanczos finds a negative eigenvalue, beyond rounding, of a symmetric operator of norm at most `size`."""
     for low, _ in _ends(apply, n, kind):
         if low.theta < -TOL * size:
-            return True  # no Ritz value lies outside the spectrum
+            return True  # Ritz values lie inside the spectrum
         if low.residual <= TOL * size:
             break
     return False
 
 
 def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
-    """The lower and the upper end, better and better."""
+    """Yield improving estimates of the lower and the upper end."""
 
     def image(v: Vector) -> Vector:
-        return to_numpy(apply(like(v, kind))).astype(np.float64)  # a copy: the operator may have handed back v itself
+        return to_numpy(apply(like(v, kind))).astype(np.float64)  # a copy: the operator may return v itself
 
     if n <= SMALL:
         units: Vector = np.eye(n)
@@ -82,50 +76,40 @@ def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
     before: Vector = np.zeros(n)
     beta = 0.0
     diagonal: list[float] = []
-    beside: list[float] = []
+    off_diagonal: list[float] = []
     for step in range(1, LIMIT + 1):
-        if time_left() <= 0:
-            raise OutOfTimeError
+        require_time()
         w = image(v)
         w -= beta * before
         diagonal.append(float(v @ w))
         w -= diagonal[-1] * v
         beta = norm(w)
-        if not math.isfinite(beta):  # products overflow: no finite number bounds this operator
+        if not math.isfinite(beta):  # products overflow
             yield End(-math.inf, 0.0), End(math.inf, 0.0)
             return
-        stuck = beta <= 1e-14 * max(map(abs, diagonal))  # the whole space that v and its images span has been seen
-        if step % EVERY == 0 or stuck:
-            yield _end(diagonal, beside, beta, 0), _end(diagonal, beside, beta, step - 1)
-        if stuck:
+        complete = beta <= 1e-14 * max(map(abs, diagonal))  # the Krylov space is invariant
+        if step % EVERY == 0 or complete:
+            yield _end(diagonal, off_diagonal, beta, 0), _end(diagonal, off_diagonal, beta, step - 1)
+        if complete:
             return
-        beside.append(beta)
+        off_diagonal.append(beta)
         before, v = v, w / beta
 
 
-def _end(diagonal: list[float], beside: list[float], beta: float, i: int) -> End:
-    """The i-th Ritz value: of the tridiagonal matrix so far; the residual of its vector is β times the last entry of the small one."""
-    from scipy.linalg import eigh_tridiagonal  # here: half as long to import as all of ours
+def _end(diagonal: list[float], off_diagonal: list[float], beta: float, i: int) -> End:
+    """Return the i-th eigenvalue of the tridiagonal matrix; its residual is β times the last entry of its eigenvector."""
+    from scipy.linalg import eigh_tridiagonal  # slow to import
 
-    scale = max(map(abs, (*diagonal, *beside))) or 1.0  # LAPACK squares the entries
-    values, vectors = eigh_tridiagonal(
-        np.array(diagonal) / scale, np.array(beside) / scale, select="i", select_range=(i, i)
-    )
+    scale = max(map(abs, (*diagonal, *off_diagonal))) or 1.0  # LAPACK squares the entries
+    d, e = np.array(diagonal) / scale, np.array(off_diagonal) / scale
+    values, vectors = eigh_tridiagonal(d, e, select="i", select_range=(i, i))
     return End(scale * float(values[0]), beta * abs(float(vectors[-1, 0])))
 
 
-POWER_STEPS = 40
-
-
-_START = np.random.default_rng(0).standard_normal(1024)
-
-
 def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vector]:
-    """λ_max and its eigenvector of a positive semidefinite matrix: by power iteration from a near one, where that settles soon."""
+    """Return λ_max and its eigenvector of a positive semidefinite matrix, by power iteration from `start` if that converges soon."""
     if start is not None and start.any():
-        x = (
-            start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]
-        )  # not blind to any direction
+        x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # in no invariant subspace
         x /= norm(x)
         for _ in range(POWER_STEPS):
             y = block @ x
@@ -138,7 +122,7 @@ def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vec
 
 
 def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
-    """The trust-region problem, convex or not: (H + μI)x = −c with μ ≥ max(0, −λ_min) and ‖x‖ = radius unless μ = 0."""
+    """Return the solution of the trust-region problem: (H + μI)x = −c, μ ≥ max(0, −λ_min), ‖x‖ = radius unless μ = 0."""
     values, vectors = np.linalg.eigh(H)
     pull = -(vectors.T @ c)
     size = max(float(np.abs(values).max()), norm(c) / radius, 1e-300)
@@ -154,13 +138,13 @@ def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vecto
     hard = not (np.abs(pull[tight]) > 1e-14 * size * radius).any()
     if hard and norm(coordinates(floor)) <= radius:
         x = vectors @ coordinates(floor)
-        if floor > 0:  # the rest of the radius goes along the lowest eigenvector, on the side of `near`
+        if floor > 0:  # reach the radius along the lowest eigenvector, on the side of `near`
             v = vectors[:, 0] if vectors[:, 0] @ near >= 0 else -vectors[:, 0]
             along, room = float(x @ v), radius**2 - float(x @ x)
             x = x + (-along + np.sqrt(along**2 + room)) * v
         return np.asarray(x * min(1.0, radius / max(norm(x), radius)))
     low, high = floor, floor + norm(c) / radius
-    for _ in range(200):  # ‖x(μ)‖ falls in μ
+    for _ in range(200):  # ‖x(μ)‖ decreases in μ
         mu = 0.5 * (low + high)
         if mu in (low, high):
             break
@@ -170,8 +154,8 @@ def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vecto
 
 
 def positive_inverse(H: Vector) -> Vector:
-    """H⁻¹; `LinAlgError` where H is not positive definite, as far as rounding shows."""
-    from scipy.linalg.lapack import dpotrf, dpotri  # here: it takes its time to import, and few calls come so far
+    """Return H⁻¹; raise `LinAlgError` if H is not positive definite up to rounding."""
+    from scipy.linalg.lapack import dpotrf, dpotri  # slow to import
 
     if not H.size:
         return np.zeros(H.shape)
@@ -180,6 +164,6 @@ def positive_inverse(H: Vector) -> Vector:
         factor, failed = dpotri(factor, overwrite_c=True)
     if failed or not np.isfinite(factor.diagonal()).all():
         raise np.linalg.LinAlgError("not positive definite")
-    inverse = factor + factor.T  # what is below the diagonal is 0
+    inverse = factor + factor.T  # entries below the diagonal are 0
     inverse[np.diag_indices_from(inverse)] *= 0.5
     return np.asarray(inverse)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksparse.errors import InfeasibleError, UndecidedError
-from ksparse.numerics.bound import Noise, shortfall
+from ksparse.numerics.bound import Noise, suboptimality_bound
 from ksparse.numerics.constraints import Linear, most_nonzeros
 from ksparse.numerics.qp import Active, Objective, Solution, feasible_point, solve_qp
 from ksparse.util.arrays import Vector
@@ -115,7 +115,11 @@ def above_floor(
             continue
         if noise is not None:
             lowest = min(
-                lowest, value - shortfall(objective, node, found.x, found.equation_price, found.row_price, noise)
+                lowest,
+                value
+                - suboptimality_bound(
+                    objective, node, found.x, found.equation_multipliers, found.row_multipliers, noise
+                ),
             )
         if value < value_of_best:
             best, value_of_best = Floored(found, node, -np.inf), value

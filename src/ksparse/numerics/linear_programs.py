@@ -1,4 +1,4 @@
-"""Linear and mixed-integer programs: the fewest nonzeros in a polyhedron (HiGHS), and sparse directions of recession of a quadratic."""
+"""Linear and mixed-integer programs: the sparsest point of a polyhedron (HiGHS), and sparse directions of recession of a quadratic."""
 
 from __future__ import annotations
 
@@ -13,137 +13,108 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack
 
-from ksparse.numerics.constraints import Linear, implied_upper, unit_constraints, unit_rows, unit_scales
+from ksparse.numerics.constraints import Linear, implied_upper, unit_rows, unit_scales
 from ksparse.numerics.qp import Objective
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import GRACE, time_left
 
-_lock = threading.Lock()  # the terminal is that of the whole process
+SECONDS = 5.0  # time limit of a mixed-integer program
+BIG_BOUND = 1e3  # bounds given to unbounded variables, relative to the right-hand sides
+FLAT = 1e-10  # of the largest eigenvalue in variables of unit curvature: smaller curvature is rounding
+ZERO_TOL = 1e-7  # of the largest entry: smaller ones of a direction are the solver's tolerance
 
-
-_within = 0  # how many ask for silence now
-
-
-_terminal = -1  # where file descriptor 1 led before the first of them
+_lock = threading.Lock()  # file descriptor 1 belongs to the whole process
+_users = 0  # how many threads suppress output now
+_stdout = -1  # duplicate of file descriptor 1
 
 
 @contextmanager
-def silenced() -> Iterator[None]:
-    """Nothing written to file descriptor 1 within is seen: HiGHS has lines that no option of its own turns off."""
-    _begin()
+def suppress_native_stdout() -> Iterator[None]:
+    """Discard what is written to file descriptor 1 within the block: HiGHS prints lines that no option turns off."""
+    global _users, _stdout
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _stdout = -1
+            with suppress(OSError, ValueError, AttributeError):  # standard output is missing or closed
+                sys.stdout.flush()
+                _stdout = os.dup(1)
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, 1)
+                os.close(nowhere)
     try:
         yield
     finally:
-        _end()
-
-
-def _begin() -> None:
-    global _within, _terminal
-    with _lock:
-        _within += 1
-        if _within > 1:
-            return
-        _terminal = -1
-        with suppress(OSError, ValueError, AttributeError):  # no terminal, or one that is closed
-            sys.stdout.flush()
-            _terminal = os.dup(1)
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, 1)
-            os.close(nowhere)
-
-
-def _end() -> None:
-    global _within
-    with _lock:
-        _within -= 1
-        if _within or _terminal < 0:
-            return
-        with suppress(OSError, AttributeError, TypeError):
-            ctypes.CDLL(None).fflush(None)  # what the library still holds back
-        os.dup2(_terminal, 1)
-        os.close(_terminal)
-
-
-SECONDS = 5.0  # for one such question
-
-
-FAR = 1e3  # times the size of the right-hand sides: a guess at how far an unbounded variable goes
+        with _lock:
+            _users -= 1
+            if not _users and _stdout >= 0:
+                with suppress(OSError, AttributeError, TypeError):
+                    ctypes.CDLL(None).fflush(None)  # text that the library still buffers
+                os.dup2(_stdout, 1)
+                os.close(_stdout)
 
 
 @dataclass(frozen=True)
-class Fewest:
-    """A support on which the polyhedron has a point, and whether there is provably none of fewer variables."""
+class SparsestSupport:
+    """A support on which the polyhedron has a point."""
 
     support: Vector
-    proved: bool
-    in_time: bool  # whether the search for it came to its end
+    proved: bool  # whether every smaller support has none
+    in_time: bool  # whether the solver finished
 
 
-def fewest_nonzeros(
+def sparsest_support(
     linear: Linear,
     *,
     floor: Vector | float = 0.0,
     forced: Vector | None = None,
     preferred: Vector | None = None,
     rows: tuple[csr_array, Vector, Vector] | None = None,
-) -> Fewest | None:
-    """The fewest variables that a point needs; None if time left it undecided.
+) -> SparsestSupport | None:
+    """Return the smallest support of a point; None if the time limit left it undecided.
 
-    `forced` variables count whether they are 0 or not; with a floor each counted variable is at least so large (for x ≥ 0). Of equally
-    few the support with the larger `preferred` entries, of indicators u with low ≤ M·u ≤ high where `rows` has M, low and high. Unbounded
-    variables are given far bounds, which prove nothing.
+    `forced` variables count even if they are 0. With a floor, counted variables are at least so large (for x ≥ 0). Among smallest
+    supports, larger `preferred` entries decide. `rows` (M, low, high) require low ≤ Mu ≤ high of the indicators u. Unbounded variables
+    are given large bounds, so that nothing is proved for them.
     """
-    from scipy.optimize import (
-        Bounds,
-        LinearConstraint,
-        milp,
-    )  # here: scipy.optimize takes as long to import as all of ours
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
     n, seconds = linear.lower.size, min(SECONDS, max(GRACE, time_left()))
     low, high = linear.lower, np.minimum(linear.upper, implied_upper(linear))  # a budget makes bounds finite
-    told = unit_constraints(linear, lambda M: np.hstack([M, np.zeros_like(M)]))
-    sides = [side for side in (told["b_ub"], told["b_eq"], low, high) if side is not None]
-    scale = max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides) or 1.0
+    (G, h, _), (E, f, _) = unit_rows(linear.G, linear.h), unit_rows(linear.E, linear.f)
+    scale = max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in (h, f, low, high)) or 1.0
     bounded = bool(np.isfinite(low).all() and np.isfinite(high).all())
-    low, high = np.maximum(low / scale, -FAR), np.minimum(high / scale, FAR)  # HiGHS has absolute tolerances
+    low, high = (
+        np.maximum(low / scale, -BIG_BOUND),
+        np.minimum(high / scale, BIG_BOUND),
+    )  # HiGHS has absolute tolerances
     least, eye = np.where(low >= 0, np.maximum(low, floor / scale), low), eye_array(n)
     constraints = [
         LinearConstraint(hstack([eye, -diags_array(high)], format="csc"), -np.inf, 0.0),  # x ≤ high·u
         LinearConstraint(hstack([eye, -diags_array(least)], format="csc"), 0.0, np.inf),  # x ≥ least·u
     ]
-    if told["A_ub"] is not None and told["b_ub"] is not None:
-        constraints.append(LinearConstraint(told["A_ub"], -np.inf, told["b_ub"] / scale))
-    if told["A_eq"] is not None and told["b_eq"] is not None:
-        constraints.append(LinearConstraint(told["A_eq"], told["b_eq"] / scale, told["b_eq"] / scale))
+    for M, lower, upper in ((G, np.full(h.size, -np.inf), h / scale), (E, f / scale, f / scale)):
+        if len(M):
+            constraints.append(LinearConstraint(np.hstack([M, np.zeros_like(M)]), lower, upper))
     if rows is not None:
-        M, least_of, most_of = rows
-        constraints.append(LinearConstraint(hstack([csr_array(M.shape), M], format="csc"), least_of, most_of))
+        constraints.append(LinearConstraint(hstack([csr_array(rows[0].shape), rows[0]], format="csc"), *rows[1:]))
     dislike = np.zeros(n) if preferred is None else 1.0 - preferred / max(float(preferred.max(initial=0.0)), 1e-300)
     needed = np.zeros(n)
     needed[forced if forced is not None else []] = 1.0
-    with silenced():
+    lower, upper = np.append(np.minimum(low, 0.0), needed), np.append(np.maximum(high, 0.0), np.ones(n))
+    cost, integrality = np.append(np.zeros(n), 1.0 + 0.5 * dislike / n), np.repeat([0, 1], n)
+    with suppress_native_stdout():
         found = milp(
-            np.concatenate([np.zeros(n), 1.0 + 0.5 * dislike / n]),
-            constraints=constraints,
-            integrality=np.repeat([0, 1], n),
-            bounds=Bounds(
-                np.concatenate([np.minimum(low, 0.0), needed]), np.concatenate([np.maximum(high, 0.0), np.ones(n)])
-            ),
-            options={"time_limit": seconds},
-        )
+            cost, constraints=constraints, integrality=integrality, bounds=Bounds(lower, upper), options={"time_limit": seconds}
+        )  # fmt: skip
     if found.x is None:
         return None
-    return Fewest(np.flatnonzero(found.x[n:] > 0.5), proved=bounded and found.status == 0, in_time=found.status == 0)
-
-
-FLAT = 1e-10  # of the largest eigenvalue, in variables of unit curvature: curvature that is rounding
-
-
-CLEAR = 1e-7  # of the largest entry: smaller ones of a direction are the solver's tolerance
+    complete = found.status == 0
+    return SparsestSupport(np.flatnonzero(found.x[n:] > 0.5), proved=bounded and complete, in_time=complete)
 
 
 def falling_direction(H: Vector, r: Vector, linear: Linear) -> Vector | None:
-    """The variables of a d with Hd = 0, rᵀd > 0, Ed = 0, Gd ≤ 0 and no bound on its way, of least Σ|dᵢ|; None where there is none."""
+    """Return the support of the d of least Σ|dᵢ| with Hd = 0, rᵀd > 0, Ed = 0, Gd ≤ 0 and no bound in its way; None if there is none."""
     up, down = np.isinf(np.minimum(linear.upper, implied_upper(linear))), np.isinf(linear.lower)
     if not (up | down).any() or not r.any():
         return None
@@ -151,23 +122,22 @@ def falling_direction(H: Vector, r: Vector, linear: Linear) -> Vector | None:
     H = H / unit / unit[:, None]
     if Objective(H, r).well_conditioned:
         return None
-    from scipy.optimize import linprog  # here: scipy.optimize takes as long to import as all of ours
+    from scipy.optimize import linprog  # slow to import
 
     values, vectors = np.linalg.eigh(H)
-    bent = vectors[:, values > FLAT * max(float(values[-1]), 1e-300)].T
-    if len(bent) == r.size:
+    curved = vectors[:, values > FLAT * max(float(values[-1]), 1e-300)].T
+    if len(curved) == r.size:
         return None
     slope = r / unit
     slope = slope / np.abs(slope).max()
     E, G = (unit_rows(M / unit, np.zeros(len(M)))[0] for M in (linear.E, linear.G))
-    level = np.concatenate([np.zeros(len(bent) + len(E)), [1.0]])
-    equal = np.vstack([bent, E, slope])
+    equal, right = np.vstack([curved, E, slope]), np.append(np.zeros(len(curved) + len(E)), 1.0)
+    rows = {"A_ub": np.hstack([G, -G]), "b_ub": np.zeros(len(G))} if len(G) else {}
+    bounds = np.column_stack([np.zeros(2 * r.size), np.where(np.append(up, down), np.inf, 0.0)])
     found = linprog(
-        np.ones(2 * r.size), A_ub=np.hstack([G, -G]) if len(G) else None, b_ub=np.zeros(len(G)) if len(G) else None,
-        A_eq=np.hstack([equal, -equal]), b_eq=level,
-        bounds=np.column_stack([np.zeros(2 * r.size), np.where(np.concatenate([up, down]), np.inf, 0.0)]), method="highs",
-    )  # fmt: skip
+        np.ones(2 * r.size), A_eq=np.hstack([equal, -equal]), b_eq=right, bounds=bounds, method="highs", **rows
+    )
     if found.x is None:
         return None
     d = found.x[: r.size] - found.x[r.size :]
-    return np.flatnonzero(np.abs(d) > CLEAR * np.abs(d).max())
+    return np.flatnonzero(np.abs(d) > ZERO_TOL * np.abs(d).max())

@@ -1,11 +1,11 @@
-"""Quadratics that are not convex over a small polyhedron, and any quadratic over a set that only projects.
+"""Nonconvex quadratics over a small polyhedron, and any quadratic over a set that is known by its projection.
 
-`best_on_faces` finds the stationary points of all faces: a minimum lies inside some face, where it is stationary under the constraints
-that are active there. That is one linear system per face, solved for many faces at once. Variables without bounds get distant ones; a
-minimum there may mean that φ is unbounded along a ray, which is then checked.
+`best_on_faces` finds the stationary points of all faces: a minimum lies inside a face, where it is stationary under the constraints that
+are active there. That is one linear system per face, solved for many faces at once. Variables without bounds get distant ones; if a
+minimum lies there, φ may be unbounded along a ray, which is then tested.
 
 `minimize_by_projection` is the spectral projected gradient method on H: a step is one projection and one product with H. The step length
-is Barzilai and Borwein's; the line search is that of Birgin, Martínez and Raydan, where the best point of a segment has a formula.
+is that of Barzilai and Borwein, the line search that of Birgin, Martínez and Raydan, with the best point of a segment in closed form.
 """
 
 from __future__ import annotations
@@ -23,22 +23,26 @@ from ksparse.errors import UnboundedError
 from ksparse.numerics.constraints import Linear, unit_rows
 from ksparse.util.arrays import Vector, largest_safe_entry, norm
 
-FACES = 4_000  # at most
-
-
-FAR = 1e4  # times the size of the right-hand sides
+MAX_FACES = 4_000
+FAR_BOUND = 1e4  # bounds given to unbounded variables, relative to the right-hand sides
+WINDOW = 10  # a step may increase φ up to the largest of so many earlier values: spectral steps are not monotone
+DESCENT = 1e-4  # fraction of the slope that a full step must gain relative to that value
+SPAN = 1e6  # steps are between 1/(SPAN·L) and SPAN/L
+RUNAWAY = 1e20  # size of x relative to its start at which the iteration has diverged
+RECESSION = (1e3, 1e6, 1e9)  # multiples of the size of x: a direction in which φ decreases so far has no end
+EVERY = 64  # steps between two readings of the clock
 
 
 def best_on_faces(H: Vector, c: Vector, linear: Linear) -> Vector | None:
-    """argmin ½xᵀHx + cᵀx over the polyhedron; None where it has too many faces, or none was found. `UnboundedError` on a ray."""
+    """Return argmin ½xᵀHx + cᵀx over the polyhedron; None if it has too many faces. Raise `UnboundedError` on a ray."""
     n, size = c.size, max(float(np.abs(H).max()), float(np.abs(c).max(initial=0.0))) or 1.0
     H, c = H / size, c / size
     rows, right, far = _inequalities(linear)
     E, f, _ = unit_rows(linear.E, linear.f)
     most = max(0, n - f.size)
-    if sum(comb(right.size, j) for j in range(most + 1)) > FACES:
+    if sum(comb(right.size, j) for j in range(most + 1)) > MAX_FACES:
         return None
-    best, best_value, best_face = None, np.inf, ()
+    best, best_value, best_face = None, np.inf, np.zeros(0, dtype=np.intp)
     for j in range(most + 1):
         faces = np.array(list(combinations(range(right.size), j)), dtype=np.intp).reshape(comb(right.size, j), j)
         points = _stationary(H, c, E, f, rows, right, faces)
@@ -49,19 +53,19 @@ def best_on_faces(H: Vector, c: Vector, linear: Linear) -> Vector | None:
             values = np.where(inside, 0.5 * np.einsum("ij,jk,ik->i", points, H, points) + points @ c, np.inf)
             i = int(np.argmin(values))
             if values[i] < best_value:
-                best, best_value, best_face = points[i], float(values[i]), tuple(faces[i])
-    if best is not None and far[list(best_face)].any():
-        _refuse_ray(H, c, E, f, rows, right, far, np.array(best_face, dtype=np.intp))
+                best, best_value, best_face = points[i], float(values[i]), faces[i]
+    if best is not None and far[best_face].any():
+        _raise_if_unbounded(H, c, E, f, rows, right, far, best_face)
         return None
     return None if best is None else np.clip(best, linear.lower, linear.upper)
 
 
 def _inequalities(linear: Linear) -> tuple[Vector, Vector, Vector]:
-    """Rows of size 1, their right-hand sides, and which of them are far bounds of ours."""
+    """Return rows of size 1, their right-hand sides, and the mask of added bounds."""
     eye = np.eye(linear.lower.size)
     G, h, _ = unit_rows(linear.G, linear.h)
     sides = [side[np.isfinite(side)] for side in (h, unit_rows(linear.E, linear.f)[1], linear.lower, linear.upper)]
-    reach = FAR * (max(float(np.abs(side).max(initial=0.0)) for side in sides) or 1.0)
+    reach = FAR_BOUND * (max(float(np.abs(side).max(initial=0.0)) for side in sides) or 1.0)
     open_low, open_high = np.isinf(linear.lower), np.isinf(linear.upper)
     low, high = np.where(open_low, -reach, linear.lower), np.where(open_high, reach, linear.upper)
     far = np.concatenate([np.zeros(h.size, dtype=bool), open_low, open_high])
@@ -69,60 +73,41 @@ def _inequalities(linear: Linear) -> tuple[Vector, Vector, Vector]:
 
 
 def _stationary(H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right: Vector, faces: Vector) -> Vector:
-    """The stationary point on each face (a row of `faces`: its inequalities that hold as equations); garbage where there is none."""
+    """Return the stationary point on each face, a row of active inequalities in `faces`; arbitrary if there is none."""
     count, n, q = len(faces), c.size, f.size + faces.shape[1]
     M = np.concatenate([np.broadcast_to(E, (count, *E.shape)), rows[faces]], axis=1)
     K = np.zeros((count, n + q, n + q))
     K[:, :n, :n], K[:, n:, :n], K[:, :n, n:] = H, M, M.transpose(0, 2, 1)
-    K += 1e-15 * np.eye(n + q)  # never singular to the last digit: what that gives lies far outside
+    K += 1e-15 * np.eye(n + q)  # never exactly singular: a solution of a singular system lies far outside
     d = np.concatenate([np.broadcast_to(-c, (count, n)), np.broadcast_to(f, (count, f.size)), right[faces]], axis=1)
     u = np.linalg.solve(K, d[:, :, None])
     u += np.linalg.solve(K, d[:, :, None] - K @ u)
     return np.asarray(u[:, :n, 0])
 
 
-def _refuse_ray(
+def _raise_if_unbounded(
     H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right: Vector, far: Vector, face: Vector
 ) -> None:
-    """Whether φ falls for ever along the line on which a point of a face moves as the far bounds are moved: `UnboundedError` if so."""
-    here, there = (
+    """Raise `UnboundedError` if φ is unbounded along the line on which a face's stationary point moves with the added bounds."""
+    x, moved = (
         _stationary(H, c, E, f, rows, np.where(far, factor * right, right), face[None])[0] for factor in (1.0, 2.0)
     )
-    d = there - here
+    d = moved - x
     d = d / max(float(np.abs(d).max()), 1e-300)
     rounding = 64.0 * float(np.finfo(np.float64).eps)  # of terms of size 1
-    stays = (rows[~far] @ d <= rounding * d.size).all() and (np.abs(E @ d) <= rounding * d.size).all()
-    bend, slope = float(d @ H @ d), float((H @ here + c) @ d)
-    if stays and slope < 0 and (bend < -1e-9 or (bend <= 1e-12 and slope < -1e-9 * float(np.abs(c).max(initial=0.0)))):
+    feasible = (rows[~far] @ d <= rounding * d.size).all() and (np.abs(E @ d) <= rounding * d.size).all()
+    curvature, slope = float(d @ H @ d), float((H @ x + c) @ d)
+    flat = curvature <= 1e-12 and slope < -1e-9 * float(np.abs(c).max(initial=0.0))
+    if feasible and slope < 0 and (curvature < -1e-9 or flat):
         raise UnboundedError("φ falls without end along a direction that nothing bounds")
 
 
-WINDOW = (
-    10  # a step may rise to the worst of so many values before: spectral steps are good because they are not monotone
-)
-
-
-DESCENT = 1e-4  # of the slope: what a full step must gain over that worst
-
-
-SPAN = 1e6  # steps reach from 1/(SPAN·L) to SPAN/L
-
-
-RUNAWAY = 1e20  # entries this much larger than the start's: nothing holds x
-
-
-RECESSION = (1e3, 1e6, 1e9)  # times the size of x: a way that goes down to there is taken to have no end
-
-
-GLANCE = 64  # steps between two looks at the clock
-
-
 @dataclass(frozen=True)
-class Ended:
-    """Where the steps led."""
+class ProjectedGradientRun:
+    """The last iterate and the one halfway."""
 
     x: Vector
-    before: Vector  # where they were halfway, to tell a drift by
+    before: Vector
     settled: bool  # whether the residual is within the target
 
 
@@ -134,53 +119,53 @@ def minimize_by_projection(
     steps: int,
     target: float,
     deadline: float = math.inf,
-) -> Ended:
-    """A stationary point of ½xᵀHx + cᵀx over C, for convex H the minimum, from a point x of C.
+) -> ProjectedGradientRun:
+    """Return a stationary point of ½xᵀHx + cᵀx over C (the minimum if H is convex), from a point x of C.
 
-    It has L‖x − P_C(x − g/L)‖ ≤ target·max(‖c‖, ‖g‖), g = Hx + c and L = ‖H‖, unless the steps are spent, the time is up or x runs away.
+    It has L‖x − P_C(x − g/L)‖ ≤ target·max(‖c‖, ‖g‖), g = Hx + c and L = ‖H‖, unless steps or time run out, or x diverges.
     """
     g = H @ x + c
-    # where H is flat its slope is to lead about as far as x is large, not to the end of the numbers
+    # if H is flat, a step must not be much longer than x is large
     L = max(float(np.abs(np.linalg.eigvalsh(H)).max(initial=0.0)), 1e-3 * norm(g) / max(1.0, norm(x)), 1e-300)
-    half, far, pull = x, RUNAWAY * max(1.0, float(np.abs(x).max(initial=0.0))), norm(c)
+    half, far, scale = x, RUNAWAY * max(1.0, float(np.abs(x).max(initial=0.0))), norm(c)
     value = 0.5 * float(x @ (g + c))
     recent, length = [value], 1.0 / L
     for step in range(steps):
         if step == steps // 2:
             half = x
         d = project(x - length * g) - x
-        goal = target * max(pull, norm(g))
+        goal = target * max(scale, norm(g))
         if norm(d) <= goal * length and L * norm(project(x - g / L) - x) <= goal:
-            return Ended(x, half, True)
-        if (step % GLANCE == 0 and time.perf_counter() >= deadline) or not float(np.abs(x).max()) <= far:
+            return ProjectedGradientRun(x, half, True)
+        if (step % EVERY == 0 and time.perf_counter() >= deadline) or not float(np.abs(x).max()) <= far:
             break
         Hd, slope = H @ d, float(g @ d)
-        bend = float(d @ Hd)
+        curvature = float(d @ Hd)
         t = 1.0
-        if value + slope + 0.5 * bend > max(recent) + DESCENT * slope and bend > 0:
-            t = min(1.0, -slope / bend)
-        x, g, value = x + t * d, g + t * Hd, value + t * slope + 0.5 * t * t * bend
-        if step % GLANCE == 0:  # sums of steps gather rounding
+        if value + slope + 0.5 * curvature > max(recent) + DESCENT * slope and curvature > 0:
+            t = min(1.0, -slope / curvature)
+        x, g, value = x + t * d, g + t * Hd, value + t * slope + 0.5 * t * t * curvature
+        if step % EVERY == 0:  # remove the rounding that sums of steps accumulate
             g = H @ x + c
         recent = [*recent[1 - WINDOW :], value]
-        length = min(max(float(d @ d) / bend, 1.0 / (SPAN * L)), SPAN / L) if bend > 0 else SPAN / L
-    return Ended(x, half, False)
+        length = min(max(float(d @ d) / curvature, 1.0 / (SPAN * L)), SPAN / L) if curvature > 0 else SPAN / L
+    return ProjectedGradientRun(x, half, False)
 
 
-def falls_for_ever(H: Vector, c: Vector, project: Callable[[Vector], Vector], ended: Ended) -> bool:
-    """Whether the quadratic keeps falling at the rate of the last half of the steps as far as can be seen."""
+def is_unbounded_below(H: Vector, c: Vector, project: Callable[[Vector], Vector], ended: ProjectedGradientRun) -> bool:
+    """Whether the quadratic keeps decreasing in C at the rate of the second half of the steps, up to very long steps."""
 
     def value(x: Vector) -> float:
         return 0.5 * float(x @ (H @ x)) + float(c @ x)
 
     x, d = ended.x, ended.x - ended.before
     drop = value(ended.before) - value(x)
-    if not np.isfinite(x).all() or not drop > 1e-12 * abs(value(x)):  # what overflowed says nothing
+    if not np.isfinite(x).all() or not drop > 1e-12 * abs(value(x)):  # overflow proves nothing
         return False
-    if float(d @ (H @ d)) > 1e-12 * float(np.abs(H).max()) * float(d @ d):  # curvature turns it sooner or later
+    if float(d @ (H @ d)) > 1e-12 * float(np.abs(H).max()) * float(d @ d):  # the curvature ends the decrease
         return False
-    reach = max(1.0, norm(x)) / norm(d)  # far beside x and beside 1: where steps are tiny, so is a million of them
+    reach = max(1.0, norm(x)) / norm(d)  # in steps: far relative to x and to 1, however small the steps are
     ends = [(factor * reach, x + factor * reach * d) for factor in RECESSION]
-    last = x + (largest_safe_entry(x) / norm(d)) * d  # a bounded C, however large, does not reach so far
-    held = any(norm(project(end) - end) > 0.1 * norm(end) for end in (*(end for _, end in ends), last))
-    return not held and all(value(project(end)) <= value(x) - 0.5 * steps * drop for steps, end in ends)
+    last = x + (largest_safe_entry(x) / norm(d)) * d  # outside of every bounded C
+    bounded = any(norm(project(end) - end) > 0.1 * norm(end) for end in (*(end for _, end in ends), last))
+    return not bounded and all(value(project(end)) <= value(x) - 0.5 * steps * drop for steps, end in ends)

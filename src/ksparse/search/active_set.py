@@ -30,7 +30,7 @@ import numpy as np
 
 from ksparse.data.device import products_with_row, quadratic_forms, schur_row
 from ksparse.data.model import QuadraticModel
-from ksparse.numerics.constraints import Linear, Reach, unit_rows, unit_scales
+from ksparse.numerics.constraints import ActivityBounds, Linear, unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
 from ksparse.numerics.qp import PULL
 from ksparse.search.candidate import Candidate
@@ -604,8 +604,8 @@ class ActiveSet(UpdatedInverse):
             self._remove(i)
 
     @cached_property
-    def _reach(self) -> Reach:
-        return Reach(self._within)
+    def _reach(self) -> ActivityBounds:
+        return ActivityBounds(self._within)
 
     def _may_be_feasible(self, move: Move) -> bool:
         """Check whether each row alone, and each with one equation, can be met within the bounds; True proves nothing."""
@@ -614,7 +614,7 @@ class ActiveSet(UpdatedInverse):
         support = self.support
         for i in move.leaving:
             support = support[support != i]
-        return not self._reach.misses(np.concatenate([support, np.asarray(move.entering, dtype=np.intp)]))
+        return not self._reach.proves_infeasible(np.concatenate([support, np.asarray(move.entering, dtype=np.intp)]))
 
     def _insert(self, i: int) -> None:
         if self.n_elements == self.capacity or self.h[i] <= self.dependence_tol[i]:
@@ -848,7 +848,7 @@ class ActiveSetNeighbourhood:
     def stand_at(self, candidate: Candidate) -> None:
         at, support = self.active_set, np.asarray(candidate.support, dtype=np.intp)
         places = (candidate.x != 0) & ((candidate.x == at.low[support]) | (candidate.x == at.high[support]))
-        held, rows = support[places], np.flatnonzero(candidate.row_price > 0)
+        held, rows = support[places], np.flatnonzero(candidate.row_multipliers > 0)
         warm = (held.size or rows.size) and at.rebuild(support, held, candidate.x[places], rows)
         if not warm and not at.rebuild(support):
             raise DependentError

@@ -20,9 +20,9 @@ class Candidate:
     support: Vector  # sorted indices
     x: Vector  # entries on the support; of a matrix its rows there
     value: float  # φ there
-    bound_price: Vector  # multipliers of the bounds on the support, 0 where there are none
-    row_price: Vector  # of the rows of G
-    equation_price: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows of E
+    bound_multipliers: Vector  # multipliers of the bounds on the support, 0 where there are none
+    row_multipliers: Vector  # of the rows of G
+    equation_multipliers: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows of E
     shift: float = 0.0  # of the ball: H + shift·I is what is felt
     radius: float = 0.0  # of that ball
     at_lower: Vector = field(default_factory=lambda: NONE)  # variables at their lower bound
@@ -30,7 +30,7 @@ class Candidate:
     rounding: float = 0.0  # of the value
 
     @classmethod
-    def unpriced(cls, support: Vector, x: Vector, value: float, linear: Linear | None = None) -> Candidate:
+    def without_multipliers(cls, support: Vector, x: Vector, value: float, linear: Linear | None = None) -> Candidate:
         """Return a point without multipliers; `linear` is C if it is a polyhedron."""
         rows = 0 if linear is None else linear.h.size
         return cls(support, x, value, np.zeros(support.size), np.zeros(rows))
@@ -39,10 +39,11 @@ class Candidate:
     def of(cls, support: Vector, found: Solution, value: float, rounding: float, forced: Vector) -> Candidate:
         """What was found on a support, without the variables at 0: they are free again, unless forced in."""
         keep = (found.x != 0) | np.isin(support, forced)
-        at_bound = (found.active.at_lower & (found.bound_price > 0)) | (found.active.at_upper & (found.bound_price < 0))
+        low, high, multipliers = found.active.at_lower, found.active.at_upper, found.bound_multipliers
+        multipliers = np.where((low & (multipliers > 0)) | (high & (multipliers < 0)), multipliers, 0.0)[keep]
         return cls(
-            support[keep], found.x[keep], value, np.where(at_bound, found.bound_price, 0.0)[keep], found.row_price, found.equation_price,
-            found.shift, found.radius, support[found.active.at_lower & keep], support[found.active.at_upper & keep], rounding,
+            support[keep], found.x[keep], value, multipliers, found.row_multipliers, found.equation_multipliers,
+            found.shift, found.radius, support[low & keep], support[high & keep], rounding,
         )  # fmt: skip
 
     def full(self, n: int) -> Vector:
@@ -56,7 +57,7 @@ class Candidate:
         return Active(
             np.isin(support, self.at_lower) & np.isfinite(linear.lower),
             np.isin(support, self.at_upper) & np.isfinite(linear.upper),
-            self.row_price > 0,
+            self.row_multipliers > 0,
         )
 
 

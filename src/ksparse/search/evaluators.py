@@ -10,7 +10,7 @@ import numpy as np
 
 from ksparse.data.model import QuadraticModel
 from ksparse.losses.row_sparse import RowProblem
-from ksparse.numerics.bound import EPS, rounding_of, shortfall
+from ksparse.numerics.bound import EPS, rounding_of, suboptimality_bound
 from ksparse.numerics.eigen import leading_eigenvector
 from ksparse.numerics.floors import above_floor
 from ksparse.numerics.nonconvex import best_on_faces
@@ -109,7 +109,7 @@ class QPEvaluator:
         objective, x, noise = self._objective(support), found.full(self.problem.n)[support], self.model.noise
         linear = None if self.problem.linear is None else self.problem.linear.on(support)
         if linear is None:
-            priced = replace(Solution.unpriced(x), shift=found.shift, radius=found.radius)
+            priced = replace(Solution.without_multipliers(x), shift=found.shift, radius=found.radius)
             bound = found.value - self.problem.C.restrict(support).shortfall(objective.H, objective.c, priced, noise)
         elif self.problem.floors.any:
             lowest = above_floor(
@@ -117,7 +117,9 @@ class QPEvaluator:
             ).lower_bound
             bound = found.value + min(0.0, lowest - objective.value(x))
         else:
-            bound = found.value - shortfall(objective, linear, x, found.equation_price, found.row_price, noise)
+            bound = found.value - suboptimality_bound(
+                objective, linear, x, found.equation_multipliers, found.row_multipliers, noise
+            )
         return max(bound - found.rounding, self.problem.loss.least)
 
     def distinct(self, support: Vector) -> Vector:
@@ -145,11 +147,11 @@ class EigenvalueEvaluator:
         start = None if hint is None else hint.full(self.model.n)[support]
         value, x = leading_eigenvector(-0.5 * self.model.block(support), start)
         if value <= 0:  # no variance: 0 is as good as anything
-            return Candidate.unpriced(support, np.zeros(support.size), self.model.constant)
+            return Candidate.without_multipliers(support, np.zeros(support.size), self.model.constant)
         x = x * (
             self.radius if x[np.argmax(np.abs(x))] > 0 else -self.radius
         )  # the sign is free: the largest entry is positive
-        return Candidate.unpriced(support, x, self.model.constant - value * self.radius**2)
+        return Candidate.without_multipliers(support, x, self.model.constant - value * self.radius**2)
 
     def distinct(self, support: Vector) -> Vector:
         return support
@@ -209,11 +211,13 @@ class LocalEvaluator:
             best = self._of_quadratic(objective, support, begins)
             if best is not None:
                 value = self._value(problem.model, objective, support, best)
-                return Candidate.of(support, Solution.unpriced(best, rows), value, 0.0, problem.forced)
+                return Candidate.of(support, Solution.without_multipliers(best, rows), value, 0.0, problem.forced)
         restricted = restricted_problem(problem.loss, problem.C, support)
         work = Work(NEWTON_STEPS, FIRST_ORDER_STEPS, RESIDUAL, by_value=True)
         found = min((best_point(restricted, x, problem.deadline, work) for x in begins), key=restricted.F)
-        return Candidate.of(support, Solution.unpriced(found.x, rows), restricted.F(found), 0.0, problem.forced)
+        return Candidate.of(
+            support, Solution.without_multipliers(found.x, rows), restricted.F(found), 0.0, problem.forced
+        )
 
     def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
         """The best point of a quadratic for which C has no direct solve, on the model alone; None where that takes a polish."""

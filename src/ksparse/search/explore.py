@@ -305,7 +305,7 @@ def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
         x = _point_on(problem, support, start) if support.size or problem.C.contains(full) else None
         if x is not None:
             full[support] = x
-            return Candidate.unpriced(support, x, problem.loss.value(full), problem.linear)
+            return Candidate.without_multipliers(support, x, problem.loss.value(full), problem.linear)
     return None
 
 

@@ -13,7 +13,7 @@ from ksparse.data.model import QuadraticModel
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError, UndecidedError
 from ksparse.losses import Loss
 from ksparse.losses.row_sparse import RowProblem
-from ksparse.numerics.constraints import Linear, fixed_by_equations, presolved, usable
+from ksparse.numerics.constraints import Linear, fixed_by_equations, presolved, reachable_variables
 from ksparse.numerics.floors import Floors
 from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.evaluators import EigenvalueEvaluator, Evaluator, LocalEvaluator, QPEvaluator, RowEvaluator
@@ -221,7 +221,7 @@ class SupportProblem:
         most = rules.widest(k) if most is None else most
         if linear is not None:
             floors = floors.within(linear)
-            allowed = usable(linear, *floors.bounds(linear), allowed, most)
+            allowed = reachable_variables(linear, *floors.bounds(linear), allowed, most)
             allowed[forced] = True  # whether they can be met is seen when they are evaluated
             linear = presolved(linear)
         allowed = rules.usable_within(allowed)
@@ -361,12 +361,12 @@ class SupportProblem:
     def _at_zero(self) -> Candidate | None:
         """Return x = 0, the only point on the empty support."""
         if self.wide is not None:
-            return Candidate.unpriced(NONE, np.zeros((0, self.wide.width)), self.wide.constant)
+            return Candidate.without_multipliers(NONE, np.zeros((0, self.wide.width)), self.wide.constant)
         zero = np.zeros(self.n)
         if not self.C.contains(zero):
             return None
         value = self.loss.value(zero) if self.model is None else self.model.constant
-        return Candidate.unpriced(NONE, np.zeros(0), value, self.linear)
+        return Candidate.without_multipliers(NONE, np.zeros(0), value, self.linear)
 
     def lower_bound(self, support: Vector) -> float:
         """Return a proved lower bound of φ over C on a support: −∞ where nothing is proved, ∞ where C has no point there."""

@@ -191,7 +191,7 @@ class _KKTInverse:
         self.off_s = size_w * off_u + entries * (size_u + xp.abs(there(r))) + pull
         self.off_h = size_w * self.off_w + entries * (size_w + 1.0)
         self.off_kappa, self.off_x, self.size_v = there(size_v * off_v), there(size_v * off_u), there(size_v)
-        own = at.bound_price * at.x
+        own = at.bound_multipliers * at.x
         self.own, self.bounded, self.up = there(own), False, None
         if problem.linear is not None:
             low, high = (bound * unit for bound in problem.floors.bounds(problem.linear))
@@ -299,8 +299,8 @@ def _priced(problem: SupportProblem, model: QuadraticModel, at: Candidate) -> tu
     r = model.r.copy()
     if problem.linear is None:
         return r, model.constant - 0.5 * at.shift * at.radius**2
-    price = np.maximum(at.row_price, 0.0)
+    price = np.maximum(at.row_multipliers, 0.0)
     if price.size:
         r -= problem.linear.G.T @ price
-    r[at.support] += at.bound_price
+    r[at.support] += at.bound_multipliers
     return r, model.constant - float(price @ problem.linear.h)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ksparse.errors import UnboundedError
 from ksparse.numerics.constraints import Linear, unit_rows, unit_scales
-from ksparse.numerics.nonconvex import Ended, falls_for_ever, minimize_by_projection
+from ksparse.numerics.nonconvex import ProjectedGradientRun, is_unbounded_below, minimize_by_projection
 from ksparse.numerics.qp import Active, Objective, convex, least_squares, null_space, regular_minimum, solve_qp
 from ksparse.search.cuts import by_cuts
 from ksparse.sets import ConvexSet
@@ -81,14 +81,14 @@ def settled_by_projection(
     """
     H, c = objective.H, objective.c
 
-    def ended(x: Vector, steps: int) -> Ended:
+    def ended(x: Vector, steps: int) -> ProjectedGradientRun:
         return minimize_by_projection(H, c, C.project, x, steps, 0.1 * target, deadline)
 
     x = begins[0]
     if len(begins) > 1:
         x = min((ended(begin, ROUGH).x for begin in begins), key=objective.value)
     found = ended(x, steps)
-    if not found.settled and falls_for_ever(H, c, C.project, found):
+    if not found.settled and is_unbounded_below(H, c, C.project, found):
         raise UnboundedError("φ falls without end on this support")
     return found.x
 

@@ -15,7 +15,7 @@ from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.firstorder.steps import Backtracking
 from ksparse.losses import Loss
 from ksparse.numerics.constraints import Linear
-from ksparse.numerics.linear_programs import falling_direction, fewest_nonzeros
+from ksparse.numerics.linear_programs import falling_direction, sparsest_support
 from ksparse.numerics.relaxation import diagonal_part, relax
 from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
@@ -66,7 +66,11 @@ def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
 def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | None:
     """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
     support = start.support
-    hint = None if start.point is None else Candidate.unpriced(support, start.point[support], np.inf, problem.linear)
+    hint = (
+        None
+        if start.point is None
+        else Candidate.without_multipliers(support, start.point[support], np.inf, problem.linear)
+    )
     support = problem.trim_to_rules(support)
     candidate = problem.evaluate(problem.extend_to_rules(support), hint)
     while candidate is None and problem.floors.any and support.size > max(1, problem.forced.size):
@@ -120,7 +124,7 @@ def _look_where_nothing_bends(problem: SupportProblem) -> None:
         return
     if problem.n > problem.settings.relaxed:
         return
-    variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.without(~problem.allowed))
+    variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.fixed_to_zero(~problem.allowed))
     if variables is not None:
         support = np.union1d(problem.forced, variables).astype(np.intp)
         if problem.allows(support):
@@ -189,7 +193,7 @@ def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iter
 
 def _fitting(linear: Linear, ranked: Vector, count: int) -> Vector:
     """The first `count` variables whose floors leave room for each other in every row."""
-    rows, least, _ = linear.reach(linear.lower, linear.upper)
+    rows, least, _ = linear.activity_terms(linear.lower, linear.upper)
     needs, room = np.vstack([rows, least]), np.concatenate([linear.h, linear.f])
     filling = (needs >= 0).all(axis=1)  # rows of which nobody gives anything back
     needs, room = needs[filling], room[filling]
@@ -232,9 +236,9 @@ def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> lis
     """The support of fewest variables, those of large score first, that a point of a polyhedron needs; none where that is more than k."""
     if problem.linear is None:
         return []
-    possible = problem.linear.without(~problem.allowed)
+    possible = problem.linear.fixed_to_zero(~problem.allowed)
     rows = problem.rules.rows(problem.allowed)
-    fewest = fewest_nonzeros(possible, floor=problem.floors.size, forced=problem.forced, preferred=score, rows=rows)
+    fewest = sparsest_support(possible, floor=problem.floors.size, forced=problem.forced, preferred=score, rows=rows)
     return [] if fewest is None or fewest.support.size > problem.k else [fewest.support]
 
 

@@ -59,4 +59,4 @@ class L1Ball(ScaledSet):
         guess = Active(np.concatenate([near <= 0, near >= 0]), np.zeros(2 * n, dtype=bool), reached)
         both = solve_qp(split, Linear.of(2 * n, lower=0.0, G=np.ones(2 * n), h=self.radius), guess).x
         x = both[:n] - both[n:]
-        return Solution.unpriced(x * min(1.0, self.radius / max(float(np.abs(x).sum()), 1e-300)))
+        return Solution.without_multipliers(x * min(1.0, self.radius / max(float(np.abs(x).sum()), 1e-300)))

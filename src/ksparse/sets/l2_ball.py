@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ksparse.numerics.bound import Noise, rounding_of, shortfall
+from ksparse.numerics.bound import Noise, rounding_of, suboptimality_bound
 from ksparse.numerics.constraints import Linear
 from ksparse.numerics.eigen import minimize_on_ball
 from ksparse.numerics.qp import Objective, Solution
@@ -73,14 +73,14 @@ class L2Ball(_EuclideanBall):
     def minimize_quadratic(self, H: Vector, c: Vector, near: Vector) -> Solution:
         x = minimize_on_ball(H, c, self.radius, near)
         shift = max(0.0, -float((H @ x + c) @ x) / max(float(x @ x), 1e-300))
-        return replace(Solution.unpriced(x), shift=shift, radius=self.radius)
+        return replace(Solution.without_multipliers(x), shift=shift, radius=self.radius)
 
     def shortfall(self, H: Vector, c: Vector, found: Solution, noise: Noise) -> float:
         """Return the bound of `numerics.bound` with ½·shift·(‖x‖² − r²) in the Lagrangian."""
         x, k, radius = found.x, c.size, self.radius
         felt = Objective(H + found.shift * np.eye(k), c)
         unpaid = 0.5 * found.shift * (abs(radius**2 - float(x @ x)) + rounding_of(k) * radius**2)
-        return unpaid + shortfall(
+        return unpaid + suboptimality_bound(
             felt, Linear.of(k, -radius - np.abs(x), radius + np.abs(x)), x, np.zeros(0), np.zeros(0), noise
         )
 
@@ -137,7 +137,7 @@ class NonnegativeBall(_EuclideanBall):
             gradient = np.where(free, 0.0, H @ x + c)
             size = max(float(np.abs(H @ x).max(initial=0.0)), float(np.abs(c).max(initial=0.0)))
             if gradient.min(initial=0.0) >= -1e-12 * size:
-                return Solution.unpriced(x)
+                return Solution.without_multipliers(x)
             free[np.argmin(gradient)] = True
         return None
 

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from ksparse.errors import InfeasibleError
 from ksparse.numerics.constraints import Linear, unit_rows
-from ksparse.numerics.linear_programs import Fewest, fewest_nonzeros
+from ksparse.numerics.linear_programs import SparsestSupport, sparsest_support
 from ksparse.numerics.qp import Active, linear_program, project_polyhedron
 from ksparse.sets.base import FEASIBLE, ConvexSet
 from ksparse.sets.box import forced_first
@@ -163,11 +163,11 @@ class Polyhedron(ConvexSet):
             self._few = np.arange(self._linear.lower.size) if vertex is None else np.flatnonzero(vertex)
         return self._few if self._few.size <= most else None
 
-    def _fewest(self, preferred: Vector) -> Fewest | None:
+    def _fewest(self, preferred: Vector) -> SparsestSupport | None:
         """Return a smallest support by integer programming; None if an earlier attempt timed out."""
         if self._milp_timed_out:
             return None
-        fewest = fewest_nonzeros(self._linear, preferred=preferred)
+        fewest = sparsest_support(self._linear, preferred=preferred)
         if fewest is not None and fewest.proved:
             self._least = int(fewest.support.size)
         self._milp_timed_out = fewest is None or not fewest.in_time

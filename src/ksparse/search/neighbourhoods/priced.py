@@ -27,9 +27,9 @@ def priced_factor(problem: SupportProblem, model: QuadraticModel, at: Candidate)
     if problem.linear is not None:
         E, f = problem.linear.E, problem.linear.f
         if problem.linear.h.size:
-            r -= problem.linear.G.T @ at.row_price
-        r[at.support] += at.bound_price
-        own = at.bound_price * at.x  # a multiplier is paid only at the bound, where x is the bound
+            r -= problem.linear.G.T @ at.row_multipliers
+        r[at.support] += at.bound_multipliers
+        own = at.bound_multipliers * at.x  # a multiplier is paid only at the bound, where x is the bound
     return factor(model.rows(at.support), at.support, E, f, r, model.diagonal, at.shift), own
 
 

@@ -22,7 +22,7 @@ class Solved:
 
     def __init__(self, problem: SupportProblem) -> None:
         self.problem, self.changes = problem, 0
-        self.at = Candidate.unpriced(np.zeros(0, dtype=np.intp), np.zeros(0), np.inf)
+        self.at = Candidate.without_multipliers(np.zeros(0, dtype=np.intp), np.zeros(0), np.inf)
 
     @property
     def support(self) -> Vector:
