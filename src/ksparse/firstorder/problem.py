@@ -15,7 +15,7 @@ import array_api_compat as compat
 
 from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
-from ksparse.penalties import Penalty, Whole
+from ksparse.penalties import Penalty, Undivided
 from ksparse.sets import ConvexSet, WholeSpace, require_length
 from ksparse.util.arrays import Array, axpy, epsilon, namespace, norm, norm_inf, norms, on_device, read
 from ksparse.util.checks import check_integer, check_number
@@ -339,7 +339,7 @@ class Problem:
     @cached_property
     def with_undivided_penalty(self) -> Problem:
         """The same F with f = φ, g1 = g and g2 = 0, for methods that use the prox of the whole penalty."""
-        return self.with_penalty(Whole(self.penalty), WholeSpace())
+        return self.with_penalty(Undivided(self.penalty), WholeSpace())
 
 
 def require_prox(problem: Problem, method: str) -> None:

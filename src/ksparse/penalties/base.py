@@ -1,6 +1,6 @@
-"""What a penalty is: g = g1 − g2, both convex, g1 with a cheap prox, g2 with a cheap subgradient (paper, Table 1).
+"""Base classes of penalties g = g1 − g2, both convex; the prox of g1 and a subgradient of g2 are cheap (paper, Table 1).
 
-The prox of the whole g, which GIST and nmAPG need, is closed-form for every penalty here on the whole space.
+The prox of the whole g, which GIST and nmAPG use, has a closed form for every penalty here on the whole space.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from copy import copy
 from typing import Any, Self
 
 from ksparse.sets.base import ConvexSet, soft_threshold
-from ksparse.util.arrays import Array, namespace, norm_1, norm_inf, sum_of, zero_outside, zeros_like
-from ksparse.util.checks import check_number
+from ksparse.util.arrays import Array, namespace, norm_1, norm_inf, sum_of, zeros_like
+from ksparse.util.checks import check_integer, check_number
 
 
 class Penalty(ABC):
-    """g = g₁ − g₂, both convex: the base of every penalty.
+    """g = g₁ − g₂, both convex: the base class of every penalty.
 
-    A penalty of your own writes `g1`, `g2`, `subgradient_g2`, `prox_g1`, `prox_g1_on`, `prox` and `weight_max`; a sum over entries derives
-    from `Separable`, which needs less.
+    A custom penalty writes `g1`, `g2`, `subgradient_g2`, `prox_g1`, `prox_g1_on`, `prox` and `weight_max`. A sum over
+    entries derives from `Separable`, which needs less.
 
     Examples
     --------
@@ -29,42 +29,42 @@ class Penalty(ABC):
     True
     """
 
-    smooth_curvature: float | None = None  # where g1 is smooth, the Lipschitz constant of its gradient: then it joins f
-    k: int | None = None  # where g is 0 on the k-sparse points
-    lam: float | None = None  # λ, where g1 has λ‖x‖₁ in it, so that a large one keeps x at 0
+    smooth_curvature: float | None = None  # Lipschitz constant of ∇g1 if g1 is smooth: g1 is then part of f
+    k: int | None = None  # if g is 0 on the k-sparse points
+    lam: float | None = None  # λ, if g1 contains λ‖x‖₁, so that a large λ keeps x at 0
     constraint: bool = False  # whether g is the constraint ‖x‖₀ ≤ k itself, 0 or ∞
-    indicators: bool = False  # whether g lives on indicators beside x
+    indicators: bool = False  # whether g is a function of indicators in addition to x
 
     @abstractmethod
     def g1(self, x: Array) -> float:
-        """The first convex part."""
+        """Return the first convex part."""
 
     def g2(self, x: Array) -> float:
-        """The second convex part; 0 where g is convex."""
+        """Return the second convex part, 0 if g is convex."""
         return 0.0
 
     def subgradient_g2(self, x: Array) -> Array:
-        """One element of ∂g2(x)."""
+        """Return one element of ∂g2(x)."""
         return zeros_like(x)
 
     @abstractmethod
     def prox_g1(self, u: Array, t: float) -> Array:
-        """argmin t·g1(x) + ½‖x − u‖²."""
+        """Return argmin t·g1(x) + ½‖x − u‖²."""
 
     @abstractmethod
     def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
-        """The prox of t·g1 + I_C; of I_C alone where g1 is smooth and has joined f."""
+        """Return the prox of t·g1 + I_C at u, or of I_C alone if g1 is smooth and part of f."""
 
     @abstractmethod
     def prox(self, u: Array, t: float) -> Array:
-        """One element of argmin t·g(x) + ½‖x − u‖²: the prox of the whole."""
+        """Return one element of argmin t·g(x) + ½‖x − u‖², the prox of the whole g."""
 
     @abstractmethod
     def weight_max(self, gradient: Array) -> float:
-        """The smallest weight at which 0 is stationary, given ∇φ(0): at 0 the proximal DC step then stays at 0."""
+        """Return the smallest weight at which 0 is stationary (a fixed point of the proximal DC step), given ∇φ(0)."""
 
     def value(self, x: Array) -> float:
-        """g(x)."""
+        """Return g(x)."""
         return self.g1(x) - self.g2(x)
 
     def shared(self, x: Array) -> Any:
@@ -80,35 +80,37 @@ class Penalty(ABC):
         return self.subgradient_g2(x)
 
     def squared_norm_with(self, x: Array, shared: Any) -> tuple[float, Array] | None:
-        """Return c and v with g(x) = c·‖v‖², given `shared(x)`; None where g has another form."""
+        """Return c and v with g(x) = c·‖v‖², given `shared(x)`; None if g has another form."""
         return None
 
     def gradient_g1(self, x: Array) -> Array:
-        """∇g1(x), where `smooth_curvature` is given."""
+        """Return ∇g1(x), if `smooth_curvature` is given."""
         raise NotImplementedError(f"g1 of {type(self).__name__} is not smooth")
 
     def plus_gradient_g1(self, gradient: Array, x: Array) -> Array:
-        """A gradient and ∇g1(x), likewise."""
+        """Return gradient + ∇g1(x)."""
         return gradient + self.gradient_g1(x)
 
     def enter(self, C: ConvexSet, x: Array) -> Array:
-        """The point of dom g1 ∩ C that a run started at x begins from."""
+        """Return the point of dom g1 ∩ C at which a run from x starts."""
         return C.project(x)
 
     def supports(self, C: ConvexSet) -> bool:
-        """Whether the prox of g1 + I_C is closed-form."""
+        """Whether the prox of g1 + I_C has a closed form."""
         return True
 
     def with_lam(self, lam: float) -> Self:
-        """The same penalty with another λ, where it has one."""
+        """Return the penalty with another λ."""
         raise NotImplementedError(f"{type(self).__name__} has no λ")
 
-    def check_length(self, n: int) -> None:  # noqa: B027  # most penalties take any length
-        """Refuse a number of variables this penalty cannot have."""
+    def check_length(self, n: int) -> None:
+        """Raise ValueError if the penalty is not defined for n variables."""
+        if self.k is not None:
+            check_integer(self.k, "k", 1, n)
 
 
 class NoPenalty(Penalty):
-    """g = 0: what is left is min φ over C."""
+    """g = 0: the problem is min φ over C."""
 
     smooth_curvature = 0.0
 
@@ -131,8 +133,8 @@ class NoPenalty(Penalty):
         return 0.0
 
 
-class Whole(Penalty):
-    """Another penalty regrouped as (g, 0): its g1 is the whole g, its g2 is 0. GIST and nmAPG see every penalty so."""
+class Undivided(Penalty):
+    """Another penalty split as g1 = g, g2 = 0, as GIST and nmAPG use it; C is the whole space."""
 
     def __init__(self, penalty: Penalty) -> None:
         self.penalty = penalty
@@ -140,21 +142,21 @@ class Whole(Penalty):
     def g1(self, x: Array) -> float:
         return self.penalty.value(x)
 
-    def prox_g1(self, u: Array, t: float) -> Array:
-        return self.penalty.prox(u, t)
-
-    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
-        return self.penalty.prox(u, t)  # C is the whole space: `Problem.whole` sees to it
-
     def prox(self, u: Array, t: float) -> Array:
         return self.penalty.prox(u, t)
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return self.prox(u, t)
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return self.prox(u, t)
 
     def weight_max(self, gradient: Array) -> float:
         return self.penalty.weight_max(gradient)
 
 
 class L1Based(Penalty):
-    """A penalty with g1 = w‖x‖₁; on a set C its prox is that set's `shrink`."""
+    """A penalty with g1 = w‖x‖₁; on a set C the prox of g1 is that set's `shrink`."""
 
     lam: float
 
@@ -179,7 +181,6 @@ class L1Based(Penalty):
         return norm_inf(gradient)
 
     def with_lam(self, lam: float) -> Self:
-        """The same penalty with another λ."""
         twin = copy(self)
         twin.lam = check_weight(lam)
         return twin
@@ -190,7 +191,7 @@ class L1Based(Penalty):
 
 
 class Separable(L1Based):
-    """A penalty that is a sum over the entries, given by functions of ``s = |xᵢ|`` for g, g₂, g₂′ and the candidates of its prox.
+    """A sum over the entries, given by functions of ``s = |xᵢ|`` for g, g₂, g₂′ and the candidates of its prox.
 
     Examples
     --------
@@ -216,34 +217,32 @@ class Separable(L1Based):
 
     @abstractmethod
     def g_of(self, size: Array) -> Array:
-        """g of one entry, as a function of s = |xᵢ| ≥ 0: not the difference of its parts, which are large where s is."""
+        """Return g of one entry as a function of s = |xᵢ|, not as g1 − g2, which cancel for large s."""
 
     @abstractmethod
     def g2_of(self, size: Array) -> Array:
-        """g2 of one entry, as a function of s = |xᵢ| ≥ 0."""
+        """Return g2 of one entry as a function of s = |xᵢ|."""
 
     @abstractmethod
     def slope_of(self, size: Array) -> Array:
-        """g2′ of one entry, as a function of s = |xᵢ| ≥ 0."""
+        """Return g2′ of one entry as a function of s = |xᵢ|."""
 
     @abstractmethod
     def candidates(self, size: Array, t: float) -> list[Array]:
-        """Points s ≥ 0 among which the best for t·g(s) + ½(s − |u|)² lies, the smaller first."""
+        """Return points s ≥ 0 that include the minimum of t·g(s) + ½(s − |u|)², the smaller first."""
 
     def g2(self, x: Array) -> float:
-        xp = namespace(x)
-        return sum_of(self.g2_of(xp.abs(x)))
+        return sum_of(self.g2_of(namespace(x).abs(x)))
 
     def value(self, x: Array) -> float:
-        xp = namespace(x)
-        return sum_of(self.g_of(xp.abs(x)))
+        return sum_of(self.g_of(namespace(x).abs(x)))
 
     def subgradient_g2(self, x: Array) -> Array:
         xp = namespace(x)
         return xp.sign(x) * self.slope_of(xp.abs(x))
 
     def prox(self, u: Array, t: float) -> Array:
-        # each piece of g has one candidate in closed form (Gong et al. 2013); the best of them, entry by entry
+        # each piece of g has one candidate in closed form (Gong et al. 2013); take the best one for each entry
         xp = namespace(u)
         size = xp.abs(u)
         best, best_cost = zeros_like(u), 0.5 * size * size
@@ -255,10 +254,5 @@ class Separable(L1Based):
 
 
 def check_weight(value: float, name: str = "lam") -> float:
-    """A penalty weight, > 0."""
+    """Return a penalty weight > 0."""
     return check_number(value, name, above=0)
-
-
-def positive_part(x: Array) -> Array:
-    """max(x, 0)."""
-    return zero_outside(x, x > 0)

@@ -11,7 +11,7 @@ from ksparse.util.checks import check_integer
 
 
 class Cardinality(Penalty):
-    """0 if ‖x‖₀ ≤ k and x ∈ C, ∞ otherwise: the constraint itself. Not a DC pair; its prox is the joint projection."""
+    """0 if ‖x‖₀ ≤ k and x ∈ C, else ∞: the constraint itself, with g1 = g. Its prox is the joint projection."""
 
     constraint = True
     k: int
@@ -19,40 +19,34 @@ class Cardinality(Penalty):
     def __init__(self, k: int, C: ConvexSet) -> None:
         self.k, self.C = check_integer(k, "k", 1), C
 
-    def check_length(self, n: int) -> None:
-        check_integer(self.k, "k", 1, n)
-
     def g1(self, x: Array) -> float:
         xp = namespace(x)
         return 0.0 if sum_of(xp.astype(x != 0, xp.int64)) <= self.k else math.inf
 
-    def prox_g1(self, u: Array, t: float) -> Array:
-        return self.C.project_sparse(u, self.k)
-
-    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
-        return self.C.project_sparse(u, self.k)
+    def enter(self, C: ConvexSet, x: Array) -> Array:
+        return self.C.project_sparse(x, self.k)
 
     def prox(self, u: Array, t: float) -> Array:
-        return self.C.project_sparse(u, self.k)
+        return self.enter(self.C, u)
+
+    def prox_g1(self, u: Array, t: float) -> Array:
+        return self.enter(self.C, u)
+
+    def prox_g1_on(self, C: ConvexSet, u: Array, t: float) -> Array:
+        return self.enter(self.C, u)
 
     def supports(self, C: ConvexSet) -> bool:
         return self.C.has_joint
-
-    def enter(self, C: ConvexSet, x: Array) -> Array:
-        return self.C.project_sparse(x, self.k)
 
     def weight_max(self, gradient: Array) -> float:
         return math.inf
 
 
 class BigM(NoPenalty):
-    """The weight and cardinality of MIP-DCA, whose penalty ρ(1 − u)ᵀu lives on indicators beside x and is 0 on x itself."""
+    """Weight and cardinality of MIP-DCA; its penalty ρ(1 − u)ᵀu is a function of indicators u, and 0 on x itself."""
 
     indicators = True
     k: int
 
     def __init__(self, rho: float, k: int) -> None:
         self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
-
-    def check_length(self, n: int) -> None:
-        check_integer(self.k, "k", 1, n)
