@@ -185,10 +185,10 @@ def test_starts_are_laid_out_by_quartiles():
 
 def test_rows_cut_off_by_the_limit_are_not_compared():
     rows = made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1])
-    rows[0] = replace(rows[0], status="TIME_LIMIT", note="limit of 1 s reached: the best so far")
+    rows[0] = replace(rows[0], status="TIME_LIMIT", note="time limit of 1 s reached (best solution found so far)")
     table = frame(rows)
     assert reading("table5", table) == (
-        "Fastest: l2-APDCA on 1 of 1. Best objective: auto on 1 of 1. Not compared: 1 row cut off by the limit."
+        "Fastest: l2-APDCA on 1 of 1. Best objective: auto on 1 of 1. Not compared: 1 row stopped by the time limit."
     )
     assert claims("table5", table) == []  # each needs the row that was cut off
 

@@ -67,7 +67,7 @@ def test_a_row_cut_off_by_a_short_limit_is_done_again_under_a_longer_one(tmp_pat
     jobs = list(table5.jobs(sizes=(1,), methods=("l2-PDCA",)))
     (short,) = run(jobs, out=tmp_path, limit=5.0)
     assert short.limited
-    assert "limit of 5 s reached after 9 weights: the best so far" in short.note
+    assert "time limit of 5 s reached after 9 weights (best solution found so far)" in short.note
     assert short.cardinality <= 20
     assert np.isfinite(short.objective)
     (same,) = run(jobs, out=tmp_path, limit=5.0)

@@ -1,4 +1,4 @@
-"""The paper's experiments: call one for its tidy table; `ksparse reproduce` runs them and writes a report."""
+"""Experiments of the paper: each is a function that returns a tidy table; `ksparse reproduce` writes a report."""
 
 from ksparse.experiments.tables import EXPERIMENTS, Experiment, pitprops, table2, table3, table4, table5
 

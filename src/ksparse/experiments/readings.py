@@ -1,4 +1,4 @@
-"""What a table says, in one or two sentences computed from its rows, and which of the paper's sentences hold in it."""
+"""Summaries of a table in one or two sentences, and the claims of the paper that hold in it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from ksparse.result import Status
 if TYPE_CHECKING:
     import pandas as pd
 
-TIE = 1e-3  # relative: as close as the paper's three digits tell
-Judge = Callable[["pd.DataFrame"], bool]  # of the rows of one instance, indexed by method
+TIE = 1e-3  # relative difference that three printed digits can show
+ROUNDING = 1e-9  # relative
+KEYS = ["instance", "seed"]
+Test = Callable[["pd.DataFrame"], bool]  # of the rows of one instance, indexed by method
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence and the instances on which it holds."""
+    """A sentence, and the instances on which it holds and fails."""
 
     sentence: str
     holds: tuple[str, ...]
@@ -32,118 +34,104 @@ class Claim:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per instance, seed and method: medians of the times over repetitions, the rest of the first."""
-    keys = ["instance", "seed", "method"]
-    rows = table.drop_duplicates(keys).copy()
-    for column in ("time", "time_all", "time_lipschitz"):
-        medians = table.groupby(keys)[column].median()
-        rows[column] = [medians.get(tuple(key), float("nan")) for key in rows[keys].itertuples(index=False)]
-    return rows
+    """Return one row per instance, seed and method: median times, all else from the first repetition."""
+    keys = [*KEYS, "method"]
+    medians = table.groupby(keys)[["time", "time_all", "time_lipschitz"]].transform("median")
+    return table.assign(**medians).drop_duplicates(keys)
 
 
-def _less(first: str, second: str, column: str) -> Judge:
-    return lambda rows: bool(rows[column][first] < rows[column][second])
+def is_best(table: pd.DataFrame, column: str = "objective") -> pd.Series:
+    """Return for each row whether it has the smallest value of its instance, up to rounding."""
+    least = table.groupby(KEYS)[column].transform("min")
+    return table[column] <= least + ROUNDING * least.abs()
 
 
-def _best(method: str) -> Judge:
-    return lambda rows: bool(rows["objective"][method] <= rows["objective"].min() + TIE * abs(rows["objective"].min()))
+def _fewer_iterations(first: str, second: str) -> Test:
+    return lambda rows: bool(rows["iterations"][first] < rows["iterations"][second])
+
+
+def _best(method: str, tie: float) -> Test:
+    def test(rows: pd.DataFrame) -> bool:
+        least = rows["objective"].min()
+        return bool(rows["objective"][method] <= least + tie * abs(least))
+
+    return test
 
 
 def _l2_faster(rows: pd.DataFrame) -> bool:
-    return bool(
-        max(rows["time"]["l2-PDCA"], rows["time"]["l2-APDCA"]) < min(rows["time"]["l1-DCA"], rows["time"]["MIP-DCA"])
-    )
+    return bool(rows["time"][["l2-PDCA", "l2-APDCA"]].max() < rows["time"][["l1-DCA", "MIP-DCA"]].min())
 
 
-def _auto_best(rows: pd.DataFrame) -> bool:
-    least = rows["objective"].min()
-    return bool(rows["objective"]["auto"] <= least + 1e-9 * abs(least))
-
-
-_L2 = ("The l2 methods are faster than l1-DCA and MIP-DCA", ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA"), _l2_faster)
-_AUTO = ("auto has the best objective", ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA", "auto"), _auto_best)
-CLAIMS: dict[str, list[tuple[str, tuple[str, ...], Judge]]] = {
+_FOUR = ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA")
+_L2 = ("The l2 methods are faster than l1-DCA and MIP-DCA", _FOUR, _l2_faster)
+_AUTO = ("auto has the best objective", (*_FOUR, "auto"), _best("auto", ROUNDING))
+CLAIMS: dict[str, list[tuple[str, tuple[str, ...], Test]]] = {  # sentence, methods compared, test
     "table2": [
-        (
-            "APDCA with fixed step needs fewer iterations than pDCAe",
-            ("APDCA fix", "pDCAe"),
-            _less("APDCA fix", "pDCAe", "iterations"),
-        ),
-        (
-            "APDCA with backtracking needs fewer iterations than pDCAe",
-            ("APDCA bt", "pDCAe"),
-            _less("APDCA bt", "pDCAe", "iterations"),
-        ),
-        ("pDCAe has the best F, to three digits", ("APDCA fix", "APDCA bt", "pDCAe"), _best("pDCAe")),
+        ("APDCA with fixed step needs fewer iterations than pDCAe",
+         ("APDCA fix", "pDCAe"), _fewer_iterations("APDCA fix", "pDCAe")),
+        ("APDCA with backtracking needs fewer iterations than pDCAe",
+         ("APDCA bt", "pDCAe"), _fewer_iterations("APDCA bt", "pDCAe")),
+        ("pDCAe has the best F, to three digits", ("APDCA fix", "APDCA bt", "pDCAe"), _best("pDCAe", TIE)),
     ],
     "table3": [_L2, _AUTO],
     "table4": [
-        (
-            "l2-APDCA needs fewer iterations than l2-PDCA",
-            ("l2-PDCA", "l2-APDCA"),
-            _less("l2-APDCA", "l2-PDCA", "iterations"),
-        ),
-        _L2,
-        _AUTO,
+        ("l2-APDCA needs fewer iterations than l2-PDCA",
+         ("l2-PDCA", "l2-APDCA"), _fewer_iterations("l2-APDCA", "l2-PDCA")),
+        _L2, _AUTO,
     ],
     "table5": [_L2, _AUTO],
     "demo": [_AUTO],
-}
+}  # fmt: skip
 
 
-def _finished(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that can be compared: those that came out, and were not cut off by the limit."""
+def _comparable(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with a result that the time limit did not stop."""
     return table[table["objective"].notna() & (table["status"] != Status.TIME_LIMIT.name)]
 
 
 def claims(name: str, table: pd.DataFrame) -> list[Claim]:
-    """The paper's sentences about a table (and ours about auto), each with the instances on which it can be judged."""
+    """Return the claims about a table, with the instances that have all rows needed for the comparison."""
     found = []
-    solved = _finished(summary(table))
-    for sentence, needed, judge in CLAIMS.get(name, []):
-        holds: list[str] = []
-        fails: list[str] = []
-        for (instance, seed), group in solved.groupby(["instance", "seed"], sort=False):
+    solved = _comparable(summary(table))
+    seeds = solved.groupby("instance")["seed"].nunique()
+    for sentence, needed, test in CLAIMS.get(name, []):
+        where: dict[bool, list[str]] = {True: [], False: []}
+        for (instance, seed), group in solved.groupby(KEYS, sort=False):
             rows = group.set_index("method")
             if set(needed) <= set(rows.index):
-                several = solved.loc[solved["instance"] == instance, "seed"].nunique() > 1
-                (holds if judge(rows.loc[list(needed)]) else fails).append(
-                    f"{instance}, seed {seed}" if several else str(instance)
-                )
-        if holds or fails:
-            found.append(Claim(sentence, tuple(holds), tuple(fails)))
+                label = f"{instance}, seed {seed}" if seeds[instance] > 1 else str(instance)
+                where[test(rows.loc[list(needed)])].append(label)
+        if where[True] or where[False]:
+            found.append(Claim(sentence, tuple(where[True]), tuple(where[False])))
     return found
 
 
 def reading(name: str, table: pd.DataFrame, time: str = "time") -> str:
-    """Which method is fastest and which is best, as the run says; ties count for each."""
+    """Return which methods are fastest and best; ties count for each method."""
     rows = table if name == "pitprops" else summary(table)
-    solved = _finished(rows)
+    solved = _comparable(rows)
     if solved.empty:
         return "No row can be compared; the notes say why."
     if name == "pitprops":
         return _reading_of_starts(solved)
-    groups = solved.groupby(["instance", "seed"], sort=False)
-    said = f"Fastest: {_winners(solved, time, groups.ngroups)}. Best objective: {_winners(solved, 'objective', groups.ngroups)}."
+    total, winners = solved.groupby(KEYS).ngroups, []
+    for column in (time, "objective"):
+        counts = Counter(solved.loc[is_best(solved, column), "method"]).most_common()
+        winners.append(", ".join(f"{method} on {times} of {total}" for method, times in counts))
+    text = f"Fastest: {winners[0]}. Best objective: {winners[1]}."
     cut = int((rows["status"] == Status.TIME_LIMIT.name).sum())
-    return said if not cut else f"{said} Not compared: {cut} row{'s' if cut > 1 else ''} cut off by the limit."
-
-
-def _winners(solved: pd.DataFrame, column: str, total: int) -> str:
-    least = solved.groupby(["instance", "seed"])[column].transform("min")
-    ahead = solved.loc[solved[column] <= least + 1e-9 * least.abs(), "method"]
-    return ", ".join(f"{method} on {times} of {total}" for method, times in Counter(ahead).most_common())
+    return f"{text} Not compared: {cut} row{'s' if cut > 1 else ''} stopped by the time limit." if cut else text
 
 
 def _reading_of_starts(table: pd.DataFrame) -> str:
-    optimum = float(table["objective"].min())
+    best = float(table["objective"].min())
     parts = []
     for method, values in table.groupby("method", sort=False)["objective"]:
-        reached = int((values <= optimum + TIE * abs(optimum)).sum())
+        reached = int((values <= best + TIE * abs(best)).sum())
         parts.append(f"{method} {reached} of {len(values)} (median {values.median():.3f}, worst {values.max():.3f})")
     rounded = table.loc[table["note"] == ROUNDED, "method"].value_counts(sort=False)
-    after = "; ".join(f"{method} {times}" for method, times in rounded.items())
-    said = f"Starts that reach the best value seen, {optimum:.4f}: " + "; ".join(parts) + "."
-    return (
-        said if not after else f"{said} Of these, rounded because the method itself gave more than k nonzeros: {after}."
-    )
+    text = f"Starts that reach the best known value {best:.4f}: {'; '.join(parts)}."
+    if not len(rounded):
+        return text
+    counts = "; ".join(f"{method} {times}" for method, times in rounded.items())
+    return f"{text} Of these, rounded because the method itself gave more than k nonzeros: {counts}."

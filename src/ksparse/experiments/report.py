@@ -1,4 +1,4 @@
-"""report.html: one file with everything in it, readable on a desk and on a phone."""
+"""Tables and pictures of the experiments, and the report of a run as one HTML page or as Markdown."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import datetime
 import io
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ksparse.experiments.readings import claims, reading, summary
+from ksparse.experiments.readings import Claim, claims, is_best, reading, summary
 from ksparse.experiments.row import Row, frame
-from ksparse.experiments.tables import EXPERIMENTS
+from ksparse.experiments.tables import EXPERIMENTS, Experiment
 from ksparse.plotting import plot_convergence, plot_objective_time, plot_starts
 
 if TYPE_CHECKING:
@@ -23,51 +23,45 @@ if TYPE_CHECKING:
 
 
 def draw(name: str, rows: list[Row]) -> Figure | None:
-    """The picture of an experiment, or None where no row came out."""
-    solved = [row for row in rows if row.cardinality == row.cardinality]  # not nan
+    """Return the picture of an experiment, or None if no row has a result."""
+    solved = [row for row in rows if not math.isnan(row.cardinality)]
     if not solved:
         return None
     if name == "table2":
         return _convergence(solved)
     table = frame(solved)
     if name == "pitprops":
-        ax: Any = plot_starts(table, reference=float(table["objective"].min()), label="best of all")
-        ax.set_title(
-            f"Pit props, k = {solved[0].k}: {table['repetition'].nunique()} random starts", pad=24, fontsize="medium"
-        )
+        ax: Any = plot_starts(table, reference=float(table["objective"].min()), label="best known value")
+        title = f"Pit props, k = {solved[0].k}: {table['repetition'].nunique()} random starts"
     else:
         ax = plot_objective_time(table)
-        ax.set_title(f"{name.replace('table', 'Table ')}: how good against how long", pad=24, fontsize="medium")
+        title = f"{name.replace('table', 'Table ')}: objective against time"
+    ax.set_title(title, pad=24, fontsize="medium")
     return ax.figure  # type: ignore[no-any-return]
 
 
 def _convergence(rows: list[Row]) -> Figure:
-    """Both ways to look at the largest instance of Table 2."""
+    """Return the convergence on the largest instance of Table 2, against iterations and against time."""
     from matplotlib.figure import Figure
 
-    last = rows[-1].instance
-    traces = {row.method: _with_lipschitz(row) for row in rows if row.instance == last and row.seed == rows[-1].seed}
+    last = rows[-1]
+    traces = {}
+    for row in rows:
+        if (row.instance, row.seed) == (last.instance, last.seed):
+            trace = row.details["trace"]
+            before = 0.0 if math.isnan(row.time_lipschitz) else row.time_lipschitz  # included, as in the paper
+            traces[row.method] = trace | {"elapsed": [t + before for t in trace["elapsed"]]}
     figure = Figure(figsize=(10, 4.2), layout="constrained", facecolor="white")
     left, right = figure.subplots(1, 2, sharey=True)
     plot_convergence(traces, "iterations", ax=left)
     plot_convergence(traces, "time", ax=right)
     right.set_ylabel("")
-    figure.suptitle(f"Table 2, {last}: convergence", fontsize="medium")
+    figure.suptitle(f"Table 2, {last.instance}: convergence", fontsize="medium")
     return figure
 
 
-def _with_lipschitz(row: Row) -> dict[str, Any]:
-    """The trace of a row, its clock started where the work for L began, as the paper counts."""
-    trace: dict[str, Any] = row.details["trace"]
-    return (
-        trace
-        if math.isnan(row.time_lipschitz)
-        else trace | {"elapsed": [t + row.time_lipschitz for t in trace["elapsed"]]}
-    )
-
-
 def to_png(figure: Figure) -> bytes:
-    """The picture as a PNG file; pyplot, where it is pyplot's, may forget it."""
+    """Return the picture as a PNG file, and close it in pyplot."""
     import matplotlib.pyplot as plt
 
     buffer = io.BytesIO()
@@ -76,16 +70,18 @@ def to_png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-_COLUMNS = (  # name in the frame, heading, format
+Columns = tuple[tuple[str, str, str], ...]  # name, heading, format
+_OF_ROWS: Columns = (
     ("rho", "ρ", "g"),
     ("cardinality", "nonzeros", "g"),
     ("objective", "objective", ".4g"),
     ("return", "return", ".3g"),
     ("time", "time (s)", ".3g"),
     ("iterations", "iterations", "g"),
+    ("time_all", "time for all ρ (s)", ".3g"),
+    ("time_lipschitz", "t_L (s)", ".2g"),
 )
-_EXTRA = (("time_all", "all ρ (s)", ".3g"), ("time_lipschitz", "t_L (s)", ".2g"))
-_AT_WEIGHT = (  # name in an outcome, heading, format
+_OF_WEIGHTS: Columns = (
     ("rho", "ρ", "g"),
     ("F", "penalised F", ".4g"),
     ("fun", "objective", ".4g"),
@@ -93,268 +89,266 @@ _AT_WEIGHT = (  # name in an outcome, heading, format
     ("elapsed", "time (s)", ".3g"),
     ("nit", "iterations", "g"),
 )
-_PAPERS = (
-    ("objective", "objective", ".4g"),
-    ("time", "time (s)", ".3g"),
-    ("iterations", "iterations", "g"),
-)  # of `Figures`
-AT_PAPERS_WEIGHTS = "At the paper's own ρ: the penalised F, and the objective once the point is made k-sparse"
-PAPER = "paper: "  # before the heading of a column of the paper's figures
+_OF_PAPER: Columns = (
+    ("objective", "objective", ".4g"), ("time", "time (s)", ".3g"), ("iterations", "iterations", "g")
+)  # fmt: skip
+AT_PAPERS_WEIGHTS = "At the paper's ρ: penalised F, and objective of the point after rounding to k nonzeros"
+PAPER = "paper: "  # prefix of the headings of the paper's columns
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the table on the page."""
+    """One line of a table."""
 
-    instance: str  # empty where it is that of the line above
+    instance: str  # empty if it is that of the line above
     method: str
     cells: tuple[str, ...]
-    best: bool  # in its instance, by objective
-    note: str
+    best: bool = False  # whether it has the best objective of its instance
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Headings and lines."""
+    """Headings and lines of a table."""
 
     headings: tuple[str, ...]
     lines: tuple[Line, ...]
 
+    @classmethod
+    def of(cls, headings: Iterable[str], lines: list[Line]) -> Layout:
+        """Return the layout with repeated instances left blank."""
+        above = [None, *(line.instance for line in lines)]
+        shown = [
+            replace(line, instance="") if line.instance == a else line for a, line in zip(above, lines, strict=False)
+        ]
+        return cls(tuple(headings), tuple(shown))
+
+    @property
+    def notes(self) -> list[str]:
+        """The distinct notes, with their method unless all methods were left out."""
+        notes = [(line.method, line.note) for line in self.lines if line.note]
+        return list(dict.fromkeys(note if note.startswith("left out") else f"{name}: {note}" for name, note in notes))
+
 
 def compact(layout: Layout) -> Layout:
-    """The same with the paper's figures in brackets behind ours, for a narrow screen."""
+    """Return a narrower layout, with the paper's figures in brackets after ours."""
+    paper = {h.removeprefix(PAPER): place for place, h in enumerate(layout.headings) if h.startswith(PAPER)}
     ours = [heading for heading in layout.headings if not heading.startswith(PAPER)]
-    theirs = {
-        heading.removeprefix(PAPER): place for place, heading in enumerate(layout.headings) if heading.startswith(PAPER)
-    }
 
-    def merged(line: Line) -> Line:
-        behind = [line.cells[theirs[heading]] if heading in theirs else "" for heading in ours]
-        cells = tuple(f"{cell} ({paper})" if paper else cell for cell, paper in zip(line.cells, behind, strict=False))
-        return replace(line, cells=cells)
+    def merged(cells: tuple[str, ...]) -> tuple[str, ...]:
+        beside = [cells[paper[heading]] if heading in paper else "" for heading in ours]
+        return tuple(f"{cell} ({other})" if other else cell for cell, other in zip(cells, beside, strict=False))
 
-    return Layout(
-        tuple(f"{heading} (paper)" if heading in theirs else heading for heading in ours),
-        tuple(map(merged, layout.lines)),
-    )
+    headings = tuple(f"{heading} (paper)" if heading in paper else heading for heading in ours)
+    return Layout(headings, tuple(replace(line, cells=merged(line.cells)) for line in layout.lines))
 
 
-def lay_out(table: pd.DataFrame) -> Layout:
-    """The table of Tables 2–5 on a page."""
-    rows = summary(table)
-    shown = [column for column in _COLUMNS if rows[column[0]].notna().any() or rows[f"paper_{column[0]}"].notna().any()]
-    extra = [
-        column
-        for column in _EXTRA
-        if rows[column[0]].notna().any() and (column[0] != "time_all" or rows["rho"].notna().any())
-    ]
-    paper = [
-        column
-        for column in [*shown, *extra]
-        if f"paper_{column[0]}" in rows and rows[f"paper_{column[0]}"].notna().any()
-    ]
-    headings = [heading for _, heading, _ in [*shown, *extra]] + [f"{PAPER}{heading}" for _, heading, _ in paper]
-    lines, above = [], None
-    for _, row in rows.iterrows():
-        name = row["instance"] if rows["seed"].nunique() == 1 else f"{row['instance']}, seed {row['seed']}"
-        group = rows[(rows["instance"] == row["instance"]) & (rows["seed"] == row["seed"])]
-        cells = [_number(row[column], form) for column, _, form in [*shown, *extra]]
-        cells += [_number(row[f"paper_{column}"], form) for column, _, form in paper]
-        best = bool(
-            row["objective"] <= group["objective"].min() * (1.0 + math.copysign(1e-9, group["objective"].min()))
-        )
-        lines.append(Line("" if name == above else name, row["method"], tuple(cells), best, row["note"]))
-        above = name
-    return Layout(tuple(headings), tuple(lines))
-
-
-def at_papers_weights(rows: list[Row]) -> Layout:
-    """Each method at the weight that the paper chose for it: the penalised F where it ended, and φ of that point made k-sparse.
-
-    No line is the best: F of one penalty and F of another cannot be compared.
-    """
-    headings = [heading for _, heading, _ in _AT_WEIGHT] + [f"{PAPER}{heading}" for _, heading, _ in _PAPERS]
-    lines, above = [], None
-    for row in rows:
-        name = row.instance if len({other.seed for other in rows}) == 1 else f"{row.instance}, seed {row.seed}"
-        tried = [
-            entry
-            for entry in row.details.get("weights", [])
-            if entry["rho"] == row.paper.rho and entry.get("F") is not None
-        ]
-        for entry in tried if row.repetition == 0 else []:
-            cells = [_number(entry[key], form) for key, _, form in _AT_WEIGHT]
-            cells += [_number(getattr(row.paper, key), form) for key, _, form in _PAPERS]
-            lines.append(Line("" if name == above else name, row.method, tuple(cells), False, ""))
-            above = name
-    return Layout(tuple(headings), tuple(lines))
-
-
-def starts_layout(table: pd.DataFrame) -> Layout:
-    """The box plot's five numbers per method."""
-    lines: list[Line] = []
-    best = table["objective"].min()
-    for method, rows in table.groupby("method", sort=False):
-        values = rows["objective"]
-        cells = [_number(values.quantile(q) + 0.0, ".4f") for q in (0.0, 0.25, 0.5, 0.75, 1.0)] + [
-            _number(rows["time"].median(), ".2g")
-        ]
-        note = next((note for note in rows["note"] if note), "")
-        lines.append(
-            Line(
-                "" if lines else str(rows["instance"].iloc[0]),
-                str(method),
-                tuple(cells),
-                bool(values.median() <= best + 1e-9),
-                note,
-            )
-        )
-    return Layout(("least", "quarter", "median", "three quarters", "most", "median time (s)"), tuple(lines))
+def _cells(values: Any, columns: Iterable[tuple[str, str, str]], prefix: str = "") -> list[str]:
+    return [_number(values[f"{prefix}{name}"], form) for name, _, form in columns]
 
 
 def _number(value: Any, form: str) -> str:
     return "" if value is None or math.isnan(value) else format(value, form)
 
 
+def _instance(row: Any, several_seeds: bool) -> str:
+    return f"{row['instance']}, seed {row['seed']}" if several_seeds else str(row["instance"])
+
+
+def lay_out(table: pd.DataFrame) -> Layout:
+    """Return the layout of Tables 2-5, without empty columns."""
+    rows = summary(table)
+    full = {name for name in rows.columns if rows[name].notna().any()}
+    if "rho" not in full:
+        full.discard("time_all")
+    shown = [column for column in _OF_ROWS if {column[0], f"paper_{column[0]}"} & full]
+    paper = [column for column in shown if f"paper_{column[0]}" in full]
+    headings = [heading for _, heading, _ in shown] + [f"{PAPER}{heading}" for _, heading, _ in paper]
+    several = rows["seed"].nunique() > 1
+    lines = []
+    for row, best in zip(rows.to_dict("records"), is_best(rows), strict=True):
+        cells = _cells(row, shown) + _cells(row, paper, "paper_")
+        lines.append(Line(_instance(row, several), row["method"], tuple(cells), bool(best), row["note"]))
+    return Layout.of(headings, lines)
+
+
+def at_papers_weights(rows: list[Row]) -> Layout:
+    """Return each method at the weight chosen in the paper: the penalised F, and φ after rounding to k nonzeros.
+
+    No line is marked as best, since F of different penalties cannot be compared.
+    """
+    headings = [heading for _, heading, _ in _OF_WEIGHTS] + [f"{PAPER}{heading}" for _, heading, _ in _OF_PAPER]
+    several = len({row.seed for row in rows}) > 1
+    lines = []
+    for row in rows:
+        for entry in row.details.get("weights", []) if row.repetition == 0 else []:
+            if entry["rho"] == row.paper.rho and entry.get("F") is not None:
+                cells = _cells(entry, _OF_WEIGHTS) + _cells(vars(row.paper), _OF_PAPER)
+                lines.append(Line(_instance(vars(row), several), row.method, tuple(cells)))
+    return Layout.of(headings, lines)
+
+
+def starts_layout(table: pd.DataFrame) -> Layout:
+    """Return the quartiles of the objective over the starts of each method."""
+    lines: list[Line] = []
+    best = table["objective"].min()
+    for method, rows in table.groupby("method", sort=False):
+        quartiles = rows["objective"].quantile([0.0, 0.25, 0.5, 0.75, 1.0]) + 0.0
+        cells = [*(_number(value, ".4f") for value in quartiles), _number(rows["time"].median(), ".2g")]
+        note = next((note for note in rows["note"] if note), "")
+        instance, is_best = str(rows["instance"].iloc[0]), bool(quartiles[0.5] <= best + 1e-9)
+        lines.append(Line(instance, str(method), tuple(cells), is_best, note))
+    return Layout.of(("min", "Q1", "median", "Q3", "max", "median time (s)"), lines)
+
+
+@dataclass(frozen=True)
+class Section:
+    """What a report shows of one experiment."""
+
+    name: str
+    experiment: Experiment
+    layout: Layout
+    at_papers_weights: Layout
+    reading: str
+    claims: list[Claim]
+    violation: float  # the largest of all rows
+
+    @classmethod
+    def of(cls, name: str, rows: list[Row]) -> Section:
+        """Return the section of an experiment."""
+        table = frame(rows)
+        layout = starts_layout(table) if name == "pitprops" else lay_out(table)
+        weights, violation = at_papers_weights(rows), float(table["violation"].max())
+        return cls(name, EXPERIMENTS[name], layout, weights, reading(name, table), claims(name, table), violation)
+
+
 def markdown(rows_of: dict[str, list[Row]]) -> str:
-    """A section per experiment that was run."""
-    return "\n".join(_markdown_section(name, rows) for name, rows in rows_of.items())
+    """Return the report as Markdown, one section per experiment."""
+    return "\n".join(_markdown_section(Section.of(name, rows)) for name, rows in rows_of.items())
 
 
-def _markdown_section(name: str, rows: list[Row]) -> str:
-    experiment, table = EXPERIMENTS[name], frame(rows)
-    layout = starts_layout(table) if name == "pitprops" else compact(lay_out(table))
-    weights = compact(at_papers_weights(rows))
-    notes = dict.fromkeys(f"{line.method}: {line.note}" for line in layout.lines if line.note)
-    parts = [f"## {experiment.title}", experiment.about, f"**{reading(name, table)}**"]
-    parts += ["\n".join(f"- {claim}" for claim in claims(name, table)), _markdown_table(layout)]
-    parts += [f"{AT_PAPERS_WEIGHTS}:", _markdown_table(weights)] if weights.lines else []
-    parts += [f"Not as in the paper: {experiment.differs}", f"Notes: {'; '.join(notes)}." if notes else ""]
+def _markdown_section(section: Section) -> str:
+    experiment, notes = section.experiment, "; ".join(section.layout.notes)
+    parts = [f"## {experiment.title}", experiment.about, f"**{section.reading}**"]
+    parts += ["\n".join(f"- {claim}" for claim in section.claims), _markdown_table(compact(section.layout))]
+    if section.at_papers_weights.lines:
+        parts += [f"{AT_PAPERS_WEIGHTS}:", _markdown_table(compact(section.at_papers_weights))]
+    parts += [f"Differences from the paper: {experiment.differs}", f"Notes: {notes}." if notes else ""]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _markdown_table(layout: Layout) -> str:
-    """The best of each instance in bold, figures to the right."""
+    """Return a table with the best objective of each instance in bold."""
     lines = [["instance", "method", *layout.headings], ["---", "---", *("--:" for _ in layout.headings)]]
     for line in layout.lines:
-        cells = [
+        marked = [
             f"**{cell}**" if line.best and heading.split(" (")[0] in ("objective", "median") else cell
             for heading, cell in zip(layout.headings, line.cells, strict=True)
         ]
-        lines.append([line.instance, line.method, *cells])
-    return "\n".join(_markdown_line(line) for line in lines)
-
-
-def _markdown_line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        lines.append([line.instance, line.method, *marked])
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 _STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 78rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.25rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
-h3 { font-size: 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 78rem; margin: 0 auto;
+  padding: 1rem; }
+h1 { font-size: 1.6rem; line-height: 1.2; } h3 { font-size: 1rem; }
+h2 { font-size: 1.25rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
 th, td { padding: .25rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e3e3; }
-th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; }
-tr.above th { text-align: center; }
+th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; } tr.above th { text-align: center; }
 tr.first td { border-top: 2px solid #999; } td.best { font-weight: 700; } .paper { color: #555; background: #fafafa; }
-img { max-width: min(100%, 50rem); height: auto; }
+img { max-width: min(100%, 50rem); height: auto; } figure { margin: 1rem 0; }
 @media (max-width: 40rem) { figure { overflow-x: auto; } img { max-width: none; width: 34rem; } }
 code { background: #f2f2f2; padding: .1rem .3rem; overflow-wrap: anywhere; }
 .fails { color: #9a3300; } figcaption, .small { font-size: .85rem; color: #555; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; }
-dt { color: #555; } dd { margin: 0; overflow-wrap: anywhere; } figure { margin: 1rem 0; }
+dt { color: #555; } dd { margin: 0; overflow-wrap: anywhere; }
 """
 
 
 @dataclass(frozen=True)
 class Made:
-    """How a run was made."""
+    """The command and the machine of a run."""
 
     command: str
     environment: dict[str, str]
 
 
 def html(rows_of: dict[str, list[Row]], pictures: dict[str, bytes], made: Made) -> str:
-    """The report on the experiments that were run."""
-    sections = "".join(_section(name, rows, pictures.get(name)) for name, rows in rows_of.items())
+    """Return the report as one HTML page."""
+    sections = "".join(_section(Section.of(name, rows), pictures.get(name)) for name, rows in rows_of.items())
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    seeds = ", ".join(str(seed) for seed in sorted({row.seed for rows in rows_of.values() for row in rows}))
     rows = [row for table in rows_of.values() for row in table]
     limits = " and ".join(f"{limit:g}" for limit in sorted({row.limit for row in rows if row.limit > 0}))
-    facts = {"command": made.command, "seeds": seeds, "limit": f"{limits or 'no'} s per method and instance"}
-    facts |= {"time of all rows": f"{sum(row.time_all for row in rows if row.status):.0f} s", **made.environment}
-    facts |= {
-        f"{count} rows measured on": where
-        for where, count in Counter(row.machine for row in rows if row.status).items()
+    facts = {
+        "command": made.command,
+        "seeds": ", ".join(str(seed) for seed in sorted({row.seed for row in rows})),
+        "limit": f"{limits or 'no'} s per method and instance",
+        "time of all rows": f"{sum(row.time_all for row in rows if row.status):.0f} s",
+        **made.environment,
     }
+    machines = Counter(row.machine for row in rows if row.status)
+    facts |= {f"{count} rows measured on": machine for machine, count in machines.items()}
     listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>ksparse: the paper's experiments</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head><body>
 <h1>The experiments of “Efficient DC Algorithm for Constrained Sparse Optimization”</h1>
-<p>Tono, Takeda and Gotoh (2017), run again with ksparse on {today} by <code>{escape(made.command)}</code>. Objective, nonzeros and
-feasibility are recomputed from the raw data. The time of a method with a grid of weights ρ is that of the chosen weight, as in the
-paper; the time of the whole grid stands beside it. The best objective of each instance is bold.</p>
+<p>Tono, Takeda and Gotoh (2017), run with ksparse on {today} by <code>{escape(made.command)}</code>. Objective,
+nonzeros and constraint violation are recomputed from the raw data. For a method with a grid of weights ρ, the time is
+that of the chosen weight, as in the paper; the time for the whole grid is in a separate column. The best objective of
+each instance is bold.</p>
 {sections}
-<h2>How it was made</h2><dl>{listed}</dl>
+<h2>Command and environment</h2><dl>{listed}</dl>
 </body></html>
 """
 
 
-def _section(name: str, rows: list[Row], picture: bytes | None) -> str:
-    experiment, table = EXPERIMENTS[name], frame(rows)
-    layout, weights = starts_layout(table) if name == "pitprops" else lay_out(table), at_papers_weights(rows)
-    image = "" if picture is None else (
-        f'<figure><img alt="{escape(experiment.title)}" src="data:image/png;base64,{base64.b64encode(picture).decode()}">'
-        f"<figcaption>{name}.png</figcaption></figure>"
-    )  # fmt: skip
-    said = "".join(
-        f"<li{' class=fails' if claim.fails else ''}>{escape(str(claim))}</li>" for claim in claims(name, table)
+def _section(section: Section, picture: bytes | None) -> str:
+    experiment, image = section.experiment, ""
+    title, about, differs = map(escape, (experiment.title, experiment.about, experiment.differs))
+    if picture is not None:
+        data = base64.b64encode(picture).decode()
+        image = f'<img alt="{title}" src="data:image/png;base64,{data}">'
+        image = f"<figure>{image}<figcaption>{section.name}.png</figcaption></figure>"
+    listed = "".join(
+        f"<li{' class=fails' if claim.fails else ''}>{escape(str(claim))}</li>" for claim in section.claims
     )
-    return f"""<section id="{name}"><h2>{escape(experiment.title)}</h2>
-<p>{escape(experiment.about)}</p>
-<p><strong>{escape(reading(name, table))}</strong></p>
-{f"<ul>{said}</ul>" if said else ""}
-{_worst(table)}
-<div class="scroll">{_table(layout)}</div>
-{f'<h3>{escape(AT_PAPERS_WEIGHTS)}</h3><div class="scroll">{_table(weights)}</div>' if weights.lines else ""}{image}
-<p class="small">Not as in the paper: {escape(experiment.differs)}</p></section>
+    weights = f'<h3>{escape(AT_PAPERS_WEIGHTS)}</h3><div class="scroll">{_table(section.at_papers_weights)}</div>'
+    violation = f'<p class="small">Largest constraint violation: {section.violation:.1e}.</p>'
+    return f"""<section id="{section.name}"><h2>{title}</h2>
+<p>{about}</p>
+<p><strong>{escape(section.reading)}</strong></p>
+{f"<ul>{listed}</ul>" if listed else ""}
+{"" if math.isnan(section.violation) else violation}
+<div class="scroll">{_table(section.layout)}</div>
+{weights if section.at_papers_weights.lines else ""}{image}
+<p class="small">Differences from the paper: {differs}</p></section>
 """
 
 
-def _worst(table: pd.DataFrame) -> str:
-    solved = table.dropna(subset=["objective"])
-    if solved.empty:
-        return ""
-    return f'<p class="small">Largest distance of an answer to the set: {solved["violation"].max():.1e}.</p>'
-
-
 def _table(layout: Layout) -> str:
-    """The table, its notes numbered below it."""
-    paper = [heading.startswith(PAPER) for heading in layout.headings]
+    """Return a table, with its notes numbered below it."""
+    ours = sum(not heading.startswith(PAPER) for heading in layout.headings)
+    kinds = ["" if place < ours else " class=paper" for place in range(len(layout.headings))]
     heads = "".join(
-        f"<th{' class=paper' if theirs else ''}>{escape(heading.removeprefix(PAPER))}</th>"
-        for heading, theirs in zip(layout.headings, paper, strict=True)
+        f"<th{kind}>{escape(h.removeprefix(PAPER))}</th>" for kind, h in zip(kinds, layout.headings, strict=True)
     )
     notes = list(dict.fromkeys(line.note for line in layout.lines if line.note))
-    body = "".join(_line(line, layout.headings, notes) for line in layout.lines)
-    heads = f'<th class="text">instance</th><th class="text">method</th>{heads}'
-    ours, papers = paper.count(False), paper.count(True)
-    above = f"<tr class=above><th colspan=2></th><th colspan={ours}>ksparse</th><th colspan={papers} class=paper>paper</th></tr>"
+    body = ""
+    for line in layout.lines:
+        cells = "".join(
+            f"<td{' class=best' if line.best and heading in ('objective', 'median') else kind}>{escape(cell)}</td>"
+            for kind, heading, cell in zip(kinds, layout.headings, line.cells, strict=True)
+        )
+        mark = f" <sup>{notes.index(line.note) + 1}</sup>" if line.note else ""
+        texts = f'<td class="text">{escape(line.instance)}</td><td class="text">{escape(line.method)}{mark}</td>'
+        body += f"<tr{' class=first' if line.instance else ''}>{texts}{cells}</tr>"
+    paper = f"<th colspan={len(kinds) - ours} class=paper>paper</th>"
+    above = f"<tr class=above><th colspan=2></th><th colspan={ours}>ksparse</th>{paper}</tr>" if kinds[ours:] else ""
+    heads = f'{above}<tr><th class="text">instance</th><th class="text">method</th>{heads}</tr>'
     listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
     below = f'<ol class="small">{listed}</ol>' if notes else ""
-    return f"<table><thead>{above if papers else ''}<tr>{heads}</tr></thead><tbody>{body}</tbody></table>{below}"
-
-
-def _line(line: Line, headings: tuple[str, ...], notes: list[str]) -> str:
-    cells = ""
-    for heading, cell in zip(headings, line.cells, strict=True):
-        kind = (
-            "paper" if heading.startswith(PAPER) else "best" if line.best and heading in ("objective", "median") else ""
-        )
-        cells += f"<td{f' class={kind}' if kind else ''}>{escape(cell)}</td>"
-    mark = f" <sup>{notes.index(line.note) + 1}</sup>" if line.note else ""
-    first = " class=first" if line.instance else ""
-    return f'<tr{first}><td class="text">{escape(line.instance)}</td><td class="text">{escape(line.method)}{mark}</td>{cells}</tr>'
+    return f"<table><thead>{heads}</thead><tbody>{body}</tbody></table>{below}"

@@ -1,4 +1,4 @@
-"""One line of a table: an instance, a method and what came out, beside the paper's own figures."""
+"""Rows of the experiment tables: one method on one instance."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from ksparse.experiments.paper import Figures, figures
 from ksparse.result import Status
 
 if TYPE_CHECKING:
@@ -14,90 +15,77 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Figures:
-    """What a table of the paper prints for one method on one instance; nan where it prints nothing."""
-
-    rho: float = math.nan
-    cardinality: float = math.nan
-    objective: float = math.nan
-    mean_return: float = math.nan
-    time: float = math.nan
-    iterations: float = math.nan
-    time_lipschitz: float = math.nan
-
-
-@dataclass(frozen=True)
 class Row:
-    """objective, cardinality and violation are recomputed from the raw data."""
+    """Result of one method on one instance; objective, cardinality and violation are recomputed from the raw data."""
 
     table: str
     instance: str
     seed: int  # of the instance, or of the start
     repetition: int
     method: str
-    k: float = math.nan  # nonzeros allowed; nan where the instance could not be made
-    rho: float = math.nan  # the weight that gave the answer
+    k: float = math.nan  # maximum number of nonzeros; nan if the instance could not be loaded
+    rho: float = math.nan  # weight of the penalty of the returned solution
     cardinality: float = math.nan
     objective: float = math.nan
     mean_return: float = math.nan
-    time: float = math.nan  # seconds; for a grid of weights those of the chosen one, as the paper counts
+    time: float = math.nan  # seconds; for a grid of weights those of the chosen weight, as in the paper
     iterations: float = math.nan
-    time_all: float = math.nan  # seconds for all weights together
-    time_lipschitz: float = math.nan  # of them, for the Lipschitz constant
+    time_all: float = math.nan  # seconds for all weights
+    time_lipschitz: float = math.nan  # part of it spent on the Lipschitz constant
     violation: float = math.nan  # distance to C
     status: str = ""
-    note: str = ""  # a limit that was hit, or why there is no answer
-    limit: float = math.nan  # seconds allowed
-    machine: str = ""  # where it was measured
-    paper: Figures = field(default_factory=Figures)
+    note: str = ""  # a limit that was reached, or the reason for a missing result
+    limit: float = math.nan  # time limit in seconds
+    machine: str = ""  # where the times were measured
     details: dict[str, Any] = field(default_factory=dict)  # the trace, and one entry per weight
 
     @property
     def limited(self) -> bool:
-        """Whether the time limit cut the method off."""
+        """Whether the time limit stopped the method."""
         return self.status == Status.TIME_LIMIT.name
 
+    @property
+    def paper(self) -> Figures:
+        """The figures of the paper for this row."""
+        return figures(self.table, self.instance, self.method)
+
     def to_json(self) -> dict[str, Any]:
-        """Plain types, None for nan; without the paper's figures, which are known."""
-        return _none_for_nan({name: value for name, value in asdict(self).items() if name != "paper"})  # type: ignore[no-any-return]
+        """Return the fields as JSON types, with null for nan."""
+        return plain(asdict(self))  # type: ignore[no-any-return]
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Row:
-        """The inverse of `to_json`."""
+        """Return the row of a dictionary from `to_json`."""
         numbers = {f.name for f in fields(cls) if f.type == "float"}
-        values: dict[str, Any] = {
-            name: math.nan if value is None and name in numbers else value for name, value in stored.items()
-        }
-        values.pop("paper", None)
-        return cls(**values)
+        return cls(**{name: math.nan if value is None and name in numbers else value for name, value in stored.items()})
+
+
+def plain(value: Any) -> Any:
+    """Return a value with JSON types only; numbers that are not finite become None."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """The rows as a tidy table."""
+    """Return the rows as a tidy table, with the figures of the paper."""
     import pandas as pd
 
-    names = [f.name for f in fields(Row) if f.name not in ("paper", "details")]
+    names = [f.name for f in fields(Row) if f.name != "details"]
     columns = names + [f"paper_{f.name}" for f in fields(Figures)]
     records = [[getattr(row, name) for name in names] + list(asdict(row.paper).values()) for row in rows]
-    return pd.DataFrame(records, columns=columns).rename(
-        columns={"mean_return": "return", "paper_mean_return": "paper_return"}
-    )
+    renamed = {"mean_return": "return", "paper_mean_return": "paper_return"}
+    return pd.DataFrame(records, columns=columns).rename(columns=renamed)
 
 
 def weights_frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """One line per weight that was tried."""
+    """Return a table with one line per weight that was tried."""
     import pandas as pd
 
     keys = ("table", "instance", "seed", "repetition", "method")
-    records = [
-        {key: getattr(row, key) for key in keys} | entry for row in rows for entry in row.details.get("weights", [])
-    ]
-    return pd.DataFrame(records)
-
-
-def _none_for_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _none_for_nan(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_none_for_nan(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    tried = [(row, entry) for row in rows for entry in row.details.get("weights", [])]
+    return pd.DataFrame([{key: getattr(row, key) for key in keys} | entry for row, entry in tried])

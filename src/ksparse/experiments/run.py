@@ -1,4 +1,4 @@
-"""Jobs, and the loop that does them: each instance is made once, each finished job is saved at once."""
+"""Jobs of the experiments, and the loop that runs them: each instance is loaded once, each row is saved when done."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import platform
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_info
 
 import ksparse
 from ksparse.datasets import MissingDataError
-from ksparse.experiments.paper import figures
 from ksparse.experiments.row import Row
 from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
@@ -32,7 +31,7 @@ PACKAGES = ("ksparse", "numpy", "scipy", "scikit-learn", "piqp", "clarabel", "pa
 
 
 def environment() -> dict[str, str]:
-    """What a reader needs to judge the times."""
+    """Return the facts about machine and software that times depend on."""
     threads = sorted({f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()})
     found = {
         "processor": _processor(),
@@ -42,22 +41,16 @@ def environment() -> dict[str, str]:
         "Python": platform.python_version(),
         "linear algebra threads": ", ".join(threads) or "unknown",
     }
-    return found | {package: _version(package) for package in PACKAGES}
+    installed = {package.name: package.version for package in distributions()}
+    return found | {package: installed.get(package, "not installed") for package in PACKAGES}
 
 
 @cache
 def machine() -> str:
-    """The same in one line, to stand beside a time."""
+    """Return the machine and the main packages in one line."""
     found = environment()
     words = [found["processor"], f"{found['cores']} cores", f"threads: {found['linear algebra threads']}"]
     return ", ".join([*words, *(f"{package} {found[package]}" for package in ("ksparse", "numpy", "scipy"))])
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _processor() -> str:
@@ -77,7 +70,7 @@ def _memory() -> str:
 
 
 class Store:
-    """The folder `rows` of a run."""
+    """Finished rows as JSON files in the folder `rows` of a run."""
 
     def __init__(self, out: Path) -> None:
         self.folder = out / "rows"
@@ -89,63 +82,44 @@ class Store:
         return self.folder / (re.sub(r"[^\w.-]+", "_", name) + ".json")
 
     def get(self, job: Job, limit: float) -> Row | None:
-        """The row of a job that was done before under the same settings, unless a shorter limit had cut it off."""
-        try:
-            stored = json.loads(self.path(job).read_text(encoding="utf-8"))
-            if stored["settings"] != json.loads(json.dumps(job.settings)) or (
-                stored["limited"] and stored["limit"] < limit
-            ):
-                return None
-            return _with_paper(Row.from_json(stored["row"]))
-        except FileNotFoundError:
+        """Return the stored row of a job with the same settings, unless a shorter time limit stopped it."""
+        stored = _read(self.path(job))
+        if stored is None or stored["settings"] != json.loads(json.dumps(job.settings)):
             return None
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ):  # a file of another version, or not ours: do the job again
-            return None
+        return None if stored["limited"] and stored["limit"] < limit else stored["row"]
 
     def rows(self, table: str) -> list[Row]:
-        """All rows of a table that lie here, whatever the settings of the run that made them."""
-        found = []
-        for path in sorted(self.folder.glob("*.json")):
-            try:
-                row = _with_paper(Row.from_json(json.loads(path.read_text(encoding="utf-8"))["row"]))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                continue
-            if row.table == table:
-                found.append(row)
-        return found
+        """Return all stored rows of a table, whatever their settings."""
+        found = [_read(path) for path in sorted(self.folder.glob("*.json"))]
+        return [stored["row"] for stored in found if stored is not None and stored["row"].table == table]
 
     def put(self, job: Job, limit: float, row: Row) -> None:
         stored = {"settings": job.settings, "limit": limit, "limited": row.limited, "row": row.to_json()}
         write_atomically(self.path(job), json.dumps(stored))
 
 
-def _with_paper(row: Row) -> Row:
-    """The row beside the paper's figures, which are looked up and not stored."""
-    return replace(row, paper=figures(row.table, row.instance, row.method))
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return a stored row with its settings and limit, or None if the file is missing or of another version."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        keys = ("settings", "limited", "limit")
+        return {key: stored[key] for key in keys} | {"row": Row.from_json(stored["row"])}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 LIMIT = 300.0  # seconds per method and instance
 ROUNDED = "no weight gave at most k nonzeros by itself: the k largest kept and re-solved"
-TRACE_POINTS = 400  # kept of a trace
-METHODS = {
-    "l2-PDCA": "pdca",
-    "l2-APDCA": "apdca",
-    "l1-DCA": "l1dca",
-    "MIP-DCA": "mipdca",
-    "auto": "auto",
-}  # of Tables 3–5, in the paper's order
+TRACE_POINTS = 400  # stored per trace
+# methods of Tables 3-5, in the order of the paper
+METHODS = {"l2-PDCA": "pdca", "l2-APDCA": "apdca", "l1-DCA": "l1dca", "MIP-DCA": "mipdca", "auto": "auto"}
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A problem, and a hand that judges its answers from the raw data."""
+    """A problem, and functions that evaluate its solutions on the raw data."""
 
-    loss: Callable[[], Loss]  # a fresh one per method: what a loss remembers, such as L, must not serve the next
+    loss: Callable[[], Loss]  # a new loss per method: cached values such as L must not speed up the next method
     C: ConvexSet
     k: int
     value: Callable[[Any], float]
@@ -154,7 +128,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method gave, and how its time is counted."""
+    """Result of a method, with its times in seconds."""
 
     result: Result
     time: float
@@ -162,12 +136,12 @@ class Answer:
     time_lipschitz: float = float("nan")
 
 
-Solve = Callable[[Instance, float], Answer]  # under a limit in seconds
+Solve = Callable[[Instance, float], Answer]  # with a time limit in seconds
 
 
 @dataclass(frozen=True)
 class Job:
-    """One method on one instance: one row."""
+    """One method on one instance, which gives one row."""
 
     table: str
     instance: str
@@ -176,15 +150,14 @@ class Job:
     method: str
     load: Callable[[], Instance]
     solve: Solve
-    settings: dict[str, Any] = field(default_factory=dict)  # what else the row depends on
+    settings: dict[str, Any] = field(default_factory=dict)  # all else that the row depends on
 
     def row(self, **values: Any) -> Row:
-        """The row of this job."""
-        paper = figures(self.table, self.instance, self.method)
-        return Row(self.table, self.instance, self.seed, self.repetition, self.method, paper=paper, **values)
+        """Return the row of this job."""
+        return Row(self.table, self.instance, self.seed, self.repetition, self.method, **values)
 
 
-Watch = Callable[[Job, "Row | None"], None]  # told of each job when it begins (None), and of its row when it is there
+Watch = Callable[[Job, "Row | None"], None]  # called when a job begins (with None) and when it ends
 
 
 def run(
@@ -195,29 +168,29 @@ def run(
     force: bool = False,
     watch: Watch | None = None,
 ) -> list[Row]:
-    """Do the jobs in order; with a folder `out` what was done before is taken from there, unless `force`."""
+    """Run the jobs in order; rows stored in the folder `out` are reused unless `force`."""
     store, tell = None if out is None else Store(Path(out)), watch or (lambda job, row: None)
     rows: list[Row] = []
-    shelf: dict[tuple[str, str, int], Instance] = {}
+    cache: dict[tuple[str, str, int], Instance] = {}
     for job in jobs:
         tell(job, None)
         row = None if store is None or force else store.get(job, limit)
         if row is None:
-            row = _do(job, shelf, limit)
-            if store is not None and row.status:  # one that could not be tried is tried again next time
+            row = _run(job, cache, limit)
+            if store is not None and row.status:  # jobs without data are tried again next time
                 store.put(job, limit, row)
         rows.append(row)
         tell(job, row)
     return rows
 
 
-def _do(job: Job, shelf: dict[tuple[str, str, int], Instance], limit: float) -> Row:
+def _run(job: Job, cache: dict[tuple[str, str, int], Instance], limit: float) -> Row:
     key = (job.table, job.instance, job.seed)
     try:
-        if key not in shelf:
-            shelf.clear()  # the last instance may be large
-            shelf[key] = job.load()
-        instance = shelf[key]
+        if key not in cache:
+            cache.clear()  # the last instance may be large
+            cache[key] = job.load()
+        instance = cache[key]
         answer = job.solve(instance, limit)
     except (MissingDataError, ImportError) as error:
         return job.row(note=f"left out: {error}")
@@ -247,27 +220,26 @@ def _do(job: Job, shelf: dict[tuple[str, str, int], Instance], limit: float) -> 
 def _note(result: Result, limit: float) -> str:
     if result.status is Status.TIME_LIMIT:
         done = f" after {len(result.outcomes)} weights" if result.rho is not None else ""
-        return f"limit of {limit:g} s reached{done}: the best so far"
+        return f"time limit of {limit:g} s reached{done} (best solution found so far)"
     if not result.status.good:
         return result.message
-    if (
-        result.method == "auto" or not resolve_method(result.method, "backtracking").exact
-    ):  # the others are always rounded
-        return ""
+    if result.method == "auto" or not resolve_method(result.method, "backtracking").exact:
+        return ""  # other methods always round
     chosen = [entry for entry in result.outcomes if entry.get("rho") == result.rho]
     return "" if all(entry["k_sparse"] for entry in chosen) else ROUNDED
 
 
 def _weights(result: Result) -> list[dict[str, Any]]:
-    """One entry per weight of the grid."""
-    entries = [row for row in result.outcomes if row.get("rho") is not None]
+    """Return one entry per weight of the grid."""
     return [
-        {key: value.name if isinstance(value, Status) else value for key, value in entry.items()} for entry in entries
+        {key: value.name if isinstance(value, Status) else value for key, value in entry.items()}
+        for entry in result.outcomes
+        if entry.get("rho") is not None
     ]
 
 
 def _thin(trace: Trace) -> dict[str, list[float]]:
-    """At most TRACE_POINTS of the trace, with the first and the last."""
+    """Return at most TRACE_POINTS points of the trace, with the first and the last."""
     kept = np.unique(np.linspace(0, max(len(trace) - 1, 0), min(len(trace), TRACE_POINTS)).astype(int))
     return {"iteration": kept.tolist(), "F": trace.F[kept].tolist(), "elapsed": trace.elapsed[kept].tolist()}
 
@@ -283,23 +255,18 @@ def sparse_job(
     x0: Callable[[], Any] | None = None,
     **options: Any,
 ) -> Job:
-    """A job of Tables 3–5: `minimize` by one of METHODS, with the paper's grid of weights unless rho is given."""
+    """Return a job of Tables 3-5: `minimize` by one of METHODS, on the paper's grid of weights unless rho is given."""
     if method not in METHODS:
         raise ValueError(f"methods must be among {', '.join(METHODS)}, got {method!r}")
 
     def solve(problem: Instance, limit: float) -> Answer:
-        chosen = (
-            {"effort": 1} if method == "auto" else options
-        )  # the weights are those of the paper's methods; the limit is one
-        start = None if x0 is None else x0()
+        chosen = {"effort": 1} if method == "auto" else options  # auto has no weights
+        start, name = None if x0 is None else x0(), METHODS[method]
         began = time.perf_counter()
-        result = minimize(
-            problem.loss(), problem.k, problem.C, method=METHODS[method], x0=start, max_time=limit, **chosen
-        )
+        result = minimize(problem.loss(), problem.k, problem.C, method=name, x0=start, max_time=limit, **chosen)
         seconds = time.perf_counter() - began
-        own = [
-            entry["elapsed"] for entry in result.outcomes if result.rho is not None and entry.get("rho") == result.rho
-        ]
-        return Answer(result, own[0] if own else seconds, seconds)
+        tried = result.outcomes if result.rho is not None else []
+        own = (entry["elapsed"] for entry in tried if entry.get("rho") == result.rho)
+        return Answer(result, next(own, seconds), seconds)
 
     return Job(table, instance, seed, repetition, method, load, solve, {"version": ksparse.__version__, **options})

@@ -1,11 +1,12 @@
-"""The paper's Tables 2 to 5 and its box plot (pit props) as experiments, and the list of all five."""
+"""The experiments of the paper: Tables 2 to 5 and the box plot (pit props)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,17 +31,17 @@ SOLVERS = "The subproblems of l1-DCA and MIP-DCA are solved by PIQP and Clarabel
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of the paper. Call it for its tidy table: `table5(sizes=(1, 2), seeds=(0, 1), methods=("l2-APDCA", "auto"))`.
+    """One table or figure of the paper, as a function that returns a tidy table: `table5(sizes=(1, 2), seeds=(0, 1))`.
 
-    The options are those of `jobs`. With a folder `out` rows are saved as they come and taken up again, unless `force`.
+    The options are those of `jobs`. Rows are saved in the folder `out`, if given, and reused unless `force`.
     """
 
     name: str
     title: str
     jobs: Callable[..., Iterator[Job]]
-    about: str  # the problem, for the report
-    differs: str  # what is not as in the paper
-    quick: dict[str, Any] = field(default_factory=dict)  # options for a quick run
+    about: str  # the problem
+    differs: str  # differences from the paper
+    quick: dict[str, Any] = field(default_factory=dict)  # options of a quick run
 
     def __call__(
         self,
@@ -51,13 +52,20 @@ class Experiment:
         watch: Watch | None = None,
         **options: Any,
     ) -> pd.DataFrame:
-        """The table: one row per instance, seed, repetition and method."""
+        """Return a table with one row per instance, seed, repetition and method."""
         return frame(run(self.jobs(**options), out=out, limit=limit, force=force, watch=watch))
 
 
+def _check_known(kind: str, given: Iterable[str], known: Iterable[str], separator: str = ", ") -> None:
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{kind} must be among {separator.join(known)}, got {name!r}")
+
+
 LAM = 5e-4
-OURS = {"continuation": True, "tol": 1e-6}  # a tighter stop than the paper's: from a good start each step brings little
-TABLE2_DEFAULT = ("APDCA fix", "APDCA bt", "pDCAe", "ours")  # the paper's three, and ours
+OURS = {"continuation": True, "tol": 1e-6}  # tighter than in the paper: after a good start each step changes little
+TABLE2_DEFAULT = ("APDCA fix", "APDCA bt", "pDCAe", "ours")  # the three of the paper, and ours
 TABLE2_METHODS = {
     "ours": ("apdca", "backtracking"),
     "APDCA fix": ("apdca", "fixed"),
@@ -70,7 +78,7 @@ TABLE2_METHODS = {
 
 
 def load_table2(i: int, seed: int) -> Instance:
-    """The instance of size i, penalised: the value is F."""
+    """Return the penalised problem of size i, whose value is F."""
     data = datasets.table2(i, seed)
 
     def value(x: Any) -> float:
@@ -85,15 +93,10 @@ def table2_jobs(
     methods: Sequence[str] = TABLE2_DEFAULT,
     repeats: int = 1,
 ) -> Iterator[Job]:
-    """One job per size, seed, method and repetition."""
-    for method in methods:
-        if method not in TABLE2_METHODS:
-            raise ValueError(f"methods must be among {', '.join(TABLE2_METHODS)}, got {method!r}")
-    for i in sizes:
-        for seed in seeds:
-            for method in methods:
-                for repetition in range(repeats):
-                    yield _table2_job(i, seed, method, repetition)
+    """Yield one job per size, seed, method and repetition."""
+    _check_known("methods", methods, TABLE2_METHODS)
+    for i, seed, method, repetition in product(sizes, seeds, methods, range(repeats)):
+        yield _table2_job(i, seed, method, repetition)
 
 
 def _table2_job(i: int, seed: int, label: str, repetition: int) -> Job:
@@ -111,25 +114,18 @@ def _table2_job(i: int, seed: int, label: str, repetition: int) -> Job:
         seconds = time.perf_counter() - began
         return Answer(result, seconds, seconds, time_lipschitz)
 
-    name = f"{720 * i} x {2560 * i}"
-    return Job(
-        "table2",
-        name,
-        seed,
-        repetition,
-        label,
-        lambda: load_table2(i, seed),
-        solve,
-        {"version": ksparse.__version__, "lam": LAM},
-    )
+    name, settings = f"{720 * i} x {2560 * i}", {"version": ksparse.__version__, "lam": LAM}
+    return Job("table2", name, seed, repetition, label, partial(load_table2, i, seed), solve, settings)
 
 
 table2 = Experiment(
     "table2",
     "Table 2: accelerations of PDCA on penalised regression",
     table2_jobs,
-    "min ½‖Ax − b‖² + λ(‖x‖₁ − ‖x‖₂), λ = 5e-4, from x⁰ = 0. APDCA stops by the relative change of F, pDCAe by that of x.",
-    'Our draws of A and b. "ours" is APDCA with backtracking, by continuation in λ. auto has no row: it solves the constrained problem.',
+    "min ½‖Ax − b‖² + λ(‖x‖₁ − ‖x‖₂), λ = 5e-4, from x⁰ = 0. "
+    "APDCA stops by the relative change of F, pDCAe by that of x.",
+    'A and b are drawn anew. "ours" is APDCA with backtracking, by continuation in λ. auto has no row, because it '
+    "solves the constrained problem.",
     {"sizes": (1,)},
 )
 
@@ -137,19 +133,17 @@ K, RHO, STARTS = 5, 1.0, 100
 
 
 def load_pitprops() -> Instance:
-    """Sparse PCA of the pit props."""
+    """Return the sparse PCA problem of the pit props data."""
     R, _ = datasets.pit_props()
     return Instance(lambda: PrincipalComponent(R), L2Ball(), K, lambda x: -float(x @ R @ x))
 
 
 def pitprops_jobs(starts: int = STARTS, methods: Sequence[str] = tuple(METHODS), seed: int = 0) -> Iterator[Job]:
-    """One job per method and start; start s has x⁰ ~ N(0, I), by the generator seeded with (seed, s)."""
-    for method in methods:
-        for s in range(starts):
-            x0 = lambda s=s: np.random.default_rng((seed, s)).standard_normal(13)  # noqa: E731
-            yield sparse_job(
-                "pitprops", "pit props, 13 x 13", load_pitprops, method, seed=seed, repetition=s, x0=x0, rho=RHO
-            )
+    """Yield one job per method and start; start s has x⁰ ~ N(0, I), drawn by the generator seeded with (seed, s)."""
+    name = "pit props, 13 x 13"
+    for method, s in product(methods, range(starts)):
+        x0 = lambda s=s: np.random.default_rng((seed, s)).standard_normal(13)  # noqa: E731
+        yield sparse_job("pitprops", name, load_pitprops, method, seed=seed, repetition=s, x0=x0, rho=RHO)
 
 
 pitprops = Experiment(
@@ -157,39 +151,33 @@ pitprops = Experiment(
     "Pit props: objective from random starts",
     pitprops_jobs,
     "min −xᵀRx s.t. ‖x‖₀ ≤ 5, ‖x‖₂ ≤ 1, R the 13 × 13 correlations of the pit props, ρ = 1, from x⁰ ~ N(0, I).",
-    f"Our draws of the starts. {SOLVERS}",
+    f"The starts are drawn anew. {SOLVERS}",
     {"starts": 30},
 )
 
 TABLE3_DATA: dict[str, tuple[Callable[[], Any], int]] = {  # name: data matrix, k
     COLON: (lambda: datasets.colon()[0], 100),
-    "digits, 1797 x 61": (
-        lambda: datasets.digits()[0],
-        10,
-    ),  # comes with scikit-learn, so that there is a row on every machine
+    "digits, 1797 x 61": (lambda: datasets.digits()[0], 10),  # part of scikit-learn, needs no file
     "leukemia, 72 x 7129": (lambda: datasets.leukemia()[0], 100),
 }
 TABLE3_DEFAULT = (COLON, "digits, 1797 x 61")
 
 
 def load_table3(name: str) -> Instance:
-    """The sparse PCA problem of one of TABLE3_DATA."""
+    """Return the sparse PCA problem of one of TABLE3_DATA."""
     make, k = TABLE3_DATA[name]
     X = make()
-    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1) / np.sqrt(len(X) - 1)  # R = ZᵀZ, which is not formed
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1) / np.sqrt(len(X) - 1)  # R = ZᵀZ
     return Instance(lambda: PrincipalComponent.from_data(X), L2Ball(), k, lambda x: -float(np.sum((Z @ x) ** 2)))
 
 
 def table3_jobs(
     instances: Sequence[str] = TABLE3_DEFAULT, methods: Sequence[str] = tuple(METHODS), repeats: int = 1
 ) -> Iterator[Job]:
-    """One job per instance, method and repetition."""
-    for name in instances:
-        if name not in TABLE3_DATA:
-            raise ValueError(f"instances must be among {'; '.join(TABLE3_DATA)}, got {name!r}")
-        for method in methods:
-            for repetition in range(repeats):
-                yield sparse_job("table3", name, partial(load_table3, name), method, repetition=repetition)
+    """Yield one job per instance, method and repetition."""
+    _check_known("instances", instances, TABLE3_DATA, "; ")
+    for name, method, repetition in product(instances, methods, range(repeats)):
+        yield sparse_job("table3", name, partial(load_table3, name), method, repetition=repetition)
 
 
 table3 = Experiment(
@@ -197,20 +185,21 @@ table3 = Experiment(
     "Table 3: sparse principal component",
     table3_jobs,
     "min −xᵀRx s.t. ‖x‖₀ ≤ k, ‖x‖₂ ≤ 1, R the correlation matrix, from x⁰ = 1/n, ρ the best of 10⁻⁴…10⁴.",
-    f"The paper does not say how it prepared the colon data; ours are the raw intensities. {SOLVERS} The digits are not in the paper.",
+    f"The paper does not say how the colon data were prepared; here they are raw intensities. {SOLVERS} The digits are "
+    "not in the paper.",
 )
 
 TABLE4_ALPHA, TABLE4_K = 10.0, 10
 FULL, SMALL = "generated, 2148 x 1338", "generated, 600 x 300"
 TABLE4_DATA: dict[str, Callable[[int], Assets]] = {
     TOKYO: lambda seed: datasets.tokyo(),
-    FULL: lambda seed: datasets.factor_model(seed=seed),  # so that the table runs without any file
+    FULL: lambda seed: datasets.factor_model(seed=seed),  # needs no file
     SMALL: lambda seed: datasets.factor_model(300, 600, seed),
 }
 
 
 def load_table4(name: str, seed: int) -> Instance:
-    """The portfolio problem of one of TABLE4_DATA."""
+    """Return the portfolio problem of one of TABLE4_DATA."""
     assets = TABLE4_DATA[name](seed)
     V, r = assets.V, assets.r
     return Instance(
@@ -225,15 +214,11 @@ def load_table4(name: str, seed: int) -> Instance:
 def table4_jobs(
     instances: Sequence[str] = (TOKYO, FULL), methods: Sequence[str] = tuple(METHODS), repeats: int = 1, seed: int = 0
 ) -> Iterator[Job]:
-    """One job per instance, method and repetition; the seed is that of the generated returns."""
-    for name in instances:
-        if name not in TABLE4_DATA:
-            raise ValueError(f"instances must be among {'; '.join(TABLE4_DATA)}, got {name!r}")
-        for method in methods:
-            for repetition in range(repeats):
-                yield sparse_job(
-                    "table4", name, partial(load_table4, name, seed), method, seed=seed, repetition=repetition
-                )
+    """Yield one job per instance, method and repetition; the seed is that of the generated returns."""
+    _check_known("instances", instances, TABLE4_DATA, "; ")
+    for name, method, repetition in product(instances, methods, range(repeats)):
+        load = partial(load_table4, name, seed)
+        yield sparse_job("table4", name, load, method, seed=seed, repetition=repetition)
 
 
 table4 = Experiment(
@@ -241,13 +226,13 @@ table4 = Experiment(
     "Table 4: portfolio of at most 10 assets",
     table4_jobs,
     "min 10xᵀVx − rᵀx s.t. ‖x‖₀ ≤ 10, 1ᵀx = 1, V and r of daily returns, from x⁰ = 1/n, ρ the best of 10⁻⁴…10⁴.",
-    f"The paper's period is 2008–2016, that of our Tokyo data 2013–2022. {SOLVERS} The generated returns are not in the paper.",
+    f"The Tokyo data are of 2013–2022 instead of 2008–2016. {SOLVERS} The generated returns are not in the paper.",
     {"instances": (TOKYO, SMALL)},
 )
 
 
 def load_table5(i: int, seed: int) -> Instance:
-    """The instance of size i."""
+    """Return the regression problem of size i."""
     data = datasets.table5(i, seed)
     return Instance(
         lambda: LeastSquares(data.A, data.b), Nonnegative(data.nonnegative), data.k,
@@ -261,15 +246,10 @@ def table5_jobs(
     methods: Sequence[str] = tuple(METHODS),
     repeats: int = 1,
 ) -> Iterator[Job]:
-    """One job per size, seed, method and repetition."""
-    for i in sizes:
-        for seed in seeds:
-            for method in methods:
-                for repetition in range(repeats):
-                    name = f"{180 * i} x {640 * i}"
-                    yield sparse_job(
-                        "table5", name, partial(load_table5, i, seed), method, seed=seed, repetition=repetition
-                    )
+    """Yield one job per size, seed, method and repetition."""
+    for i, seed, method, repetition in product(sizes, seeds, methods, range(repeats)):
+        name, load = f"{180 * i} x {640 * i}", partial(load_table5, i, seed)
+        yield sparse_job("table5", name, load, method, seed=seed, repetition=repetition)
 
 
 table5 = Experiment(
@@ -277,7 +257,8 @@ table5 = Experiment(
     "Table 5: sparse least squares with signs",
     table5_jobs,
     "min ½‖Ax − b‖² s.t. ‖x‖₀ ≤ k, the first tenth of x nonnegative, from x⁰ = 1/n, ρ the best of 10⁻⁴…10⁴.",
-    f"Our draws of A and b, with b scaled to unit norm. {SOLVERS} With few rows they are posed in the dual, which is many times smaller.",
+    f"A and b are drawn anew, with b scaled to unit norm. {SOLVERS} With few rows they are solved in the dual, "
+    "which is many times smaller.",
     {"sizes": (1, 2)},
 )
 
@@ -285,6 +266,6 @@ EXPERIMENTS = {experiment.name: experiment for experiment in (table2, pitprops, 
 
 
 def jobs_of(names: list[str], quick: bool) -> list[Job]:
-    """The jobs of some experiments, in the catalogue's order."""
+    """Return the jobs of some experiments, in the order of EXPERIMENTS."""
     chosen = [experiment for name, experiment in EXPERIMENTS.items() if name in names]
     return [job for experiment in chosen for job in experiment.jobs(**experiment.quick if quick else {})]
