@@ -165,10 +165,10 @@ BAD_TABLES = {
     "nothing": ("", "t.csv is empty"),
     "longer rows": ("a,b,y\n1,2,3,4\n1,2,3,5\n", "row 1 has 4 fields, the header 3"),
     "semicolons": ("a;b;y\n1;2;3\n", "seems to be separated by semicolons"),
-    "a saved index": (",a,y\n0,1,2\n1,3,4\n2,5,7\n", "the first column has no heading, like a saved row index"),
+    "a saved index": (",a,y\n0,1,2\n1,3,4\n2,5,7\n", "the first column has no heading and may be a saved row index"),
     "spaces before names": ("a, a,y\n1,2,3\n4,5,6\n", "more than one column named 'a'"),
-    "nothing to explain": ("a,b,y\n1,2,3\n4,5,3\n7,9,3\n", "column 'y' is 3 in every row"),
-    "only a target": ("y\n1\n2\n3\n", "has no column beside the target"),
+    "nothing to explain": ("a,b,y\n1,2,3\n4,5,3\n7,9,3\n", "the target column 'y' is constant (3)"),
+    "only a target": ("y\n1\n2\n3\n", "has no column except the target"),
     "no target": ("a,b\n1,2\n", "--target: there is no column 'y'; the columns are a, b"),
 }
 
@@ -188,7 +188,7 @@ BAD_OPTIONS = {
     "a column": (("-k", "2", "--nonnegative", "bmi,weight"), "--nonnegative: there is no column 'weight'"),
     "crossing bounds": (
         ("-k", "2", "--lower", "2", "--upper", "age=1"),
-        "the bounds of 'age' leave nothing: at least 2 and at most 1",
+        "bounds on age are inconsistent: lower 2, upper 1",
     ),
     "a bound": (("-k", "2", "--lower", "age=low"), "--lower must be a number, or COL=NUMBER,COL=NUMBER, got 'age=low'"),
     "classes": (("-k", "2", "--loss", "logistic"), "must hold two classes for --loss logistic, it holds 214"),
@@ -318,7 +318,7 @@ def test_separated_classes_are_said(tmp_path):
         tmp_path / "t.csv", index=False
     )
     done = ksparse("regress", "t.csv", "--target", "y", "-k", 1, "--loss", "logistic", cwd=tmp_path)
-    assert "these features separate the classes" in done.stdout
+    assert "the classes are separable: coefficients diverge and only their direction is meaningful" in done.stdout
 
 
 def test_errors_are_json_where_asked(patients):

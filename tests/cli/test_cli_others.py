@@ -167,7 +167,7 @@ def test_portfolio_tracks_a_column(market):
 BAD_PRICES = {
     "a date twice": (
         "Date,A,B\n2020-01-01,1,2\n2020-01-02,2,3\n2020-01-02,3,4\n",
-        "the date 2020-01-02 stands twice in column 'Date', in rows 2 and 3",
+        "duplicate date 2020-01-02 in column 'Date', in rows 2 and 3",
     ),
     "time running back": (
         "Date,A,B\n2020-01-03,1,2\n2020-01-02,2,3\n2020-01-04,3,4\n",

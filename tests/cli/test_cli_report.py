@@ -1,4 +1,4 @@
-"""Pages by --report, standard input and output, completion and help: what people who live on the command line ask for."""
+"""HTML reports, standard input and output, completion and help."""
 
 import io
 import re
@@ -67,22 +67,22 @@ def test_a_report_is_whole_escaped_and_needs_nothing_else(pages, name):
     assert tags.seen.count("svg") >= 2
     assert f"ksparse {name} {name}.csv" in page
     for words in (
-        "Around it",
-        "What the data warn of",
-        "How it was made",
+        "Objective for neighbouring k",
+        "Data warnings",
+        "<h2>Command</h2>",
         "prefers-color-scheme: dark",
         "@media print",
     ):
         assert words in page
 
 
-def test_a_report_says_how_good_the_answer_is_and_what_lies_around(pages):
+def test_a_report_shows_the_gap_and_neighbouring_k(pages):
     page = pages["regress"]
-    assert "proved optimal" in page
-    assert "nothing is below" in page
-    assert "3 (asked for)" in page
-    assert "Columns that are nearly the same, of which either may be chosen: bp and same" in page
-    values = [float(value) for value in re.findall(r"<td>\d+(?: \(asked for\))?</td><td>([-\d.e]+)</td>", page)]
+    assert "proved optimal" in page or "(proved)" in page
+    assert "lower bound" in page
+    assert "3 (selected)" in page
+    assert "Nearly equal columns, of which either may be chosen: bp and same" in page
+    values = [float(value) for value in re.findall(r"<td>\d+(?: \(selected\))?</td><td>([-\d.e]+)</td>", page)]
     assert len(values) == 7  # k = 1 to 7
     assert all(np.diff(values) <= 1e-9)
 

@@ -52,7 +52,7 @@ def test_children_come_with_their_parents(folder, requires):
     assert chosen(folder, 5, "--requires", requires) == {"rooms", "area", "rooms:area", "city_Paris", "age"}
 
 
-def test_so_many_of_each_label(folder):
+def test_limits_per_label(folder):
     found = chosen(folder, 3, "--labels", "labels.csv", "--group-limits", "x=..1,y=1..")
     assert {"rooms:area", "area"} < found
     assert "age" not in found
@@ -61,9 +61,13 @@ def test_so_many_of_each_label(folder):
 WRONG = {
     "no such file": (("--groups", "nothing.csv"), 2, "no file nothing.csv"),
     "a strange feature": (("--labels", "parents.csv", "--group-limits", "x=..1"), 2, "names 'rooms:area' twice"),
-    "limits alone": (("--group-limits", "x=..1"), 2, "need each other"),
-    "no limits": (("--labels", "labels.csv", "--group-limits", "x=1"), 2, "LABEL=LEAST..MOST"),
-    "an unknown label": (("--labels", "labels.csv", "--group-limits", "z=..1"), 2, "label 'z', which no feature"),
+    "limits alone": (("--group-limits", "x=..1"), 2, "must be given together"),
+    "no limits": (("--labels", "labels.csv", "--group-limits", "x=1"), 2, "LABEL=MIN..MAX"),
+    "an unknown label": (
+        ("--labels", "labels.csv", "--group-limits", "z=..1"),
+        2,
+        "label 'z', which is not in --labels",
+    ),
     "an unknown parent": (("--requires", "rooms:area=garden"), 2, "no column 'garden'"),
     "who cannot be served": (
         ("--labels", "labels.csv", "--group-limits", "y=2.."),

@@ -151,7 +151,7 @@ def test_one_column(command, run, tmp_path):
     rows(25, "a").to_csv(tmp_path / "t.csv", index=False)
     code, _, said = run(command, "t.csv", *COMMANDS[command])
     assert code == (2 if command == "regress" else 0)
-    assert command != "regress" or "has no column beside the target" in said
+    assert command != "regress" or "has no column except the target" in said
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_dates_are_in_the_first_column_or_named(run, tmp_path):
         (range(43831, 43861), "column 'Date' should hold dates: row 1 holds '43831'; name another with --dates"),
         (
             ["2020-01-01"] * 30,
-            "stands twice in column 'Date', in rows 1 and 2; if these are no dates, name another column with --dates",
+            "duplicate date 2020-01-01 in column 'Date', in rows 1 and 2; if these are no dates, name another column with --dates",
         ),
         (
             pd.bdate_range("2020-01-01", periods=30)[::-1],

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; the return value is its exit code."""
+    """Run a command and return its exit code."""
     try:
-        from ksparse.cli.main import run  # here, so that an interrupt while it loads is one too
+        from ksparse.cli.main import run  # an interrupt during this import is handled too
 
         return run(argv)
     except ModuleNotFoundError as error:

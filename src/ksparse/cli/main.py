@@ -1,4 +1,4 @@
-"""The parser, and one place where errors become messages and exit codes."""
+"""The parser, and the one place where errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -18,41 +18,25 @@ import numpy as np
 
 import ksparse
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
-from ksparse.cli.output import (
-    BAD_INPUT,
-    FAILED,
-    INTERRUPTED,
-    NO_SOLUTION,
-    TEXT,
-    InputError,
-    Output,
-    prepare_streams,
-    visible,
-)
-from ksparse.cli.tables import number
+from ksparse.cli.output import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, Output, prepare_streams, visible
+from ksparse.cli.tables import nonnegative
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.util.progress import show_progress
 
 COMMANDS: dict[str, ModuleType] = {
-    "demo": demo,
-    "reproduce": reproduce,
-    "regress": regress,
-    "pca": pca,
-    "portfolio": portfolio,
-}
-
-SHELLS = ("bash", "zsh", "tcsh")
+    "demo": demo, "reproduce": reproduce, "regress": regress, "pca": pca, "portfolio": portfolio
+}  # fmt: skip
 NUMBER = r"(inf|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)"
-NEGATIVE = re.compile(rf"-{NUMBER}%?(:-?{NUMBER}%?)?")  # a number, or LEAST:MOST
+NEGATIVE = re.compile(rf"-{NUMBER}%?(:-?{NUMBER}%?)?")  # a number, or MIN:MAX
 
 
 class Completion(argparse.Action):
-    """Prints a script that a shell completes the command by, and ends."""
+    """Print a completion script for a shell, and exit."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: str | None = None
     ) -> None:
-        """Print it."""
+        """Print the script."""
         try:
             import shtab
         except ImportError:
@@ -62,66 +46,46 @@ class Completion(argparse.Action):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line, with an example per command."""
-    parser = argparse.ArgumentParser(
-        prog="ksparse", description="The best k-sparse point of a smooth function over a convex set.", epilog=TEXT,
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+    """Return the parser of all commands, with examples and exit codes in the help."""
+    style: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+    about = "Find the best k-sparse point of a smooth function over a convex set."
+    parser = argparse.ArgumentParser(prog="ksparse", description=about, epilog=TEXT, **style)
     parser.add_argument(
-        "--completion",
-        action=Completion,
-        choices=SHELLS,
-        metavar="SHELL",
+        "--completion", action=Completion, choices=("bash", "zsh", "tcsh"), metavar="SHELL",
         help="print a completion script for bash, zsh or tcsh",
-    )
+    )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"ksparse {ksparse.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
         about = module.HELP[0].upper() + module.HELP[1:] + "."
-        example = "Examples:\n" + "".join(f"  {line}\n" for line in module.EXAMPLES) + f"\n{TEXT}"
-        shown = argparse.RawDescriptionHelpFormatter  # keeps the example on its own line
+        examples = "".join(f"  {line}\n" for line in module.EXAMPLES)
         command = commands.add_parser(
-            name, help=module.HELP, description=about, epilog=example, formatter_class=shown, allow_abbrev=False
+            name, help=module.HELP, description=about, epilog=f"Examples:\n{examples}\n{TEXT}", **style
         )
         module.add_arguments(command)
+        add = command.add_argument
         if name in ("regress", "pca", "portfolio"):
-            told = "whole searches, of which the best counts (default: one, or with --limit as many as help)"
-            command.add_argument(
-                "--report",
-                type=Path,
-                metavar="PAGE.html",
-                help="write one page with the answer, its proof and what lies around it",
+            add("--report", type=Path, metavar="PAGE.html", help="write a self-contained HTML report")
+            text = "number of independent searches; the best result is kept (default: 1; with --limit, as many as fit)"
+            add("--effort", type=_count, metavar="N", help=text)
+            text = (
+                "run branch and bound until the optimality gap is at most GAP (relative to the solution): 1%% or 0.01"
             )
-            command.add_argument("--effort", type=_searches, metavar="N", help=told)
-            told = "run branch and bound until the optimality gap, relative to the solution's objective, is at most GAP: 1%% or 0.01"
-            command.add_argument("--gap", type=_share, metavar="GAP", help=told)
-            command.add_argument(
-                "--limit", type=_seconds, metavar="SECONDS", help="stop after this time with the best answer so far"
-            )
-            command.add_argument("--seed", type=int, default=0, help="of the random restarts (default: 0)")
-        command.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-        command.add_argument(
-            "--progress", action="store_true", help="say how far it has come even where standard error is no terminal"
-        )
-        command.add_argument("--quiet", action="store_true", help="print nothing but errors")
-        command.add_argument("--force", action="store_true", help="replace files that exist")
+            add("--gap", type=nonnegative, metavar="GAP", help=text)
+            text = "time limit; the best result so far is kept"
+            add("--limit", type=_seconds, metavar="SECONDS", help=text)
+            add("--seed", type=int, default=0, help="seed of the random restarts (default: 0)")
+        add("--json", action="store_true", help="print one JSON object instead of a table")
+        add("--progress", action="store_true", help="report progress even if standard error is not a terminal")
+        add("--quiet", action="store_true", help="print nothing but errors")
+        add("--force", action="store_true", help="replace existing files")
     return parser
 
 
-def _searches(text: str) -> int:
+def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be an integer >= 1, got {text!r}")
     return int(text)
-
-
-def _share(text: str) -> float:
-    try:
-        value = number(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a share such as 1% or 0.01, got {text!r}") from None
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be >= 0 and finite, got {text}")
-    return value
 
 
 def _seconds(text: str) -> float | None:
@@ -135,33 +99,30 @@ def _seconds(text: str) -> float | None:
 
 
 def _with_negative_numbers(argv: Sequence[str]) -> list[str]:
-    """The arguments with values such as -1e-4, -inf or -1:1 tied to their option, which argparse takes for options themselves."""
-    tied: list[str] = []
+    """Return the arguments with values such as -1e-4, -inf or -1:1 joined to their option, for argparse."""
+    joined: list[str] = []
     for argument in argv:
-        if NEGATIVE.fullmatch(argument) and tied and tied[-1].startswith("--") and "=" not in tied[-1]:
-            tied[-1] += f"={argument}"
+        if NEGATIVE.fullmatch(argument) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+            joined[-1] += f"={argument}"
         else:
-            tied.append(argument)
-    return tied
+            joined.append(argument)
+    return joined
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run a command; the return value is its exit code."""
+    """Run a command and return its exit code."""
     prepare_streams()
     given = list(sys.argv[1:] if argv is None else argv)
     options = build_parser().parse_args(_with_negative_numbers(given))
     options.command_line = shlex.join(["ksparse", *given])
     output = Output(as_json=options.json, quiet=options.quiet, force=options.force, progress=options.progress)
     try:
-        with (
-            show_progress(output.shows_progress),
-            np.errstate(all="ignore"),
-        ):  # an answer is judged by its own values, not by a warning on the screen
+        with show_progress(output.shows_progress), np.errstate(all="ignore"):  # results are checked by their values
             code = int(COMMANDS[options.command].run(options, output))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader has seen enough; files are written before anything is printed
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # the interpreter flushes it once more at the end
+    except BrokenPipeError:  # files are written before anything is printed
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # flushed once more at the end
         return FAILED
     except InfeasibleError as error:
         return _fail(output, "infeasible", error, NO_SOLUTION)
@@ -169,7 +130,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _fail(output, "unbounded", error, NO_SOLUTION)
     except (np.linalg.LinAlgError, ArithmeticError) as error:
         return _fail(output, "numerical trouble", error, FAILED)
-    except (InputError, ValueError, TypeError, OSError) as error:  # the library's own checks name their argument
+    except (ValueError, TypeError, OSError) as error:
         return _fail(output, "error", error, BAD_INPUT)
     except KeyboardInterrupt:
         return _fail(output, "interrupted", "", INTERRUPTED)
@@ -178,7 +139,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 def _fail(output: Output, kind: str, error: Any, code: int) -> int:
     message = visible(f"{kind}: {error}" if str(error) else kind)
     print(f"ksparse: {message}", file=sys.stderr)
-    with contextlib.suppress(OSError):  # where standard output itself is the trouble
+    with contextlib.suppress(OSError):  # if standard output failed
         output.json({"error": kind, "message": str(error), "exit_code": code})
         sys.stdout.flush()
     return code

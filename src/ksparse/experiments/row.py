@@ -56,8 +56,9 @@ class Row:
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Row:
         """Return the row of a dictionary from `to_json`."""
-        numbers = {f.name for f in fields(cls) if f.type == "float"}
-        return cls(**{name: math.nan if value is None and name in numbers else value for name, value in stored.items()})
+        missing = {f.name: math.nan for f in fields(cls) if f.type == "float"}
+        values: dict[str, Any] = {name: missing.get(name) if v is None else v for name, v in stored.items()}
+        return cls(**values)
 
 
 def plain(value: Any) -> Any:
