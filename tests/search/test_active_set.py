@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import ksparse as ks
 from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import NONE
-from ksparse.search.neighbourhoods.base import DependentError, Move
+from ksparse.search.neighbourhoods import DependentError, Move
 from ksparse.search.problem import SupportProblem
 
 N, K = 16, 6
@@ -45,7 +45,7 @@ def stand_somewhere(problem, rng):
     for _ in range(200):
         found = problem.evaluate(np.sort(rng.choice(N, K, replace=False)))
         if found is not None:
-            hood.stand_at(found)
+            hood.move_to(found)
             return hood, found
     raise AssertionError("no support has a point")
 
@@ -57,7 +57,7 @@ def test_every_number_along_a_random_walk_is_that_of_an_inverse_from_scratch():
         rng = np.random.default_rng(seed)
         problem = problem_of(rng, name, forced_in=np.array([3]) if seed % 4 == 0 else NONE)
         hood, _ = stand_somewhere(problem, rng)
-        twin, saved = ActiveSetNeighbourhood(problem, K + 4), hood.mark()
+        twin, saved = ActiveSetNeighbourhood(problem, K + 4), hood.snapshot()
         for _ in range(20):
             outside = np.setdiff1d(np.arange(N), hood.support)
             leaving = tuple(rng.choice(hood.support, min(1, hood.size)).tolist())
@@ -72,15 +72,15 @@ def test_every_number_along_a_random_walk_is_that_of_an_inverse_from_scratch():
                     if undo is not None and kind == 4:
                         undo()
                 elif kind == 5:
-                    hood.back_to(saved)
+                    hood.restore(saved)
                 elif kind == 6:
-                    saved = hood.mark()
-                    if not hood.kick(rng.permutation(hood.support)[:2], rng):
-                        hood.back_to(saved)
-                elif not hood.jump(np.sort(rng.choice(N, K, replace=False))):
-                    hood.back_to(saved)
+                    saved = hood.snapshot()
+                    if not hood.remove_many(rng.permutation(hood.support)[:2], rng):
+                        hood.restore(saved)
+                elif not hood.move_to_support(np.sort(rng.choice(N, K, replace=False))):
+                    hood.restore(saved)
             except DependentError:
-                hood.back_to(saved)
+                hood.restore(saved)
             one, other = hood.active_set, twin.active_set
             free = one.element[one.free]
             if not other.rebuild(np.append(free, one.held), one.held, one.level, ~one.element[one.element < 0]):

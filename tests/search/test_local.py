@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 import ksparse as ks
 from ksparse.datasets import table5
-from ksparse.numerics.kkt_inverse import factor
+from ksparse.numerics.kkt_inverse import KKTInverse
 from ksparse.search import by_models
 from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import Candidate
 from ksparse.search.local import descended
-from ksparse.search.neighbourhoods import Priced
-from ksparse.search.neighbourhoods.base import DependentError, Move
+from ksparse.search.neighbourhoods import DependentError, Move, SecondOrderNeighbourhood
 from ksparse.search.perturb import explore
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import kicked
@@ -50,7 +49,7 @@ def at(problem, support):
 def twin(problem, basis):
     """The factorisation from scratch on the basis's support, in the same order."""
     model, linear = problem.model, problem.linear
-    return factor(model.rows(basis.support), basis.support, linear.E, linear.f, model.r, model.diagonal)
+    return KKTInverse.of(model.rows(basis.support), basis.support, linear.E, linear.f, model.r, model.diagonal)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -115,8 +114,8 @@ def test_the_best_swap_is_the_best_of_the_whole_table(rng):
         outside = np.setdiff1d(np.arange(150), basis.support)
         table = hood.active_set.swap_gains(outside)[1]
         j, i = divmod(int(table.argmax()), outside.size)
-        assert next(hood.moves(1e-12, True)) == Move((basis.support[j],), (outside[i],))
-        assert next(hood.moves(float(table.max()) * 1.01, True), None) is None
+        assert next(hood.ranked_moves(1e-12, True)) == Move((basis.support[j],), (outside[i],))
+        assert next(hood.ranked_moves(float(table.max()) * 1.01, True), None) is None
 
 
 def test_a_snapshot_brings_everything_back(rng):
@@ -154,16 +153,16 @@ def test_a_support_has_one_key_however_it_was_reached(rng):
 def test_a_search_does_not_go_the_same_way_twice(rng):
     problem = a_problem(rng, ks.WholeSpace(), n=60, k=6)
     search = choose_strategy(problem).search(problem)
-    search.hood.stand_at(at(problem, NONE))
+    search.hood.move_to(at(problem, NONE))
     assert search.descend()
-    end, changes = search.hood.mark(), search.changes
+    end, changes = search.hood.snapshot(), search.changes
     assert not search.descend()  # it stands where a descent has been
-    search.hood.stand_at(at(problem, NONE))
+    search.hood.move_to(at(problem, NONE))
     assert not search.descend()  # by greedy steps that are free, to the first support it swapped from
     assert search.changes <= changes + 6
     for fresh in (True, False):  # the first time, and never again
-        search.hood.back_to(end)
-        search.hood.apply(next(search.hood.drops()))
+        search.hood.restore(end)
+        search.hood.apply(next(search.hood.ranked_drops()))
         assert search.fill(6, fresh=True) is fresh
 
 
@@ -173,9 +172,9 @@ def test_a_move_taken_back_leaves_everything_as_it_was(name, rng):
     start = next(
         c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None
     )
-    for hood in (ActiveSetNeighbourhood(problem, 9), Priced(problem)):
-        hood.stand_at(start)
-        for move in list(hood.moves(0.0, True))[:5]:
+    for hood in (ActiveSetNeighbourhood(problem, 9), SecondOrderNeighbourhood(problem)):
+        hood.move_to(start)
+        for move in list(hood.ranked_moves(0.0, True))[:5]:
             before = np.sort(hood.support).tolist(), hood.value, hood.key
             undo = hood.apply(move)
             if undo is not None:
@@ -208,9 +207,9 @@ def test_the_search_ends_early_where_nothing_is_in_doubt(rng):
     rows = list(explore(search, problem.evaluate(NONE), np.random.default_rng(0)))
     assert [name for name, _ in rows] == ["descent"]
     np.testing.assert_array_equal(rows[0][1].best.support, np.arange(5))
-    search.hood.stand_at(at(problem, np.arange(5)))
+    search.hood.move_to(at(problem, np.arange(5)))
     assert search.clear
-    search.hood.stand_at(at(problem, np.array([0, 1, 2, 3, 40])))
+    search.hood.move_to(at(problem, np.array([0, 1, 2, 3, 40])))
     assert not search.clear
 
 
@@ -257,7 +256,7 @@ def test_members_are_not_taken_twice(rng):
     basis.rebuild(np.arange(5))
     basis.h[:5], basis.s[:5] = 1e-3, 1.0  # as rounding may leave them
     assert (hood.active_set.add_gains()[:5] == 0.0).all()
-    assert all(move.entering[0] >= 5 for move in hood.moves(0.0, True))
+    assert all(move.entering[0] >= 5 for move in hood.ranked_moves(0.0, True))
 
 
 def test_dependent_members_are_left_to_the_slow_search(rng):
@@ -265,7 +264,7 @@ def test_dependent_members_are_left_to_the_slow_search(rng):
     b = rng.standard_normal(5)
     problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 20, 8)
     with pytest.raises(DependentError):
-        choose_strategy(problem).search(problem).hood.stand_at(at(problem, np.arange(8)))
+        choose_strategy(problem).search(problem).hood.move_to(at(problem, np.arange(8)))
     result = ks.minimize(ks.LeastSquares(A, b), 8)
     assert result.success
     assert result.fun <= 1e-20

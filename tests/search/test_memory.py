@@ -7,7 +7,7 @@ import scipy.sparse
 import ksparse as ks
 from ksparse.data import Blocks
 from ksparse.numerics.kkt_inverse import parts
-from ksparse.search.neighbourhoods import priced
+from ksparse.search import neighbourhoods
 from ksparse.solve import request
 
 N, K = 300, 5
@@ -103,7 +103,7 @@ def test_tables_in_parts_are_the_table(planted, monkeypatch):
     C = ks.Nonnegative(np.arange(N // 2))
     whole = ks.minimize(ks.LeastSquares(A, b), K, C)
     monkeypatch.setattr("ksparse.numerics.kkt_inverse.PART", 64)
-    monkeypatch.setattr(priced, "PART", 64)
+    monkeypatch.setattr(neighbourhoods, "PART", 64)
     found = ks.minimize(ks.LeastSquares(A, b), K, C)
     np.testing.assert_array_equal(found.support, whole.support)
     assert found.status is whole.status is ks.Status.SWAP_OPTIMAL

@@ -47,7 +47,7 @@ def test_they_are_the_moves_that_gain_with_all_others_where_they_are(seed):
     ]
     start = max(found, key=lambda one: one.value)
     hood = ActiveSetNeighbourhood(problem, k + 3)
-    hood.stand_at(start)
+    hood.move_to(start)
     basis, x = hood.active_set, start.full(n)
     free, active = basis.element[basis.element >= 0], ~basis.element[basis.element < 0]
     outside = np.setdiff1d(np.arange(n), start.support)
@@ -57,7 +57,7 @@ def test_they_are_the_moves_that_gain_with_all_others_where_they_are(seed):
         for other in combinations(outside.tolist(), 2)
     }
     wanted = {move for move, value in values.items() if value is not None and value < start.value - 1e-7}
-    moves = list(hood.pairs(1e-7))
+    moves = list(hood.ranked_pair_swaps(1e-7))
     assert {(tuple(sorted(move.leaving)), tuple(sorted(move.entering))) for move in moves} == wanted
     gains = [values[tuple(sorted(move.leaving)), tuple(sorted(move.entering))] for move in moves]
     assert gains == sorted(gains)

@@ -13,7 +13,7 @@ from conftest import MATRIX_KINDS
 from ksparse.datasets import table5
 from ksparse.numerics.constraints import Linear
 from ksparse.numerics.eigen import minimize_on_ball
-from ksparse.numerics.kkt_inverse import factor
+from ksparse.numerics.kkt_inverse import KKTInverse
 from ksparse.numerics.qp import Objective, solve_qp
 from ksparse.search.again import local_search
 from ksparse.search.explore import settle
@@ -45,7 +45,7 @@ def test_gains_are_what_resolving_gives(seed, n, equations):
     k = int(rng.integers(max(1, equations), n))
     support = np.sort(rng.choice(n, k, replace=False))
     outsiders = np.setdiff1d(np.arange(n), support)
-    found = factor(H[support], support, E, f, r, np.diag(H))
+    found = KKTInverse.of(H[support], support, E, f, r, np.diag(H))
     here = best_value(H, r, E, f, support)
     assert found.value == pytest.approx(here, rel=1e-6, abs=1e-9)
     adds = found.adds()
@@ -65,12 +65,12 @@ def test_gains_without_new_information_are_nothing_and_warn_of_nothing():
     A = np.column_stack([np.ones(4), np.ones(4), np.arange(4.0), np.zeros(4)])  # a duplicate and a zero column
     H, r = A.T @ A, A.T @ np.array([1.0, 2, 0, 1])
     support = np.array([0])
-    found = factor(H[support], support, np.zeros((0, 4)), np.zeros(0), r, np.diag(H))
+    found = KKTInverse.of(H[support], support, np.zeros((0, 4)), np.zeros(0), r, np.diag(H))
     adds = found.adds()
     assert adds[2] > 0
     assert (adds[[0, 1, 3]] == 0).all()
     assert not np.isnan(found.swaps(np.array([1, 2, 3]))[0]).any()
-    flat = factor(np.zeros((1, 2)), np.array([0]), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
+    flat = KKTInverse.of(np.zeros((1, 2)), np.array([0]), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
     assert flat.adds()[1] == np.inf  # no curvature and a pull: nothing holds it
 
 

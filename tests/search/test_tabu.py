@@ -9,9 +9,9 @@ import ksparse as ks
 from ksparse.datasets import table5
 from ksparse.search import again
 from ksparse.search.active_set import ActiveSetNeighbourhood
-from ksparse.search.candidate import Found
+from ksparse.search.candidate import SearchOutcome
 from ksparse.search.local import LocalSearch, descended
-from ksparse.search.neighbourhoods.base import DependentError, Move
+from ksparse.search.neighbourhoods import DependentError, Move
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy
 from ksparse.search.tabu import Barred, tabu_walk
@@ -38,7 +38,7 @@ def a_problem(seed, C, n=14, k=5, **options):
 
 def standing_at(problem, support):
     hood = ActiveSetNeighbourhood(problem, problem.k + 3)
-    hood.stand_at(problem.evaluate(np.asarray(support)))
+    hood.move_to(problem.evaluate(np.asarray(support)))
     return hood
 
 
@@ -59,7 +59,7 @@ def test_the_swap_is_the_best_of_all_that_are_not_barred(name, seed):
         for into in np.setdiff1d(np.flatnonzero(~shut), support).tolist()
     }
     best = min(values, key=values.get)
-    swap = hood.swap(shut, kept)
+    swap = hood.best_swap(shut, kept)
     assert (swap.move.leaving[0], swap.move.entering[0]) == best
     assert swap.gain == pytest.approx(hood.value - values[best], rel=1e-8, abs=1e-10)
 
@@ -67,10 +67,10 @@ def test_the_swap_is_the_best_of_all_that_are_not_barred(name, seed):
 def test_no_swap_is_left_where_all_are_barred_or_forced_in():
     problem = a_problem(0, ks.WholeSpace())
     hood, nobody = standing_at(problem, [0, 1, 2, 3, 4]), np.zeros(14, dtype=bool)
-    assert hood.swap(~nobody, nobody) is None
-    assert hood.swap(nobody, ~nobody) is None
+    assert hood.best_swap(~nobody, nobody) is None
+    assert hood.best_swap(nobody, ~nobody) is None
     forced = a_problem(0, ks.WholeSpace(), forced_in=np.arange(5))
-    assert standing_at(forced, [0, 1, 2, 3, 4]).swap(nobody, nobody) is None
+    assert standing_at(forced, [0, 1, 2, 3, 4]).best_swap(nobody, nobody) is None
 
 
 def test_who_moved_is_barred_for_some_steps_and_then_no_more():
@@ -100,7 +100,7 @@ def test_a_walk_leaves_local_optima_that_no_swap_leaves():
         ends = {round(end.value, 9): end for one in found[::40] if (end := descended(search, one)).value > best + 1e-9}
         for end in ends.values():
             search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 7), 10_000)
-            search.hood.stand_at(end)
+            search.hood.move_to(end)
             reached = [search.hood.value for _ in tabu_walk(search, np.random.default_rng(0))]
             assert reached == sorted(reached, reverse=True)
             assert search.hood.value == pytest.approx(min([end.value, *reached]), rel=1e-12)
@@ -142,9 +142,9 @@ def test_a_walk_fetches_all_columns_at_once_where_it_is_long_enough():
     problem = a_problem(0, ks.WholeSpace())
     hood = standing_at(problem, [0, 1, 2, 3, 4])
     known = hood.active_set.model.known.sum()
-    hood.get_ready(4)
+    hood.prefetch(4)
     assert hood.active_set.model.known.sum() == known < 14
-    hood.get_ready(5)
+    hood.prefetch(5)
     assert hood.active_set.model.known.all()
 
 
@@ -242,7 +242,7 @@ def test_a_search_whose_time_is_up_keeps_what_it_has_found(monkeypatch):
     assert better.value < begin.value
 
     def explored(*given):
-        yield "walk", Found(better, 3)
+        yield "walk", SearchOutcome(better, 3)
         raise OutOfTimeError
 
     monkeypatch.setattr(again, "explored", explored)

@@ -9,8 +9,7 @@ from ksparse.numerics.constraints import Linear
 from ksparse.numerics.nonconvex import minimize_by_projection
 from ksparse.numerics.qp import Objective, solve_qp
 from ksparse.result import Status
-from ksparse.search.cuts import by_cuts
-from ksparse.search.quadratic import minimize_quadratic
+from ksparse.search.polish import minimize_by_cutting_planes, minimize_quadratic
 
 
 class Counted:
@@ -67,7 +66,7 @@ def test_cuts_do_not_take_a_point_beside_a_round_set_for_one_of_it(rng):
         A = rng.standard_normal((6, 3))
         free = rng.standard_normal(3)  # where A alone would have x: a little outside, so that few cuts come near
         objective = Objective(A.T @ A, -(A.T @ A) @ free * (1 + 10.0 ** -rng.uniform(1, 4)) / np.linalg.norm(free))
-        x = by_cuts(objective, ball.restrict(np.array([1, 2, 4])), np.zeros(3))
+        x = minimize_by_cutting_planes(objective, ball.restrict(np.array([1, 2, 4])), np.zeros(3))
         exact = minimize_quadratic(objective, ks.L2Ball(), np.zeros(3))
         assert x is None or np.linalg.norm(x - exact) <= 1e-8
 
@@ -106,7 +105,7 @@ def test_what_falls_for_ever_on_a_custom_set_is_seen_by_a_ray(rng):
 def test_a_bounded_set_has_no_ray(rng):
     A = rng.standard_normal((3, 8))
     counted, objective = Counted(ks.L2Ball(1e6), 8), Objective(A.T @ A, rng.standard_normal(8))
-    assert by_cuts(objective, counted.set.restrict(np.arange(8)), np.zeros(8)) is None
+    assert minimize_by_cutting_planes(objective, counted.set.restrict(np.arange(8)), np.zeros(8)) is None
     assert counted.calls <= 10
 
 

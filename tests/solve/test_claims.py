@@ -9,9 +9,8 @@ import catalogue
 import ksparse as ks
 from ksparse import Status
 from ksparse.firstorder.problem import Problem, Products, Stopping
-from ksparse.numerics.bound import Noise, suboptimality_bound
-from ksparse.search.candidate import Candidate
-from ksparse.search.incumbent import Incumbent
+from ksparse.numerics.bound import Noise
+from ksparse.search.candidate import Candidate, Incumbent
 from ksparse.search.polish import PolishedPoint, polish
 from ksparse.solve.judge import judge_search
 from ksparse.solve.request import check_request, support_problem

@@ -16,8 +16,7 @@ from ksparse.certify.tree import Family, Leaf, Tree, TreeSettings
 from ksparse.numerics.bound import EPS
 from ksparse.numerics.constraints import variables_that_fit
 from ksparse.result import Status
-from ksparse.search.candidate import Candidate
-from ksparse.search.incumbent import Incumbent
+from ksparse.search.candidate import Candidate, Incumbent
 from ksparse.search.local import descended
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate
@@ -72,16 +71,15 @@ def prove(
     problem: SupportProblem, incumbent: Incumbent, wanted: Wanted, tell: Callable[[Progress], None]
 ) -> Certificate:
     """Bound, and branch until the bound is within the gap; better answers go into the incumbent."""
-    assert incumbent.best is not None
     trees, scale, status = list[Tree](), 1.0, Status.OPTIMAL
     try:
         pause()
-        families, best = families_of(problem, incumbent.best, wanted.n_jobs), incumbent.best.value
+        families, best = families_of(problem, incumbent.found, wanted.n_jobs), incumbent.found.value
         if isinstance(families, str):
             return Certificate(note=families)
         scale = families[0].scale
         share = CLOSER * wanted.gap - min(
-            incumbent.best.rounding / abs(best), LEFT * wanted.gap
+            incumbent.found.rounding / abs(best), LEFT * wanted.gap
         )  # so that φ(x) from the raw data is near
         searches = [LeafSolver(problem, incumbent, family) for family in families]
         trees = [
@@ -116,7 +114,7 @@ def prove(
             note = "; its lower bound comes no closer, since the best values on single supports are proved to no more than that"
             return Certificate(_rounded_down(bound), _nodes(trees), None, note)
         status = Status.TIME_LIMIT
-    close = status is Status.OPTIMAL and incumbent.best.value - bound <= wanted.gap * abs(incumbent.best.value)
+    close = status is Status.OPTIMAL and incumbent.found.value - bound <= wanted.gap * abs(incumbent.found.value)
     note = f", to within {100 * wanted.gap:g} %" if close else ""
     return Certificate(
         _rounded_down(bound), _nodes(trees), status, note, NODE_LIMIT if status is Status.ITERATION_LIMIT else ""
@@ -253,7 +251,7 @@ class LeafSolver:
         if not self.problem.allows(support):  # the only one of its node
             return Leaf(math.inf, math.inf)
         candidate = self.problem.evaluate(support)
-        if candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.best.value:
+        if candidate is not None and self.incumbent.best is not None and candidate.value < self.incumbent.found.value:
             self.incumbent.best, self.incumbent.proved = candidate, False
         bound = self.problem.lower_bound(support) / scale
         if candidate is None:
@@ -274,7 +272,7 @@ class LeafSolver:
         if start is None:
             return math.inf
         found = descended(strategy.search(self.problem), start)
-        if self.incumbent.best is not None and found.value < self.incumbent.best.value:
+        if self.incumbent.best is not None and found.value < self.incumbent.found.value:
             self.incumbent.best, self.incumbent.proved = found, False
         return found.value / self.family.scale
 
@@ -302,19 +300,18 @@ def near_supports(
     Where the search was stopped (`searched`), or where there is no lower bound, these are the supports that the search
     has seen.
     """
-    assert incumbent.best is not None
     found = _Found(problem, incumbent, within)
     if searched.early:
         return Near(found.all()[:at_most], False, ENDED[searched], 0)
     tree, note = None, ""
     try:
-        family = family_of(problem, incumbent.best, found.edge + ROUNDING * abs(found.edge))
+        family = family_of(problem, incumbent.found, found.edge + ROUNDING * abs(found.edge))
         if isinstance(family, str):
             return Near(found.all()[:at_most], False, _unavailable(family.removeprefix("; no lower bound: ")), 0)
         scale = family.scale
         search = LeafSolver(problem, incumbent, family)
         tree = planted = Tree(
-            family, search.solve, incumbent.best.value / scale, -within - ROUNDING, problem.deadline, every=True
+            family, search.solve, incumbent.found.value / scale, -within - ROUNDING, problem.deadline, every=True
         )
         with heard_by(lambda: tell(progress_of([planted], scale))):
             tree.plant()
@@ -352,8 +349,7 @@ class _Found:
     @property
     def edge(self) -> float:
         """The value up to which a support is good enough."""
-        assert self.incumbent.best is not None
-        best = self.incumbent.best.value
+        best = self.incumbent.found.value
         return best + self.within * abs(best)
 
     def all(self) -> list[Candidate]:
@@ -364,9 +360,8 @@ class _Found:
             for key, one in self.problem.cache.evaluated.items()
             if one is not None and one.value <= edge and self._allowed(key, one)
         ]
-        assert self.incumbent.best is not None
         if not self.problem.rules.any or not good:
-            good.append(self.incumbent.best)
+            good.append(self.incumbent.found)
         once = {
             one.support[one.x != 0].tobytes(): one for one in sorted(good, key=lambda one: -one.value)
         }  # forced ones may be 0

@@ -1,4 +1,4 @@
-"""What dropping, adding and swapping variables does to the best value on a support: all of it from one inverse.
+"""Gains of dropping, adding and swapping variables of a support, from one inverse.
 
 For ½xᵀHx − rᵀx under Ex = f on the support S write K = [H_SS E_Sᵀ; E_S 0], d = [r_S; f], u = K⁻¹d, so the best value is
 q(S) = −½dᵀu. For j in S let κ_j = (K⁻¹)_jj, for any i let b_i = [H_Si; E_i], w_i = K⁻¹b_i, h_i = H_ii − b_iᵀw_i, s_i = r_i − b_iᵀu. Then
@@ -7,9 +7,9 @@ q(S) = −½dᵀu. For j in S let κ_j = (K⁻¹)_jj, for any i let b_i = [H_Si;
     add i          lowers q by  s_i²/(2h_i)
     swap j for i   lowers q by  ½((s_i + vy)²/(h_i + v²) − y²)   with v = w_ij/√κ_j, y = u_j/√κ_j
 
-The last is add after drop, and s_i + vy has the entering variable's sign. Where κ_j = 0 the variable j alone meets an equation and cannot
-go without a successor: the limit is (2 s_i w_ij u_j − u_j²h_i)/(2w_ij²). By the Cauchy–Schwarz inequality no swap gains more than its
-entering variable would alone.
+The last is an add after a drop, and s_i + vy has the sign of the entering variable. Where κ_j = 0 the variable j alone
+meets an equation and cannot leave without a successor: the limit is (2 s_i w_ij u_j − u_j²h_i)/(2w_ij²). By the
+Cauchy–Schwarz inequality no swap gains more than its entering variable would alone.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ import numpy as np
 from ksparse.numerics.constraints import unit_rows, unit_scales
 from ksparse.util.arrays import Vector
 
-PART = 2**17  # entries of a table that is made at a time
+PART = 2**17  # entries of a table that are computed at a time
 FLAT = 1e-12  # h + v², of at most 1 in variables of unit curvature, below which a variable adds nothing new
 
 
 def add_gains(s: Vector, h: Vector, least: Vector | float) -> Vector:
-    """By how much each variable would lower q; `least` is the h that is rounding: 0 there."""
-    gains: Vector = s / np.sqrt(np.where(h > least, h, np.inf))  # first: squares may be beyond the range of numbers
+    """Return by how much each variable would lower q; 0 where h is at most `least`, and so rounding."""
+    gains: Vector = s / np.sqrt(np.where(h > least, h, np.inf))  # first: squares may overflow
     gains *= gains
     gains *= 0.5
     return gains
 
 
 def bounded_gains(pull: Vector, curvature: Vector, least: Vector, low: Vector, high: Vector) -> Vector:
-    """By how much variables would lower q that enter as far as their bounds let them: max of pull·t − ½curvature·t² over low ≤ t ≤ high."""
+    """Return by how much variables within bounds would lower q: the maximum of pull·t − ½curvature·t² over low ≤ t ≤ high."""
     with np.errstate(over="ignore"):
         t = np.clip(pull / np.maximum(curvature, least), low, high)
     gains = t * (pull - 0.5 * curvature * t)
@@ -43,7 +43,7 @@ def bounded_gains(pull: Vector, curvature: Vector, least: Vector, low: Vector, h
 
 
 def drop_losses(x: Vector, kappa: Vector, needed: Vector | None) -> Vector:
-    """By how much q would rise without each variable; ∞ where it is needed (None: nowhere)."""
+    """Return by how much q would rise without each variable; ∞ where it is `needed` (None: nowhere)."""
     losses: Vector = x / np.sqrt(2.0 * (kappa if needed is None else np.where(needed, 1.0, kappa)))
     losses *= losses
     if needed is not None:
@@ -54,7 +54,7 @@ def drop_losses(x: Vector, kappa: Vector, needed: Vector | None) -> Vector:
 def swap_gains(
     x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector | None, least: float = 0.0
 ) -> tuple[Vector, Vector]:
-    """By how much each swap of a variable of the support (row) for another (column) would lower q, and s + vy of each.
+    """Return by how much each swap of a variable of the support (row) for another (column) would lower q, and s + vy of each.
 
     Rows of `needed` variables (None: there are none) are −∞; h + v² below `least` counts as that. W is scaled in place.
     """
@@ -77,14 +77,14 @@ def swap_gains(
 def swap_terms(
     x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector | None
 ) -> tuple[Vector, Vector, Vector]:
-    """s and h of entering variables (columns) once one of the support (row) has left, and what that costs."""
+    """Return s and h of entering variables (columns) once one of the support (row) has left, and its loss."""
     safe = kappa if needed is None else np.where(needed, 1.0, kappa)
     return W * (x / safe)[:, None] + s, W * W / safe[:, None] + h, drop_losses(x, kappa, needed)
 
 
 @dataclass(frozen=True)
 class KKTInverse:
-    """K⁻¹ and what follows from it, for one support, in variables scaled to a unit diagonal of H: gains do not depend on units."""
+    """K⁻¹ and what follows from it for one support, in variables scaled to a unit diagonal of H: gains do not depend on units."""
 
     inverse: Vector  # K⁻¹
     u: Vector  # [x_S; multipliers]
@@ -95,9 +95,40 @@ class KKTInverse:
     k: int
     singular: bool  # whether the variables are dependent: then the gains rank, but prove nothing
 
+    @classmethod
+    def of(
+        cls, rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0
+    ) -> KKTInverse:
+        """Return the inverse for a support; rows = H[support, :], which are scaled in place; `shift` is added to the diagonal of H.
+
+        k × n numbers are held once: products with B are made for some columns at a time.
+        """
+        k, unit = support.size, unit_scales(diagonal + shift)
+        rows /= unit
+        rows /= unit[support][:, None]
+        E, f, _ = unit_rows(E / unit, f)
+        r = r / unit
+        H = rows[:, support]
+        if shift:
+            H = H + np.diag(shift / unit[support] ** 2)
+        K = np.block([[H, E[:, support].T], [E[:, support], np.zeros((f.size, f.size))]])
+        inverse, singular = _inverse(K)
+        d = np.concatenate([r[support], f])
+        u = inverse @ d
+        B = np.vstack([rows, E]) if f.size else rows
+        h = (diagonal + shift) / unit**2
+        for part in parts(B.shape[1], len(B)):
+            h[part] -= np.einsum("ij,ij->j", B[:, part], inverse @ B[:, part])
+        h[h <= 1e-10] = 0.0
+        h[support] = 0.0
+        s = r - u @ B
+        s[np.abs(s) <= 1e-10 * max(float(np.abs(r).max()), float(np.abs(u).max(initial=0.0)))] = 0.0
+        s[support] = 0.0
+        return cls(inverse, u, B, h, s, -0.5 * float(d @ u), k, singular)
+
     @property
     def x(self) -> Vector:
-        """x_S, scaled; its signs are those of x_S."""
+        """x_S, scaled."""
         return self.u[: self.k]
 
     @property
@@ -107,21 +138,21 @@ class KKTInverse:
 
     @property
     def needed(self) -> Vector:
-        """Which variables of the support an equation needs."""
+        """Mask of the variables of the support that an equation needs."""
         return np.asarray(self.kappa <= max(1e-12, 1e-14 * np.abs(self.kappa).max(initial=0.0)))
 
     def adds(self) -> Vector:
-        """The gain of each variable: ∞ where there is a pull and nothing would hold it."""
+        """Return the gain of each variable, ∞ where it has a slope and no curvature."""
         gains = add_gains(self.s, self.h, 1e-300)
         gains[(self.h <= 0) & (self.s != 0)] = np.inf
         return gains
 
     def drops(self) -> Vector:
-        """The loss of each variable of the support."""
+        """Return the loss of each variable of the support."""
         return drop_losses(self.x, self.kappa, self.needed)
 
     def swaps(self, entering: Vector) -> tuple[Vector, Vector]:
-        """The gain of each swap, and a number of the sign that the entering variable would have."""
+        """Return the gain of each swap, and a number with the sign that the entering variable would have."""
         W, s, h, needed = self.inverse[: self.k] @ self.B[:, entering], self.s[entering], self.h[entering], self.needed
         alone, flat = np.flatnonzero(needed), W * W + np.outer(self.kappa, h) <= FLAT
         succeeded = W[alone]
@@ -132,52 +163,20 @@ class KKTInverse:
             x = self.x[alone][:, None]
             gains[alone] = (x * s) / safe - 0.5 * x * x * h / (safe * safe)
             pull[alone] = safe * x
-        if flat.any():  # dependent without j: nothing to gain, or nothing to hold it
+        if flat.any():  # dependent without j: no gain, or no curvature
             top = np.outer(self.kappa, s * s) + 2.0 * self.x[:, None] * W * s - np.outer(self.x**2, h)
             gains[flat] = np.where(top[flat] > 0, np.inf, -np.inf)
         return gains, pull
 
 
-def factor(
-    rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0
-) -> KKTInverse:
-    """The factorisation on a support; rows = H[support, :], which are kept, scaled; `shift` adds shift·I to H (the multiplier of a ball).
-
-    k × n numbers are held once: what is made of them is made of some columns at a time.
-    """
-    k = support.size
-    unit = unit_scales(diagonal + shift)
-    rows /= unit
-    rows /= unit[support][:, None]
-    E, f, _ = unit_rows(E / unit, f)
-    r = r / unit
-    H = rows[:, support]
-    if shift:
-        H = H + np.diag(shift / unit[support] ** 2)
-    K = np.block([[H, E[:, support].T], [E[:, support], np.zeros((f.size, f.size))]])
-    inverse, singular = _inverse(K)
-    d = np.concatenate([r[support], f])
-    u = inverse @ d
-    B = np.vstack([rows, E]) if f.size else rows
-    h = (diagonal + shift) / unit**2
-    for part in parts(B.shape[1], len(B)):
-        h[part] -= np.einsum("ij,ij->j", B[:, part], inverse @ B[:, part])
-    h[h <= 1e-10] = 0.0
-    h[support] = 0.0
-    s = r - u @ B
-    s[np.abs(s) <= 1e-10 * max(float(np.abs(r).max()), float(np.abs(u).max(initial=0.0)))] = 0.0
-    s[support] = 0.0
-    return KKTInverse(inverse, u, B, h, s, -0.5 * float(d @ u), k, singular)
-
-
 def parts(n: int, height: int, room: int | None = None) -> Iterator[slice]:
-    """Some of n columns of a table at a time: what is made of them stays beside the processor, and takes little memory."""
+    """Yield slices of n columns of a table, few enough that the part stays in the processor's cache."""
     width = max(1, (room or PART) // max(1, height))
     return (slice(begin, min(begin + width, n)) for begin in range(0, n, width))
 
 
 def _inverse(K: Vector) -> tuple[Vector, bool]:
-    """K⁻¹, or the pseudo-inverse where K is singular (duplicate columns, more variables than rows), and whether it is."""
+    """Return K⁻¹, or the pseudo-inverse if K is singular (duplicate columns, more variables than rows), and whether it is."""
     if not K.size:
         return K, False
     try:

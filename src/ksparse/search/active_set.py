@@ -34,7 +34,7 @@ from ksparse.numerics.constraints import ActivityBounds, Linear, unit_rows, unit
 from ksparse.numerics.kkt_inverse import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
 from ksparse.numerics.qp import PULL
 from ksparse.search.candidate import Candidate
-from ksparse.search.neighbourhoods.base import DependentError, Move, Swap, Trust, Undo
+from ksparse.search.neighbourhoods import DependentError, Move, Neighbourhood, RankQuality, ScoredMove, Undo
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector, top_k_indices
 from ksparse.util.resources import GRACE, require_time
@@ -801,15 +801,13 @@ class ActiveSet(UpdatedInverse):
         return True
 
 
-class ActiveSetNeighbourhood:
+class ActiveSetNeighbourhood(Neighbourhood):
     """Moves of an `ActiveSet`, ranked by their gains there."""
 
-    monotone, compared = True, 1
+    monotone = True
 
     def __init__(self, problem: SupportProblem, capacity: int) -> None:
-        self.problem, model, linear = problem, problem.model, problem.linear
-        assert model is not None
-        assert linear is not None
+        self.problem, model, linear = problem, problem.quadratic, problem.polyhedron
         low, high = problem.floors.bounds(linear)
         forced = np.zeros(problem.n, dtype=bool)
         forced[problem.forced] = True
@@ -820,10 +818,10 @@ class ActiveSetNeighbourhood:
             problem.loss.least == -np.inf,
             float(np.abs(model.r).max(initial=0.0)),
         )
-        self.constant, self.room, self.promise = model.constant, capacity, np.inf
+        self.constant, self.max_size, self.promise = model.constant, capacity, np.inf
         # variables without the sign they need do not enter, so signs alone leave the gains exact
-        self.trust = Trust.GUESS if self.active_set.bounded or linear.h.size else Trust.EXACT
-        self.walks = problem.walks
+        self.trust = RankQuality.HEURISTIC if self.active_set.bounded or linear.h.size else RankQuality.EXACT
+        self.walks = self if problem.walks else None
 
     @property
     def changes(self) -> int:
@@ -845,7 +843,7 @@ class ActiveSetNeighbourhood:
     def key(self) -> int:
         return self.active_set.key
 
-    def stand_at(self, candidate: Candidate) -> None:
+    def move_to(self, candidate: Candidate) -> None:
         at, support = self.active_set, np.asarray(candidate.support, dtype=np.intp)
         places = (candidate.x != 0) & ((candidate.x == at.low[support]) | (candidate.x == at.high[support]))
         held, rows = support[places], np.flatnonzero(candidate.row_multipliers > 0)
@@ -857,9 +855,9 @@ class ActiveSetNeighbourhood:
         except BlockedError as error:
             raise DependentError from error
 
-    def jump(self, support: Vector) -> bool:
+    def move_to_support(self, support: Vector) -> bool:
         self.active_set.changes += support.size
-        if support.size > self.room:
+        if support.size > self.max_size:
             return False
         try:
             if self.active_set.rebuild(support):
@@ -867,24 +865,24 @@ class ActiveSetNeighbourhood:
                 return True
             found = self.problem.evaluate(support)  # too nearly dependent, unless constraints hold some of it
             if found is not None:
-                self.stand_at(found)
+                self.move_to(found)
         except (BlockedError, DependentError):
             return False
         return found is not None
 
-    def adds(self, least: float, most: int, shut: Vector | None = None) -> Iterator[Move]:
-        self.active_set.prefetch_size = most
+    def ranked_adds(self, min_gain: float, expected: int, tabu: Vector | None = None) -> Iterator[Move]:
+        self.active_set.prefetch_size = expected
         gains = self.active_set.add_gains()
-        if shut is not None:
-            gains[shut] = 0.0
+        if tabu is not None:
+            gains[tabu] = 0.0
         while True:
             i = int(gains.argmax())
-            if gains[i] <= least:
+            if gains[i] <= min_gain:
                 return
             yield Move((), (i,))
             gains[i] = 0.0
 
-    def drops(self) -> Iterator[Move]:
+    def ranked_drops(self) -> Iterator[Move]:
         variables, losses = self.support, self.active_set.drop_losses()
         while losses.size:
             j = int(losses.argmin())
@@ -893,12 +891,12 @@ class ActiveSetNeighbourhood:
             yield Move((int(variables[j]),), ())
             losses[j] = np.inf
 
-    def moves(self, least: float, full: bool) -> Iterator[Move]:
+    def ranked_moves(self, min_gain: float, full: bool) -> Iterator[Move]:
         """Yield the best swap, then the next best with another entering variable; with minimum sizes drops before them."""
         if self.floored:
             variables, losses = self.support, self.active_set.drop_losses()
             for j in np.argsort(losses, kind="stable"):
-                if not losses[j] < -least or self.size < 2:
+                if not losses[j] < -min_gain or self.size < 2:
                     break
                 yield Move((int(variables[j]),), ())
         tried: list[int] = []  # variables that entered and were taken back
@@ -908,7 +906,7 @@ class ActiveSetNeighbourhood:
             exchanges.bar(alone)
             if tried:
                 alone[tried] = 0.0
-            count = min(self.entering, int(np.count_nonzero(alone > least)))
+            count = min(self.entering, int(np.count_nonzero(alone > min_gain)))
             if not count or not self.size:
                 return
             entering = top_k_indices(alone, count)
@@ -919,7 +917,7 @@ class ActiveSetNeighbourhood:
             before = len(tried)
             while True:  # a swap that was taken back leaves the gains of the others as they were
                 j, i = divmod(int(gains.argmax()), count)
-                if not gains[j, i] > least:
+                if not gains[j, i] > min_gain:
                     break
                 yield Move((int(variables[j]),), (int(entering[i]),))
                 tried.append(int(entering[i]))
@@ -927,34 +925,34 @@ class ActiveSetNeighbourhood:
             if len(tried) == before:
                 return
 
-    def pairs(self, least: float) -> Iterator[Move]:
+    def ranked_pair_swaps(self, min_gain: float) -> Iterator[Move]:
         if not self.floored:
             return
         at = self.active_set
         outside = np.isfinite(at.low) & (at.low > 0)
         outside[at.forbidden] = outside[at.support] = False
-        yield from at.pair_moves(np.flatnonzero(outside), self.entering, least)
+        yield from at.pair_moves(np.flatnonzero(outside), self.entering, min_gain)
 
-    def get_ready(self, changes: int) -> None:
+    def prefetch(self, changes: int) -> None:
         """Fetch all columns of H at once if so many changes need most of them: in one product each costs a third."""
         model = self.active_set.model
         if model.n <= 3 * changes and model.n**2 * 8 <= model.memory:
             model.prefetch(np.arange(model.n))
 
-    def swap(self, shut: Vector, kept: Vector, aspired: float = np.inf) -> Swap | None:
-        alone, out = self.active_set.add_gains(within=False), np.flatnonzero(shut)
-        alone[out[alone[out] <= aspired]] = 0.0  # no swap gains more than its entering variable would alone
+    def best_swap(self, tabu: Vector, locked: Vector, aspiration: float = np.inf) -> ScoredMove | None:
+        alone, out = self.active_set.add_gains(within=False), np.flatnonzero(tabu)
+        alone[out[alone[out] <= aspiration]] = 0.0  # no swap gains more than its entering variable would alone
         entering = self._promising(alone)
         variables, gains = self.active_set.swap_gains(entering)
         if not gains.size:
             return None
         best = int(gains.argmax())
-        if not gains.item(best) > aspired:  # then no tabu swap does
-            gains[kept[variables]] = -np.inf
-            gains[:, shut[entering]] = -np.inf
+        if not gains.item(best) > aspiration:  # then no tabu swap does
+            gains[locked[variables]] = -np.inf
+            gains[:, tabu[entering]] = -np.inf
             best = int(gains.argmax())
         gain, (j, i) = gains.item(best), divmod(best, entering.size)
-        return Swap(Move((variables.item(j),), (entering.item(i),)), gain) if gain > -np.inf else None
+        return ScoredMove(Move((variables.item(j),), (entering.item(i),)), gain) if gain > -np.inf else None
 
     def _promising(self, alone: Vector) -> Vector:
         """Return about `walked` variables with the largest gains, by the threshold of the last step if it still fits."""
@@ -967,12 +965,12 @@ class ActiveSetNeighbourhood:
 
     def apply(self, move: Move) -> Undo | None:
         if (
-            self.trust is Trust.EXACT and not self.rules.any
+            self.trust is RankQuality.EXACT and not self.rules.any
         ):  # under rules others may enter after a move, before its undo
             return self.active_set.apply_exactly(move)
         return self.active_set.apply_within_bounds(move)
 
-    def kick(self, leaving: Vector, rng: np.random.Generator) -> bool:
+    def remove_many(self, leaving: Vector, rng: np.random.Generator) -> bool:
         at = self.active_set
         try:
             for i in (int(i) for i in leaving):
@@ -990,13 +988,13 @@ class ActiveSetNeighbourhood:
         free &= self.rules.enterable(np.setdiff1d(self.support, [i]), self.problem.asked)
         return np.flatnonzero(free)
 
-    def mark(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         return self.active_set.snapshot()
 
-    def back_to(self, mark: Snapshot) -> None:
-        self.active_set.restore(mark)
+    def restore(self, saved: Snapshot) -> None:
+        self.active_set.restore(saved)
 
-    def worth(self) -> tuple[float, float]:
+    def min_loss_and_max_gain(self) -> tuple[float, float]:
         least = float(self.active_set.drop_losses().min(initial=np.inf))
         return least, np.inf if self._is_unbounded() else float(self.active_set.add_gains().max(initial=0.0))
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ksparse.search import perturb
 from ksparse.search.by_models import explore_by_models
-from ksparse.search.candidate import Candidate, Found
+from ksparse.search.candidate import Candidate, SearchOutcome
 from ksparse.search.local import descended
-from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.neighbourhoods import DependentError
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate, kicked, other_supports
 from ksparse.search.strategy import Strategy
@@ -20,13 +20,13 @@ from ksparse.util.arrays import Vector
 from ksparse.util.resources import OutOfTimeError, deadline_scope, one_thread, parallel_map
 
 
-def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candidate) -> Found:
+def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candidate) -> SearchOutcome:
     """A descent from a candidate; itself where moves cannot be ranked."""
     if strategy.neighbourhood is None:
-        return Found(candidate)
+        return SearchOutcome(candidate)
     search = strategy.search(problem)
     best = descended(search, candidate)
-    return Found(best, search.swaps)
+    return SearchOutcome(best, search.swaps)
 
 
 def explored(
@@ -35,7 +35,7 @@ def explored(
     start: Candidate,
     rng: np.random.Generator,
     others: Iterable[Vector] | None = None,
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, SearchOutcome]]:
     """Better and better answers from a start, by the strategy's perturbations, and from what the relaxation suggests.
 
     Under signs and one equation alone a first search finds as good without.
@@ -53,10 +53,10 @@ def searches(
     seeds: list[np.random.SeedSequence],
     others: list[list[Vector]],
     n_jobs: int | None,
-) -> list[Found | None]:
+) -> list[SearchOutcome | None]:
     """Whole searches beside each other, which do not know of each other: what comes of them does not depend on n_jobs."""
 
-    def one(seed: np.random.SeedSequence, others: list[Vector]) -> Found | None:
+    def one(seed: np.random.SeedSequence, others: list[Vector]) -> SearchOutcome | None:
         own, rng = problem.but(own_cache=True), np.random.default_rng(seed)
         with deadline_scope(problem.deadline):  # threads do not inherit it
             try:
@@ -69,7 +69,7 @@ def searches(
 
 def _again(
     problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]
-) -> Found | None:
+) -> SearchOutcome | None:
     """One more search: from the same beginning where chance decides what follows, else from a kicked support."""
     if not strategy.perturbs or not strategy.wanders:
         candidate = feasible_candidate(problem, Start("kicked", kicked(problem, begin.support, rng)))
@@ -78,4 +78,4 @@ def _again(
     with one_thread(), suppress(DependentError, OutOfTimeError):  # what was found before is kept
         for _, found in explored(problem, strategy, begin, rng, others):
             best, swaps = found.best, swaps + found.swaps
-    return Found(best, swaps)
+    return SearchOutcome(best, swaps)

@@ -13,9 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from ksparse.search.again import explored, local_search
-from ksparse.search.candidate import Candidate, Found
-from ksparse.search.neighbourhoods import Gradient
-from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.candidate import Candidate, SearchOutcome
+from ksparse.search.neighbourhoods import DependentError, GradientNeighbourhood
 from ksparse.search.problem import NEGLIGIBLE, SupportProblem
 from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.util.arrays import Vector
@@ -28,15 +27,15 @@ COLUMNS_PER_VARIABLE = (
 
 def explore_by_columns(
     problem: SupportProblem, start: Candidate, rng: np.random.Generator
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, SearchOutcome]]:
     """Better and better answers, each among the columns that the last one's gradient points at and those before."""
     best, shown = start, start.support[:0]
     perfect = problem.loss.least + NEGLIGIBLE * abs(problem.loss.value(np.zeros(problem.n)))
-    hood, length = Gradient(problem), np.maximum(problem.loss.lengths(), 1e-300)
+    hood, length = GradientNeighbourhood(problem), np.maximum(problem.loss.lengths(), 1e-300)
     for _ in range(PRICING_ROUNDS):
         if problem.expired or best.value <= perfect:
             return
-        hood.stand_at(best)
+        hood.move_to(best)
         wanted = np.union1d(problem.forced_first(best.support), _pointed_at(problem, hood, length))
         wanted = problem.rules.closure(wanted)
         if np.isin(wanted, shown).all():
@@ -48,7 +47,7 @@ def explore_by_columns(
                 yield f"{name}, {shown.size} columns", found
 
 
-def _pointed_at(problem: SupportProblem, hood: Gradient, length: Vector | float) -> Vector:
+def _pointed_at(problem: SupportProblem, hood: GradientNeighbourhood, length: Vector | float) -> Vector:
     """The variables of the largest gradients, some for each place in the support; none that has none, or cannot go that way."""
     gradient = hood.reduced_gradient()
     ranks = np.where(problem.allowed, np.abs(gradient), 0.0) / length
@@ -62,7 +61,7 @@ def _pointed_at(problem: SupportProblem, hood: Gradient, length: Vector | float)
 
 def _search_among(
     problem: SupportProblem, shown: Vector, at: Candidate, rng: np.random.Generator
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, SearchOutcome]]:
     """What a search finds that knows no other columns."""
     few = among(problem, shown)
     begin = few.evaluate(np.searchsorted(shown, problem.forced_first(at.support)))
@@ -94,8 +93,8 @@ def among(problem: SupportProblem, shown: Vector) -> SupportProblem:
     )
 
 
-def _seen_whole(found: Found, shown: Vector) -> Found:
+def _seen_whole(found: SearchOutcome, shown: Vector) -> SearchOutcome:
     """The same in the numbers of all variables; what was proved was proved among some."""
     best = found.best
     whole = replace(best, support=shown[best.support], at_lower=shown[best.at_lower], at_upper=shown[best.at_upper])
-    return Found(whole, found.swaps)
+    return SearchOutcome(whole, found.swaps)

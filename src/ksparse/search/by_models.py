@@ -11,9 +11,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from ksparse.search.candidate import Candidate, Found
+from ksparse.search.candidate import Candidate, SearchOutcome
 from ksparse.search.local import descended
-from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.neighbourhoods import DependentError
 from ksparse.search.perturb import explore
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import kicked
@@ -26,7 +26,7 @@ SMALL_DATA = 2**20  # entries up to which models cost little, and restarts are t
 
 def explore_by_models(
     problem: SupportProblem, start: Candidate, rng: np.random.Generator
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, SearchOutcome]]:
     """Better and better answers: descents on models, from the start and from kicked supports.
 
     Where a model is dear beside moves on it, or C leaves few kicks a point, a wider search comes between, on the model at the point where
@@ -35,7 +35,7 @@ def explore_by_models(
     settings, loss = problem.settings, problem.loss
     small = not loss.evaluation_is_costly and (loss.entries or 0) < SMALL_DATA
     best = _descended(problem, start)
-    yield "models", Found(best)
+    yield "models", SearchOutcome(best)
     if not (small and problem.can.signs_and_one_equation):
         for name, found in _explored_on_model(problem, best, rng):
             best = found.best
@@ -45,7 +45,7 @@ def explore_by_models(
         tried = begin if begin is None or problem.expired else _descended(problem, begin)
         if tried is not None and tried.value < best.value:
             best = tried
-            yield "restart by models", Found(best)
+            yield "restart by models", SearchOutcome(best)
 
 
 def _kicked(problem: SupportProblem, best: Candidate, rng: np.random.Generator) -> Candidate | None:
@@ -60,7 +60,7 @@ def _kicked(problem: SupportProblem, best: Candidate, rng: np.random.Generator) 
 
 def _explored_on_model(
     problem: SupportProblem, best: Candidate, rng: np.random.Generator
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, SearchOutcome]]:
     """What a whole search on the model at the best point meets, where that is better indeed."""
     twin = modelled(problem, best.full(problem.n))
     if twin is None or problem.expired:
@@ -70,7 +70,7 @@ def _explored_on_model(
             tried = problem.evaluate(found.best.support, best)
             if tried is not None and tried.value < best.value:
                 best = tried
-                yield f"{name}, on a model", Found(best, found.swaps)
+                yield f"{name}, on a model", SearchOutcome(best, found.swaps)
 
 
 def _descended(problem: SupportProblem, best: Candidate) -> Candidate:

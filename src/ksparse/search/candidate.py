@@ -1,8 +1,10 @@
-"""A support with the best point on it, and where a search ended."""
+"""Candidates: a support with the best point on it; outcomes of searches; and the best candidate so far."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ class Candidate:
     bound_multipliers: Vector  # multipliers of the bounds on the support, 0 where there are none
     row_multipliers: Vector  # of the rows of G
     equation_multipliers: Vector = field(default_factory=lambda: np.zeros(0))  # of the rows of E
-    shift: float = 0.0  # of the ball: H + shift·I is what is felt
+    shift: float = 0.0  # of the ball: H + shift·I replaces H
     radius: float = 0.0  # of that ball
     at_lower: Vector = field(default_factory=lambda: NONE)  # variables at their lower bound
     at_upper: Vector = field(default_factory=lambda: NONE)
@@ -37,7 +39,7 @@ class Candidate:
 
     @classmethod
     def of(cls, support: Vector, found: Solution, value: float, rounding: float, forced: Vector) -> Candidate:
-        """What was found on a support, without the variables at 0: they are free again, unless forced in."""
+        """Return what was found on a support, without the variables at 0 unless forced in."""
         keep = (found.x != 0) | np.isin(support, forced)
         low, high, multipliers = found.active.at_lower, found.active.at_upper, found.bound_multipliers
         multipliers = np.where((low & (multipliers > 0)) | (high & (multipliers < 0)), multipliers, 0.0)[keep]
@@ -47,13 +49,13 @@ class Candidate:
         )  # fmt: skip
 
     def full(self, n: int) -> Vector:
-        """The point as a vector of length n; of a matrix the entries of its n rows, one row after the other."""
+        """Return the point as a vector of length n; of a matrix the entries of its n rows, one row after the other."""
         x = np.zeros((n, *self.x.shape[1:]))
         x[self.support] = self.x
         return x.ravel()
 
     def active_on(self, support: Vector, linear: Linear) -> Active:
-        """The constraints that are active here, where another support has them: a warm start."""
+        """Return the constraints that are active here and exist on another support: a warm start."""
         return Active(
             np.isin(support, self.at_lower) & np.isfinite(linear.lower),
             np.isin(support, self.at_upper) & np.isfinite(linear.upper),
@@ -62,9 +64,42 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchOutcome:
     """Where a search ended."""
 
     best: Candidate
     swaps: int = 0  # moves made
-    proved: bool = False  # whether no add, drop or swap improves, by proof
+    proved: bool = False  # whether it is proved that no add, drop or swap improves
+
+
+@dataclass
+class Incumbent:
+    """The best candidate so far, and a record of each stage that led to it."""
+
+    best: Candidate | None = None
+    proved: bool = False
+    swaps: int = 0
+    iterations: int = 0
+    products: int = 0
+    bound: float = -math.inf  # a lower bound of φ on all supports, if all were tried
+    records: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # a start, perturbations or a proof that found a candidate
+
+    @property
+    def found(self) -> Candidate:
+        """The best candidate, once there is one."""
+        assert self.best is not None
+        return self.best
+
+    def record(self, name: str, outcome: SearchOutcome, elapsed: float) -> None:
+        """Record where a search ended, and keep its candidate if it is better."""
+        found = outcome.best
+        self.swaps += outcome.swaps
+        if self.best is not None and np.array_equal(found.support, self.best.support):
+            self.proved |= outcome.proved  # the same answer up to rounding
+        elif self.best is None or found.value < self.best.value:
+            self.best, self.proved = found, outcome.proved
+        self.records.append(
+            {"start": name, "fun": found.value, "swaps": outcome.swaps, "proved": outcome.proved, "elapsed": elapsed}
+        )

@@ -10,8 +10,7 @@ from math import comb
 import numpy as np
 
 from ksparse.errors import InfeasibleError
-from ksparse.search.candidate import Found
-from ksparse.search.incumbent import Incumbent
+from ksparse.search.candidate import Incumbent, SearchOutcome
 from ksparse.search.problem import SupportProblem
 from ksparse.search.support_rules import Rules
 from ksparse.util.arrays import Vector
@@ -42,7 +41,7 @@ def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bo
         raise InfeasibleError(f"C = {problem.C} holds no point {asked(problem)}: every support was tried")
     incumbent.bound = bound
     proved = bound >= best.value - problem.claim_tol(best.value)
-    incumbent.take("enumeration", Found(best, 0, proved), time.perf_counter() - started)
+    incumbent.record("enumeration", SearchOutcome(best, 0, proved), time.perf_counter() - started)
     return True
 
 

@@ -16,8 +16,13 @@ from ksparse.numerics.floors import above_floor
 from ksparse.numerics.nonconvex import best_on_faces
 from ksparse.numerics.qp import Objective, Solution
 from ksparse.search.candidate import Candidate
-from ksparse.search.polish import Work, best_point, restricted_problem
-from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
+from ksparse.search.polish import (
+    PolishEffort,
+    best_point,
+    minimize_quadratic,
+    restricted_problem,
+    settled_by_projection,
+)
 from ksparse.util.arrays import Vector, largest_safe_entry, norm
 
 DIRECTIONS = 4  # of negative curvature along which a nonconvex quadratic is started
@@ -213,7 +218,7 @@ class LocalEvaluator:
                 value = self._value(problem.model, objective, support, best)
                 return Candidate.of(support, Solution.without_multipliers(best, rows), value, 0.0, problem.forced)
         restricted = restricted_problem(problem.loss, problem.C, support)
-        work = Work(NEWTON_STEPS, FIRST_ORDER_STEPS, RESIDUAL, by_value=True)
+        work = PolishEffort(NEWTON_STEPS, FIRST_ORDER_STEPS, RESIDUAL, by_value=True)
         found = min((best_point(restricted, x, problem.deadline, work) for x in begins), key=restricted.F)
         return Candidate.of(
             support, Solution.without_multipliers(found.x, rows), restricted.F(found), 0.0, problem.forced

@@ -15,12 +15,11 @@ from ksparse.numerics.floors import feasible_above_floor
 from ksparse.result import Status
 from ksparse.search.again import explored, local_search, searches
 from ksparse.search.by_columns import explore_by_columns
-from ksparse.search.candidate import Candidate, Found
+from ksparse.search.candidate import Candidate, Incumbent, SearchOutcome
 from ksparse.search.elite import Elite
 from ksparse.search.enumeration import asked, try_all
-from ksparse.search.incumbent import Incumbent
 from ksparse.search.local import LocalSearch, descended
-from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.neighbourhoods import DependentError
 from ksparse.search.polish import slow_to_project
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
@@ -141,11 +140,10 @@ class Exploration:
                 found.append(better)
         return strategy, _best(found)
 
-    def _take(self, name: str, found: Found) -> None:
-        self.incumbent.take(name, found, time.perf_counter() - self.started)
-        best = self.incumbent.best
-        assert best is not None
-        self.bar.update(self.incumbent.searches, f"stage {self.incumbent.searches}, best {best.value:.6g}")
+    def _take(self, name: str, found: SearchOutcome) -> None:
+        self.incumbent.record(name, found, time.perf_counter() - self.started)
+        best = self.incumbent.found
+        self.bar.update(len(self.incumbent.records), f"stage {len(self.incumbent.records)}, best {best.value:.6g}")
         self.tell(self.incumbent)
 
     def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:
@@ -156,11 +154,11 @@ class Exploration:
         if candidate is None:
             return None
         if search is None:
-            self._take(start.name, Found(candidate))
+            self._take(start.name, SearchOutcome(candidate))
             return candidate
         before = search.swaps
         better = descended(search, candidate)
-        self._take(start.name, Found(better, search.swaps - before))
+        self._take(start.name, SearchOutcome(better, search.swaps - before))
         return better
 
     def _descended(self, strategy: Strategy, candidate: Candidate) -> Candidate:
@@ -251,7 +249,7 @@ def _best(found: list[Candidate | None]) -> Candidate | None:
     )
 
 
-def settle(problem: SupportProblem, best: Candidate) -> Found:
+def settle(problem: SupportProblem, best: Candidate) -> SearchOutcome:
     """A proof that nothing is left to exchange; where that meets something better, a descent from there, and all over again."""
     strategy, moves = without_updates(problem), 0
     seen = (
@@ -263,9 +261,9 @@ def settle(problem: SupportProblem, best: Candidate) -> Found:
             best, moves = found.best, moves + found.swaps
         proof = prove(problem, best)
         if proof.better is None:
-            return Found(best, moves, proof.proved)
+            return SearchOutcome(best, moves, proof.proved)
         best, moves, seen = proof.better, moves + 1, False
-    return Found(best, moves)
+    return SearchOutcome(best, moves)
 
 
 def conclude(problem: SupportProblem, incumbent: Incumbent, status: Status) -> Status:
@@ -281,7 +279,7 @@ def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     It is near the start unless variables have floors or rules; only that of a loss of rows minimises φ on its support.
     """
     full, start = np.zeros(problem.n), to_float64(begin)
-    if problem.wide is not None:
+    if problem.row_problem is not None:
         return problem.evaluate(problem.forced)
     chosen = feasible_support(problem, start)
     supports = [] if chosen is None else [np.sort(problem.trim_to_rules(chosen))]

@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 
 from ksparse.search.candidate import Candidate
-from ksparse.search.neighbourhoods.base import HEURISTIC_TRIALS, DependentError, Move, Neighbourhood, Trust
+from ksparse.search.neighbourhoods import HEURISTIC_TRIALS, DependentError, Move, Neighbourhood, RankQuality
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 
@@ -37,7 +37,8 @@ class LocalSearch:
             not problem.can.has_multipliers
         )  # C only projects: every move takes a first-order method, and no descent may go on for ever
         self.tries = min(
-            settings.tried, HEURISTIC_TRIALS if neighbourhood.trust is Trust.GUESS or self.dear else settings.tried
+            settings.tried,
+            HEURISTIC_TRIALS if neighbourhood.trust is RankQuality.HEURISTIC or self.dear else settings.tried,
         )
         if self.rules.brings is not None:
             self.most *= RULES_WORK
@@ -73,9 +74,9 @@ class LocalSearch:
         """
         if self.hood.value <= self.problem.loss.least + self.tiny:
             return True
-        if self.hood.trust is not Trust.EXACT or self.rules.any or self.size < self.k:
+        if self.hood.trust is not RankQuality.EXACT or self.rules.any or self.size < self.k:
             return False
-        least, most = self.hood.worth()
+        least, most = self.hood.min_loss_and_max_gain()
         clear = self.problem.settings.clear
         return least >= clear * most and most <= abs(self.hood.value) / clear
 
@@ -88,13 +89,13 @@ class LocalSearch:
 
     def attempt(self, way: Callable[[], bool], best: float) -> bool:
         """Whether a way leads to a better value than `best`; if not it is taken back."""
-        before = self.hood.mark()
+        before = self.hood.snapshot()
         try:
             if way() and self.hood.value < best - self.tiny:
                 return True
         except DependentError:
             self.penalty += self.k
-        self.hood.back_to(before)
+        self.hood.restore(before)
         return False
 
     def fill(self, k: int, shut: Vector | None = None, *, fresh: bool = False) -> bool:
@@ -118,7 +119,7 @@ class LocalSearch:
         if not rules.strict:
             return True
         while (missing := rules.required_additions(self.hood.support, self.k) & self.problem.allowed).any():
-            ranked = [move.entering[0] for move in self.hood.adds(0.0, 1, ~missing)]
+            ranked = [move.entering[0] for move in self.hood.ranked_adds(0.0, 1, ~missing)]
             ranked += [int(i) for i in np.flatnonzero(missing) if i not in ranked]
             tried: list[tuple[float, int]] = []
             for i in ranked[:HEURISTIC_TRIALS]:
@@ -158,7 +159,7 @@ class LocalSearch:
 
     def pair(self) -> bool:
         """Swap two for two, and descend; False where none gains, or leads to a known support."""
-        return self._first(self._allowed(self.hood.pairs(self.tiny)), refill=True) and self.descend()
+        return self._first(self._allowed(self.hood.ranked_pair_swaps(self.tiny)), refill=True) and self.descend()
 
     def _first(self, moves: Iterable[Move], *, sure: bool = False, refill: bool = False) -> bool:
         """Make the first move that improves, or with `sure` the first that can be made; those in vain are taken back.
@@ -176,7 +177,7 @@ class LocalSearch:
             # signs made others leave, or rules let others in
             if refill and not self.strict and (self.rules.any or self.size < size):
                 self.fill(self.k)
-            improved = self.hood.value < before - max(tiny, move.needed) if not refill or self.complete() else False
+            improved = self.hood.value < before - max(tiny, move.min_gain) if not refill or self.complete() else False
             if sure or (improved and self.hood.compared <= 1):
                 return True
             if improved and (best is None or self.hood.value < best[0]):
@@ -186,17 +187,17 @@ class LocalSearch:
 
     def adds(self, most: int, shut: Vector | None = None, k: int | None = None) -> Iterator[Move]:
         """The neighbourhood's, without those whom rules keep out of a support of k."""
-        return self.hood.adds(self.tiny, most, self.rules.barred(self.hood, self.k if k is None else k, shut))
+        return self.hood.ranked_adds(self.tiny, most, self.rules.barred(self.hood, self.k if k is None else k, shut))
 
     def drops(self) -> Iterator[Move]:
         """The neighbourhood's; under rules all who need a variable leave with it, ranked by the dearest of them."""
         if self.rules.brings is None:
-            return self.hood.drops()
+            return self.hood.ranked_drops()
         return (Move(block, ()) for block in self._blocks())
 
     def moves(self) -> Iterator[Move]:
         """The neighbourhood's that rules allow; then whole blocks for one variable, which what it needs may follow."""
-        moves = self._allowed(self.hood.moves(self.tiny, not self.rules.any and self.size >= self.k))
+        moves = self._allowed(self.hood.ranked_moves(self.tiny, not self.rules.any and self.size >= self.k))
         if self.rules.brings is None:
             return moves
         return chain(moves, self.drops() if self.strict else (), self._block_moves())
@@ -210,7 +211,7 @@ class LocalSearch:
     def _blocks(self) -> list[tuple[int, ...]]:
         """Members that leave together, those first whose dearest one costs least."""
         support = self.hood.support.copy()
-        rank = {move.leaving[0]: place for place, move in enumerate(self.hood.drops())}
+        rank = {move.leaving[0]: place for place, move in enumerate(self.hood.ranked_drops())}
         blocks = {tuple(sorted(int(i) for i in block)) for block in self.rules.blocks(support)}
         ranked = [(max(rank[i] for i in block), block) for block in blocks if all(i in rank for i in block)]
         return [block for _, block in sorted(ranked)]
@@ -221,7 +222,7 @@ class LocalSearch:
         out, into = PAIRED_BLOCKS
         shut = np.zeros(self.problem.n, dtype=bool)
         entering: list[int] = []
-        gaining = (move.entering[0] for move in self.hood.adds(0.0, 1))
+        gaining = (move.entering[0] for move in self.hood.ranked_adds(0.0, 1))
         others = np.setdiff1d(np.flatnonzero(self.problem.allowed), support).tolist() if self.strict else []
         for i in chain(gaining, others):  # above a floor none need gain by itself
             if not shut[i]:
@@ -255,7 +256,7 @@ def descended(search: LocalSearch, start: Candidate, judge: SupportProblem | Non
     What it is worth the `judge` says where the search is on a model of its φ.
     """
     try:
-        search.hood.stand_at(start)
+        search.hood.move_to(start)
         search.descend()
     except DependentError:
         return start

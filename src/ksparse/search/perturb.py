@@ -13,33 +13,33 @@ from itertools import chain
 
 import numpy as np
 
-from ksparse.search.candidate import Candidate, Found
+from ksparse.search.candidate import Candidate, SearchOutcome
 from ksparse.search.elite import Elite
 from ksparse.search.local import LocalSearch, descended, solved
-from ksparse.search.neighbourhoods.base import DependentError
+from ksparse.search.neighbourhoods import DependentError
 from ksparse.search.tabu import tabu_walk
 from ksparse.util.arrays import Vector
 
 
 def explore(
     search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, SearchOutcome]]:
     """Better and better answers: a descent from the start and from `others`, then ways out of the best local optimum.
 
     `DependentError` where no support on the way can be trusted, after what was found without.
     """
     best = descended(search, start)
-    yield "descent", Found(best, search.swaps)
+    yield "descent", SearchOutcome(best, search.swaps)
     if best is start or not np.array_equal(
         np.sort(search.hood.support), best.support
     ):  # in vain, or a variable came out as 0
-        search.hood.stand_at(best)
+        search.hood.move_to(best)
     search.swaps = 0
     for name in _improvements(search, rng, others):
         better, swaps, search.swaps = solved(search, best), search.swaps, 0
         if better is not best:
             best = better
-            yield name, Found(best, swaps)
+            yield name, SearchOutcome(best, swaps)
 
 
 def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
 def _by_other_starts(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
     """Descents from other supports, and from those made of two of the best that are reached: work beside that of the kicks."""
     settings, before = search.problem.settings, search.changes
-    best, value, elite = search.hood.mark(), search.hood.value, Elite()
+    best, value, elite = search.hood.snapshot(), search.hood.value, Elite()
     elite.take(value, search.hood.support)
     for support in chain(others, elite.children(search.problem.k, settings.children, rng)):
         if search.problem.expired or search.changes - before >= search.aside:
@@ -65,36 +65,36 @@ def _by_other_starts(search: LocalSearch, rng: np.random.Generator, others: Iter
         elite.take(search.hood.value, search.hood.support)
         if search.hood.value < value - search.tiny:
             _exhaust(_by_other_k(search))
-            best, value = search.hood.mark(), search.hood.value
+            best, value = search.hood.snapshot(), search.hood.value
             elite.take(value, search.hood.support)
             yield "other start"
     search.most += search.changes - before
-    search.hood.back_to(best)
+    search.hood.restore(best)
 
 
 def _by_pairs(search: LocalSearch) -> Iterator[str]:
     """Two for two while that helps."""
-    best = search.hood.mark(), search.hood.value
+    best = search.hood.snapshot(), search.hood.value
     while not search.problem.expired and search.pair() and search.hood.value < best[1] - search.tiny:
-        best = search.hood.mark(), search.hood.value
+        best = search.hood.snapshot(), search.hood.value
         yield "two for two"
-    search.hood.back_to(best[0])
+    search.hood.restore(best[0])
 
 
 def _by_kicks(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Kicks of the best place, each followed by a walk or ways by other k, until several in a row lead nowhere or the work is done."""
-    best, value, returns = search.hood.mark(), search.hood.value, 0
+    best, value, returns = search.hood.snapshot(), search.hood.value, 0
     while returns < search.problem.settings.returns and not search.spent:
         returns += 1
-        search.hood.back_to(best)
+        search.hood.restore(best)
         if not _kicked(search, rng):
             continue
         returns = 0
         _exhaust(_beyond(search, rng))
         if search.hood.value < value - search.tiny:
-            best, value = search.hood.mark(), search.hood.value
+            best, value = search.hood.snapshot(), search.hood.value
             yield "kick"
-    search.hood.back_to(best)
+    search.hood.restore(best)
 
 
 def _beyond(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _descends_from(search: LocalSearch, support: Vector) -> bool:
     )  # fewer above a floor are easier to fit
     try:
         return (
-            any(search.hood.jump(support[: support.size - fewer]) for fewer in range(max(0, shorter) + 1))
+            any(search.hood.move_to_support(support[: support.size - fewer]) for fewer in range(max(0, shorter) + 1))
             and search.descend()
         )
     except DependentError:
@@ -125,21 +125,21 @@ def _descends_from(search: LocalSearch, support: Vector) -> bool:
 
 def _by_other_k(search: LocalSearch) -> Iterator[str]:
     """By way of fewer and of more variables, again and again while that helps; the search ends at the best place seen."""
-    best = search.hood.mark()
+    best = search.hood.snapshot()
     while True:
         for way, name in ((_down, "-"), (_up, "+")):
-            search.hood.back_to(best)
+            search.hood.restore(best)
             try:
                 steps = way(search, search.hood.value)
             except DependentError:
                 search.penalty += search.k
                 continue
             if steps is not None:
-                best = search.hood.mark()
+                best = search.hood.snapshot()
                 yield f"by k {name} {steps}"
                 break
         else:
-            search.hood.back_to(best)
+            search.hood.restore(best)
             return
 
 
@@ -165,7 +165,7 @@ def _up(search: LocalSearch, best: float) -> int | None:
     """The same by more and more variables."""
     hood = search.hood
     for more in range(1, search.depth + 1):
-        if search.spent or hood.size >= hood.room:
+        if search.spent or hood.size >= hood.max_size:
             return None
         entering = next((move for move in search.adds(1, k=search.size + 1) if hood.apply(move) is not None), None)
         if entering is None or search.size <= search.k:  # it pushed others out
@@ -182,12 +182,12 @@ def _up(search: LocalSearch, best: float) -> int | None:
 def _kicked(search: LocalSearch, rng: np.random.Generator) -> bool:
     """Some variables, at least two where there are as many, leave, and stay out until their places are taken; False: that is in vain."""
     hood, kick = search.hood, search.problem.settings.kick
-    may_leave = {move.leaving[0] for move in hood.drops()}
+    may_leave = {move.leaving[0] for move in hood.ranked_drops()}
     movable = np.array([i for i in hood.support.tolist() if i in may_leave], dtype=np.intp)
     count = min(max(2, int(np.ceil(rng.uniform(*kick) * search.size))), movable.size)
     leaving = rng.choice(movable, count, replace=False)
     try:
-        if not hood.kick(leaving, rng) or (search.rules.any and search.size > search.k):
+        if not hood.remove_many(leaving, rng) or (search.rules.any and search.size > search.k):
             return False
         search.fill(search.k, leaving)
         return search.descend()

@@ -1,4 +1,14 @@
-"""Polishing: the best point over C on a given support, to a relative KKT residual of 1e-8."""
+"""Polishing: the best point over C on a given support, to a relative KKT residual of 1e-8.
+
+Newton's method minimises its models over C by direct linear algebra (`minimize_quadratic`). First-order methods are for
+losses without a Hessian, and for sets that give no direct solve.
+
+`minimize_by_cutting_planes` is for a convex quadratic over a set that only projects. The projection z of a point u
+outside C gives a half-space that holds C and not u, with z on its boundary. The minimum over a few of these is that over
+C if C has it; if there is none, C may have the ray along which the quadratic is unbounded. Few half-spaces are needed
+where few planes bound C. A round C would need ever more of them: the first-order methods take over as soon as a
+half-space brings the answer little nearer.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +25,38 @@ from ksparse.firstorder.methods import APDCA, PDCA, Method, PDCAe
 from ksparse.firstorder.problem import Point, Problem, Products, Stopping
 from ksparse.firstorder.steps import FixedStep
 from ksparse.losses import Loss
-from ksparse.numerics.qp import Objective
+from ksparse.numerics.constraints import Linear, unit_rows, unit_scales
+from ksparse.numerics.nonconvex import ProjectedGradientRun, is_unbounded_below, minimize_by_projection
+from ksparse.numerics.qp import Active, Objective, convex, least_squares, null_space, regular_minimum, solve_qp
 from ksparse.penalties import NoPenalty
 from ksparse.result import Status
 from ksparse.search.candidate import Candidate
-from ksparse.search.quadratic import minimize_quadratic, settled_by_projection
 from ksparse.sets import ConvexSet, Polyhedron
-from ksparse.util.arrays import Vector, norm
+from ksparse.util.arrays import Vector, largest_safe_entry, norm
 from ksparse.util.resources import OutOfTimeError
 
 if TYPE_CHECKING:
     from ksparse.search.problem import SupportProblem
 
 KKT = 1e-8  # the relative residual that is promised
-DAMPING = 16.0  # by which curvature that is added to a model rises and falls
+DAMPING = 16.0  # factor by which curvature that is added to a model rises and falls
 DAMPINGS = 20  # of them tried for one step
-NOISE = 1e-13  # of F: by less it may fall by rounding alone
+NOISE = 1e-13  # relative to F: a smaller fall may be rounding
 LARGE = 1_000  # variables and rows from which a quadratic program takes a good part of a second
+FLAT = 1e-14  # of the largest curvature, in variables of unit curvature, for each of them: less is none
+SLOPE = 1e-9  # of the gradient's terms: less along a direction of no curvature is rounding
+MET = 1e-13  # of the terms of an equation, or of the size of x: violated by no more, a constraint is met
+ROUGH = 10  # steps from each of several starts, before the best of them goes on alone
+CUTS = 8  # half-spaces
+NEARER = 0.1  # of the distance to C: each half-space must bring the answer that near
+RAY_FLAT = 1e-13  # as FLAT, for a ray
+RAY_SLOPE = 1e-6  # of c: so much of it along flat directions is not rounding
+FAR = (1e3, 1e6, 1e9)  # times the size of x: a ray is taken to lie in C if C holds these points of it
 
 
 @dataclass(frozen=True)
-class Work:
-    """How far a polish goes."""
+class PolishEffort:
+    """Limits of a polish."""
 
     newton: int  # steps of Newton's method
     steps: int  # of the first-order methods, where they are needed
@@ -46,7 +66,7 @@ class Work:
     )
 
 
-THOROUGH = Work(100, 20_000, KKT)  # for an answer
+THOROUGH = PolishEffort(100, 20_000, KKT)  # for an answer
 
 
 @dataclass(frozen=True)
@@ -60,7 +80,7 @@ class PolishedPoint:
 
 
 def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf) -> PolishedPoint:
-    """min φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
+    """Minimise φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
 
     `UnboundedError` where φ falls without end there.
     """
@@ -74,8 +94,8 @@ def polish_candidate(problem: SupportProblem, candidate: Candidate) -> PolishedP
         residual = _residual_at_zero(problem, candidate.value)
         return PolishedPoint(candidate.x.ravel(), candidate.value, residual, Products())
     restricted = restricted_problem(problem.loss, problem.C, entries_of(problem, support))
-    if problem.wide is not None:
-        x = restricted.point(problem.wide.polish(support, candidate.x).ravel())
+    if problem.row_problem is not None:
+        x = restricted.point(problem.row_problem.polish(support, candidate.x).ravel())
         return _measured(restricted, x)
     linear = problem.C.as_linear(problem.n) if problem.floors.any else None  # with every bound, implied ones too
     linear = None if linear is None else linear.on(support)
@@ -103,7 +123,7 @@ def _residual_at_zero(problem: SupportProblem, value: float) -> float:
     if problem.floors.any:  # no other point is near 0
         return 0.0
     step = -problem.loss.gradient(np.zeros(problem.n * problem.width))
-    if problem.wide is not None:
+    if problem.row_problem is not None:
         step = np.linalg.norm(step.reshape(-1, problem.width), axis=1)
     elif problem.linear is None:
         step = problem.C.project(step)
@@ -118,7 +138,7 @@ def _residual_at_zero(problem: SupportProblem, value: float) -> float:
 
 
 def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf) -> PolishedPoint:
-    """min φ over C for a small problem in NumPy float64."""
+    """Minimise φ over C for a small problem in NumPy float64."""
     return _measured(problem, best_point(problem, start, deadline, THOROUGH))
 
 
@@ -126,10 +146,10 @@ def _measured(problem: Problem, x: Point) -> PolishedPoint:
     return PolishedPoint(x.x, problem.F(x), problem.residual(x, curvature_bound(problem, x)), problem.products)
 
 
-def best_point(problem: Problem, start: Vector, deadline: float, work: Work) -> Point:
-    """The best point on C that so much work finds, its residual not measured."""
+def best_point(problem: Problem, start: Vector, deadline: float, work: PolishEffort) -> Point:
+    """Return the best point of C within the limits; its residual is not computed."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
-    target, settled = max(work.residual, promised(problem.loss)), False
+    target, settled = max(work.residual, achievable_residual(problem.loss)), False
     try:
         if problem.loss.has_hessian:
             x, settled = _newton(problem, x, deadline, work)
@@ -143,15 +163,15 @@ def best_point(problem: Problem, start: Vector, deadline: float, work: Work) -> 
     return x
 
 
-def promised(loss: Loss) -> float:
-    """The residual that can be promised: 1e-8, more where the loss itself is computed in single precision."""
+def achievable_residual(loss: Loss) -> float:
+    """Return the residual that can be achieved: 1e-8, more where the loss itself is computed in single precision."""
     return max(KKT, 1e2 * loss.rounding)
 
 
 def residual_at_zero(loss: Loss, C: ConvexSet, support: Vector, negligible: float) -> float:
-    """The residual at x = 0 over a support that has room for other points; 0 where no step there lowers φ by more than is negligible.
+    """Return the residual at x = 0 over a support with other points; 0 where no step there lowers φ by more than is negligible.
 
-    At 0 the slope is its own yardstick, so that one of nothing but rounding would look as steep as any.
+    At 0 the residual is relative to the slope itself, so that a slope that is rounding would look as steep as any.
     """
     try:
         problem = restricted_problem(loss, C, support)
@@ -168,12 +188,12 @@ def residual_at_zero(loss: Loss, C: ConvexSet, support: Vector, negligible: floa
 
 
 def restricted_problem(loss: Loss, C: ConvexSet, support: Vector) -> Problem:
-    """min φ over C on the support, in NumPy float64."""
+    """Return the problem min φ over C on the support, in NumPy float64."""
     return Problem(loss.restrict(support).as_float64(), NoPenalty(), C.restrict(support), support.size)
 
 
 def curvature_bound(problem: Problem, x: Point) -> float:
-    """A curvature of the size of ∇²φ at x, to measure residuals with."""
+    """Return a curvature of the size of ∇²φ at x, to measure residuals with."""
     L = _lipschitz(problem)
     if not np.isfinite(L):  # the largest along a few directions: the gradient alone is noise at an optimum
         directions = (x.gradient, x.x, np.random.default_rng(0).standard_normal(problem.n))
@@ -189,13 +209,12 @@ def _lipschitz(problem: Problem) -> float:
         return math.inf
 
 
-def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> tuple[Point, bool]:
-    """Newton's method on C: the second-order model is minimised over C exactly, then a line search. One step for a quadratic.
+def _newton(problem: Problem, x: Point, deadline: float, work: PolishEffort) -> tuple[Point, bool]:
+    """Run Newton's method on C: minimise the second-order model over C exactly, then search along the line. A quadratic takes one step.
 
     Where F falls slowly by a model that is a majorant, as Huber's is, the second derivative takes its place while long steps are good.
     Where the curvature vanishes, as far out on a linear branch, the model has no minimum or one that is much too far away: then a step
-    with damping is made (Levenberg and Marquardt).
-    The second that comes back: whether F would fall no more.
+    with damping is made (Levenberg and Marquardt). Return the point, and whether F would fall no more.
     """
     loss, fell = problem.loss, math.inf
     settled = (0.1 * work.residual) ** 2  # of F, by which it still falls: the step taken then squares that
@@ -240,7 +259,7 @@ def _newton(problem: Problem, x: Point, deadline: float, work: Work) -> tuple[Po
 
 
 def _damped(problem: Problem, model: Objective, x: Point) -> Point | None:
-    """The best of the steps by the model with more and less curvature added; None where none lowers F by more than rounding.
+    """Return the best of the steps by the model with more and less curvature added; None where none lowers F by more than rounding.
 
     The curvature is added around x, in proportion to the squares of the columns' lengths.
     """
@@ -269,14 +288,14 @@ def _damped(problem: Problem, model: Objective, x: Point) -> Point | None:
 
 
 def _stiffness(loss: Loss, n: int) -> Vector:
-    """The squares of the columns' lengths, the largest being 1: what a curvature of each term is to each variable."""
+    """Return the squares of the columns' lengths, the largest being 1: what a curvature of each term is to each variable."""
     lengths = np.broadcast_to(np.asarray(loss.lengths(), dtype=np.float64), n)
     largest = float(lengths.max(initial=0.0))
     return np.square(np.maximum(lengths / largest, 1e-8)) if largest > 0 else np.ones(n)
 
 
 def _model(loss: Loss, x: Point) -> Objective | None:
-    """The second-order model of φ at x, from the data where H is too coarse; None where it overflows."""
+    """Return the second-order model of φ at x, from the data where H is too coarse; None where it overflows."""
     try:
         H = loss.hessian_at(x.x, x.image)
     except ValueError:  # differences may leave the domain of a user's function
@@ -295,10 +314,10 @@ def _model(loss: Loss, x: Point) -> Objective | None:
 
 
 def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
-    """Our own methods, for sets and losses without a direct solve.
+    """Run first-order methods, for sets and losses without a direct solve.
 
-    A line search compares values of F, which tell points apart to the square root of rounding only. So backtracking brings x
-    near, and the fixed step, which compares nothing, brings it home.
+    A line search compares values of F, which distinguish points only to the square root of rounding. So backtracking brings x near, and the
+    fixed step, which compares nothing, finishes.
     """
     monotone = problem.loss.convex is False
     if problem.loss.is_quadratic and problem.loss.has_hessian:
@@ -325,7 +344,7 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
 
 
 def _by_projection(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
-    """The first-order method for a small quadratic, on its H."""
+    """Run the first-order method for a small quadratic, on its H."""
     x = problem.point(problem.C.project(x.x))  # what is a little outside has a value that no point of C has
     H = problem.loss.hessian_at(x.x, x.image)
     last = problem.point(
@@ -335,10 +354,154 @@ def _by_projection(problem: Problem, x: Point, deadline: float, steps: int, targ
 
 
 def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float, target: float) -> Run | None:
-    """A run to a tenth of the target; None if the user's function refused a point on the way."""
+    """Run a method to a tenth of the target; None if the user's function refused a point on the way."""
     left = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
     stopping = Stopping(tol=0.0, tol_residual=target / 10, max_iter=steps, max_time=left, rule="step")
     try:
         return drive(method, problem, x, stopping, catch_interrupt=False)
     except ValueError:  # NaN from a step too far
         return None
+
+
+def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
+    """Return argmin ½xᵀHx + cᵀx over C; None where H must be positive semidefinite and is not, or C only projects and holds x back.
+
+    Of two equally good points (an eigenvector and its negative) the one on the side of `near`; where no constraint is active and H has
+    no curvature along some direction, the one nearest to `near`. `UnboundedError` where there is no minimum.
+    """
+    linear = None if C.whole_space else C.as_linear(objective.c.size)
+    unheld = C.whole_space or (linear is not None and linear.equations_only and not linear.f.size)
+    if unheld and (x := regular_minimum(objective)) is not None:
+        return x
+    linear = linear or C.as_linear(objective.c.size)
+    if linear is not None and (x := _nearest_minimum(objective, linear, near)) is not None:
+        return x
+    if linear is None:
+        found = C.minimize_quadratic(objective.H, objective.c, near)
+        return minimize_by_cutting_planes(objective, C, near) if found is None else found.x
+    if objective.R is not None or convex(objective.H):
+        return solve_qp(objective, linear, _active_at(near, linear), near).x
+    return _on_equations(objective.H, objective.c, linear) if linear.equations_only else None
+
+
+def _nearest_minimum(objective: Objective, linear: Linear, near: Vector) -> Vector | None:
+    """Return the minimum nearest to `near` of a quadratic with directions of no curvature, where no bound or row is active.
+
+    None where there is no such direction, no minimum, or an active constraint. The solution of a linear system with a singular H goes
+    along such directions as far as rounding drives it.
+    """
+    if objective.R is not None or objective.well_conditioned:
+        return None
+    H, x, along = objective.H, near, np.eye(near.size)
+    if linear.f.size:
+        E, f, _ = unit_rows(linear.E, linear.f)
+        x, along = near + least_squares(E, f - E @ near), null_space(E)
+    along = along / unit_scales(np.einsum("ij,ij->j", along, H @ along))
+    if not along.shape[1]:
+        return None
+    bends, vectors = np.linalg.eigh(along.T @ H @ along)
+    flat = np.abs(bends) <= FLAT * bends.size * max(float(bends[-1]), 0.0)
+    pull, terms = (
+        vectors.T @ (along.T @ objective.gradient(x)),
+        np.abs(along.T) @ (np.abs(H) @ np.abs(x) + np.abs(objective.c)),
+    )
+    if not flat.any() or (bends[~flat] < 0).any() or np.abs(pull[flat]).max() > SLOPE * norm(terms):
+        return None
+    x = x - along @ (vectors[:, ~flat] @ (pull[~flat] / bends[~flat]))
+    return x if (x >= linear.lower).all() and (x <= linear.upper).all() and linear.broken(x) <= MET else None
+
+
+def _active_at(x: Vector, linear: Linear) -> Active | None:
+    """Return the constraints that x meets as equations; None if there are none."""
+    active = Active(x == linear.lower, (x == linear.upper) & (linear.lower < linear.upper), linear.G @ x >= linear.h)
+    return active if any(part.any() for part in (active.at_lower, active.at_upper, active.rows)) else None
+
+
+def settled_by_projection(
+    objective: Objective, C: ConvexSet, begins: list[Vector], steps: int, target: float, deadline: float = np.inf
+) -> Vector:
+    """Return a stationary point of a quadratic over a set that projects, from the best of several points of C after a few steps from each.
+
+    The relative residual is `target` if the steps suffice; `UnboundedError` if the quadratic is unbounded.
+    """
+    H, c = objective.H, objective.c
+
+    def ended(x: Vector, steps: int) -> ProjectedGradientRun:
+        return minimize_by_projection(H, c, C.project, x, steps, 0.1 * target, deadline)
+
+    x = begins[0]
+    if len(begins) > 1:
+        x = min((ended(begin, ROUGH).x for begin in begins), key=objective.value)
+    found = ended(x, steps)
+    if not found.settled and is_unbounded_below(H, c, C.project, found):
+        raise UnboundedError("φ falls without end on this support")
+    return found.x
+
+
+def _on_equations(H: Vector, c: Vector, linear: Linear) -> Vector:
+    """Return the minimum of a quadratic that is convex only along the solutions of Ex = f."""
+    along, x = np.eye(c.size), np.zeros(c.size)
+    if linear.f.size:
+        along, x = null_space(linear.E), least_squares(linear.E, linear.f)
+    along_H = along.T @ H @ along
+    if along.shape[1] and not convex(along_H):
+        raise UnboundedError("negative curvature along a direction that nothing bounds")
+    inside = Objective(along_H, along.T @ (H @ x + c))
+    return np.asarray(x + along @ solve_qp(inside, Linear.of(along.shape[1])).x) if along.shape[1] else x
+
+
+def minimize_by_cutting_planes(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
+    """Return the minimum over C; None if it takes too many half-spaces.
+
+    `UnboundedError` if a ray from `near` shows that there is none.
+    """
+    n, outside = objective.c.size, np.inf
+    G, h = np.zeros((0, n)), np.zeros(0)
+    if objective.R is None and not convex(objective.H):
+        return None
+    for _ in range(CUTS):
+        try:
+            x = solve_qp(objective, Linear.of(n, G=G, h=h)).x
+        except InfeasibleError:
+            return None
+        except UnboundedError:
+            if _has_falling_ray(objective, C, near):
+                raise
+            return None
+        before, outside = outside, C.violation(x)
+        if outside <= MET * max(1.0, norm(x)) if h.size else C.contains(x):
+            return x
+        if outside > NEARER * before:
+            return None
+        a, b = C.separating_halfspace(x)
+        G, h = np.vstack([G, a]), np.append(h, b)
+    return None
+
+
+def _has_falling_ray(objective: Objective, C: ConvexSet, x: Vector) -> bool:
+    """Return whether C has a ray from x without curvature and with slope: the steepest, projected onto the planes that it meets."""
+    unit = unit_scales(np.diag(objective.H))
+    values, vectors = np.linalg.eigh(objective.H / unit / unit[:, None])
+    flat = vectors[:, values <= RAY_FLAT * values.size * max(float(values[-1]), 0.0)]
+    steepest = -(flat.T @ (objective.c / unit))
+    if norm(steepest) <= RAY_SLOPE * norm(objective.c / unit):
+        return False
+    walls, outside, size = np.zeros((0, steepest.size)), np.inf, max(1.0, norm(x))
+    for _ in range(CUTS):
+        way = steepest
+        if walls.size:
+            way = solve_qp(
+                Objective(np.eye(way.size), -steepest), Linear.of(way.size, G=walls, h=np.zeros(len(walls)))
+            ).x
+        if float(way @ steepest) <= RAY_SLOPE * float(steepest @ steepest):
+            return False
+        ray = (flat @ way) / unit
+        ends = [x + (far * size / norm(ray)) * ray for far in FAR]
+        if all(C.contains(end) for end in (*ends, x + (largest_safe_entry(x) / norm(ray)) * ray)):
+            return True
+        before, outside = outside, C.violation(ends[-1])
+        if outside > NEARER * before:
+            return False
+        wall = C.separating_halfspace(ends[-1])[0]
+        walls = np.vstack([walls, flat.T @ (wall / unit)])
+    return False

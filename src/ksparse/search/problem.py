@@ -55,23 +55,23 @@ class Capabilities:
     columns_on_demand: (
         bool  # whether columns of the data are read only where needed: an operator, or k rows of H do not fit
     )
-    wide: RowProblem | None
-    quadratic: Callable[[], QuadraticModel | None]
+    row_problem: RowProblem | None
+    make_model: Callable[[], QuadraticModel | None]
     memory: int  # bytes of rows of H that are kept
 
     @cached_property
     def model(self) -> QuadraticModel | None:
         """φ as a quadratic model; None if it is not quadratic, or not searched by its columns."""
-        if self.columns_on_demand or self.wide is not None:
+        if self.columns_on_demand or self.row_problem is not None:
             return None
-        model = self.quadratic()
+        model = self.make_model()
         if model is not None:
             model.memory = self.memory
         return model
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """Return the second-order model at x, φ itself if it is quadratic; None if φ has none, is not convex, or overflows there."""
-        if self.wide is not None or not self.treated_as_convex:  # rows have gains of their own
+        if self.row_problem is not None or not self.treated_as_convex:  # rows have gains of their own
             return None
         if self.model is not None or self.columns_on_demand:
             return self.model
@@ -126,8 +126,8 @@ class Capabilities:
     @cached_property
     def exact_evaluation(self) -> bool:
         """Whether the best value on a support is computed directly, and can be proved."""
-        if self.wide is not None:
-            return self.wide.exact
+        if self.row_problem is not None:
+            return self.row_problem.exact
         return self.spectral or (self.treated_as_convex and self.model is not None and self.has_multipliers)
 
     @cached_property
@@ -138,7 +138,7 @@ class Capabilities:
             or self.spectral
             or not self.known_convex
             or not self.loss.convexity_is_certain
-            or self.wide is not None
+            or self.row_problem is not None
         ):
             return False
         return self.linear is None or not self._two_sided_floors  # the other side of 0 has other multipliers
@@ -183,7 +183,7 @@ class SupportProblem:
     rules: Rules
     deadline: float
     settings: SearchSettings
-    wide: RowProblem | None  # φ of a matrix whose rows are the variables; then C is the whole space
+    row_problem: RowProblem | None  # φ of a matrix whose rows are the variables; then C is the whole space
     can: Capabilities
     cache: EvaluationCache = field(default_factory=EvaluationCache)
 
@@ -209,7 +209,7 @@ class SupportProblem:
         With `by_rows` x is a matrix of n rows, which are the variables, and C is the whole space.
         """
         loss, settings = loss.as_float64(), settings or DEFAULTS
-        wide = loss.row_problem() if by_rows else None
+        rows = loss.row_problem() if by_rows else None
         whole, allowed = C.as_linear(n), np.ones(n, dtype=bool)
         needed = NONE if whole is None else _never_at_0(whole)
         allowed[forced_out] = False
@@ -226,9 +226,9 @@ class SupportProblem:
             linear = presolved(linear)
         allowed = rules.usable_within(allowed)
         crowded = loss.has_columns and 8 * most * n > settings.memory and not floors.any
-        hidden = wide is None and (loss.hides_columns or crowded)
-        can = Capabilities(loss, C, n, linear, floors, allowed, hidden, wide, loss.quadratic, settings.memory)
-        return cls(loss, C, n, k, linear, forced, allowed, floors, rules, deadline, settings, wide, can)
+        hidden = rows is None and (loss.hides_columns or crowded)
+        can = Capabilities(loss, C, n, linear, floors, allowed, hidden, rows, loss.quadratic, settings.memory)
+        return cls(loss, C, n, k, linear, forced, allowed, floors, rules, deadline, settings, rows, can)
 
     def but(
         self,
@@ -245,9 +245,9 @@ class SupportProblem:
         """
         can, cache = self.can, self.cache.copy() if own_cache else self.cache
         if allowed is not None:
-            can = replace(can, allowed=allowed, quadratic=lambda: self.model)
+            can = replace(can, allowed=allowed, make_model=lambda: self.model)
         if model is not None:
-            can, cache = replace(can, quadratic=lambda: model), EvaluationCache()
+            can, cache = replace(can, make_model=lambda: model), EvaluationCache()
         return replace(
             self,
             asked=self.asked if k is None else k,
@@ -270,6 +270,18 @@ class SupportProblem:
         """φ as a quadratic model, if it is one."""
         return self.can.model
 
+    @property
+    def quadratic(self) -> QuadraticModel:
+        """The model, for callers that know that φ is quadratic."""
+        assert self.can.model is not None
+        return self.can.model
+
+    @property
+    def polyhedron(self) -> Linear:
+        """The linear constraints, for callers that know that C is a polyhedron."""
+        assert self.linear is not None
+        return self.linear
+
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """Return the second-order model of φ at x, if there is one."""
         return self.can.model_at(x)
@@ -277,7 +289,7 @@ class SupportProblem:
     @property
     def width(self) -> int:
         """Entries of x for each variable."""
-        return 1 if self.wide is None else self.wide.width
+        return 1 if self.row_problem is None else self.row_problem.width
 
     @property
     def expired(self) -> bool:
@@ -326,8 +338,8 @@ class SupportProblem:
 
     @cached_property
     def _evaluator(self) -> Evaluator:
-        if self.wide is not None:
-            return RowEvaluator(self.wide, self.loss.least)
+        if self.row_problem is not None:
+            return RowEvaluator(self.row_problem, self.loss.least)
         if not self.can.exact_evaluation or self.model is None:
             return LocalEvaluator(self)
         if self.can.spectral and self.can.radius is not None:
@@ -360,8 +372,8 @@ class SupportProblem:
 
     def _at_zero(self) -> Candidate | None:
         """Return x = 0, the only point on the empty support."""
-        if self.wide is not None:
-            return Candidate.without_multipliers(NONE, np.zeros((0, self.wide.width)), self.wide.constant)
+        if self.row_problem is not None:
+            return Candidate.without_multipliers(NONE, np.zeros((0, self.row_problem.width)), self.row_problem.constant)
         zero = np.zeros(self.n)
         if not self.C.contains(zero):
             return None
@@ -401,7 +413,7 @@ class SupportProblem:
 
     @cached_property
     def _constant(self) -> float:
-        of = self.model if self.wide is None else self.wide
+        of = self.model if self.row_problem is None else self.row_problem
         return 0.0 if of is None else abs(of.constant)
 
 

@@ -19,9 +19,9 @@ from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.constraints import unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.candidate import Candidate
-from ksparse.search.neighbourhoods.base import HEURISTIC_TRIALS
+from ksparse.search.neighbourhoods import HEURISTIC_TRIALS
+from ksparse.search.principal_components import is_swap_optimal
 from ksparse.search.problem import SupportProblem
-from ksparse.search.spectral_proof import prove_spectral
 from ksparse.util.arrays import Array, Vector, at_least, column_dots, namespace, to_numpy
 
 SINGULAR = 1e12  # the largest entry of K⁻¹ that a factorisation is made for
@@ -38,14 +38,13 @@ class Proof:
 def prove(problem: SupportProblem, at: Candidate) -> Proof:
     """Whether no support one add, drop or swap away is better, with a limited number of exact solves."""
     if problem.can.spectral:
-        return Proof(prove_spectral(problem, at))
+        return Proof(is_swap_optimal(problem, at))
     target = at.value - problem.claim_tol(at.value)
     if not problem.can.gains_are_bounds or problem.lower_bound(at.support) < target:
         return Proof(False, _better_by_trial(problem, at))
-    assert problem.model is not None
     if problem.rules.grouped:  # an exchange of groups is not one of variables
         return Proof(False)
-    moves = _in_doubt(problem, problem.model, at, problem.settings.proved)
+    moves = _in_doubt(problem, problem.quadratic, at, problem.settings.proved)
     if moves is None:
         return Proof(False)
     doubts = 0

@@ -19,7 +19,7 @@ from ksparse.numerics.linear_programs import falling_direction, sparsest_support
 from ksparse.numerics.relaxation import diagonal_part, relax
 from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
-from ksparse.search.power import column_components, random_components
+from ksparse.search.principal_components import column_components, random_components
 from ksparse.search.problem import SupportProblem
 from ksparse.sets import ConvexSet
 from ksparse.util.arrays import Array, Vector, to_float64
@@ -94,7 +94,7 @@ def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
             given = np.linalg.norm(given.reshape(-1, problem.width), axis=1)
         support = np.flatnonzero(given)
         if problem.allows(support) and np.isin(problem.forced, support).all():
-            yield Start("x0", support, point=given if problem.wide is None else None)
+            yield Start("x0", support, point=given if problem.row_problem is None else None)
         else:
             yield from _as_start("x0", problem, given)
 

@@ -11,7 +11,13 @@ import numpy as np
 from ksparse.data import design_of
 from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.local import LocalSearch
-from ksparse.search.neighbourhoods import Gradient, Neighbourhood, Priced, Rayleigh, Rowwise
+from ksparse.search.neighbourhoods import (
+    GradientNeighbourhood,
+    Neighbourhood,
+    RowNeighbourhood,
+    SecondOrderNeighbourhood,
+)
+from ksparse.search.principal_components import RayleighNeighbourhood
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 
@@ -53,12 +59,12 @@ def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
     if name == "updated":
         depth = max(3, int(problem.settings.depth * problem.k))
         return ActiveSetNeighbourhood(problem, min(problem.max_held_rows, problem.k + depth))
-    if problem.wide is not None:
-        return Rowwise(problem, problem.wide)
+    if problem.row_problem is not None:
+        return RowNeighbourhood(problem, problem.row_problem)
     kinds: dict[str, Callable[[SupportProblem], Neighbourhood]] = {
-        "priced": Priced,
-        "rayleigh": Rayleigh,
-        "gradient": Gradient,
+        "priced": SecondOrderNeighbourhood,
+        "rayleigh": RayleighNeighbourhood,
+        "gradient": GradientNeighbourhood,
     }
     return kinds[name](problem)
 
@@ -87,7 +93,7 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
 def without_updates(problem: SupportProblem) -> Strategy:
     """The best where a factorisation cannot be updated, or cannot be trusted."""
     settings = problem.settings
-    if problem.wide is not None:
+    if problem.row_problem is not None:
         changes = settings.changes if problem.can.exact_evaluation else settings.scaled(ROW_MODEL_WORK)
         kind = "gains of rows" if problem.can.exact_evaluation else "gains of rows on second-order models"
         return Strategy(kind, "rowwise", changes, START_WORK_SHARE * changes, first_order=False)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ksparse.search.local import LocalSearch
-from ksparse.search.neighbourhoods.base import DependentError, Move
+from ksparse.search.neighbourhoods import DependentError, Move
 from ksparse.util.arrays import Vector
 
 TENURE = (
@@ -52,17 +52,21 @@ class Barred:
 
 def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Better and better places, until many steps in a row led to none or the work is done; the search ends at the best of them."""
-    hood, settings = search.hood, search.problem.settings
-    best, value, vain, better = hood.mark(), hood.value, 0, False
-    hood.get_ready(search.most - search.changes)
+    hood, walks, settings = search.hood, search.hood.walks, search.problem.settings
+    if walks is None:
+        return
+    best, value, vain, better = hood.snapshot(), hood.value, 0, False
+    walks.prefetch(search.most - search.changes)
     barred = Barred(search.problem.n, search.k, TENURE, rng)
     while vain < settings.patience * search.k and not search.spent:
         vain += 1
         try:
-            swap = hood.swap(barred.out, barred.kept, hood.value - value + search.tiny)  # the bars fall for a new best
+            swap = walks.best_swap(
+                barred.out, barred.kept, hood.value - value + search.tiny
+            )  # the bars fall for a new best
             if better and (swap is None or swap.gain <= search.tiny):
                 search.attempt(search.descend, value)  # by those that the walk does not look at
-                best, value, better = hood.mark(), hood.value, False
+                best, value, better = hood.snapshot(), hood.value, False
                 yield "walk"
             elif swap is None or hood.apply(swap.move) is None:
                 break
@@ -72,13 +76,13 @@ def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
                     search.fill(search.k, barred.out)
                 known = search.mark_visited("walk")
                 if hood.value < value - search.tiny:
-                    best, value, vain, better = hood.mark(), hood.value, 0, True
+                    best, value, vain, better = hood.snapshot(), hood.value, 0, True
                 elif known:
                     break
         except DependentError:
             search.penalty += search.k
             break
-    hood.back_to(best)
+    hood.restore(best)
     if better:  # and no time to look around
         search.attempt(search.descend, value)
         yield "walk"

@@ -19,7 +19,7 @@ from ksparse.firstorder.methods import Method
 from ksparse.firstorder.problem import Problem
 from ksparse.losses import Loss
 from ksparse.result import Result, Status, Trace
-from ksparse.search.incumbent import Incumbent
+from ksparse.search.candidate import Incumbent
 from ksparse.search.polish import (
     PolishedPoint,
     entries_of,
@@ -97,11 +97,10 @@ def judge_search(
     request: Request, problem: SupportProblem, incumbent: Incumbent, status: Status, certificate: Certificate = NOTHING
 ) -> Result:
     """The result of a search over supports: its best candidate re-solved on the raw data, and judged."""
-    best = incumbent.best
+    best = incumbent.found
     status = status if certificate.status is None else certificate.status
     if status is Status.SWAP_OPTIMAL and not incumbent.proved:
         status = Status.STATIONARY  # of another support, before a better one took its place
-    assert best is not None
     z, residual = best.x, math.inf
     try:
         if not status.good and slow_to_project(problem, best.support):
@@ -138,7 +137,7 @@ def judge_search(
         allowed=_allowed(problem, x),
         nit=incumbent.iterations, evaluations=_evaluations(request.loss, request.before), elapsed=request.elapsed,
         method="auto", rho=None, trace=_search_trace(incumbent),
-        swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.rows,
+        swaps=incumbent.swaps, proved=incumbent.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL), outcomes=incumbent.records,
         lower_bound=certificate.lower_bound, gap=gap, nodes=certificate.nodes, note=note,
         message=certificate.message if status is certificate.status else "", passes=request.passes,
     )  # fmt: skip
@@ -318,9 +317,9 @@ def _evaluations(loss: Loss, before: tuple[int, int]) -> tuple[int, int]:
 
 def _search_trace(incumbent: Incumbent) -> Trace:
     """One entry per record: the best value after it."""
-    values = np.minimum.accumulate([row["fun"] for row in incumbent.rows]) if incumbent.rows else np.zeros(0)
+    values = np.minimum.accumulate([row["fun"] for row in incumbent.records]) if incumbent.records else np.zeros(0)
     unknown = np.full(len(values), np.nan)
-    elapsed = np.array([row["elapsed"] for row in incumbent.rows])
+    elapsed = np.array([row["elapsed"] for row in incumbent.records])
     return Trace(values, unknown, unknown, elapsed, np.zeros(len(values), dtype=np.int64))
 
 

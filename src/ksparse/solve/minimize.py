@@ -20,8 +20,8 @@ from ksparse.firstorder.steps import StepRule
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty
 from ksparse.result import Result, Status
+from ksparse.search.candidate import Incumbent
 from ksparse.search.explore import Exploration, Plan, fallback_point
-from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.starts import START_STEPS, START_TOL
@@ -464,20 +464,18 @@ class Report(VerboseLogging):
 
     def tell(self, incumbent: Incumbent, n: int) -> None:
         """Report one stage of the search in the table and to the callback."""
-        row, best = incumbent.rows[-1], incumbent.best
-        assert best is not None
+        row, best = incumbent.records[-1], incumbent.found
         if self.verbose:
             proved = "yes" if row["proved"] else "no"
             logger.info(
                 "%s",
                 f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6} {proved:>7} {row['elapsed']:>7.2f}s",
             )
-        self._callback(lambda: best.full(n), best.value, incumbent.searches, np.nan, row["elapsed"])
+        self._callback(lambda: best.full(n), best.value, len(incumbent.records), np.nan, row["elapsed"])
 
     def show(self, progress: Progress, incumbent: Incumbent, request: Request) -> None:
         """Where the tree stands, about once in a second; the callback hears of every round."""
-        best, elapsed = incumbent.best, request.elapsed
-        assert best is not None
+        best, elapsed = incumbent.found, request.elapsed
         gap = gap_between(progress.best, progress.bound)
         if self.verbose and (elapsed - self._shown >= SHOWN or progress.nodes == 1):
             self._shown = elapsed

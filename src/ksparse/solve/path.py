@@ -19,10 +19,9 @@ from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Result, Status
 from ksparse.search.again import local_search
-from ksparse.search.candidate import Candidate, Found
+from ksparse.search.candidate import Candidate, Incumbent, SearchOutcome
 from ksparse.search.enumeration import asked, try_all
 from ksparse.search.explore import Plan, conclude, fallback_point, settle
-from ksparse.search.incumbent import Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.strategy import choose_strategy, without_updates
@@ -397,13 +396,12 @@ class Walk:
             if self.certificates[k].status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
 
-    def _take(self, k: int, name: str, found: Found) -> None:
+    def _take(self, k: int, name: str, found: SearchOutcome) -> None:
         """Note where a search for one k ended, and tell the callback."""
         incumbent = self.incumbents[k]
-        incumbent.take(name, found, self.request.elapsed)
-        best = incumbent.best
-        assert best is not None
-        searches = sum(other.searches for other in self.incumbents.values())
+        incumbent.record(name, found, self.request.elapsed)
+        best = incumbent.found
+        searches = sum(len(other.records) for other in self.incumbents.values())
         self.tell(lambda: best.full(self.n), best.value, searches, np.nan, self.request.elapsed)
 
     def _best(self, k: int) -> Candidate | None:
@@ -427,9 +425,8 @@ class Walk:
             raise StopIteration
 
     def _told(self, incumbent: Incumbent) -> None:
-        best = incumbent.best
-        assert best is not None
-        self.tell(lambda: best.full(self.n), best.value, incumbent.searches, np.nan, self.request.elapsed)
+        best = incumbent.found
+        self.tell(lambda: best.full(self.n), best.value, len(incumbent.records), np.nan, self.request.elapsed)
 
     def _down(self, k: int, above: int) -> None:
         """One k from the one above; where nothing of that fits, or that has no optimum to begin from, with all starts."""
@@ -501,9 +498,9 @@ def reduced(at: Candidate | None, problem: SupportProblem) -> Candidate | None:
     if at is None or problem.allows(at.support):
         return at
     search = without_updates(problem).search(problem)
-    search.hood.stand_at(at)
+    search.hood.move_to(at)
     search.reduce(search.k)
-    return search.hood.mark() if problem.allows(search.hood.support) else None
+    return search.hood.snapshot() if problem.allows(search.hood.support) else None
 
 
 def _landmarks(sizes: list[int]) -> list[int]:

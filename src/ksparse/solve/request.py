@@ -251,8 +251,8 @@ def require_memory(problem: SupportProblem) -> None:
 def _memory_needed(problem: SupportProblem) -> int:
     """Return about how many bytes a search takes beside the data: vectors of n numbers and, of H, k rows thrice or the columns shown."""
     k, n, loss = problem.k, problem.n, problem.loss
-    if problem.wide is not None:
-        return 8 * (VECTORS + 3 * k) * (n + problem.wide.width)
+    if problem.row_problem is not None:
+        return 8 * (VECTORS + 3 * k) * (n + problem.row_problem.width)
     if problem.can.columns_on_demand:
         return 8 * (FEW * n + 2 * COLUMNS_PER_VARIABLE * k * (loss.entries or 0) // n)
     return 8 * (VECTORS + (3 * k if loss.has_columns else 0)) * n
