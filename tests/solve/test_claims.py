@@ -9,7 +9,7 @@ import catalogue
 import ksparse as ks
 from ksparse import Status
 from ksparse.firstorder.problem import Problem, Products, Stopping
-from ksparse.numerics.bound import Noise
+from ksparse.numerics.bound import Noise, suboptimality_bound
 from ksparse.search.candidate import Candidate, Incumbent
 from ksparse.search.polish import PolishedPoint, polish
 from ksparse.solve.judge import judge_search

@@ -821,7 +821,7 @@ class ActiveSetNeighbourhood(Neighbourhood):
         self.constant, self.max_size, self.promise = model.constant, capacity, np.inf
         # variables without the sign they need do not enter, so signs alone leave the gains exact
         self.trust = RankQuality.HEURISTIC if self.active_set.bounded or linear.h.size else RankQuality.EXACT
-        self.walks = self if problem.walks else None
+        self.walks = self
 
     @property
     def changes(self) -> int:
