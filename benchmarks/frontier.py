@@ -45,8 +45,8 @@ def frontiers(console: Console) -> None:
         table.add_column(column, justify="right")
     for floor in (0.0, FLOOR):
         solve = partial(solve_portfolio, min_weight=floor)
-        wanted = portfolio(V, r, objective="minimize_risk", long_only=True)
-        points, one = timed(partial(frontier, V, r, wanted, K, POINTS, [], solve))
+        problem = portfolio(V, r, objective="minimize_risk", long_only=True)
+        points, one = timed(partial(frontier, assets, problem, K, POINTS, solve))
         alone, many = timed(lambda solve=solve, points=points: [
             solve(portfolio(V, r, target_return=float(t), long_only=True), K).fun for t in points.targets
         ])  # fmt: skip

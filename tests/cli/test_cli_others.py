@@ -161,7 +161,7 @@ def test_portfolio_tracks_a_column(market):
     wrong = ksparse("portfolio", "prices.csv", "-k", 5, "--index", "NOBODY", cwd=market, expect=2)
     assert "--index 'NOBODY' is not a column of prices.csv" in wrong.stderr
     wrong = ksparse("portfolio", "prices.csv", "-k", 5, "--index", index, "--min-variance", cwd=market, expect=2)
-    assert "--min-variance has no meaning beside --index" in wrong.stderr
+    assert "--min-variance cannot be used with --index" in wrong.stderr
 
 
 BAD_PRICES = {
@@ -233,7 +233,7 @@ def test_an_unbounded_portfolio_is_no_answer(tmp_path):
         tmp_path / "p.csv", index=False
     )
     done = ksparse("portfolio", "p.csv", "-k", 6, "--prices", "--out", "w.csv", cwd=tmp_path, expect=3)
-    assert "add --long-only, or --max-weight" in done.stderr
+    assert "set --long-only or --max-weight" in done.stderr
     assert not (tmp_path / "w.csv").exists()
     pd.DataFrame({"only": [1.0, 2.0, 1.5]}).to_csv(tmp_path / "one.csv", index=False)
     assert "100.00 %" in ksparse("portfolio", "one.csv", "-k", 1, "--prices", cwd=tmp_path).stdout

@@ -8,7 +8,7 @@ from test_portfolio import best_on, market
 
 import ksparse as ks
 from ksparse.portfolio.problem import portfolio
-from ksparse.portfolio.rules import Cardinalities, Universe, mandate
+from ksparse.portfolio.rules import AssetCountLimits, Universe, portfolio_arguments
 from ksparse.portfolio.solve import solve_portfolio
 
 LABELS = ["a", "a", "a", "b", "b", "c"]
@@ -27,7 +27,7 @@ def test_counts_against_enumeration(seed):
     before = {"previous_weights": held, "turnover_cost": cost, "max_turnover": most} if trades else {}
     wanted = portfolio(
         V, r, risk_aversion=5.0, max_weight=0.8, long_only=not short, max_short=0.3 if short else None,
-        **mandate(Universe(n), groups=LABELS, group_cardinalities=given, **before),
+        **portfolio_arguments(Universe(n), groups=LABELS, group_cardinalities=given, **before),
     )  # fmt: skip
     counts = wanted.counts
 
@@ -41,7 +41,7 @@ def test_counts_against_enumeration(seed):
     for size in (1, 2, 3):
         for S in combinations(range(n), size):
             chosen = np.isin(np.arange(n), S).astype(float)
-            if not counts.obeyed(chosen):
+            if not counts.is_satisfied(chosen):
                 continue
             for signs in sides(S) if short else [(1,) * size]:
                 best = min(best, best_on(
@@ -55,7 +55,7 @@ def test_counts_against_enumeration(seed):
     found = solve_portfolio(wanted, k, min_weight=floor)
     assert found.fun <= best + 1e-8
     assert found.fun == pytest.approx(wanted.value(found.x), abs=1e-12)
-    assert counts.obeyed(found.x)
+    assert counts.is_satisfied(found.x)
     assert np.count_nonzero(found.x) <= k
     assert wanted.violation(found.x) <= 1e-9
 
@@ -68,10 +68,10 @@ def test_counts_against_enumeration(seed):
             {"forced_in": [0, 1]},
             3,
             ks.InfeasibleError,
-            "allows 1 of 'a', of which 2 are held whatever else is",
+            "allows at most 1 of 'a', but 2 are forced in",
         ),
         ({"c": (2, 2)}, {}, 3, ks.InfeasibleError, "asks for at least 2 of 'c', of which 1 can be used"),
-        ({"a": (2, 3), "b": (2, 2)}, {}, 3, ks.InfeasibleError, "make 4 names, more than k = 3"),
+        ({"a": (2, 3), "b": (2, 2)}, {}, 3, ks.InfeasibleError, "need 4 assets, more than k = 3"),
         ({"z": 1}, {}, 3, ValueError, "names 'z', which is not among the groups"),
         ({"a": (3, 1)}, {}, 3, ValueError, "at least 3 and at most 1 of 'a'"),
         ({"a": 1.5}, {}, 3, TypeError, "group_cardinalities for 'a'"),
@@ -83,7 +83,10 @@ def test_counts_that_cannot_be_are_named(given, options, k, error, words):
     with pytest.raises(error, match=words):
         solve_portfolio(
             portfolio(
-                V, r, long_only=True, **mandate(Universe(6), groups=LABELS, group_cardinalities=given, **options)
+                V,
+                r,
+                long_only=True,
+                **portfolio_arguments(Universe(6), groups=LABELS, group_cardinalities=given, **options),
             ),
             k,
             min_weight=0.05,
@@ -92,24 +95,34 @@ def test_counts_that_cannot_be_are_named(given, options, k, error, words):
 
 def test_a_least_number_needs_a_floor_and_groups_must_not_overlap():
     V, r = market(0, 6)
-    with pytest.raises(ValueError, match="by min_weight above 0"):
+    with pytest.raises(ValueError, match="requires min_weight > 0"):
         solve_portfolio(
-            portfolio(V, r, long_only=True, **mandate(Universe(6), groups=LABELS, group_cardinalities={"a": (1, 2)})), 3
+            portfolio(
+                V,
+                r,
+                long_only=True,
+                **portfolio_arguments(Universe(6), groups=LABELS, group_cardinalities={"a": (1, 2)}),
+            ),
+            3,
         )
     with pytest.raises(ValueError, match="share asset 1: groups with limits must not overlap"):
-        Cardinalities.read({"x": 1, "y": 1}, {"x": np.array([0, 1]), "y": np.array([1, 2])}, 6)
+        AssetCountLimits.read({"x": 1, "y": 1}, {"x": np.array([0, 1]), "y": np.array([1, 2])}, 6)
     with pytest.raises(ValueError, match="group_cardinalities needs groups"):
-        mandate(Universe(6), group_cardinalities=2)
+        portfolio_arguments(Universe(6), group_cardinalities=2)
 
 
 def test_counts_are_proved():
     V, r = market(3, 30)
     labels = [f"s{i % 5}" for i in range(30)]
     wanted = portfolio(
-        V, r, objective="minimize_risk", long_only=True, **mandate(Universe(30), groups=labels, group_cardinalities=1)
+        V,
+        r,
+        objective="minimize_risk",
+        long_only=True,
+        **portfolio_arguments(Universe(30), groups=labels, group_cardinalities=1),
     )
     found = solve_portfolio(wanted, 5, gap=1e-3)
     assert found.status is ks.Status.OPTIMAL
     assert found.fun - found.lower_bound <= 1e-3 * found.fun
     assert found.lower_bound <= found.fun
-    assert wanted.counts.obeyed(found.x)
+    assert wanted.counts.is_satisfied(found.x)

@@ -1,9 +1,9 @@
-"""Rules in words: bounds by name, groups, sentences."""
+"""Rules in words: bounds by name, groups, parse_constraints."""
 
 import numpy as np
 import pytest
 
-from ksparse.portfolio.rules import Universe, mandate, sentences
+from ksparse.portfolio.rules import Universe, portfolio_arguments, parse_constraints
 
 NAMES = ["AAPL", "MSFT", "BRK.B", "BF-B", "7203"]
 ASSETS = Universe(5, NAMES)
@@ -26,7 +26,7 @@ SECTORS = {"tech": np.array([0, 1]), "Health Care": np.array([2, 4])}
     ],
 )
 def test_a_sentence_is_a_row(text, row, right):
-    rows = sentences(text, ASSETS, SECTORS)
+    rows = parse_constraints(text, ASSETS, SECTORS)
     way = 1.0 if np.allclose(rows.G[0], row) else 2.0  # the same row, at its own scale
     np.testing.assert_allclose(rows.G[0], np.array(row) / way)
     np.testing.assert_allclose(rows.h, [right / way])
@@ -34,12 +34,12 @@ def test_a_sentence_is_a_row(text, row, right):
 
 
 def test_chains_and_equations():
-    rows = sentences(["0.1 <= tech <= 0.4", "AAPL == MSFT", "BRK.B = 0.05"], ASSETS, SECTORS)
+    rows = parse_constraints(["0.1 <= tech <= 0.4", "AAPL == MSFT", "BRK.B = 0.05"], ASSETS, SECTORS)
     np.testing.assert_allclose(rows.G, [[-1, -1, 0, 0, 0], [1, 1, 0, 0, 0]])
     np.testing.assert_allclose(rows.h, [-0.1, 0.4])
     np.testing.assert_allclose(rows.E, [[1, -1, 0, 0, 0], [0, 0, 1, 0, 0]])
     np.testing.assert_allclose(rows.f, [0, 0.05])
-    unnamed = sentences("x0 + x2 <= 0.5", Universe(3), {})
+    unnamed = parse_constraints("x0 + x2 <= 0.5", Universe(3), {})
     np.testing.assert_allclose(unnamed.G, [[1, 0, 1]])
 
 
@@ -66,14 +66,14 @@ def test_chains_and_equations():
 )
 def test_a_sentence_that_is_none_is_shown(text, words):
     with pytest.raises(ValueError, match=words):
-        sentences(text, ASSETS, SECTORS)
+        parse_constraints(text, ASSETS, SECTORS)
 
 
 def test_names_that_could_mean_two_things():
     with pytest.raises(ValueError, match="a group 'AAPL' that is the name of an asset"):
-        sentences("AAPL <= 1", ASSETS, {"AAPL": np.array([0])})
+        parse_constraints("AAPL <= 1", ASSETS, {"AAPL": np.array([0])})
     with pytest.raises(TypeError, match="linear_constraints must hold strings"):
-        sentences([3], ASSETS, {})
+        parse_constraints([3], ASSETS, {})
 
 
 def test_numbers_by_name():
@@ -111,4 +111,4 @@ def test_numbers_by_name():
 )
 def test_mandates_that_cannot_be_read(options, words):
     with pytest.raises(ValueError, match=words):
-        mandate(ASSETS, **options)
+        portfolio_arguments(ASSETS, **options)

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 import ksparse as ks
-from ksparse.portfolio.problem import Index
+from ksparse.portfolio.problem import Benchmark
 
 
 def data(seed, n=7):
@@ -108,7 +108,7 @@ def test_limits_with_groups_shorts_and_turnovers():
 def test_limits_that_cannot_be_are_named():
     X, y, _ = data(0, 12)
     with pytest.raises(
-        ks.InfeasibleError, match="max_tracking_error 1e-09 cannot be kept: the least with at most 3 assets"
+        ks.InfeasibleError, match="max_tracking_error 1e-09 is infeasible: the smallest one with at most 3 assets"
     ):
         ks.SparsePortfolio(3, max_tracking_error=1e-9).fit(X, y)
     with pytest.raises(ValueError, match="max_tracking_error needs y, the returns of the index"):
@@ -139,7 +139,7 @@ def test_the_way_to_the_limit_ends_within_it():
         X, far, near = rng.standard_normal((30, 5)), rng.standard_normal(5), rng.standard_normal(5)
         y = X @ near + 0.01 * rng.standard_normal(30)
         limit = 0.5 * (distance(X, y, far) + distance(X, y, near))
-        x = Index(X, y, limit).between(far, near)
+        x = Benchmark(X, y, limit).first_within_limit(far, near)
         assert distance(X, y, x) <= limit
         assert distance(X, y, x) == pytest.approx(limit, rel=1e-10)
 

@@ -8,9 +8,9 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 import ksparse as ks
-from ksparse.portfolio.extended_formulation import Lifted
+from ksparse.portfolio.extended_formulation import ExtendedPortfolio
 from ksparse.portfolio.problem import portfolio
-from ksparse.portfolio.rules import Rows
+from ksparse.portfolio.rules import LinearRules
 from ksparse.portfolio.solve import solve_portfolio
 from ksparse.search.active_set import ActiveSet
 
@@ -70,7 +70,7 @@ def test_costs_turnover_and_short_sides_against_enumeration(seed):
     lower, upper = np.full(n, -0.9 if short else 0.0), np.full(n, 0.9)
     most_short = 0.3 if short else None
     wanted = portfolio(
-        V, r, risk_aversion=10.0, long_only=not short, max_weight=0.9, rows=Rows.of(n, [(G[0], 0.7)]), held=held, cost=cost,
+        V, r, risk_aversion=10.0, long_only=not short, max_weight=0.9, rows=LinearRules.of(n, [(G[0], 0.7)]), held=held, cost=cost,
         max_turnover=turnover, max_short=most_short,
     )  # fmt: skip
     rules = {"lower": lower, "upper": upper, "total": 1.0, "G": G, "h": h, "held": held, "cost": cost}
@@ -182,17 +182,19 @@ def test_a_lifted_search_that_is_stopped_ends_with_weights_above_the_floor(raise
 def test_what_is_held_is_traded_from_whatever_its_sign():
     V, r = market(0, 4)
     held = np.array([0.6, -0.3, 0.0, 0.7])
-    lifted = Lifted(portfolio(V, r, max_weight=1.0, held=held, cost=[1e-3, 2e-3, 0.0, 3e-3], max_turnover=2.0))
+    lifted = ExtendedPortfolio(
+        portfolio(V, r, max_weight=1.0, held=held, cost=[1e-3, 2e-3, 0.0, 3e-3], max_turnover=2.0)
+    )
     T, t = lifted.traded
     for x in (held, np.array([0.2, 0.3, -0.4, 0.9]), np.array([-0.5, -0.8, 0.3, 0.0])):
-        z = lifted.lift(x)
+        z = lifted.extend(x)
         np.testing.assert_allclose(lifted.weights(z), x, atol=1e-15)
         np.testing.assert_allclose(T @ z + t, np.abs(x - held), atol=1e-15)
         H, c = lifted.quadratic
-        assert 0.5 * z @ H @ z + c @ z + lifted.constant == pytest.approx(lifted.wanted.value(x), abs=1e-15)
+        assert 0.5 * z @ H @ z + c @ z + lifted.constant == pytest.approx(lifted.problem.value(x), abs=1e-15)
         seen, most = lifted.loss.value(z) + lifted.constant, 1e-6 * np.diag(H).max() * np.square(held).sum() / 8
         assert (
-            lifted.wanted.value(x) - most - 1e-15 <= seen <= lifted.wanted.value(x) + 1e-15
+            lifted.problem.value(x) - most - 1e-15 <= seen <= lifted.problem.value(x) + 1e-15
         )  # never above, and hardly below
 
 
@@ -223,7 +225,7 @@ def test_budgets(budget):
         (
             {"objective": "minimize_risk", "risk_aversion": 3.0},
             ValueError,
-            "risk_aversion has no meaning with objective='minimize_risk'",
+            "risk_aversion cannot be combined with objective='minimize_risk'",
         ),
         ({"budget": (1.0, 0.5)}, ValueError, "least <= most"),
         ({"budget": (1.0, 0.5, 2.0)}, ValueError, "budget must be one number or"),
@@ -301,7 +303,7 @@ def test_the_convexity_of_a_lifted_problem_is_read_from_the_covariance(low, monk
     sizes, cholesky = [], np.linalg.cholesky
     monkeypatch.setattr(np.linalg, "cholesky", lambda H: sizes.append(len(H)) or cholesky(H))
     held = np.full(12, 1 / 12)
-    seen = Lifted(
+    seen = ExtendedPortfolio(
         portfolio((V + V.T) / 2, r, long_only=False, max_weight=1.0, held=held, cost=1e-3, max_turnover=2.0)
     ).loss
     assert seen.convex == (low >= 0)

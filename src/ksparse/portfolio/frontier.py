@@ -1,4 +1,4 @@
-"""The frontier of portfolios with at most k assets: least variance for every mean return, each begun at the answer beside it."""
+"""Efficient frontier with at most k assets: the least variance for every mean return, each point started at its neighbour."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError
 from ksparse.portfolio.problem import WARM, Portfolio
-from ksparse.portfolio.rules import Rows
+from ksparse.portfolio.rules import LinearRules
 from ksparse.result import Result, Status
 from ksparse.solve.judge import uninterrupted
 from ksparse.util.arrays import Vector
@@ -19,28 +20,28 @@ from ksparse.util.progress import track
 if TYPE_CHECKING:
     import pandas as pd
 
-EVERY = 10  # of so many points one is searched for as if alone; chosen by no benchmark
-GREEDY = 1e-4  # the weight of the risk beside the return, at the far end, where the return is what counts
+EVERY = 10  # one of as many points gets a full search; chosen by no benchmark
+GREEDY = 1e-4  # relative weight of the risk at the end of the largest return
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """Portfolios from the least variance to the largest mean return, one per row. What `SparsePortfolio.frontier` returns.
+    """Portfolios from the least variance to the largest mean return, one per row; the result of `SparsePortfolio.frontier`.
 
     Attributes
     ----------
     targets : ndarray
-        The mean return that was asked for; the first is that of the least variance.
+        Minimum mean returns; the first is that of the least variance.
     mean_returns : ndarray
-        The one that is reached.
+        Mean returns of the portfolios.
     variances : ndarray
-        Of the portfolios; they never fall from one to the next.
+        Variances of the portfolios; they never decrease from one to the next.
     weights : ndarray of shape (n_points, n_assets)
-        The portfolios.
+        Weights of the portfolios.
     names : list of str
-        Of the assets, empty where they have none.
+        Names of the assets, if they have any.
     statuses : list of str
-        How each search ended.
+        Name of the status of each search.
 
     Examples
     --------
@@ -60,12 +61,12 @@ class Frontier:
 
     @property
     def deviations(self) -> Vector:
-        """The square roots of the variances."""
+        """Standard deviations of the portfolios."""
         return np.asarray(np.sqrt(np.maximum(self.variances, 0.0)))
 
     @property
     def ratios(self) -> Vector:
-        """Mean return over deviation."""
+        """Mean return over standard deviation."""
         return np.asarray(self.mean_returns / np.where(self.deviations > 0, self.deviations, np.nan))
 
     def __len__(self) -> int:
@@ -79,58 +80,48 @@ class Frontier:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per point: target, mean return, deviation, number of assets, and the weight of every asset that is ever held."""
+        """Return one row per point: target, mean return, deviation, number of assets, and the weight of every asset ever held."""
         import pandas as pd
 
-        columns: dict[str, Any] = {
-            "target": self.targets,
-            "mean_return": self.mean_returns,
-            "deviation": self.deviations,
-        }
-        columns |= {"assets": np.count_nonzero(self.weights, axis=1), "status": self.statuses}
+        columns = {"target": self.targets, "mean_return": self.mean_returns, "deviation": self.deviations}
+        columns |= {"assets": np.count_nonzero(self.weights, axis=1), "status": np.array(self.statuses)}
         held = np.flatnonzero(self.weights.any(axis=0))
         return pd.DataFrame(columns | {self.names[i] if self.names else f"x{i}": self.weights[:, i] for i in held})
 
 
-def frontier(
-    V: Vector, r: Vector, wanted: Portfolio, k: int, points: Any, names: list[str], solve: Callable[..., Result]
-) -> Frontier:
-    """The frontier under the rules of a portfolio problem; solve : `solve_portfolio` with the options of the caller.
+def frontier(assets: Assets, problem: Portfolio, k: int, points: Any, solve: Callable[..., Result]) -> Frontier:
+    """Return the frontier under the rules of a problem; solve : `solve_portfolio` with the options of the caller.
 
-    points : how many, evenly between the mean return of the least variance and the largest there is, or the targets themselves. Some
-    are searched for as if alone, beside the answer of the next higher target, which is an answer for them too; the others begin there and
-    look less far. Costs of trading are refused: beside them neither the variances nor the end would be those of a frontier.
+    points : number of points, evenly between the mean return of the least variance and the largest one, or the targets themselves. Each
+    search starts at the portfolio of the next higher target, which is feasible for it too; one of `EVERY` searches is a full one. Trading
+    costs are refused: with them the frontier would be neither one of variances nor end at the largest return.
     """
-    if wanted.cost.any():
-        raise ValueError(
-            "turnover_cost has no meaning for a frontier, which is of the variance under every mean return: leave it out, or limit the "
-            "trades by max_turnover"
-        )
-    least = replace(wanted, r=np.zeros(len(r)), alpha=1.0)
-    targets = np.asarray(points, dtype=float) if np.ndim(points) else _between(V, r, least, k, int(points), solve)
-    aims = [replace(least, rows=Rows.of(len(r), [(-r, -float(target))]).and_(least.rows)) for target in targets]
-    found: list[Result] = []  # downwards
-    downwards = list(zip(targets[::-1], aims[::-1], strict=True))
-    for i, (target, aim) in enumerate(track(downwards, "frontier")):
+    if problem.cost.any():
+        raise ValueError("turnover_cost is not supported by frontier(); to limit trades use max_turnover")
+    V, r = assets.V, assets.r
+    least = replace(problem, r=np.zeros(len(r)), alpha=1.0)
+    if np.ndim(points):
+        targets = np.asarray(points, dtype=float)
+    else:  # from the mean return of the least variance to the largest that k assets reach
+        size = max(float(np.abs(r).max()), 1e-300) / max(float(np.diag(V).max()), 1e-300)
+        low = uninterrupted(solve(least, k))
+        high = uninterrupted(solve(replace(least, r=r, alpha=GREEDY * size), k))
+        targets = np.linspace(float(r @ low.x), float(r @ high.x), int(points))
+    found: list[Result] = []  # from the largest target down
+    for i, target in enumerate(track(targets[::-1].tolist(), "frontier")):
         if found and found[-1].status is Status.INTERRUPTED:  # this portfolio reaches the lower targets too
             found.append(found[-1])
             continue
-        near = {"x0": found[-1].x} if found else {}
+        rows = LinearRules.of(len(r), [(-r, -target)]).and_(problem.rows)
+        warm: dict[str, Any] = {"x0": found[-1].x} if found else {}
+        warm |= {"settings": WARM} if i % EVERY else {}
         try:
-            found.append(solve(aim, k, **near, **({"settings": WARM} if i % EVERY else {})))
+            found.append(solve(replace(least, rows=rows), k, **warm))
         except InfeasibleError as error:
             raise InfeasibleError(
                 f"no portfolio reaches the mean return {target:g} under these rules: {error}"
             ) from error
     results = found[::-1]
-    weights = np.array([np.asarray(result.x, dtype=float) for result in results])
+    weights = np.array([result.x for result in results])
     variances = np.einsum("ij,jk,ik->i", weights, V, weights)
-    return Frontier(targets, weights @ r, variances, weights, names, [result.status.name for result in results])
-
-
-def _between(V: Vector, r: Vector, least: Portfolio, k: int, points: int, solve: Callable[..., Result]) -> Vector:
-    """Mean returns from that of the least variance to the largest that k assets reach."""
-    size = max(float(np.abs(r).max()), 1e-300) / max(float(np.diag(V).max()), 1e-300)
-    low = uninterrupted(solve(least, k))
-    high = uninterrupted(solve(replace(least, r=r, alpha=GREEDY * size), k))
-    return np.linspace(float(r @ np.asarray(low.x)), float(r @ np.asarray(high.x)), points)
+    return Frontier(targets, weights @ r, variances, weights, assets.names, [result.status.name for result in results])

@@ -1,4 +1,4 @@
-"""Portfolio problems: αxᵀVx − rᵀx, or the variance alone under a target return, with a budget, bounds, linear rules and trading costs."""
+"""Portfolio problems: mean and variance, the variance alone or the distance to an index, under rules and trading costs."""
 
 from __future__ import annotations
 
@@ -9,76 +9,133 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.datasets import Assets
 from ksparse.errors import InfeasibleError
 from ksparse.losses import Loss, MeanVariance
-from ksparse.portfolio.rules import Cardinalities, Rows
+from ksparse.portfolio.rules import AssetCountLimits, LinearRules, Universe, portfolio_arguments
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import BudgetBox, ConvexSet, Hyperplane, Polyhedron, Simplex
-from ksparse.util.arrays import Vector, is_array
-from ksparse.util.checks import check_matrix, check_number, check_vector
+from ksparse.util.arrays import Vector
+from ksparse.util.checks import check_matrix, check_number, check_size, check_vector
 
-RISK_AVERSION = 10.0  # the paper's α, where nothing else is asked for
-FAINT = 1e-40  # a variance as small as this beside the returns counts for nothing in bounded weights; smaller ones the solvers do not see
+RISK_AVERSION = 10.0  # the paper's α, and the default
+FAINT = 1e-40  # smallest weight of the variance beside the returns: in bounded weights it has no effect, and solvers see no smaller one
 WARM = SearchSettings(
     enumerated=100, relaxed=0, drawn=0, children=0, returns=2
-)  # where a search begins near its end; the best of three that were tried on port5
+)  # for a start near the optimum; best of three on port5
+EPS = float(np.finfo(float).eps)
+PRICE, STEADY = 10.0, 0.05  # prices have a larger median, and a smaller median relative change from row to row
+LOSSES = 0.02  # share of negative entries from which a table holds no prices, not even with errors
+LEVEL = 0.05  # positive numbers with a smaller median may be interest rates
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """Returns y of an index over the periods of X: the tracking error of weights x is √(‖Xx − y‖²/periods), at most `limit`."""
+
+    X: Vector
+    y: Vector
+    limit: float = np.inf
+
+    @cached_property
+    def gram(self) -> Vector:
+        """XᵀX/periods: error(x)² = xᵀ gram x − 2 cross_momentᵀx + mean_square."""
+        return np.asarray(self.X.T @ self.X / len(self.X))
+
+    @cached_property
+    def cross_moment(self) -> Vector:
+        """Xᵀy/periods."""
+        return np.asarray(self.y @ self.X / len(self.X))
+
+    @cached_property
+    def mean_square(self) -> float:
+        """‖y‖²/periods."""
+        return float(np.mean(np.square(self.y)))
+
+    def error(self, x: Vector) -> float:
+        """Return the tracking error, from the returns themselves."""
+        held = np.flatnonzero(x)
+        return float(np.sqrt(np.mean(np.square(self.X[:, held] @ x[held] - self.y))))
+
+    def rounding(self, x: Vector) -> float:
+        """Return a bound on the change of the error by another order of summation.
+
+        Returns are sums of as many terms as assets are held. Their rounding is relative to the terms, not to the distance from the index.
+        """
+        terms = float(np.sqrt(np.diag(self.gram)) @ np.abs(x) + np.sqrt(self.mean_square))
+        return EPS * ((np.count_nonzero(x) + 2) * terms + len(self.y) * self.error(x))
+
+    def within_limit(self, x: Vector) -> bool:
+        """Return whether the error is within the limit in any order of summation, or, if the order decides, over all assets."""
+        error = self.error(x)
+        if abs(error - self.limit) > self.rounding(x):
+            return error < self.limit
+        return bool(np.sqrt(np.mean(np.square(self.X @ x - self.y))) <= self.limit)
+
+    def first_within_limit(self, far: Vector, near: Vector) -> Vector:
+        """Return the first point from `far`, beyond the limit, to `near`, within it, that is within in any order of summation."""
+        a, b = self.X @ far - self.y, self.X @ (near - far)
+        size, slope, excess = float(b @ b), float(a @ b), float(a @ a) - len(self.y) * self.limit**2
+        root = np.sqrt(max(slope**2 - size * excess, 0.0)) if size > 0 else 0.0
+        # the smaller root of the quadratic, without cancellation
+        share = min(max(excess / (root - slope), 0.0), 1.0) if root - slope > 0 else 1.0
+        step = EPS
+        while share < 1.0:
+            x = far + share * (near - far)
+            if self.error(x) + self.rounding(x) <= self.limit:
+                return np.asarray(x)
+            share, step = min(share + step, 1.0), 2.0 * step
+        return near
 
 
 @dataclass(frozen=True)
 class Portfolio:
-    """What is asked of the weights x: min αxᵀVx − rᵀx + Σ costᵢ|xᵢ − heldᵢ| over C."""
+    """min αxᵀVx − rᵀx + constant + Σ costᵢ|xᵢ − heldᵢ| under a budget, bounds and rules."""
 
-    V: Any
-    r: Vector  # 0 where the variance alone counts
+    V: Vector
+    r: Vector  # 0 if the variance alone counts
     alpha: float
     lower: Vector
     upper: Vector
-    total: float | None  # what the weights sum to; None where the rows say between what
-    rows: Rows  # the target return, group limits, sentences
-    held: Vector | None  # weights before
+    total: float | None  # sum of the weights; None if the rows bound it
+    rows: LinearRules  # target return, group limits, linear constraints
+    counts: AssetCountLimits
+    held: Vector  # weights before trading, 0 if none are known
     cost: Vector  # per unit traded
-    max_turnover: float | None = None  # Σ|xᵢ − heldᵢ| at most
-    max_short: float | None = None  # the short positions sum to this at most
+    max_turnover: float | None = None  # limit of Σ|xᵢ − heldᵢ|
+    max_short: float | None = None  # limit of the sum of the short positions
     forced_in: tuple[int, ...] = ()
     forced_out: tuple[int, ...] = ()
-    counts: Cardinalities | None = None  # how many names of each group
-    index: Index | None = None  # whose returns the portfolio's stay near to
+    benchmark: Benchmark | None = None  # index with a limit on the tracking error
+    tracked: Benchmark | None = None  # index to track: φ is error(x)² plus the costs
+    constant: float = 0.0
 
     @property
     def loss(self) -> Loss:
-        """φ without the trading cost."""
+        """φ without trading costs and constant."""
         return MeanVariance(self.V, self.r, self.alpha)
 
     @property
-    def before(self) -> Vector:
-        """Weights before; 0 where none are known."""
-        return np.zeros(self.lower.size) if self.held is None else self.held
-
-    @property
     def trades(self) -> bool:
-        """Whether the weights before matter."""
-        return self.held is not None and (bool(self.cost.any()) or self.max_turnover is not None)
+        """Whether the weights before trading matter."""
+        return bool(self.cost.any()) or self.max_turnover is not None
 
     @property
-    def inside(self) -> Vector:
-        """Who is held whatever else is: forced in, or with bounds that exclude 0."""
+    def forced(self) -> Vector:
+        """Mask of the assets that are always held: forced in, or with bounds that exclude 0."""
         return np.isin(np.arange(self.lower.size), self.forced_in) | (self.lower > 0) | (self.upper < 0)
 
     @property
-    def group_limits(self) -> Any:
-        """How many names of each group, as `minimize` wants it."""
-        return None if self.counts is None else self.counts.for_core()
-
-    @property
-    def rules(self) -> Rows:
-        """All rows, the budget's among them."""
+    def rules(self) -> LinearRules:
+        """All linear rules, the budget among them."""
         n = self.lower.size
-        return self.rows if self.total is None else Rows.of(n, equations=[(np.ones(n), self.total)]).and_(self.rows)
+        budget = [] if self.total is None else [(np.ones(n), self.total)]
+        return LinearRules.of(n, equations=budget).and_(self.rows)
 
     @property
     def C(self) -> ConvexSet:
         """Budget, bounds and rows, as the simplest set that describes them."""
-        low, high = _one_number(self.lower), _one_number(self.upper)
+        low, high = (float(bound[0]) if (bound == bound[0]).all() else None for bound in (self.lower, self.upper))
         if self.total is not None and not (self.rows.h.size or self.rows.f.size):
             if high == np.inf and low == -np.inf:
                 return Hyperplane(b=self.total)
@@ -95,45 +152,53 @@ class Portfolio:
             ) from None
 
     def scaled(self) -> tuple[Portfolio, int]:
-        """The same portfolios asked for in numbers near 1, and e: values are then 2⁻ᵉ times as large, and the weights the same.
+        """Return the problem in numbers near 1, and e: its values are 2⁻ᵉ times those of this one, at the same weights.
 
-        V, r and the cost are divided by powers of 2, which rounds nothing; each row is divided by one of its own.
+        V, r and the cost are divided by powers of 2, which is exact; so is each row.
         """
-        V = np.asarray(self.V, dtype=float) if is_array(self.V) else self.V
-        power = exponent(np.abs(V).max()) if is_array(V) else 0
+        power = exponent(np.abs(self.V).max())
         common = max(exponent(self.alpha) + power, exponent(np.abs(self.r).max()), exponent(self.cost.max()))
         own = [np.array([exponent(np.abs(row).max()) for row in M], dtype=int) for M in (self.rows.G, self.rows.E)]
-        rows = Rows(
+        rows = LinearRules(
             np.ldexp(self.rows.G, -own[0][:, None]), np.ldexp(self.rows.h, -own[0]),
             np.ldexp(self.rows.E, -own[1][:, None]), np.ldexp(self.rows.f, -own[1]),
         )  # fmt: skip
         return replace(
-            self, V=np.ldexp(V, -power) if is_array(V) else V, r=np.ldexp(self.r, -common), cost=np.ldexp(self.cost, -common),
-            alpha=max(math.ldexp(self.alpha, power - common), FAINT), rows=rows,
+            self, V=np.ldexp(self.V, -power), r=np.ldexp(self.r, -common), cost=np.ldexp(self.cost, -common), tracked=None,
+            constant=math.ldexp(self.constant, -common), alpha=max(math.ldexp(self.alpha, power - common), FAINT), rows=rows,
         ), common  # fmt: skip
 
+    def on(self, assets: Vector) -> Portfolio:
+        """Return the problem with these assets only."""
+        benchmark, place = self.benchmark, {int(i): j for j, i in enumerate(assets)}
+        forced_in, forced_out = (tuple(place[i] for i in A if i in place) for A in (self.forced_in, self.forced_out))
+        return replace(
+            self, V=self.V[np.ix_(assets, assets)], r=self.r[assets], cost=self.cost[assets], held=self.held[assets],
+            lower=self.lower[assets], upper=self.upper[assets], rows=self.rows.on(assets), counts=self.counts.on(assets),
+            forced_in=forced_in, forced_out=forced_out,
+            benchmark=None if benchmark is None else replace(benchmark, X=benchmark.X[:, assets]),
+        )  # fmt: skip
+
     def value(self, x: Vector) -> float:
-        """φ with the trading cost."""
-        traded = 0.0 if self.held is None else float(self.cost @ np.abs(x - self.held))
-        return float(self.alpha * (x @ (self.V @ x)) - self.r @ x) + traded
+        """Return φ with trading costs."""
+        if self.tracked is not None:
+            risk = self.tracked.error(x) ** 2
+        else:
+            risk = float(self.alpha * (x @ (self.V @ x)) - self.r @ x) + self.constant
+        return risk + float(self.cost @ np.abs(x - self.held))
 
     def violation(self, x: Vector) -> float:
-        """By how much the worst rule is broken, the turnover and the short side among them."""
+        """Return the largest violation of a rule."""
         worst = self.C.violation(x)
         if self.max_turnover is not None:
-            worst = max(worst, float(np.abs(x - self.before).sum()) - self.max_turnover)
+            worst = max(worst, float(np.abs(x - self.held).sum()) - self.max_turnover)
         if self.max_short is not None:
             worst = max(worst, float(-np.minimum(x, 0.0).sum()) - self.max_short)
-        return worst if self.index is None else max(worst, self.index.error(x) - self.index.limit)
-
-
-def _one_number(bound: Vector) -> float | None:
-    """The bound of all assets, where it is the same."""
-    return float(bound[0]) if (bound == bound[0]).all() else None
+        return worst if self.benchmark is None else max(worst, self.benchmark.error(x) - self.benchmark.limit)
 
 
 def exponent(size: Any) -> int:
-    """e with size = m·2ᵉ, 1 ≤ m < 2; very small for 0, so that it counts for nothing."""
+    """Return e with size = m·2ᵉ, 1 ≤ m < 2; for 0 a number below every other exponent."""
     return math.frexp(float(size))[1] - 1 if size > 0 else -2_000
 
 
@@ -149,27 +214,28 @@ def portfolio(
     min_weights: Vector | None = None,
     max_weights: Vector | None = None,
     budget: Any = 1.0,
-    rows: Rows | None = None,
+    rows: LinearRules | None = None,
     held: Any = None,
     cost: Any = 0.0,
     max_turnover: float | None = None,
     max_short: float | None = None,
     forced_in: Any = (),
     forced_out: Any = (),
-    counts: Cardinalities | None = None,
-    index: Index | None = None,
+    counts: AssetCountLimits | None = None,
+    benchmark: Benchmark | None = None,
+    tracked: Benchmark | None = None,
 ) -> Portfolio:
-    """A portfolio problem, checked.
+    """Return a portfolio problem, checked.
 
-    objective : "minimize_risk" for the variance alone, "maximize_utility" for αxᵀVx − rᵀx; None for the first where only a target return
-    is given. risk_aversion : α. target_return : the mean return that must be reached per period. long_only : no weight below 0.
-    max_weight : no weight above it, in size. min_weights, max_weights : bounds, one per asset. budget : what the weights sum to, or (least,
-    most). rows : other linear rules. held, cost : weights before, and what a unit of trade costs, one number or one per asset.
-    max_turnover : the sum of all trades, in size, at most. max_short : the sum of the short positions, in size, at most. counts : how many
-    names of each group. index : what the returns must stay near to.
+    objective : "minimize_risk" for the variance alone, "maximize_utility" for αxᵀVx − rᵀx; None for the first if only a target return is
+    given. risk_aversion : α. target_return : minimum mean return per period. long_only : no negative weights. max_weight : maximum
+    absolute weight. min_weights, max_weights : bounds, one per asset. budget : sum of the weights, or (minimum, maximum). rows : other
+    linear rules. held, cost : weights before trading, and cost per unit traded, one number or one per asset. max_turnover, max_short :
+    limits of the sum of all trades and of the short positions, in absolute value. counts : limits on the number of assets per group.
+    benchmark, tracked : index with a limited tracking error, or to track.
     """
-    V = check_matrix(V, "V")
-    n = int(V.shape[0])
+    V = np.asarray(check_matrix(V, "V"), dtype=float)
+    n = V.shape[0]
     r = np.asarray(check_vector(r, "r", n), dtype=float)
     alpha = None if risk_aversion is None else check_number(risk_aversion, "risk_aversion", above=0)
     lower, upper = _bounds(n, long_only, max_weight, min_weights, max_weights)
@@ -180,58 +246,89 @@ def portfolio(
         reachable = _largest_return(r, lower, upper, total)
         if target > reachable + 1e-12 * abs(reachable):
             raise InfeasibleError(f"the target return {target:g} is above the largest within the bounds, {reachable:g}")
-        rules = Rows.of(n, [(-r, -target)]).and_(rules)
-    plain = _variance_alone(objective, alpha, target_return)
-    alpha = 1.0 if plain else RISK_AVERSION if alpha is None else alpha
-    if is_array(V) and exponent(alpha) + exponent(np.abs(V).max()) > 1_000:
+        rules = LinearRules.of(n, [(-r, -target)]).and_(rules)
+    if _variance_alone(objective, alpha, target_return):
+        r, alpha = np.zeros(n), 1.0
+    elif alpha is None:
+        alpha = RISK_AVERSION
+    if exponent(alpha) + exponent(np.abs(V).max()) > 1_000:
         raise ValueError(
             f"absolute values in V must not exceed {1e300 / alpha:g} with a risk aversion of {alpha:g}: rescale the data"
         )
-    costs = (
-        np.full(n, check_number(cost, "cost", at_least=0))
+    cost = (
+        np.full(n, check_number(cost, "cost"))
         if np.ndim(cost) == 0
-        else np.asarray(check_vector(cost, "cost", n), dtype=float)
+        else np.asarray(check_vector(cost, "cost", n), float)
     )
-    if costs.min() < 0:
-        raise ValueError(f"cost must be >= 0, got {costs.min():g} for asset {costs.argmin()}")
+    if cost.min() < 0:
+        raise ValueError(f"cost must be >= 0, got {cost.min():g} for asset {cost.argmin()}")
     return Portfolio(
-        V, np.zeros(n) if plain else r, alpha, lower, upper, total, rules,
-        None if held is None else np.asarray(check_vector(held, "held", n), dtype=float), costs,
+        V, r, alpha, lower, upper, total, rules,
+        AssetCountLimits.read(None, {}, n) if counts is None else counts,
+        np.zeros(n) if held is None else np.asarray(check_vector(held, "held", n), dtype=float), cost,
         None if max_turnover is None else check_number(max_turnover, "max_turnover", at_least=0),
         None if max_short is None else check_number(max_short, "max_short", at_least=0),
-        tuple(int(i) for i in forced_in), tuple(int(i) for i in forced_out), counts, index,
+        tuple(int(i) for i in forced_in), tuple(int(i) for i in forced_out), benchmark, tracked,
+        0.0 if tracked is None else tracked.mean_square,
     )  # fmt: skip
 
 
-def tracking(X: Vector, y: Vector, **rules: Any) -> Portfolio:
-    """The portfolio whose returns are closest to those of an index: the mean squared distance, less that of holding nothing."""
-    near = Index(X, y)
-    return portfolio(near.gram, 2.0 * near.pull, objective="maximize_utility", risk_aversion=1.0, **rules)
+def portfolio_of(
+    assets: Assets,
+    y: Vector | None,
+    *,
+    objective: str | None = None,
+    risk_aversion: float | None = None,
+    target_return: float | None = None,
+    max_tracking_error: float | None = None,
+    long_only: bool = True,
+    max_weight: float | None = None,
+    budget: Any = 1.0,
+    max_short: float | None = None,
+    **rules: Any,
+) -> Portfolio:
+    """Return the problem that parameters of `SparsePortfolio` describe; y : returns of an index to track or to stay close to."""
+    n, X = len(assets.r), assets.returns
+    given: dict[str, Any] = {"long_only": long_only, "max_weight": max_weight, "budget": budget, "max_short": max_short}
+    given |= portfolio_arguments(Universe(n, assets.names or None), **rules)
+    goals: dict[str, Any] = {"objective": objective, "risk_aversion": risk_aversion, "target_return": target_return}
+    if max_tracking_error is not None:
+        limit = check_number(max_tracking_error, "max_tracking_error", above=0)
+        if y is None or X is None:
+            raise ValueError("max_tracking_error needs y, the returns of the index")
+        given["benchmark"] = Benchmark(X, y, limit)
+    elif y is not None and X is not None:
+        check_size(y, "y")
+        for option, goal in goals.items():
+            if goal is not None:
+                raise ValueError(
+                    f"{option} cannot be used when y (an index) is given, unless max_tracking_error is set"
+                )
+        near = Benchmark(X, y)
+        goals |= {"objective": "maximize_utility", "risk_aversion": 1.0}
+        return portfolio(near.gram, 2.0 * near.cross_moment, tracked=near, **goals, **given)
+    return portfolio(assets.V, assets.r, **goals, **given)
 
 
 def _variance_alone(objective: str | None, alpha: float | None, target: float | None) -> bool:
     if objective not in (None, "minimize_risk", "maximize_utility"):
         raise ValueError(f"objective must be 'minimize_risk', 'maximize_utility' or None, got {objective!r}")
     if objective == "minimize_risk" and alpha is not None:
-        raise ValueError(
-            "risk_aversion has no meaning with objective='minimize_risk', where the variance alone counts: leave one out"
-        )
+        raise ValueError("risk_aversion cannot be combined with objective='minimize_risk', which is the variance alone")
     return objective == "minimize_risk" or (objective is None and alpha is None and target is not None)
 
 
 def _bounds(
-    n: int, long_only: bool, most: float | None, low: Vector | None, high: Vector | None
+    n: int, long_only: bool, max_weight: float | None, low: Vector | None, high: Vector | None
 ) -> tuple[Vector, Vector]:
-    """Each asset's bounds, from those of all and its own."""
-    size = np.inf if most is None else check_number(most, "max_weight", above=0)
+    """Return the bounds of each asset, from those of all and its own."""
+    size = np.inf if max_weight is None else check_number(max_weight, "max_weight", above=0)
     lower = np.full(n, 0.0 if long_only else -size)
     upper = np.full(n, size)
     if low is not None:
-        below = np.flatnonzero((low < 0) & np.isfinite(low))
-        if long_only and below.size:
-            raise ValueError(
-                f"min_weights is below 0 for asset {below[0]}, which long_only=True forbids: say long_only=False"
-            )
+        negative = np.flatnonzero((low < 0) & np.isfinite(low))
+        if long_only and negative.size:
+            raise ValueError(f"min_weights is below 0 for asset {negative[0]}, which long_only=True forbids")
         lower = np.maximum(lower, low)
     if high is not None:
         upper = np.minimum(upper, high)
@@ -242,22 +339,22 @@ def _bounds(
     return lower, upper
 
 
-def _budget(given: Any, n: int) -> tuple[float | None, Rows]:
-    """What the weights sum to, or rows for between what."""
+def _budget(given: Any, n: int) -> tuple[float | None, LinearRules]:
+    """Return the sum of the weights, or rows that bound it."""
     if np.ndim(given) == 0:
-        return check_number(given, "budget"), Rows.of(n)
+        return check_number(given, "budget"), LinearRules.of(n)
     if len(given) != 2:
         raise ValueError(f"budget must be one number or (least, most), got {given!r}")
     least, most = (check_number(side, "budget") for side in given)
     if least > most:
         raise ValueError(f"budget must be (least, most) with least <= most, got {given!r}")
     if least == most:
-        return least, Rows.of(n)
-    return None, Rows.of(n, [(np.ones(n), most), (-np.ones(n), -least)])
+        return least, LinearRules.of(n)
+    return None, LinearRules.of(n, [(np.ones(n), most), (-np.ones(n), -least)])
 
 
 def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None) -> float:
-    """The largest mean return of weights within bounds that sum to the budget: the best assets, filled up one by one; ∞ where not known."""
+    """Return the largest mean return within bounds and budget, by filling up the best assets first; ∞ if that is not known."""
     if total is None or not np.isfinite(lower).all():
         return np.inf
     order = np.argsort(-r, kind="stable")
@@ -269,96 +366,29 @@ def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None
     return float(r @ lower + r[order] @ np.clip(left - before, 0.0, room))
 
 
-EPS = float(np.finfo(float).eps)
-
-
-@dataclass(frozen=True, eq=False)
-class Index:
-    """Returns y of an index over the periods of X: the tracking error of weights is √(‖Xx − y‖²/periods), at most `limit`."""
-
-    X: Vector
-    y: Vector
-    limit: float = np.inf
-
-    @cached_property
-    def gram(self) -> Vector:
-        """XᵀX/periods: error(x)² = xᵀ gram x − 2 pullᵀx + rest."""
-        return np.asarray(self.X.T @ self.X / len(self.X))
-
-    @cached_property
-    def pull(self) -> Vector:
-        """Xᵀy/periods."""
-        return np.asarray(self.y @ self.X / len(self.X))
-
-    @cached_property
-    def rest(self) -> float:
-        """The square of the error of holding nothing."""
-        return float(np.mean(np.square(self.y)))
-
-    def error(self, x: Vector) -> float:
-        """The tracking error, from the returns themselves."""
-        held = np.flatnonzero(x)
-        return float(np.sqrt(np.mean(np.square(self.X[:, held] @ x[held] - self.y))))
-
-    def rounding(self, x: Vector) -> float:
-        """What summing the error in another order changes at most.
-
-        Returns are sums of as many terms as names are held, and rounded as these are large, not as the distance to the index is.
-        """
-        terms = float(np.sqrt(np.diag(self.gram)) @ np.abs(x) + np.sqrt(self.rest))
-        return EPS * ((np.count_nonzero(x) + 2) * terms + len(self.y) * self.error(x))
-
-    def kept(self, x: Vector) -> bool:
-        """Whether the error is within the limit: by whatever order of summation, or where that decides as all returns give it."""
-        error = self.error(x)
-        if abs(error - self.limit) > self.rounding(x):
-            return error < self.limit
-        return bool(np.sqrt(np.mean(np.square(self.X @ x - self.y))) <= self.limit)
-
-    def between(self, far: Vector, near: Vector) -> Vector:
-        """The first point within the limit on the way from one beyond it to one within; within by whatever order of summation."""
-        a, b = self.X @ far - self.y, self.X @ (near - far)
-        size, slope, excess = float(b @ b), float(a @ b), float(a @ a) - len(self.y) * self.limit**2
-        root = np.sqrt(max(slope**2 - size * excess, 0.0)) if size > 0 else 0.0
-        share = (
-            min(max(excess / (root - slope), 0.0), 1.0) if root - slope > 0 else 1.0
-        )  # of the way; the smaller root, without cancelling
-        step = EPS
-        while share < 1.0:
-            x = far + share * (near - far)
-            if self.error(x) + self.rounding(x) <= self.limit:
-                return np.asarray(x)
-            share, step = min(share + step, 1.0), 2.0 * step
-        return near
-
-
-PRICE, STEADY = 10.0, 0.05  # the typical price is larger, its typical change from row to row is a smaller part of it
-LOSSES = 0.02  # of the entries: with so many below 0 it is no table of prices with mistakes in it
-LEVEL = 0.05  # what is always above 0 and smaller may be what a savings account pays
-
-
 def looks_like_prices(X: Vector) -> bool:
-    """Whether a table of returns is more likely one of prices: all above 0, of a size of 10 or more, each row near the one before.
+    """Return whether a table of returns is more likely one of prices: all positive, of size 10 or more, changing slowly.
 
-    Returns in percent have losses among them or jump about; what a savings account pays does neither, but is small. Numbers around a
-    level change from row to row by twice their variance, prices by far less (von Neumann's ratio).
+    Returns in percent have losses among them or change a lot; those of a savings account do neither, but are small. Numbers around a level
+    change from row to row by twice their variance, prices by far less (von Neumann's ratio).
     """
-    return len(X) >= 3 and bool((X > 0).all()) and float(np.median(X)) >= PRICE and _wanders(X)
+    return len(X) >= 3 and bool((X > 0).all()) and float(np.median(X)) >= PRICE and _changes_slowly(X)
 
 
-def told_apart(X: Vector) -> str | None:
-    """What a table holds, "prices" or "returns", from its numbers alone; None where they could be either.
+def guess_table_kind(X: Vector) -> str | None:
+    """Return "prices" or "returns", guessed from the numbers alone; None if they could be either.
 
-    Returns have losses among them. Prices are above 0, and large, or go from row to row by small steps.
+    Returns have losses among them. Prices are positive, and large or slow to change.
     """
     level = float(np.median(X))
     if (X < 0).any():
         return "prices" if (X < 0).mean() < LOSSES and level >= PRICE else "returns"
-    return "prices" if level >= PRICE or (level >= LEVEL and len(X) >= 3 and (X > 0).all() and _wanders(X)) else None
+    small = level >= LEVEL and len(X) >= 3 and (X > 0).all() and _changes_slowly(X)
+    return "prices" if level >= PRICE or small else None
 
 
-def _wanders(X: Vector) -> bool:
-    """Whether rows are near the ones before them, and not around a level."""
+def _changes_slowly(X: Vector) -> bool:
+    """Return whether rows are close to the rows before them, and not around a level."""
     changes, spread = np.diff(X, axis=0), np.square(X - X.mean(axis=0)).sum(axis=0)
     moved = spread > 0
     if not moved.any() or np.median(np.abs(changes) / X[1:]) >= STEADY:

@@ -1,4 +1,4 @@
-"""A portfolio optimiser for skfolio: at most k assets, obeyed exactly, without a MIP solver. Needs the extra `ksparse[skfolio]`."""
+"""A portfolio optimiser for skfolio with at most k assets, without a MIP solver. Needs the extra `ksparse[skfolio]`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import validate_data
 
-from ksparse.errors import UnboundedError
-from ksparse.estimator_base import clip_k, warn, warn_if_stopped
-from ksparse.portfolio.estimator import NO_RISK, check_vector_of
-from ksparse.portfolio.problem import Index, looks_like_prices, portfolio
-from ksparse.portfolio.rules import Rows, Universe, mandate
+from ksparse.estimator_base import clip_k, fill_docstrings, warn, warn_if_stopped
+from ksparse.portfolio.estimator import PORTFOLIO, SEARCH, check_vector_of
+from ksparse.portfolio.problem import Benchmark, Portfolio, looks_like_prices, portfolio
+from ksparse.portfolio.rules import Universe, portfolio_arguments
 from ksparse.portfolio.solve import solve_portfolio
-from ksparse.result import Status
 from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
 
 try:
@@ -25,84 +23,58 @@ try:
 except ImportError as error:
     raise ImportError("ksparse.skfolio needs skfolio: pip install 'ksparse[skfolio]'") from error
 
+NAMED = ("min_weights", "max_weights", "forced_in", "forced_out", "linear_constraints", "group_cardinalities")
+PLAIN = ("risk_aversion", "budget", "max_short", "long_only", "max_weight")
 
+
+@fill_docstrings(PORTFOLIO)
 class SparseMeanRisk(BaseOptimization):
-    """The portfolio of at most k assets with the least variance, or the best trade of variance against return.
+    """The portfolio of at most k assets with the least variance, or the best trade-off of variance against return.
 
     Parameters
     ----------
-    k : int, default=10
-        Assets at most; more than there are is no restriction, and a warning says so.
+    {k}
     cardinality : int or None, default=None
-        skfolio's name for k, in whose place it counts where it is given.
+        skfolio's name for k, which it replaces if it is given.
     risk_aversion : float or None, default=None
         Minimise this times the variance minus the mean return; None for the variance alone.
     min_return : float or None, default=None
-        Mean return per period to reach.
-    long_only : bool, default=True
-        No negative weight.
-    max_weight : float or None, default=None
-        No weight beyond, in size.
-    min_weight : float, default=0.0
-        No smaller position, in size.
-    min_weights : float, array-like, mapping or None, default=None
-        Lower bounds of the assets, as one number, one per asset, or a mapping from name to bound; one above 0 means that the asset is held.
-    max_weights : float, array-like, mapping or None, default=None
-        Upper bounds, said in the same ways.
-    budget : float or tuple of two floats, default=1.0
-        What the weights sum to, or the least and the most.
-    max_short : float or None, default=None
-        What the short positions sum to at most, in size.
+        Minimum mean return per period.
+    {long_only, max_weight, min_weight, min_weights, max_weights, budget, max_short}
     groups : mapping, array-like or None, default=None
-        As skfolio has them: a mapping from asset to its groups, or labels of shape (n_groups, n_assets); or one label per asset.
+        As in skfolio: a mapping from asset to its groups, or labels of shape (n_groups, n_assets); or one label per asset.
     group_cardinalities : int, mapping or None, default=None
-        The most names of a group that are held, as in skfolio a mapping from group to number; or to (least, most), which needs a min_weight
-        above 0; or one number for all groups. Groups with limits must not overlap.
-    linear_constraints : str, list of str or None, default=None
-        Sentences such as "tech <= 0.3" or "2*AAPL + MSFT >= 0.1", of names of assets and groups.
-    forced_in : array-like or None, default=None
-        Assets (names, indices or mask) that are always among the k; they have min_weight at least.
-    forced_out : array-like or None, default=None
-        Assets that never are.
+        Maximum number of assets held of each group, as in skfolio a mapping from group to number; or to (minimum, maximum), where a minimum
+        requires a positive `min_weight`; or one number for all groups. Groups with limits must not overlap.
+    {linear_constraints, forced_in, forced_out}
     transaction_costs : float, array-like or mapping, default=0.0
-        What a unit of trade from `previous_weights` costs, per period like the returns, of each asset where they differ; skfolio's
-        `cross_val_predict` then hands the weights of each rebalancing to the next.
+        Cost per unit traded from `previous_weights`, per asset if they differ, per period like the returns; skfolio's `cross_val_predict`
+        then passes the weights of each rebalancing to the next.
     max_turnover : float or None, default=None
-        The most that the weight of any one asset changes from `previous_weights`, as in skfolio.
+        Maximum change of the weight of any one asset from `previous_weights`, as in skfolio.
     max_total_turnover : float or None, default=None
-        The most that all weights together change, in size.
+        Maximum sum of the absolute changes of all weights.
     max_tracking_error : float or None, default=None
-        The distance of the portfolio's returns to those of the index, y of `fit`, at most: ‖Rw − y‖/√(periods − 1), as in skfolio.
+        Maximum of ‖Rw − y‖/√(periods − 1), as in skfolio, with y of `fit` the returns of the index.
     prior_estimator : BasePrior or None, default=None
         skfolio's prior for mean and covariance; None for `EmpiricalPrior`.
-    effort : int or None, default=None
-        Number of independent searches; the best result is kept. None for one, or with max_time as many as fit.
-    n_jobs : int or None, default=None
-        Threads to run the searches in.
-    random_state : int or None, default=None
-        Their seed; the same seed gives the same answer, whatever n_jobs.
-    gap : float or None, default=None
-        Prove, after the search, how good the answer is, until no other can be better by more than this share (0.01 for 1 %); see
-        `result_.lower_bound` and `result_.gap`.
-    max_time : float or None, default=None
-        Seconds; the best answer so far is kept, with a `ConvergenceWarning`.
+    {effort, n_jobs, random_state, gap, max_time}
     portfolio_params : dict or None, default=None
-        skfolio's, as in every optimiser.
+        As in every optimiser of skfolio.
     fallback : optimiser or None, default=None
-        skfolio's, as in every optimiser.
+        As in every optimiser of skfolio.
     previous_weights : array-like, mapping or None, default=None
-        Weights before.
+        Weights before trading.
     raise_on_failure : bool, default=True
-        skfolio's, as in every optimiser.
+        As in every optimiser of skfolio.
 
     Attributes
     ----------
     weights_ : ndarray
-        They sum to the budget; at most k are not 0.
+        Weights that sum to the budget; at most k are not 0.
     prior_estimator_ : BasePrior
         The fitted prior.
-    result_ : Result
-        The full answer.
+    {result_}
 
     Examples
     --------
@@ -181,7 +153,7 @@ class SparseMeanRisk(BaseOptimization):
         self.max_time = max_time
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Metadata of `fit` goes to the prior's `fit`."""
+        """Return the routing of metadata from `fit` to the `fit` of the prior."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=type(self).__name__).add(
             prior_estimator=self.prior_estimator, method_mapping=mapping
@@ -195,7 +167,7 @@ class SparseMeanRisk(BaseOptimization):
         X : array-like of shape (n_periods, n_assets)
             Returns.
         y : array-like or None, default=None
-            For the prior, and the returns of the index that `max_tracking_error` is against.
+            For the prior, and the returns of the index for `max_tracking_error`.
         **fit_params : dict
             Metadata, routed to the prior.
 
@@ -206,130 +178,88 @@ class SparseMeanRisk(BaseOptimization):
         """
         routed = process_routing(self, "fit", **fit_params)
         validate_data(self, X, skip_check_array=True)
-        self._look_at(X)
+        self._check_returns(X)
         self.prior_estimator_ = check_estimator(self.prior_estimator, default=EmpiricalPrior(), check_type=BasePrior)
         self.prior_estimator_.fit(X, y, **routed.prior_estimator.fit)
-        found = self.prior_estimator_.return_distribution_
-        mu, V = np.asarray(found.mu, dtype=float), np.asarray(found.covariance, dtype=float)
-        held = (
-            self._clean_previous_weights(n_assets=len(mu), apply_investable_mask=False)
-            if self.previous_weights is not None
-            else None
-        )
+        prior = self.prior_estimator_.return_distribution_
+        mu, V = np.asarray(prior.mu, dtype=float), np.asarray(prior.covariance, dtype=float)
         usable = np.flatnonzero(
             np.isfinite(mu) & np.isfinite(np.diag(V))
-        )  # a prior marks assets it knows nothing of by NaN
+        )  # NaN for assets that the prior has no data for
         if not usable.size:
-            raise ValueError("the prior knows mean and variance of no asset: all are NaN")
-        weights = np.zeros(len(mu))
-        rules = self._rules(len(mu), held, usable) | {"index": self._near(found.returns, y, usable)}
-        weights[usable] = self._weights(V[np.ix_(usable, usable)], mu[usable], rules)
-        self.weights_ = weights
+            raise ValueError("the prior has no mean and variance of any asset: all are NaN")
+        problem = self._problem(mu, V, prior.returns, y, usable)
+        k, name = (self.k, "k") if self.cardinality is None else (self.cardinality, "cardinality")
+        check_n_jobs(self.n_jobs)
+        self.result_ = solve_portfolio(
+            problem, clip_k(check_integer(k, name, 1), usable.size, "assets", self), min_weight=self.min_weight,
+            **{name: getattr(self, name) for name in SEARCH},
+        )  # fmt: skip
+        warn_if_stopped(self.result_, type(self).__name__)
+        self.weights_ = np.zeros(len(mu))
+        self.weights_[usable] = self.result_.x
         return self
 
-    def _look_at(self, X: Any) -> None:
-        """Returns of a usable size, and no prices; a prior may know more than X, so what is not a table of numbers passes."""
+    def _check_returns(self, X: Any) -> None:
+        """Check the size of returns, and warn of prices; what is not a table of numbers may be known to the prior."""
         try:
             returns = np.asarray(X, dtype=float)
         except (TypeError, ValueError):
             return
         if returns.ndim == 2 and np.isfinite(returns).any():
-            check_size(
-                np.where(np.isfinite(returns), returns, 0.0),
-                "X",
-                getattr(self, "feature_names_in_", None),
-                least=SMALLEST,
-            )
+            finite = np.where(np.isfinite(returns), returns, 0.0)
+            check_size(finite, "X", getattr(self, "feature_names_in_", None), least=SMALLEST)
             if looks_like_prices(returns):
                 warn(
-                    "SparseMeanRisk: X looks like prices, all positive and steady; it must hold returns, see skfolio's prices_to_returns"
+                    "SparseMeanRisk: X looks like prices (positive, changing slowly); fit expects returns, see skfolio's "
+                    "prices_to_returns"
                 )
 
-    def _rules(self, n: int, held: Any, usable: Any) -> dict[str, Any]:
-        """Every rule but the objective's, of the assets that the prior knows."""
-        assets = Universe(n, getattr(self, "feature_names_in_", None))
-        costs = assets.numbers(self.transaction_costs, "transaction_costs", 0.0)
-        if not (np.isfinite(costs).all() and costs.min() >= 0):
+    def _problem(self, mu: Any, V: Any, returns: Any, y: Any, usable: Any) -> Portfolio:
+        """Return the problem that the parameters describe, with the usable assets."""
+        n, held = len(mu), None
+        if self.previous_weights is not None:
+            held = self._clean_previous_weights(n_assets=n, apply_investable_mask=False)
+        universe = Universe(n, getattr(self, "feature_names_in_", None))
+        cost = universe.numbers(self.transaction_costs, "transaction_costs", 0.0)
+        if not (np.isfinite(cost).all() and cost.min() >= 0):
             raise ValueError(f"transaction_costs must be >= 0 and finite, got {self.transaction_costs!r}")
-        trades = (
-            {}
-            if held is None
-            else {"previous_weights": held, "turnover_cost": costs, "max_turnover": self.max_total_turnover}
-        )
-        spoken = self.linear_constraints is not None or self.group_cardinalities is not None
-        groups = _by_group(self.groups, assets) if spoken else None
-        named = {name: getattr(self, name) for name in ("min_weights", "max_weights", "forced_in", "forced_out")}
-        named |= {name: getattr(self, name) for name in ("linear_constraints", "group_cardinalities")}
-        read = mandate(assets, groups=groups, **named, **trades)
+        rules = {name: getattr(self, name) for name in NAMED}
+        if self.linear_constraints is not None or self.group_cardinalities is not None:
+            rules["groups"] = _assets_by_group(self.groups, universe)
+        if held is not None:
+            rules |= {"previous_weights": held, "turnover_cost": cost, "max_turnover": self.max_total_turnover}
+        rules = portfolio_arguments(universe, **rules) | {name: getattr(self, name) for name in PLAIN}
         if self.max_turnover is not None and held is not None:
             most = check_number(self.max_turnover, "max_turnover", at_least=0)
-            low, high = (np.asarray(held) - most, np.asarray(held) + most)
-            floor = 0.0 if self.long_only else -np.inf
-            read["min_weights"] = np.maximum(
-                low if read["min_weights"] is None else np.maximum(low, read["min_weights"]), floor
-            )
-            read["max_weights"] = high if read["max_weights"] is None else np.minimum(high, read["max_weights"])
-        for name in ("min_weights", "max_weights", "held", "cost"):
-            read[name] = None if read[name] is None else read[name][usable]
-        rows, place = read["rows"], {int(i): j for j, i in enumerate(usable)}
-        read["rows"] = Rows(rows.G[:, usable], rows.h, rows.E[:, usable], rows.f)
-        read["counts"] = None if read["counts"] is None else read["counts"].on(usable)
-        for name in ("forced_in", "forced_out"):
-            read[name] = [place[int(i)] for i in read[name] if int(i) in place]
-        return read | {
-            "budget": self.budget,
-            "max_short": self.max_short,
-            "long_only": self.long_only,
-            "max_weight": self.max_weight,
-        }
-
-    def _near(self, returns: Any, y: Any, usable: Any) -> Index | None:
-        """The index that the returns must stay near to; skfolio's error has one period less below the root than ours."""
-        if self.max_tracking_error is None:
-            return None
-        if y is None:
-            raise ValueError("max_tracking_error needs y, the returns of the index")
-        R = np.asarray(returns, dtype=float)[:, usable]
-        limit = check_number(self.max_tracking_error, "max_tracking_error", above=0)
-        return Index(R, check_vector_of(y, len(R)), limit * float(np.sqrt(1.0 - 1.0 / len(R))))
-
-    def _weights(self, V: Any, mu: Any, rules: dict[str, Any]) -> Any:
+            lowest = np.maximum(held - most, 0.0) if self.long_only else held - most
+            rules["min_weights"] = np.maximum(lowest, rules["min_weights"])
+            rules["max_weights"] = np.minimum(held + most, rules["max_weights"])
+        if self.max_tracking_error is not None:
+            if y is None:
+                raise ValueError("max_tracking_error needs y, the returns of the index")
+            R = np.asarray(returns, dtype=float)
+            limit = check_number(self.max_tracking_error, "max_tracking_error", above=0)
+            rules["benchmark"] = Benchmark(R, check_vector_of(y, len(R)), limit * float(np.sqrt(1.0 - 1.0 / len(R))))
+        known = np.isin(np.arange(n), usable)
+        V, mu = np.where(np.outer(known, known), V, 0.0), np.where(known, mu, 0.0)
         objective = "minimize_risk" if self.risk_aversion is None else "maximize_utility"
-        k = (
-            check_integer(self.k, "k", 1)
-            if self.cardinality is None
-            else check_integer(self.cardinality, "cardinality", 1)
-        )
-        wanted = portfolio(
-            V, mu, objective=objective, risk_aversion=self.risk_aversion, target_return=self.min_return, **rules
-        )
-        try:
-            self.result_ = solve_portfolio(
-                wanted, clip_k(k, len(mu), "assets", self), min_weight=self.min_weight, effort=self.effort,
-                n_jobs=check_n_jobs(self.n_jobs), random_state=self.random_state, max_time=self.max_time,
-                gap=self.gap,
-            )  # fmt: skip
-        except UnboundedError:
-            raise ValueError(NO_RISK) from None
-        if self.result_.status is Status.UNBOUNDED:
-            raise ValueError(NO_RISK)
-        warn_if_stopped(self.result_, type(self).__name__)
-        return self.result_.x
+        return portfolio(V, mu, objective=objective, target_return=self.min_return, **rules).on(usable)
 
 
-def _by_group(given: Any, assets: Universe) -> Any:
-    """skfolio's groups, a mapping from asset to its groups or rows of labels, as a mapping from group to assets; labels as they are."""
+def _assets_by_group(given: Any, universe: Universe) -> Any:
+    """Return skfolio's groups as a mapping from group to assets; one label per asset is returned unchanged."""
     if isinstance(given, Mapping):
-        pairs = [(asset, [of] if isinstance(of, str) else list(of)) for asset, of in given.items()]
+        pairs = [(asset, [groups] if isinstance(groups, str) else list(groups)) for asset, groups in given.items()]
     elif given is not None and np.ndim(given) == 2:
         table = np.asarray(given)
-        if table.shape[1] != assets.n:
-            raise ValueError(f"groups must hold one label per asset in each row, {assets.n}, got {table.shape[1]}")
-        pairs = [(i, list(table[:, i])) for i in range(assets.n)]
+        if table.shape[1] != universe.n:
+            raise ValueError(f"groups must hold one label per asset in each row, {universe.n}, got {table.shape[1]}")
+        pairs = [(i, list(table[:, i])) for i in range(universe.n)]
     else:
         return given
     members: dict[Any, list[int]] = {}
     for asset, labels in pairs:
         for label in labels:
-            members.setdefault(label, []).append(assets.place(asset, "groups"))
+            members.setdefault(label, []).append(universe.place(asset, "groups"))
     return members

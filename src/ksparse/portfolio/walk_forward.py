@@ -1,4 +1,4 @@
-"""A portfolio through time: fitted on a window, held for some periods, rebalanced from what is held then."""
+"""Walk-forward backtests: a portfolio is fitted on a window, held for some periods, and rebalanced."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WalkForward:
-    """Rebalancings one after the other, and the returns between them. What `SparsePortfolio.walk_forward` returns.
+    """Rebalancings and the returns between them; the result of `SparsePortfolio.walk_forward`.
 
     Attributes
     ----------
     starts : ndarray of int
-        The row from which on each portfolio is held.
+        First row for which each portfolio is held.
     weights : ndarray of shape (n_rebalancings, n_assets)
-        The portfolios.
+        Weights of the portfolios.
     turnovers : ndarray
-        What each rebalancing trades, the first from `previous_weights` or from nothing.
+        Sum of the absolute trades of each rebalancing, the first from `previous_weights` or from nothing.
     costs : ndarray
-        What that costs; the first purchase is free where no weights before are given.
+        Costs of the trades; the first purchase is free if there are no `previous_weights`.
     rows : ndarray of int
-        The rows that the returns are of: all from the first portfolio on.
+        Rows of the returns: all from the first portfolio on.
     returns : ndarray
-        Of the portfolio held, costs taken off in the row in which they arise.
+        Returns of the portfolio held, with costs subtracted in the row in which they arise.
     seconds : ndarray
-        Of each rebalancing.
+        Time of each rebalancing.
     statuses : list of Status
-        What is known of each portfolio.
+        Status of each search.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class WalkForward:
 
     @property
     def wealth(self) -> Vector:
-        """What 1 has grown to after every row."""
+        """Wealth after every row, from 1 at the start."""
         return np.cumprod(1.0 + self.returns)
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class WalkForward:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per rebalancing."""
+        """Return one row per rebalancing."""
         import pandas as pd
 
         columns = {"start": self.starts, "assets": np.count_nonzero(self.weights, axis=1), "turnover": self.turnovers}
@@ -87,22 +87,19 @@ class WalkForward:
 
 
 def walk_forward(model: SparsePortfolio, X: Any, y: Vector | None, window: int, step: int) -> WalkForward:
-    """Fit on the `window` rows before, hold for `step` rows, and so on to the end; each fit begins at the weights of the last."""
+    """Fit on the `window` rows before, hold for `step` rows, and so on to the end; each fit starts at the weights of the last."""
     window, step, total = check_integer(window, "window", 2), check_integer(step, "step", 1), int(X.shape[0])
     if window >= total:
         raise ValueError(f"window must leave rows to hold the portfolio in: X has {total}, got window={window}")
     first = model.previous_weights is None
-    spread = _over(
-        model.turnover_cost, step
-    )  # returns are per row, and a trade is paid once for all rows that it is held for
-    walker = clone(model).set_params(warm_start=True, turnover_cost=spread)
-    if first:  # there is nothing to trade from: the first purchase is not for the optimiser to avoid
+    cost = _cost_per_row(model.turnover_cost, step)
+    walker = clone(model).set_params(warm_start=True, turnover_cost=cost)
+    if first:  # the first purchase costs nothing, so that the search does not avoid it
         walker.set_params(turnover_cost=0.0, max_turnover=None)
     starts = np.arange(window, total, step)
     weights, turnovers, costs, seconds, returns, statuses = [], [], [], [], [], []
     for start in starts:
-        began = time.perf_counter()
-        rows = slice(start - window, start)
+        began, rows = time.perf_counter(), slice(start - window, start)
         try:
             walker.fit(X[rows], None if y is None else y[rows])
         except InfeasibleError as error:
@@ -113,30 +110,19 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Vector | None, window: int, 
         statuses.append(walker.result_.status)
         turnovers.append(walker.turnover_)
         costs.append(0.0 if first and len(weights) == 1 else step * walker.cost_)
-        held = np.array(walker.predict(X[start : start + step]))
-        held[0] -= costs[-1]
-        returns.append(held)
-        walker.set_params(previous_weights=walker.weights_, turnover_cost=spread, max_turnover=model.max_turnover)
+        returns.append(np.array(walker.predict(X[start : start + step])))
+        returns[-1][0] -= costs[-1]
+        walker.set_params(previous_weights=walker.weights_, turnover_cost=cost, max_turnover=model.max_turnover)
     return WalkForward(
-        starts,
-        np.array(weights),
-        np.array(turnovers),
-        np.array(costs),
-        np.arange(window, total),
-        np.concatenate(returns),
-        np.array(seconds),
-        statuses,
-    )
+        starts, np.array(weights), np.array(turnovers), np.array(costs), np.arange(window, total), np.concatenate(returns),
+        np.array(seconds), statuses,
+    )  # fmt: skip
 
 
-def _over(cost: Any, step: int) -> Any:
-    """A cost, or those of several assets, over the rows that it is for."""
+def _cost_per_row(cost: Any, step: int) -> Any:
+    """Return the cost of a trade over the rows for which it is held: returns are per row."""
     if isinstance(cost, Mapping):
-        return {asset: check_number(value, "turnover_cost", at_least=0) / step for asset, value in cost.items()}
-    if hasattr(cost, "to_dict"):  # a Series keeps its names
-        return cost / step
-    return (
-        np.asarray(cost, dtype=float) / step
-        if np.ndim(cost)
-        else check_number(cost, "turnover_cost", at_least=0) / step
-    )
+        return {asset: _cost_per_row(value, step) for asset, value in cost.items()}
+    if np.ndim(cost) == 0:
+        return check_number(cost, "turnover_cost", at_least=0) / step
+    return (cost if hasattr(cost, "to_dict") else np.asarray(cost, dtype=float)) / step  # a Series keeps its names
