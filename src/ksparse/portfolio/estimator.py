@@ -48,7 +48,8 @@ max_weight : float or None, default=None
 min_weight : float, default=0.0
     Minimum absolute weight of the assets that are held.
 min_weights : float, array-like, mapping or None, default=None
-    Lower bounds on the weights: one number, one per asset, or a mapping from name to bound. A positive bound means that the asset is held.
+    Lower bounds on the weights: one number, one per asset, or a mapping from name to bound. A positive bound means that
+    the asset is held.
 max_weights : float, array-like, mapping or None, default=None
     Upper bounds on the weights, in the same forms.
 budget : float or tuple of two floats, default=1.0
@@ -56,8 +57,8 @@ budget : float or tuple of two floats, default=1.0
 max_short : float or None, default=None
     Maximum sum of the absolute short positions. With a budget of 1, a gross exposure of 1.6 is a short exposure of 0.3.
 linear_constraints : str, list of str or None, default=None
-    Linear constraints as strings, such as "tech <= 0.3" or "tech <= 30%", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <= 0.4". Names are those
-    of assets and groups; the assets of tables without column names are x0, x1, and so on.
+    Linear constraints as strings, such as "tech <= 0.3" or "tech <= 30%", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <=
+    0.4". Names are those of assets and groups; the assets of tables without column names are x0, x1, and so on.
 forced_in : array-like or None, default=None
     Assets (names, indices or mask) that are always held, with at least `min_weight`.
 forced_out : array-like or None, default=None
@@ -69,16 +70,16 @@ forced_out : array-like or None, default=None
 class SparsePortfolio(SparseEstimator):
     """The best portfolio of at most k assets, from a table of returns (one row per period, one column per asset).
 
-    `fit(X)` minimises risk_aversion times the variance minus the mean return, or the variance under a target return. `fit(X, y)` tracks an
-    index with returns y instead: it minimises the mean squared difference of the returns. With `max_tracking_error` it does the first
-    within that distance of y.
+    `fit(X)` minimises risk_aversion times the variance minus the mean return, or the variance under a target return.
+    `fit(X, y)` tracks an index with returns y instead: it minimises the mean squared difference of the returns. With
+    `max_tracking_error` it does the first within that distance of y.
 
     Parameters
     ----------
     {k}
     objective : {"minimize_risk", "maximize_utility"} or None, default=None
-        The variance alone, or risk_aversion times the variance minus the mean return. None for the second, or for the first if a target
-        return but no risk aversion is given.
+        The variance alone, or risk_aversion times the variance minus the mean return. None for the second, or for the
+        first if a target return but no risk aversion is given.
     risk_aversion : float or None, default=None
         Weight of the variance; None for 10, as in the paper.
     {target_return, long_only, max_weight, min_weight, min_weights, max_weights, budget, max_short}
@@ -89,14 +90,14 @@ class SparsePortfolio(SparseEstimator):
     group_floors : float, mapping or None, default=None
         Lower bound on the weight of each group, in the same forms.
     group_cardinalities : int, mapping or None, default=None
-        Maximum number of assets held of each group, one number or a mapping from group to number, or to (minimum, maximum). A minimum
-        requires a positive `min_weight`.
+        Maximum number of assets held of each group, one number or a mapping from group to number, or to (minimum,
+        maximum). A minimum requires a positive `min_weight`.
     {linear_constraints, forced_in, forced_out}
     previous_weights : array-like, mapping or None, default=None
         Weights before trading: an array, or a mapping from name to weight.
     turnover_cost : float, array-like or mapping, default=0.0
-        Cost per unit traded, per asset if they differ, in the units of returns per period: a cost that is paid once for positions held for
-        20 periods counts a twentieth.
+        Cost per unit traded, per asset if they differ, in the units of returns per period: a cost that is paid once for
+        positions held for 20 periods counts a twentieth.
     max_turnover : float or None, default=None
         Maximum sum of all absolute trades: selling one half to buy another is a turnover of 1.
     max_tracking_error : float or None, default=None
@@ -104,7 +105,8 @@ class SparsePortfolio(SparseEstimator):
     C : ConvexSet or None, default=None
         A set for the weights instead of budget, bounds and rules, such as a `ks.Polyhedron`.
     warm_start : bool, default=False
-        Whether a second fit starts at the weights of the first, with a shorter search: for data that have changed a little.
+        Whether a second fit starts at the weights of the first, with a shorter search: for data that have changed a
+        little.
     {effort, n_jobs, random_state, gap, max_time, verbose}
 
     Attributes
@@ -238,15 +240,17 @@ class SparsePortfolio(SparseEstimator):
     def frontier(self, X: Any, points: Any = 50, *, y: Any = None) -> Frontier:
         """Compute the efficient frontier: the least variance for every mean return, under the same rules.
 
-        The frontier is one of variance and mean return before costs: a positive `turnover_cost` is refused, as are `objective`,
-        `risk_aversion` and `target_return`; `max_turnover` is a rule like any other. Each search starts at the portfolio of its neighbour.
+        The frontier is one of variance and mean return before costs: a positive `turnover_cost` is refused, as are
+        `objective`, `risk_aversion` and `target_return`; `max_turnover` is a rule like any other. Each search starts at
+        the portfolio of its neighbour.
 
         Parameters
         ----------
         X : array-like of shape (n_periods, n_assets)
             Returns.
         points : int or array-like, default=50
-            Number of points, evenly between the mean return of the least variance and the largest that k assets reach; or the mean returns.
+            Number of points, evenly between the mean return of the least variance and the largest that k assets reach;
+            or the mean returns.
         y : array-like of shape (n_periods,) or None, default=None
             Returns of the index for `max_tracking_error`.
 
@@ -290,9 +294,10 @@ class SparsePortfolio(SparseEstimator):
     def walk_forward(self, X: Any, y: Any = None, *, window: int, step: int = 1) -> WalkForward:
         """Run a walk-forward backtest: fit on a window of rows, hold the weights for some rows, rebalance from them, to the end.
 
-        Each fit starts at the weights of the last, with a shorter search; `turnover_cost` and `max_turnover` are relative to them. Here
-        `turnover_cost` is the cost per unit at the time of the trade: the search spreads it over the rows for which the weights are held,
-        since mean and variance are per row, and the returns pay it in full. Between rebalancings the weights are kept as they are.
+        Each fit starts at the weights of the last, with a shorter search; `turnover_cost` and `max_turnover` are
+        relative to them. Here `turnover_cost` is the cost per unit at the time of the trade: the search spreads it over
+        the rows for which the weights are held, since mean and variance are per row, and the returns pay it in full.
+        Between rebalancings the weights are kept as they are.
 
         Parameters
         ----------
@@ -313,7 +318,8 @@ class SparsePortfolio(SparseEstimator):
         Raises
         ------
         InfeasibleError
-            If at some row no portfolio satisfies the rules, such as a turnover that is too small; the message says which.
+            If at some row no portfolio satisfies the rules, such as a turnover that is too small; the message says
+            which.
         ValueError, TypeError
             If an argument has an invalid type or value; the message names it.
 

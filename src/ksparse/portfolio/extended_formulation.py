@@ -1,13 +1,14 @@
 """Extended formulation of portfolios with trading costs, a turnover limit or a limit on short positions: a quadratic program.
 
-x = p − q with a long part p ≥ 0 and a short part q ≥ 0, of which an asset needs one. On its own side of 0 an asset that was held with
-size a trades |p − a| = p − a + 2s, s ≥ a − p, s ≥ 0. The sales s are always in the support, so only p and q count for k. Every other
-asset trades p + q, which needs no more variables. So costs are linear, turnover and short positions are rows, minimum weights lie on one
-side of 0, and the search is that of any quadratic over a polyhedron, with its bounds and proofs.
+x = p − q with a long part p ≥ 0 and a short part q ≥ 0, of which an asset needs one. On its own side of 0 an asset that
+was held with size a trades |p − a| = p − a + 2s, s ≥ a − p, s ≥ 0. The sales s are always in the support, so only p and
+q count for k. Every other asset trades p + q, which needs no more variables. So costs are linear, turnover and short
+positions are rows, minimum weights lie on one side of 0, and the search is that of any quadratic over a polyhedron,
+with its bounds and proofs.
 
-A variable without curvature cannot enter a factorisation that is kept up to date. So the search minimises φ + ½εs(s − a): the same where
-nothing or all is sold, less by at most εa²/8 between. `reoptimise` solves for φ itself on the support that the search finds, and a lower
-bound of the smaller function is one of φ.
+A variable without curvature cannot enter a factorisation that is kept up to date. So the search minimises φ + ½εs(s −
+a): the same where nothing or all is sold, less by at most εa²/8 between. `reoptimise` solves for φ itself on the
+support that the search finds, and a lower bound of the smaller function is one of φ.
 """
 
 from __future__ import annotations

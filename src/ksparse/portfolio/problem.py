@@ -60,7 +60,8 @@ class Benchmark:
     def rounding(self, x: Vector) -> float:
         """Return a bound on the change of the error by another order of summation.
 
-        Returns are sums of as many terms as assets are held. Their rounding is relative to the terms, not to the distance from the index.
+        Returns are sums of as many terms as assets are held. Their rounding is relative to the terms, not to the
+        distance from the index.
         """
         terms = float(np.sqrt(np.diag(self.gram)) @ np.abs(x) + np.sqrt(self.mean_square))
         return EPS * ((np.count_nonzero(x) + 2) * terms + len(self.y) * self.error(x))
@@ -227,12 +228,13 @@ def portfolio(
 ) -> Portfolio:
     """Return a portfolio problem, checked.
 
-    objective : "minimize_risk" for the variance alone, "maximize_utility" for αxᵀVx − rᵀx; None for the first if only a target return is
-    given. risk_aversion : α. target_return : minimum mean return per period. long_only : no negative weights. max_weight : maximum
-    absolute weight. min_weights, max_weights : bounds, one per asset. budget : sum of the weights, or (minimum, maximum). rows : other
-    linear rules. held, cost : weights before trading, and cost per unit traded, one number or one per asset. max_turnover, max_short :
-    limits of the sum of all trades and of the short positions, in absolute value. counts : limits on the number of assets per group.
-    benchmark, tracked : index with a limited tracking error, or to track.
+    objective : "minimize_risk" for the variance alone, "maximize_utility" for αxᵀVx − rᵀx; None for the first if only a
+    target return is given. risk_aversion : α. target_return : minimum mean return per period. long_only : no negative
+    weights. max_weight : maximum absolute weight. min_weights, max_weights : bounds, one per asset. budget : sum of the
+    weights, or (minimum, maximum). rows : other linear rules. held, cost : weights before trading, and cost per unit
+    traded, one number or one per asset. max_turnover, max_short : limits of the sum of all trades and of the short
+    positions, in absolute value. counts : limits on the number of assets per group. benchmark, tracked : index with a
+    limited tracking error, or to track.
     """
     V = np.asarray(check_matrix(V, "V"), dtype=float)
     n = V.shape[0]
@@ -369,8 +371,8 @@ def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None
 def looks_like_prices(X: Vector) -> bool:
     """Return whether a table of returns is more likely one of prices: all positive, of size 10 or more, changing slowly.
 
-    Returns in percent have losses among them or change a lot; those of a savings account do neither, but are small. Numbers around a level
-    change from row to row by twice their variance, prices by far less (von Neumann's ratio).
+    Returns in percent have losses among them or change a lot; those of a savings account do neither, but are small.
+    Numbers around a level change from row to row by twice their variance, prices by far less (von Neumann's ratio).
     """
     return len(X) >= 3 and bool((X > 0).all()) and float(np.median(X)) >= PRICE and _changes_slowly(X)
 

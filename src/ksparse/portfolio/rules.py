@@ -302,8 +302,8 @@ def _group_rows(
 def parse_constraints(given: Any, universe: Universe, members: Mapping[Any, Vector]) -> LinearRules:
     """Return the rules of strings such as "tech <= 0.3", "2*AAPL + MSFT >= 0.1", "0.1 <= energy <= 0.4", "AAPL == MSFT".
 
-    Names are those of assets, and of groups, which stand for the sum of their assets. Names with blanks or signs may be quoted; names that
-    look like numbers must be.
+    Names are those of assets, and of groups, which stand for the sum of their assets. Names with blanks or signs may be
+    quoted; names that look like numbers must be.
     """
     if given is None:
         return LinearRules.of(universe.n)

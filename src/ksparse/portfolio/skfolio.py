@@ -42,14 +42,16 @@ class SparseMeanRisk(BaseOptimization):
         Minimum mean return per period.
     {long_only, max_weight, min_weight, min_weights, max_weights, budget, max_short}
     groups : mapping, array-like or None, default=None
-        As in skfolio: a mapping from asset to its groups, or labels of shape (n_groups, n_assets); or one label per asset.
+        As in skfolio: a mapping from asset to its groups, or labels of shape (n_groups, n_assets); or one label per
+        asset.
     group_cardinalities : int, mapping or None, default=None
-        Maximum number of assets held of each group, as in skfolio a mapping from group to number; or to (minimum, maximum), where a minimum
-        requires a positive `min_weight`; or one number for all groups. Groups with limits must not overlap.
+        Maximum number of assets held of each group, as in skfolio a mapping from group to number; or to (minimum,
+        maximum), where a minimum requires a positive `min_weight`; or one number for all groups. Groups with limits
+        must not overlap.
     {linear_constraints, forced_in, forced_out}
     transaction_costs : float, array-like or mapping, default=0.0
-        Cost per unit traded from `previous_weights`, per asset if they differ, per period like the returns; skfolio's `cross_val_predict`
-        then passes the weights of each rebalancing to the next.
+        Cost per unit traded from `previous_weights`, per asset if they differ, per period like the returns; skfolio's
+        `cross_val_predict` then passes the weights of each rebalancing to the next.
     max_turnover : float or None, default=None
         Maximum change of the weight of any one asset from `previous_weights`, as in skfolio.
     max_total_turnover : float or None, default=None

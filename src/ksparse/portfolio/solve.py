@@ -36,8 +36,9 @@ def solve_portfolio(
 ) -> Result:
     """Return the best portfolio of at most k assets, each at least min_weight in size; C : a set instead of budget, bounds and rows.
 
-    Assets that are forced in are at least min_weight too, unless they may be short. Raise UnboundedPortfolioError if there is no best
-    portfolio, or if its weights are so large that in floating-point numbers they cannot sum to the budget.
+    Assets that are forced in are at least min_weight too, unless they may be short. Raise UnboundedPortfolioError if
+    there is no best portfolio, or if its weights are so large that in floating-point numbers they cannot sum to the
+    budget.
     """
     least = check_number(min_weight, "min_weight", at_least=0)
     if least > max(problem.upper.max(), -problem.lower.min()):
@@ -76,9 +77,10 @@ def solve_portfolio(
 def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict[str, Any]) -> Result:
     """Solve the problem in the variables of its extended formulation, where an asset may have a long and a short part at once.
 
-    The difference of the parts may be below min_weight. So if there is one, the search comes first, with half of the time. If its best
-    point has such an asset, the problem is solved with at most one part of each asset; if not, its best point is proved as it is. The
-    problem with both parts contains all portfolios, so its lower bound holds for the other too.
+    The difference of the parts may be below min_weight. So if there is one, the search comes first, with half of the
+    time. If its best point has such an asset, the problem is solved with at most one part of each asset; if not, its
+    best point is proved as it is. The problem with both parts contains all portfolios, so its lower bound holds for the
+    other too.
     """
     extended, began = ExtendedPortfolio(problem), time.perf_counter()
     limit, start, gap = options.pop("max_time", None), options.pop("x0", None), options.pop("gap", None)

@@ -1,15 +1,17 @@
 """Portfolios with a tracking-error limit: min φ(x) s.t. error(x) ≤ τ, by a search over the multiplier of the limit.
 
-For fixed θ ∈ [0, 1], min (1 − θ)φ + θ·error² is an ordinary portfolio problem (φ and error² each divided by a typical size). On a fixed set
-of assets it is convex and its error decreases in θ; the θ with error = τ gives the optimal weights (`FixedAssetProblem`).
+For fixed θ ∈ [0, 1], min (1 − θ)φ + θ·error² is an ordinary portfolio problem (φ and error² each divided by a typical
+size). On a fixed set of assets it is convex and its error decreases in θ; the θ with error = τ gives the optimal
+weights (`FixedAssetProblem`).
 
-To choose the assets, search over all assets at the θ of the incumbent x. If the search finds nothing better there, then by weak duality,
-for every y within the limit and λ = θ/(1 − θ) in the scaled units,
+To choose the assets, search over all assets at the θ of the incumbent x. If the search finds nothing better there, then
+by weak duality, for every y within the limit and λ = θ/(1 − θ) in the scaled units,
 
     φ(y) ≥ φ(y) + λ(error(y)² − τ²) ≥ φ(x) + λ(error(x)² − τ²) = φ(x).
 
-So a bound or a proof of swap-optimality for the weighted problem carries over to x. If the best assets change too much with θ, try several
-θ, swap assets one by one, keep the best portfolio within the limit, and claim only that its weights are optimal.
+So a bound or a proof of swap-optimality for the weighted problem carries over to x. If the best assets change too much
+with θ, try several θ, swap assets one by one, keep the best portfolio within the limit, and claim only that its weights
+are optimal.
 """
 
 from __future__ import annotations
@@ -80,8 +82,8 @@ class FixedAssetProblem:
     def best(self) -> tuple[Vector, float] | None:
         """Return the best weights within the limit and their θ; None if there are none.
 
-        The error decreases in θ: a bracket of θ is cut where a line through its ends is 0, with the value at an end that stays halved (the
-        Illinois rule), until the weights at its ends agree.
+        The error decreases in θ: a bracket of θ is cut where a line through its ends is 0, with the value at an end
+        that stays halved (the Illinois rule), until the weights at its ends agree.
         """
         limit, benchmark = self.benchmark.limit, self.benchmark
         far, near = self.at(0.0), self.at(1.0)
