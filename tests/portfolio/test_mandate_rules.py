@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ksparse.portfolio.rules import Universe, portfolio_arguments, parse_constraints
+from ksparse.portfolio.rules import Universe, parse_constraints, portfolio_arguments
 
 NAMES = ["AAPL", "MSFT", "BRK.B", "BF-B", "7203"]
 ASSETS = Universe(5, NAMES)

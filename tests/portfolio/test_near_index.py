@@ -108,7 +108,8 @@ def test_limits_with_groups_shorts_and_turnovers():
 def test_limits_that_cannot_be_are_named():
     X, y, _ = data(0, 12)
     with pytest.raises(
-        ks.InfeasibleError, match="max_tracking_error 1e-09 is infeasible: the smallest one possible with at most 3 assets"
+        ks.InfeasibleError,
+        match="max_tracking_error 1e-09 is infeasible: the smallest one possible with at most 3 assets",
     ):
         ks.SparsePortfolio(3, max_tracking_error=1e-9).fit(X, y)
     with pytest.raises(ValueError, match="max_tracking_error needs y, the returns of the index"):

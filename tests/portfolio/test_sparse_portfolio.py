@@ -149,7 +149,7 @@ def test_an_index_is_tracked():
     distance = np.sqrt(np.mean((X @ model.weights_ - y) ** 2))
     assert model.score(X, y) == pytest.approx(-distance)
     assert distance < 0.5 * np.std(y)
-    with pytest.raises(ValueError, match="target_return cannot be used when y .an index. is given"):
+    with pytest.raises(ValueError, match=r"target_return cannot be used when y \(an index\) is given"):
         SparsePortfolio(target_return=0.1).fit(X, y)
 
 
