@@ -168,36 +168,7 @@ class SparsePortfolio(SparseEstimator):
         max_time: float | None = None,
         verbose: int = 0,
     ) -> None:
-        self.k = k
-        self.objective = objective
-        self.risk_aversion = risk_aversion
-        self.target_return = target_return
-        self.long_only = long_only
-        self.max_weight = max_weight
-        self.min_weight = min_weight
-        self.min_weights = min_weights
-        self.max_weights = max_weights
-        self.budget = budget
-        self.max_short = max_short
-        self.groups = groups
-        self.group_caps = group_caps
-        self.group_floors = group_floors
-        self.group_cardinalities = group_cardinalities
-        self.linear_constraints = linear_constraints
-        self.forced_in = forced_in
-        self.forced_out = forced_out
-        self.previous_weights = previous_weights
-        self.turnover_cost = turnover_cost
-        self.max_turnover = max_turnover
-        self.max_tracking_error = max_tracking_error
-        self.C = C
-        self.warm_start = warm_start
-        self.effort = effort
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.gap = gap
-        self.max_time = max_time
-        self.verbose = verbose
+        self._store(locals())
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePortfolio:

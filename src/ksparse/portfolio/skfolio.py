@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import validate_data
 
-from ksparse.estimator_base import clip_k, fill_docstrings, warn, warn_if_stopped
+from ksparse.estimator_base import SparseEstimator, clip_k, fill_docstrings, warn, warn_if_stopped
 from ksparse.portfolio.estimator import PORTFOLIO, SEARCH, check_vector_of
 from ksparse.portfolio.problem import Benchmark, Portfolio, looks_like_prices, portfolio
 from ksparse.portfolio.rules import Universe, portfolio_arguments
@@ -27,7 +27,7 @@ NAMED = ("min_weights", "max_weights", "forced_in", "forced_out", "linear_constr
 PLAIN = ("risk_aversion", "budget", "max_short", "long_only", "max_weight")
 
 
-@fill_docstrings(PORTFOLIO)
+@fill_docstrings(PORTFOLIO, str(SparseEstimator.__doc__))
 class SparseMeanRisk(BaseOptimization):
     """The portfolio of at most k assets with the least variance, or the best trade-off of variance against return.
 
@@ -121,38 +121,8 @@ class SparseMeanRisk(BaseOptimization):
         previous_weights: Any = None,
         raise_on_failure: bool = True,
     ) -> None:
-        super().__init__(
-            portfolio_params=portfolio_params,
-            fallback=fallback,
-            previous_weights=previous_weights,
-            raise_on_failure=raise_on_failure,
-        )
-        self.k = k
-        self.cardinality = cardinality
-        self.risk_aversion = risk_aversion
-        self.min_return = min_return
-        self.long_only = long_only
-        self.max_weight = max_weight
-        self.min_weight = min_weight
-        self.min_weights = min_weights
-        self.max_weights = max_weights
-        self.budget = budget
-        self.max_short = max_short
-        self.groups = groups
-        self.group_cardinalities = group_cardinalities
-        self.linear_constraints = linear_constraints
-        self.forced_in = forced_in
-        self.forced_out = forced_out
-        self.transaction_costs = transaction_costs
-        self.max_turnover = max_turnover
-        self.max_total_turnover = max_total_turnover
-        self.max_tracking_error = max_tracking_error
-        self.prior_estimator = prior_estimator
-        self.effort = effort
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.gap = gap
-        self.max_time = max_time
+        super().__init__()
+        SparseEstimator._store(self, locals())
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing of metadata from `fit` to the `fit` of the prior."""
