@@ -6,6 +6,7 @@ run, which would be the slow one from 0, begins near its end.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -56,7 +57,7 @@ def require_continuation(problem: Problem) -> float:
     if problem.penalty.lam is None:
         name = type(problem.penalty).__name__
         raise MissingPieceError(
-            f"continuation needs a penalty with λ‖x‖₁ in it, so that a large λ keeps x at 0; {name} has none: leave it out"
+            f"continuation needs a penalty with a term λ‖x‖₁, so that a large λ keeps x at 0; {name} has none: leave it out"
         )
     return problem.penalty.lam
 
@@ -71,20 +72,13 @@ def continued(
     for larger in _larger_weights(lam, penalty, point):
         rough = problem.with_penalty(penalty.with_lam(larger))
         left = _remaining(stopping, steps, seconds)
-        run = drive(
-            method, rough, point, replace(left, tol=max(stopping.tol, ROUGH_TOL)), callback=callback, verbose=verbose
-        )
+        left = replace(left, tol=max(stopping.tol, ROUGH_TOL))
+        run = drive(method, rough, point, left, callback=callback, verbose=verbose)
         point, steps, seconds = run.point, steps + run.nit, seconds + float(run.trace.elapsed[-1])
         if run.status.early:
             return replace(run, point=problem.point_from(point), nit=steps)
-    run = drive(
-        method,
-        problem,
-        problem.point_from(point),
-        _remaining(stopping, steps, seconds),
-        callback=callback,
-        verbose=verbose,
-    )
+    left, point = _remaining(stopping, steps, seconds), problem.point_from(point)
+    run = drive(method, problem, point, left, callback=callback, verbose=verbose)
     return replace(run, nit=steps + run.nit, trace=replace(run.trace, elapsed=run.trace.elapsed + seconds))
 
 
@@ -92,10 +86,8 @@ def _larger_weights(lam: float, penalty: Penalty, point: Point) -> list[float]:
     """Return λ·RATIO, λ·RATIO², … below the weight that keeps x at 0, the largest first."""
     zero = 0.0 * point if bool(namespace(point.x).any(point.x != 0)) else point  # ∇φ(0), with no product for its image
     limit = float(penalty.weight_max(zero.gradient))
-    weights: list[float] = []
-    while lam * RATIO ** (len(weights) + 1) < limit:
-        weights.append(lam * RATIO ** (len(weights) + 1))
-    return weights[::-1]
+    weights = itertools.takewhile(lambda weight: weight < limit, (lam * RATIO**i for i in itertools.count(1)))
+    return list(weights)[::-1]
 
 
 def _remaining(stopping: Stopping, steps: int, seconds: float) -> Stopping:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,31 +45,17 @@ class Run:
         return math.nan if self.point.F_value is None else self.point.F_value
 
 
-@dataclass(frozen=True)
-class _Mark:
+class _Mark(NamedTuple):
     """An earlier iterate: only x and F, since images are large."""
 
     x: Array
     F: float
 
 
-class _Log:
-    """The trace of a run in progress."""
-
-    def __init__(self) -> None:
-        self.start = time.perf_counter()
-        self.rows: list[tuple[float, float, float, float, int]] = []
-
-    @property
-    def elapsed(self) -> float:
-        return time.perf_counter() - self.start
-
-    def add(self, F: float, s: State, products: int) -> None:
-        self.rows.append((F, 1.0 / float(s.l), float(s.residual), self.elapsed, products))
-
-    def trace(self) -> Trace:
-        F, step, residual, elapsed, products = np.array(self.rows).reshape(-1, 5).T
-        return Trace(F, step, residual, elapsed, products.astype(np.int64))
+def _trace(rows: list[tuple[float, ...]]) -> Trace:
+    """Return rows of F, step, residual, seconds and products as a trace."""
+    F, step, residual, elapsed, products = np.array(rows).reshape(-1, 5).T
+    return Trace(F, step, residual, elapsed, products.astype(np.int64))
 
 
 def drive(
@@ -108,16 +94,16 @@ def drive(
             status = Status.TIME_LIMIT
         assert driver.best is not None
         problem.read(driver.best)
-        report.footer(status.message, driver.t, problem.F(driver.best), driver.log.elapsed)
-    s = driver.s
-    last = driver.best if s is None else s.x
-    return Run(driver.best, last.x, status, driver.t, 1.0 if s is None else float(s.l), driver.log.trace())
+        report.footer(status.message, driver.t, problem.F(driver.best), driver.elapsed)
+    best, s = driver.best, driver.s
+    last, l = (best, 1.0) if s is None else (s.x, float(s.l))  # noqa: E741
+    return Run(best, last.x, status, driver.t, l, _trace(driver.rows))
 
 
 def not_begun(problem: Problem, x0: Array) -> Run:
     """Return a run that was interrupted before its first step."""
     point = problem.project_to_domain(x0)
-    return Run(point, point.x, Status.INTERRUPTED, 0, 1.0, _Log().trace())
+    return Run(point, point.x, Status.INTERRUPTED, 0, 1.0, _trace([]))
 
 
 class _Driver:
@@ -125,10 +111,21 @@ class _Driver:
 
     def __init__(self, method: Method, problem: Problem, stopping: Stopping, tell: ProgressCallback) -> None:
         self.method, self.problem, self.stopping, self.tell = method, problem, stopping, tell
-        self.log = _Log()
+        self.started = time.perf_counter()
+        self.rows: list[tuple[float, ...]] = []  # of the trace
         self.t = self.n_small_changes = 0  # iterations; consecutive small changes
         self.best: Point | None = None
         self.s: Any = None
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def _record(self, F: float) -> None:
+        s: State = self.s
+        row = F, 1.0 / float(s.l), float(s.residual), self.elapsed, self.problem.products.total
+        self.rows.append(row)
 
     def begin(self, x0: Array | Point) -> None:
         """Set up the state at t = 0."""
@@ -140,31 +137,30 @@ class _Driver:
         self.F_start, self.runaway_size = self.mark.F, RUNAWAY * max(1.0, start.size)
         self.rounding = epsilon(start.x)
         self.may_be_unbounded = self.problem.loss.least == -math.inf
-        self.log.add(self.F_start, self.s, self.problem.products.total)
+        self._record(self.F_start)
 
     def iterate(self, report: _RunReporter) -> Status | None:
         """Take one step; return the reason to stop, or None."""
         stopping, problem = self.stopping, self.problem
         if self.t >= stopping.max_iter:
             return Status.UNBOUNDED if _decreases_linearly(problem, self.mark, self.s.x) else Status.ITERATION_LIMIT
-        if stopping.max_time is not None and self.log.elapsed >= stopping.max_time:
+        if stopping.max_time is not None and self.elapsed >= stopping.max_time:
             return Status.TIME_LIMIT
         before = self.s
         s = self.s = self.method.step(problem, before)
         self.t += 1
         problem.read(s.x)
         F = problem.F(s.x)
-        self.log.add(F, s, problem.products.total)
-        report.line(self.t, F, float(s.l), float(s.residual), problem.products.total, self.log.elapsed)
+        self._record(F)
+        report.line(self.t, F, float(s.l), float(s.residual), problem.products.total, self.elapsed)
         # on a device, do not read the size where F overflows too, since φ is bounded below
         size = 0.0 if on_device(s.x.x) and not self.may_be_unbounded else s.x.size
-        diverged = self._divergence_status(F, size)
-        if diverged is not None:
+        if (diverged := self._divergence_status(F, size)) is not None:
             return diverged
         assert self.best is not None
         if F < problem.F(self.best):
             self.best = s.x
-        self.tell(lambda: s.x.x + 0.0, F, self.t, float(s.residual), self.log.elapsed)  # a copy
+        self.tell(lambda: s.x.x + 0.0, F, self.t, float(s.residual), self.elapsed)  # a copy
         if self.t % DRIFT_CHECK == 0:
             if _decreases_linearly(problem, self.mark, s.x):
                 return Status.UNBOUNDED
@@ -239,10 +235,8 @@ class _RunReporter(VerboseLogging):
 
     def banner(self, problem: Problem, method: str) -> None:
         if self.every:
-            loss = type(problem.loss).__name__
-            logger.info(
-                "ksparse %s: %s + %s over %s, %d variables", method, loss, problem.penalty, problem.C, problem.n
-            )
+            parts = method, type(problem.loss).__name__, problem.penalty, problem.C, problem.n
+            logger.info("ksparse %s: %s + %s over %s, %d variables", *parts)
             logger.info(f"{'it':>7} {'F':>16} {'1/step':>10} {'residual':>10} {'products':>9} {'time':>8}")
 
     def line(self, t: int, F: float, l: float, residual: float, products: int, elapsed: float) -> None:  # noqa: E741

@@ -52,10 +52,8 @@ class Stopping:
         check_number(self.tol, "tol", at_least=0)
         check_number(self.tol_residual, "tol_residual")
         check_integer(self.max_iter, "max_iter", 0)
-        if self.max_time is not None:
-            check_number(self.max_time, "max_time", at_least=0)
-        if self.patience is not None:
-            check_integer(self.patience, "patience", 1)
+        check_number(0.0 if self.max_time is None else self.max_time, "max_time", at_least=0)
+        check_integer(1 if self.patience is None else self.patience, "patience", 1)
         if self.rule not in (None, "objective", "step"):
             raise ValueError(f"stop must be 'objective' or 'step', got {self.rule!r}")
 
@@ -63,73 +61,61 @@ class Stopping:
 class Point:
     """x with its image. A linear combination of points is a point and costs no product with the data.
 
-    The image, φ, ∇φ, F and max |xᵢ| are computed on first use and kept. On a GPU, φ and F may stay there until
-    `Problem.read` copies them to the host.
+    The other quantities are computed on first use and kept; g, its subgradient and what they share are those of the
+    penalty of `problem`. On a GPU, φ and F may stay there until `Problem.read` copies them to the host.
     """
-
-    __slots__ = (
-        "F_value",
-        "_g",
-        "_gradient",
-        "_image",
-        "_phi",
-        "_shared",
-        "_size",
-        "_subgradient",
-        "in_C",
-        "problem",
-        "x",
-    )
 
     def __init__(self, problem: Problem, x: Array, image: Array | None = None) -> None:
         self.problem, self.x = problem, x
-        self._image = image
-        self._phi: float | None = None
-        self._gradient: Array | None = None
-        self._size: float | None = None
-        self._g: float | None = None  # g(x), s(x) ∈ ∂g2(x) and what they share: for the penalty of `problem`
-        self._subgradient: Array | None = None
-        self._shared: Any = None
+        if image is not None:
+            self.image = image
         self.F_value: float | None = None
         self.in_C = False  # whether x is the result of a projection onto C
 
-    @property
+    @cached_property
     def size(self) -> float:
         """max |xᵢ|."""
-        if self._size is None:
-            self._size = norm_inf(self.x)
-        return self._size
+        return norm_inf(self.x)
 
-    @property
+    @cached_property
     def image(self) -> Array:
         """The image of x under the loss: one forward product."""
-        if self._image is None:
-            self.problem.products.forward += self.problem.loss.forward_cost
-            self._image = self.problem.loss.image(self.x)
-        return self._image
+        self.problem.products.forward += self.problem.loss.forward_cost
+        return self.problem.loss.image(self.x)
 
-    @property
+    @cached_property
     def phi(self) -> float:
         """φ(x)."""
-        if self._phi is None:
-            self.count_value()
-            self._phi = self.problem.loss.value_at(self.x, self.image)
-        return self._phi
+        self.count_value()
+        return self.problem.loss.value_at(self.x, self.image)
 
     def count_value(self) -> None:
         """Count an evaluation of φ."""
         self.problem.products.values += 1
         count(values=1)
 
-    @property
+    @cached_property
     def gradient(self) -> Array:
         """∇φ(x): at most one adjoint product."""
-        if self._gradient is None:
-            self.problem.products.gradients += 1
-            count(gradients=1)
-            self.problem.products.adjoint += self.problem.loss.adjoint_cost
-            self._gradient = self.problem.loss.gradient_at(self.x, self.image)
-        return self._gradient
+        self.problem.products.gradients += 1
+        count(gradients=1)
+        self.problem.products.adjoint += self.problem.loss.adjoint_cost
+        return self.problem.loss.gradient_at(self.x, self.image)
+
+    @cached_property
+    def shared(self) -> Any:
+        """What g(x) and its subgradient both need."""
+        return self.problem.penalty.shared(self.x)
+
+    @cached_property
+    def g(self) -> float:
+        """g(x)."""
+        return self.problem.penalty.value_with(self.x, self.shared)
+
+    @cached_property
+    def subgradient(self) -> Array:
+        """One element of ∂g2(x)."""
+        return self.problem.penalty.subgradient_with(self.x, self.shared)
 
     def __add__(self, other: Point) -> Point:
         return Point(self.problem, self.x + other.x, self.image + other.image)
@@ -137,12 +123,12 @@ class Point:
     def __sub__(self, other: Point) -> Point:
         return Point(self.problem, self.x - other.x, self.image - other.image)
 
+    def __rmul__(self, factor: float) -> Point:
+        return Point(self.problem, factor * self.x, factor * self.image)
+
     def along(self, a: float, d: Point) -> Point:
         """Return the point x + a·d."""
         return Point(self.problem, axpy(self.x, a, d.x), axpy(self.image, a, d.image))
-
-    def __rmul__(self, factor: float) -> Point:
-        return Point(self.problem, factor * self.x, factor * self.image)
 
 
 class Problem:
@@ -163,6 +149,8 @@ class Problem:
         require_length(C, length)
         penalty.check_length(length)
         self.loss, self.penalty, self.n = loss, penalty, int(length)
+        self.smooth = penalty.smooth_curvature is not None  # whether g1 is smooth and part of f
+        self.curvature_g1 = penalty.smooth_curvature or 0.0
         self.products = Products() if products is None else products
         self._scale: float | None = None  # ‖∇f(0)‖, set by `measure_scale`
         self.curvature_unit = 1.0  # set by a step rule, like the next
@@ -180,8 +168,10 @@ class Problem:
 
     def point_from(self, point: Point) -> Point:
         """Return a point of another problem with the same φ and C as one of this problem, with its image, φ and ∇φ."""
-        twin = Point(self, point.x, point._image)
-        twin._phi, twin._gradient = point._phi, point._gradient
+        twin = Point(self, point.x)
+        twin.__dict__ |= {
+            name: kept for name in ("image", "phi", "gradient") if (kept := vars(point).get(name)) is not None
+        }
         return twin
 
     def f(self, point: Point) -> float:
@@ -195,7 +185,8 @@ class Problem:
     def F(self, point: Point) -> float:
         """Return F(x) = f(x) + g1(x) − g2(x), for x in C."""
         if point.F_value is None:
-            point.F_value = point.phi + self.g(point)
+            own = point.problem is self  # the undivided penalty has the same g
+            point.F_value = point.phi + (point.g if own else self.penalty.value(point.x))
         return point.F_value
 
     def read(self, point: Point, *numbers: float) -> list[float]:
@@ -203,9 +194,10 @@ class Problem:
 
         If φ may be unbounded below, max |xᵢ| is read with them.
         """
-        size = point.size if self.loss.least == -math.inf else 0.0
-        point.F_value, size, *found = read(self.F(point), size, *numbers)
-        point._size = size if self.loss.least == -math.inf else point._size
+        if self.loss.least > -math.inf:
+            point.F_value, *found = read(self.F(point), *numbers)
+        else:
+            point.F_value, point.size, *found = read(self.F(point), point.size, *numbers)
         return found
 
     def measure(self, point: Point, *vectors: Array) -> list[float]:
@@ -213,29 +205,15 @@ class Problem:
 
         On a GPU, if φ and g are squared norms, one kernel sums them together with the vectors.
         """
-        if not on_device(point.x) or point.F_value is not None or point.problem is not self:
-            return self.read(point, *norms(*vectors))
-        phi = self.loss.squared_norm_at(point.x, point.image)
-        g = self.penalty.squared_norm_with(point.x, self._shared(point))
-        if phi is None or g is None:
-            return self.read(point, *norms(*vectors))
-        point.count_value()
-        norm_phi, norm_g, *lengths = read(*norms(phi[1], g[1], *vectors))
-        point._phi, point._g = phi[0] * norm_phi * norm_phi, g[0] * norm_g * norm_g
-        point.F_value = point._phi + point._g
-        return self.read(point, *lengths)
-
-    def g(self, point: Point) -> float:
-        """Return g1(x) − g2(x)."""
-        if point._g is None:
-            own = point.problem is self  # `_shared` belongs to the penalty of the point's own problem
-            point._g = self.penalty.value_with(point.x, self._shared(point)) if own else self.penalty.value(point.x)
-        return point._g
-
-    def _shared(self, point: Point) -> Any:
-        if point._shared is None:
-            point._shared = self.penalty.shared(point.x)
-        return point._shared
+        if on_device(point.x) and point.F_value is None and point.problem is self:
+            phi = self.loss.squared_norm_at(point.x, point.image)
+            g = self.penalty.squared_norm_with(point.x, point.shared)
+            if phi is not None and g is not None:
+                point.count_value()
+                norm_phi, norm_g, *lengths = read(*norms(phi[1], g[1], *vectors))
+                point.phi, point.g = phi[0] * norm_phi * norm_phi, g[0] * norm_g * norm_g
+                return self.read(point, *lengths)
+        return self.read(point, *norms(*vectors))
 
     def prox_g1(self, u: Array, l: float) -> Array:  # noqa: E741
         """Return the prox of (g1 + I_C)/l at u."""
@@ -243,11 +221,8 @@ class Problem:
 
     def subgradient_g2(self, point: Point) -> Array:
         """Return one s(x) ∈ ∂g2(x)."""
-        if point.problem is not self:  # with the penalty undivided, g2 is another function
-            return self.penalty.subgradient_g2(point.x)
-        if point._subgradient is None:
-            point._subgradient = self.penalty.subgradient_with(point.x, self._shared(point))
-        return point._subgradient
+        # with the penalty undivided, g2 is another function
+        return point.subgradient if point.problem is self else self.penalty.subgradient_g2(point.x)
 
     @property
     def prox_is_identity(self) -> bool:
@@ -258,42 +233,31 @@ class Problem:
         """Return the point of the domain of g1 + I_C where a run from x starts."""
         return self.point(self.penalty.enter(self.C, x))
 
-    def contains(self, point: Point) -> bool:
-        """Whether x ∈ C."""
-        return point.in_C or bool(self.C.contains(point.x))
-
     def curvature(self, point: Point, d: Point) -> float:
-        """Return dᵀ∇²f(x)d: one forward product for the image of d, or two gradients where φ has no second derivatives."""
+        """Return dᵀ∇²f(x)d: one forward product, or two gradients if φ has no second derivatives."""
         self.products.gradients += self.loss.curvature_gradients
         count(gradients=self.loss.curvature_gradients)
-        return (
-            self.loss.curvature_at(point.x, point.image, d.x, d.image)
-            + (self.penalty.smooth_curvature or 0.0) * norm(d.x) ** 2
-        )
+        return self.loss.curvature_at(point.x, point.image, d.x, d.image) + self.curvature_g1 * norm(d.x) ** 2
 
     def lipschitz(self) -> float:
         """Return L, a Lipschitz constant of ∇f: L_φ, plus 2ρ for the ℓ2 penalty."""
-        return self.loss.lipschitz() + (self.penalty.smooth_curvature or 0.0)
-
-    @property
-    def smooth(self) -> bool:
-        """Whether g1 is smooth and part of f."""
-        return self.penalty.smooth_curvature is not None
+        return self.loss.lipschitz() + self.curvature_g1
 
     def measure_scale(self, point: Point) -> None:
         """Compute ‖∇f(0)‖, the scale of relative residuals, without a product for the image of 0.
 
         If 0 is not in C, a custom φ may be undefined there: use the point of C nearest to 0.
         """
-        if self._scale is None:
-            zero = self.zeros()
-            if not bool(namespace(zero).any(point.x != 0)):
-                reference = point
-            elif self.loss.defined_everywhere or self.C.contains(zero):
-                reference = 0.0 * point
-            else:
-                reference = self.point(self.C.project(zero))
-            self._scale = float(norm(self.grad_f(reference)))
+        if self._scale is not None:
+            return
+        zero = self.zeros()
+        if not bool(namespace(zero).any(point.x != 0)):
+            reference = point
+        elif self.loss.defined_everywhere or self.C.contains(zero):
+            reference = 0.0 * point
+        else:
+            reference = self.point(self.C.project(zero))
+        self._scale = float(norm(self.grad_f(reference)))
 
     def relative(self, residual: float, gradient: Array) -> float:
         """Return a stationarity residual at x divided by the larger of ‖∇f(0)‖ and ‖∇f(x)‖."""
@@ -345,9 +309,15 @@ class Problem:
 def require_prox(problem: Problem, method: str) -> None:
     """Raise MissingPieceError if the prox of g1 + I_C has no closed form."""
     if not problem.penalty.supports(problem.C):
-        raise MissingPieceError(
-            f"{method} needs the prox of g1 on C; {problem.penalty} on {problem.C} has none in closed form: use TopK2, or l1dca in minimize"
-        )
+        lacks = f"{problem.penalty} on {problem.C} has none in closed form: use TopK2, or l1dca in minimize"
+        raise MissingPieceError(f"{method} needs the prox of g1 on C; {lacks}")
+
+
+def require_cardinality(given: bool, problem: Problem, method: str) -> None:
+    """Raise MissingPieceError if the constraint of at most k nonzeros is not given."""
+    if not given:
+        needed = f"the constraint of at most k nonzeros, not the penalty {problem.penalty}: use minimize(loss, k)"
+        raise MissingPieceError(f"{method} needs {needed}")
 
 
 def require_whole_prox(problem: Problem, method: str) -> None:

@@ -187,7 +187,7 @@ class Backtracking:
         at_y = s is None  # pDCAₑ takes s at another point, and the model is then no majorant of F at y
         s = problem.subgradient_g2(y) if s is None else s
         gradient = problem.grad_f(y)
-        compare_F = at_y and problem.contains(y)
+        compare_F = at_y and (y.in_C or bool(problem.C.contains(y.x)))
         dx = None if memory.point is None else y.x - memory.point.x
         dx_dx = 0.0 if dx is None else sqnorm(dx)
         dx_dg = 0.0 if dx is None else dot(dx, gradient - memory.gradient)

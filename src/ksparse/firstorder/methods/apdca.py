@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from ksparse.firstorder.methods.base import Method
-from ksparse.firstorder.problem import Point, Problem, require_prox, require_whole_prox
-from ksparse.firstorder.steps import Backtracking, Step, StepMemory, StepRule, check_rule
+from ksparse.firstorder.methods.base import Method, WithUndividedPenalty
+from ksparse.firstorder.problem import Point, Problem, require_prox
+from ksparse.firstorder.steps import Backtracking, StepMemory, StepRule, check_rule
 from ksparse.util.arrays import dot
 from ksparse.util.checks import check_number
 
@@ -28,23 +28,6 @@ class APDCAState:
     x_memory: StepMemory  # l_x, and y⁽ᵗ⁻¹⁾ again: the v-step measures curvature from y⁽ᵗ⁻¹⁾ to x⁽ᵗ⁾
     l: float  # noqa: E741  # l of the step that gave x⁽ᵗ⁾
     residual: float = math.inf
-
-    def advance(self, *, taken: Step, z_step: Step, l_x: float, F_x: float, eta: float) -> APDCAState:
-        """Return the next state, with its θ, q and c (eq. APDCAupdateT, and below eq. nmcriteria)."""
-        q = eta * self.q + 1.0
-        return APDCAState(
-            x_prev=self.x,
-            x=taken.z,
-            z=z_step.z,
-            theta_prev=self.theta,
-            theta=(math.sqrt(4.0 * self.theta**2 + 1.0) + 1.0) / 2.0,
-            q=q,
-            c=(eta * self.q * self.c + F_x) / q,
-            y_memory=z_step.memory,
-            x_memory=replace(z_step.memory, l=l_x),
-            l=taken.l,
-            residual=taken.residual,
-        )
 
 
 @dataclass(frozen=True)
@@ -91,18 +74,7 @@ class APDCA(Method):
 
     def init(self, problem: Problem, x: Point) -> APDCAState:
         memory = self.rule.start(problem, x)
-        return APDCAState(
-            x_prev=x,
-            x=x,
-            z=x,
-            theta_prev=0.0,
-            theta=1.0,
-            q=1.0,
-            c=problem.F(x),
-            y_memory=memory,
-            x_memory=memory,
-            l=memory.l,
-        )
+        return APDCAState(x, x, x, 0.0, 1.0, 1.0, problem.F(x), memory, memory, memory.l)
 
     def step(self, problem: Problem, s: APDCAState) -> APDCAState:
         y = s.x if s.z is s.x else s.x.along(s.theta_prev / s.theta, s.z - s.x)  # z⁽ᵗ⁾ = x⁽ᵗ⁾ if the z-step was taken
@@ -113,13 +85,17 @@ class APDCA(Method):
             v_step = self.rule.from_point(problem, s.x, s.x_memory)  # eq. (computev)
             l_x = v_step.l
             taken = min(z_step, v_step, key=lambda step: problem.F(step.z))  # eq. (APDCAbottom)
-        after = s.advance(taken=taken, z_step=z_step, l_x=l_x, F_x=problem.F(taken.z), eta=self.eta)
+        x, x_memory = taken.z, replace(z_step.memory, l=l_x)
+        q = self.eta * s.q + 1.0
+        c = (self.eta * s.q * s.c + problem.F(x)) / q  # below eq. (nmcriteria)
+        theta = (math.sqrt(4.0 * s.theta**2 + 1.0) + 1.0) / 2.0  # eq. (APDCAupdateT)
+        after = APDCAState(s.x, x, z, s.theta, theta, q, c, z_step.memory, x_memory, taken.l, taken.residual)
         uphill = self.adaptive and dot(y.x - z.x, z.x - s.x.x) > 0
-        return replace(after, x_prev=after.x, z=after.x, theta_prev=0.0, theta=1.0) if uphill else after
+        return replace(after, x_prev=x, z=x, theta_prev=0.0, theta=1.0) if uphill else after
 
 
 @dataclass(frozen=True)
-class NmAPG(APDCA):
+class NmAPG(WithUndividedPenalty, APDCA):
     """APDCA with g₁ = g and g₂ = 0: both steps use the prox of the whole penalty (Li, Lin 2015).
 
     Parameters
@@ -146,15 +122,3 @@ class NmAPG(APDCA):
 
     adaptive: bool = field(default=False, init=False, repr=False)
     name: ClassVar[str] = "nmapg"
-
-    def require(self, problem: Problem) -> None:
-        require_whole_prox(problem, "nmAPG")
-
-    def residual(self, problem: Problem, point: Point) -> float:
-        return problem.with_undivided_penalty.residual(point)
-
-    def init(self, problem: Problem, x: Point) -> APDCAState:
-        return super().init(problem.with_undivided_penalty, x)
-
-    def step(self, problem: Problem, s: APDCAState) -> APDCAState:
-        return super().step(problem.with_undivided_penalty, s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol
 
-from ksparse.firstorder.problem import Point, Problem
+from ksparse.firstorder.problem import Point, Problem, require_whole_prox
 from ksparse.penalties import Penalty, TopK2
 from ksparse.sets import ConvexSet
 
@@ -65,3 +65,19 @@ class Method(ABC):
     @abstractmethod
     def step(self, problem: Problem, s: Any) -> Any:
         """Return the state at t + 1."""
+
+
+class WithUndividedPenalty(Method):
+    """Mixin that runs a method with g1 = g and g2 = 0, that is, with the prox of the whole penalty."""
+
+    def require(self, problem: Problem) -> None:
+        require_whole_prox(problem, self.name)
+
+    def residual(self, problem: Problem, point: Point) -> float:
+        return problem.with_undivided_penalty.residual(point)
+
+    def init(self, problem: Problem, x: Point) -> Any:
+        return super().init(problem.with_undivided_penalty, x)  # type: ignore[safe-super]
+
+    def step(self, problem: Problem, s: Any) -> Any:
+        return super().step(problem.with_undivided_penalty, s)  # type: ignore[safe-super]

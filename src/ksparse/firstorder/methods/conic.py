@@ -58,14 +58,13 @@ class ConicSubproblem:
         n = self.n
         self.linear, self.n_residuals = np.zeros(n), 0
         self.P: Callable[[], Any]
-        squares, model, ridge, factor = loss.squares(), None, sp.csc_array((n, n)), None
+        squares, ridge, factor = loss.squares(), sp.csc_array((n, n)), None
         if squares is not None:
             root = _root_weights(squares)
             factor, target, weight = _scaled_rows(root, _matrix(squares.A)), root * to_float64(squares.b), 1.0
-            columns = np.sqrt(
-                np.asarray((factor.multiply(factor) if sp.issparse(factor) else factor * factor).sum(axis=0))
-            ).max()
-            self.unit = (float(np.linalg.norm(target)) or 1.0) / (float(columns) or 1.0)
+            entries = factor.multiply(factor) if sp.issparse(factor) else factor * factor
+            longest = float(np.sqrt(np.asarray(entries.sum(axis=0))).max())
+            self.unit = (float(np.linalg.norm(target)) or 1.0) / (longest or 1.0)
             if squares.ridge is not None:
                 ridge = sp.diags_array(to_float64(squares.ridge))
         else:
@@ -95,27 +94,27 @@ class ConicSubproblem:
         if linear is not None:
             low, high = np.flatnonzero(np.isfinite(linear.lower)), np.flatnonzero(np.isfinite(linear.upper))
             eye = sp.eye_array(self.n, format="csr")
-            self.less += [
-                (self._on_x(-eye[low]), -linear.lower[low] / self.unit),
-                (self._on_x(eye[high]), linear.upper[high] / self.unit),
-            ]
-            self.less.append((self._on_x(linear.G), linear.h / self.unit))
-            self.equal.append((self._on_x(linear.E), linear.f / self.unit))
+            bounds = (-eye[low], -linear.lower[low]), (eye[high], linear.upper[high])
+            self.less += [(self._rows(M), v / self.unit) for M, v in (*bounds, (linear.G, linear.h))]
+            self.equal.append((self._rows(linear.E), linear.f / self.unit))
         elif ball is not None and ball[0] == 2:
             rows = sp.vstack([sp.csr_matrix((1, self.n)), -sp.eye_array(self.n)])
-            self.cones.append((self._on_x(rows), np.append(ball[1] / self.unit, np.zeros(self.n))))
+            self.cones.append((self._rows(rows), np.append(ball[1] / self.unit, np.zeros(self.n))))
         elif ball is not None:
             self.radius = ball[1] / self.unit
         else:
             raise MissingPieceError(f"{method} needs a set that a conic solver knows; {C} is not: use apdca")
 
-    def _on_x(self, M: Any) -> Any:
-        M = sp.csr_matrix(M)
-        return sp.hstack([M, sp.csr_matrix((M.shape[0], self.n + self.n_residuals))])
+    def _rows(self, x_part: Any, e_part: Any = None) -> Any:
+        """Return the matrix that gives x_part·x + e_part·e from z."""
+        x_part = sp.csr_matrix(x_part)
+        m = x_part.shape[0]
+        e_part = sp.csr_matrix((m, self.n)) if e_part is None else e_part
+        return sp.hstack([x_part, e_part, sp.csr_matrix((m, self.n_residuals))])
 
     def add_rows(self, x_part: Any, e_part: Any, right: Vector) -> None:
         """Add the rows x_part·x + e_part·e ≤ right."""
-        self.less.append((sp.hstack([x_part, e_part, sp.csr_matrix((len(right), self.n_residuals))]), right))
+        self.less.append((self._rows(x_part, e_part), right))
 
     def absolute_values(self, M: float | None = None) -> None:
         """Add |x| ≤ e, or |x| ≤ M·e with a big-M; e has the unit of x, or none."""

@@ -13,11 +13,10 @@ from typing import ClassVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from ksparse.errors import MissingPieceError
 from ksparse.firstorder.methods.base import Method
 from ksparse.firstorder.methods.conic import ConicSubproblem, DualLasso
 from ksparse.firstorder.methods.pdca import require_top_k1
-from ksparse.firstorder.problem import Point, Problem
+from ksparse.firstorder.problem import Point, Problem, require_cardinality
 from ksparse.penalties import BigM, Penalty, TopK1
 from ksparse.sets import ConvexSet
 from ksparse.util.arrays import Array, Vector, like, to_numpy
@@ -108,10 +107,7 @@ class MIPDCA(Method):
         check_number(self.M, "M", above=0)
 
     def require(self, problem: Problem) -> None:
-        if not problem.penalty.indicators:
-            raise MissingPieceError(
-                f"mipdca needs the constraint of at most k nonzeros, not the penalty {problem.penalty}: use minimize(loss, k)"
-            )
+        require_cardinality(problem.penalty.indicators, problem, self.name)
 
     def penalty(self, k: int, rho: float, C: ConvexSet) -> Penalty:
         return BigM(rho, k)

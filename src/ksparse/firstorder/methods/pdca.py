@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ksparse.errors import MissingPieceError
-from ksparse.firstorder.methods.base import Method
-from ksparse.firstorder.problem import Point, Problem, require_prox, require_whole_prox
+from ksparse.firstorder.methods.base import Method, WithUndividedPenalty
+from ksparse.firstorder.problem import Point, Problem, require_cardinality, require_prox
 from ksparse.firstorder.steps import Backtracking, StepMemory, StepRule, check_rule
 from ksparse.penalties import Cardinality, Penalty, TopK1
 from ksparse.sets import ConvexSet
@@ -71,7 +71,7 @@ class PDCA(Method):
         return PDCAState(step.z, step.memory, step.residual)
 
 
-class GIST(PDCA):
+class GIST(WithUndividedPenalty, PDCA):
     """``x⁽ᵗ⁺¹⁾ = prox_{g/l}(x⁽ᵗ⁾ − ∇f(x⁽ᵗ⁾)/l)``: PDCA with g₁ = g and g₂ = 0 (Gong et al. 2013; paper, Sec. 4).
 
     Parameters
@@ -93,18 +93,6 @@ class GIST(PDCA):
     """
 
     name: ClassVar[str] = "gist"
-
-    def require(self, problem: Problem) -> None:
-        require_whole_prox(problem, "GIST")
-
-    def residual(self, problem: Problem, point: Point) -> float:
-        return problem.with_undivided_penalty.residual(point)
-
-    def init(self, problem: Problem, x: Point) -> PDCAState:
-        return super().init(problem.with_undivided_penalty, x)
-
-    def step(self, problem: Problem, s: PDCAState) -> PDCAState:
-        return super().step(problem.with_undivided_penalty, s)
 
 
 class L1PDCA(PDCA):
@@ -167,14 +155,10 @@ class IHT(PDCA):
     weighted: ClassVar[bool] = False
 
     def require(self, problem: Problem) -> None:
-        if not problem.penalty.constraint:
-            raise MissingPieceError(
-                f"IHT needs the constraint of at most k nonzeros, not the penalty {problem.penalty}: use minimize(loss, k)"
-            )
+        require_cardinality(problem.penalty.constraint, problem, "IHT")
         if not problem.penalty.supports(problem.C):
-            raise MissingPieceError(
-                f"IHT needs the projection onto the k-sparse points of C; {problem.C} has none in closed form: use apdca"
-            )
+            lacks = f"{problem.C} has none in closed form: use apdca"
+            raise MissingPieceError(f"IHT needs the projection onto the k-sparse points of C; {lacks}")
 
     def penalty(self, k: int, rho: float, C: ConvexSet) -> Penalty:
         return Cardinality(k, C)
