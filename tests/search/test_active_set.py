@@ -81,7 +81,7 @@ def test_every_number_along_a_random_walk_is_that_of_an_inverse_from_scratch():
                     hood.restore(saved)
             except DependentError:
                 hood.restore(saved)
-            one, other = hood.active_set, twin.active_set
+            one, other = hood, twin
             free = one.element[one.free]
             if not other.rebuild(np.append(free, one.held), one.held, one.level, ~one.element[one.element < 0]):
                 continue
@@ -142,8 +142,8 @@ def test_the_value_is_that_of_the_quadratic_program_wherever_it_stands(name, see
         compared += 1
         assert hood.value == pytest.approx(exact.value, rel=1e-7, abs=1e-9)
         x = np.zeros(N)
-        x[hood.active_set.element[hood.active_set.free]] = hood.active_set.x[hood.active_set.free]
-        x[hood.active_set.held] = hood.active_set.level
+        x[hood.element[hood.free]] = hood.x[hood.free]
+        x[hood.held] = hood.level
         assert problem.linear.violation(x) <= 1e-9
         np.testing.assert_allclose(x, exact.full(N), atol=1e-6)
         if rng.random() < 0.3 and leaving and entering:

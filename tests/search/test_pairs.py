@@ -48,7 +48,7 @@ def test_they_are_the_moves_that_gain_with_all_others_where_they_are(seed):
     start = max(found, key=lambda one: one.value)
     hood = ActiveSetNeighbourhood(problem, k + 3)
     hood.move_to(start)
-    basis, x = hood.active_set, start.full(n)
+    basis, x = hood, start.full(n)
     free, active = basis.element[basis.element >= 0], ~basis.element[basis.element < 0]
     outside = np.setdiff1d(np.arange(n), start.support)
     values = {

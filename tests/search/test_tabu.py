@@ -141,11 +141,11 @@ def test_a_walk_ends_where_variables_are_dependent(monkeypatch):
 def test_a_walk_fetches_all_columns_at_once_where_it_is_long_enough():
     problem = a_problem(0, ks.WholeSpace())
     hood = standing_at(problem, [0, 1, 2, 3, 4])
-    known = hood.active_set.model.known.sum()
+    known = hood.model.known.sum()
     hood.prefetch(4)
-    assert hood.active_set.model.known.sum() == known < 14
+    assert hood.model.known.sum() == known < 14
     hood.prefetch(5)
-    assert hood.active_set.model.known.all()
+    assert hood.model.known.all()
 
 
 @pytest.mark.parametrize("patience", [0.2, 1.0, 4.0])
@@ -186,14 +186,14 @@ def test_a_swap_of_columns_in_other_units_leaves_the_factorisation_exact(ratio):
     )
     hood = standing_at(problem, [1, 3, 5, 7, 9])  # small ones, for which large ones enter
     for leaving, entering in ((3, 2), (7, 0), (2, 3)):
-        hood.active_set.pivot(hood.active_set._place(leaving), entering)
-        p, S = hood.active_set.n_elements, hood.active_set.element.copy()
-        kept, scale = hood.active_set.inverse[:p, :p].copy(), units[S][:, None] * units[S]
-        s, h = hood.active_set.s.copy(), hood.active_set.h.copy()
-        assert hood.active_set.recompute()
-        np.testing.assert_allclose(kept * scale, hood.active_set.inverse[:p, :p] * scale, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(s / units, hood.active_set.s / units, atol=1e-10)
-        np.testing.assert_allclose(h / units**2, hood.active_set.h / units**2, atol=1e-9)
+        hood.pivot(hood._place(leaving), entering)
+        p, S = hood.n_elements, hood.element.copy()
+        kept, scale = hood.inverse[:p, :p].copy(), units[S][:, None] * units[S]
+        s, h = hood.s.copy(), hood.h.copy()
+        assert hood.recompute()
+        np.testing.assert_allclose(kept * scale, hood.inverse[:p, :p] * scale, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(s / units, hood.s / units, atol=1e-10)
+        np.testing.assert_allclose(h / units**2, hood.h / units**2, atol=1e-9)
 
 
 @pytest.mark.parametrize("power", [-280, -262, 254, 300])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -226,10 +227,6 @@ class QuadraticModel:
             places = self._places(support)
             return np.asarray(self._rows[np.ix_(places, support)])
 
-    def has_row(self, i: int) -> bool:
-        """Whether column i is remembered."""
-        return bool(self._place[i] >= 0)
-
     @property
     def known(self) -> Vector:
         """Mask of the remembered columns."""
@@ -240,8 +237,10 @@ class QuadraticModel:
         """How many columns to fetch if one is missing."""
         return max(1, min(getattr(self.H, "prefetch_size", PREFETCH), self.memory // (32 * self.n)))
 
-    def row(self, i: int) -> Any:
-        """Return H[i, :] where it lies, not to be changed."""
+    def row(self, i: int, also: Callable[[], Vector] | None = None) -> Any:
+        """Return H[i, :] where it lies, not to be changed; if it is not remembered, fetch the columns `also()` with it."""
+        if also is not None and self._place[i] < 0:
+            self.prefetch(also())
         with self._lock:
             place = self._place[i] if self._place[i] >= 0 else self._places(np.array([i]))[0]  # may grow the store
             return self._rows[place]

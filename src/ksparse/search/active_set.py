@@ -65,7 +65,7 @@ class Snapshot:
     u: Vector
     s: Vector
     h: Vector
-    value: float
+    q: float
     updates: int
     key: int
 
@@ -73,11 +73,14 @@ class Snapshot:
 class UpdatedInverse:
     """K⁻¹, u, s and h for a support and the constraints that are active on it.
 
-    Fields that follow from the elements (see `_index`): `element`, i ≥ 0 for the variable i and < 0 for the row ~i of G,
-    in the order of the rows of B after the equations; `x` and `kappa` of the elements, for a row its multiplier and a
-    κ below 0; `free`, the places of the free variables among the elements, and `free_rows`, their rows of K; `support`,
-    the free variables, then the held ones.
+    `q` is ½xᵀHx − rᵀx, `value` φ. Fields that follow from the elements (see `_index`): `element`, i ≥ 0 for the variable i
+    and < 0 for the row ~i of G, in the order of the rows of B after the equations; `x` and `kappa` of the elements, for a
+    row its multiplier and a κ below 0; `free`, the places of the free variables among the elements, and `free_rows`,
+    their rows of K; `support`, the free variables, then the held ones.
     """
+
+    key: int
+    value: float
 
     def __init__(self, model: QuadraticModel, linear: Linear, capacity: int) -> None:
         from scipy.linalg.blas import dger  # here: scipy.linalg takes half as long to import as all of ksparse
@@ -101,6 +104,8 @@ class UpdatedInverse:
         self._add_outer = dger
         self._keys = _hash_keys(self.n)
         self.key = 0  # Zobrist hash of the support: the keys of its variables by exclusive or
+        self.constant = model.constant
+        self._set_q(0.0)
         self._index()
 
     def _index(self) -> None:
@@ -114,11 +119,10 @@ class UpdatedInverse:
             self.free_rows = self.e + self.free
         free: Vector = self.element[self.free]
         self.support = np.concatenate([free, self.held]) if self.held.size else free
+        self.size = self.support.size
 
-    @property
-    def size(self) -> int:
-        """The number of variables in the support."""
-        return self.support.size
+    def _set_q(self, q: float) -> None:
+        self.q, self.value = q, q + self.constant
 
     def rebuild(self, support: Vector, held: Vector = NONE, level: Vector | None = None, rows: Vector = NONE) -> bool:
         """Compute the inverse of a support from scratch, some of it held, some rows active; False if K is nearly singular."""
@@ -179,10 +183,10 @@ class UpdatedInverse:
         self.h = self.diagonal - quadratic_forms(inverse, B)
         self.s = r - u @ B
         self.h[S] = self.s[S] = 0.0
-        self.value = -0.5 * float(d @ u) if not self.held.size else self._value(S, u[free], free)
+        self._set_q(self._q_of(S, u[free], free) if self.held.size else -0.5 * float(d @ u))
         return True
 
-    def _value(self, S: Vector, x: Vector, free: Vector) -> float:
+    def _q_of(self, S: Vector, x: Vector, free: Vector) -> float:
         """Return ½xᵀHx − rᵀx where some variables are held."""
         support, x = np.concatenate([S, self.held]), np.concatenate([x, self.level])
         H = np.vstack([self.B[np.ix_(free, support)], self.model.rows(self.held)[:, support]])
@@ -230,7 +234,7 @@ class UpdatedInverse:
         self._element[self.n_elements] = element
         self.n_elements += 1
         self.n_active += element < 0
-        self.value -= 0.5 * left * t
+        self._set_q(self.q - 0.5 * left * t)
         self.updates += 1
         self._index()
 
@@ -257,15 +261,14 @@ class UpdatedInverse:
 
     def _row(self, i: int) -> Any:
         """Return H_i·; if it is not known yet, fetch the rows that are likely to be needed next with it."""
-        if (
-            not self.model.has_row(i)
-            and (count := min(max(self.model.prefetch_size, min(self.prefetch_size, self.capacity)), self.n)) > 1
-        ):
-            likely = add_gains(self.s, self.h, self.dependence_tol)
-            likely[self.model.known] = 0.0
-            likely[i] = np.inf
-            self.model.prefetch(top_k_indices(likely, count))
-        return self.model.row(i)
+        return self.model.row(i, lambda: self._likely_rows(i))
+
+    def _likely_rows(self, i: int) -> Vector:
+        count = min(max(self.model.prefetch_size, min(self.prefetch_size, self.capacity)), self.n)
+        likely = add_gains(self.s, self.h, self.dependence_tol)
+        likely[self.model.known] = 0.0
+        likely[i] = np.inf
+        return top_k_indices(likely, count)
 
     def drop(self, j: int, level: float | None = None) -> None:
         """Let the element at place j leave; the last element takes its place.
@@ -294,7 +297,7 @@ class UpdatedInverse:
             self.B[q] = self.B[last]
             self._element[j] = self._element[self.n_elements - 1]
         self.n_elements -= 1
-        self.value += 0.5 * off * t
+        self._set_q(self.q + 0.5 * off * t)
         self.updates += 1
         self._index()
 
@@ -316,7 +319,7 @@ class UpdatedInverse:
         c = schur_row(row, w, self.B[:p])
         self.s -= delta * c
         self._u[:p] -= delta * w
-        self.value += delta * (0.5 * delta * float(self.h[i]) - s)
+        self._set_q(self.q + delta * (0.5 * delta * float(self.h[i]) - s))
         self._forget(i, None)
         self.updates += 1
         self._index()
@@ -371,7 +374,7 @@ class UpdatedInverse:
         self.key ^= self._keys.item(self._element.item(j)) ^ self._keys.item(i)
         self._element[j] = i
         self.h[i] = self.s[i] = 0.0
-        self.value += 0.5 * (back * back - s / h * s)
+        self._set_q(self.q + 0.5 * (back * back - s / h * s))
         self.updates += 2
         if self.n_active or self.held.size:  # otherwise all fields are views
             self._index()
@@ -381,7 +384,7 @@ class UpdatedInverse:
         p = self.e + self.n_elements
         return Snapshot(
             self.element.copy(), self.held, self.level, self.inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(), self.h.copy(),
-            self.value, self.updates, self.key,
+            self.q, self.updates, self.key,
         )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
@@ -390,7 +393,8 @@ class UpdatedInverse:
         common, p = min(size, self.n_elements), self.e + size
         differs = np.ones(size, dtype=bool)
         differs[:common] = self._element[:common] != saved.element[:common]
-        self.n_elements, self.value, self.updates, self.key = size, saved.value, saved.updates, saved.key
+        self.n_elements, self.updates, self.key = size, saved.updates, saved.key
+        self._set_q(saved.q)
         self._element[:size], self.inverse[:p, :p], self._u[:p] = saved.element, saved.inverse, saved.u
         self.held, self.level = saved.held, saved.level
         self.n_active = int((saved.element < 0).sum()) if self.right.size else 0
@@ -791,7 +795,7 @@ class ActiveSet(UpdatedInverse):
             at = int(gains.argmax())
             if gains[at] > gain:
                 gain, row = float(gains[at]), int(rows[at])
-        if not gain > 1e-12 * abs(self.value):
+        if not gain > 1e-12 * abs(self.q):
             return False
         if row >= 0:
             self.drop(row)
@@ -801,8 +805,8 @@ class ActiveSet(UpdatedInverse):
         return True
 
 
-class ActiveSetNeighbourhood(Neighbourhood):
-    """Moves of an `ActiveSet`, ranked by their gains there."""
+class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
+    """Moves of an active set, ranked by their gains there."""
 
     monotone = True
 
@@ -811,57 +815,39 @@ class ActiveSetNeighbourhood(Neighbourhood):
         low, high = problem.floors.bounds(linear)
         forced = np.zeros(problem.n, dtype=bool)
         forced[problem.forced] = True
-        self.active_set = ActiveSet(model, linear, low, high, forced, np.flatnonzero(~problem.allowed), capacity)
+        super().__init__(model, linear, low, high, forced, np.flatnonzero(~problem.allowed), capacity)
         self.entering, self.walked = problem.settings.entering, WALK_CANDIDATES
         self.rules, self.floored = problem.rules, problem.floors.any
         self.may_be_unbounded, self.linear_scale = (
             problem.loss.least == -np.inf,
             float(np.abs(model.r).max(initial=0.0)),
         )
-        self.constant, self.max_size, self.promise = model.constant, capacity, np.inf
+        self.max_size, self.promise = capacity, np.inf
         # variables without the sign they need do not enter, so signs alone leave the gains exact
-        self.trust = RankQuality.HEURISTIC if self.active_set.bounded or linear.h.size else RankQuality.EXACT
-        self.walks = self
+        self.trust = RankQuality.HEURISTIC if self.bounded or linear.h.size else RankQuality.EXACT
 
-    @property
-    def changes(self) -> int:
-        return self.active_set.changes
-
-    @property
-    def support(self) -> Vector:
-        return self.active_set.support
-
-    @property
-    def size(self) -> int:
-        return self.active_set.size
-
-    @property
-    def value(self) -> float:
-        return self.active_set.value + self.constant
-
-    @property
-    def key(self) -> int:
-        return self.active_set.key
+    def walks(self) -> ActiveSetNeighbourhood:
+        return self
 
     def move_to(self, candidate: Candidate) -> None:
-        at, support = self.active_set, np.asarray(candidate.support, dtype=np.intp)
-        places = (candidate.x != 0) & ((candidate.x == at.low[support]) | (candidate.x == at.high[support]))
+        support = np.asarray(candidate.support, dtype=np.intp)
+        places = (candidate.x != 0) & ((candidate.x == self.low[support]) | (candidate.x == self.high[support]))
         held, rows = support[places], np.flatnonzero(candidate.row_multipliers > 0)
-        warm = (held.size or rows.size) and at.rebuild(support, held, candidate.x[places], rows)
-        if not warm and not at.rebuild(support):
+        warm = (held.size or rows.size) and self.rebuild(support, held, candidate.x[places], rows)
+        if not warm and not self.rebuild(support):
             raise DependentError
         try:
-            at.restore_optimality()
+            self.restore_optimality()
         except BlockedError as error:
             raise DependentError from error
 
     def move_to_support(self, support: Vector) -> bool:
-        self.active_set.changes += support.size
+        self.changes += support.size
         if support.size > self.max_size:
             return False
         try:
-            if self.active_set.rebuild(support):
-                self.active_set.restore_optimality()
+            if self.rebuild(support):
+                self.restore_optimality()
                 return True
             found = self.problem.evaluate(support)  # too nearly dependent, unless constraints hold some of it
             if found is not None:
@@ -871,8 +857,8 @@ class ActiveSetNeighbourhood(Neighbourhood):
         return found is not None
 
     def ranked_adds(self, min_gain: float, expected: int, tabu: Vector | None = None) -> Iterator[Move]:
-        self.active_set.prefetch_size = expected
-        gains = self.active_set.add_gains()
+        self.prefetch_size = expected
+        gains = self.add_gains()
         if tabu is not None:
             gains[tabu] = 0.0
         while True:
@@ -883,7 +869,7 @@ class ActiveSetNeighbourhood(Neighbourhood):
             gains[i] = 0.0
 
     def ranked_drops(self) -> Iterator[Move]:
-        variables, losses = self.support, self.active_set.drop_losses()
+        variables, losses = self.support, self.drop_losses()
         while losses.size:
             j = int(losses.argmin())
             if not losses[j] < np.inf:
@@ -894,7 +880,7 @@ class ActiveSetNeighbourhood(Neighbourhood):
     def ranked_moves(self, min_gain: float, full: bool) -> Iterator[Move]:
         """Yield the best swap, then the next best with another entering variable; with minimum sizes drops before them."""
         if self.floored:
-            variables, losses = self.support, self.active_set.drop_losses()
+            variables, losses = self.support, self.drop_losses()
             for j in np.argsort(losses, kind="stable"):
                 if not losses[j] < -min_gain or self.size < 2:
                     break
@@ -902,7 +888,7 @@ class ActiveSetNeighbourhood(Neighbourhood):
         tried: list[int] = []  # variables that entered and were taken back
         exchanges = self.rules.exchanges(self.support.copy(), self.problem.asked)
         while True:
-            alone = self.active_set.add_gains(within=False)
+            alone = self.add_gains(within=False)
             exchanges.bar(alone)
             if tried:
                 alone[tried] = 0.0
@@ -910,7 +896,7 @@ class ActiveSetNeighbourhood(Neighbourhood):
             if not count or not self.size:
                 return
             entering = top_k_indices(alone, count)
-            variables, gains = self.active_set.swap_gains(entering)
+            variables, gains = self.swap_gains(entering)
             if not gains.size:  # all of the support is forced in, and held at 0
                 return
             exchanges.forbid(gains, variables, entering, -np.inf)
@@ -928,22 +914,21 @@ class ActiveSetNeighbourhood(Neighbourhood):
     def ranked_pair_swaps(self, min_gain: float) -> Iterator[Move]:
         if not self.floored:
             return
-        at = self.active_set
-        outside = np.isfinite(at.low) & (at.low > 0)
-        outside[at.forbidden] = outside[at.support] = False
-        yield from at.pair_moves(np.flatnonzero(outside), self.entering, min_gain)
+        outside = np.isfinite(self.low) & (self.low > 0)
+        outside[self.forbidden] = outside[self.support] = False
+        yield from self.pair_moves(np.flatnonzero(outside), self.entering, min_gain)
 
     def prefetch(self, changes: int) -> None:
         """Fetch all columns of H at once if so many changes need most of them: in one product each costs a third."""
-        model = self.active_set.model
+        model = self.model
         if model.n <= 3 * changes and model.n**2 * 8 <= model.memory:
             model.prefetch(np.arange(model.n))
 
     def best_swap(self, tabu: Vector, locked: Vector, aspiration: float = np.inf) -> ScoredMove | None:
-        alone, out = self.active_set.add_gains(within=False), np.flatnonzero(tabu)
+        alone, out = self.add_gains(within=False), np.flatnonzero(tabu)
         alone[out[alone[out] <= aspiration]] = 0.0  # no swap gains more than its entering variable would alone
         entering = self._promising(alone)
-        variables, gains = self.active_set.swap_gains(entering)
+        variables, gains = self.swap_gains(entering)
         if not gains.size:
             return None
         best = int(gains.argmax())
@@ -967,16 +952,15 @@ class ActiveSetNeighbourhood(Neighbourhood):
         if (
             self.trust is RankQuality.EXACT and not self.rules.any
         ):  # under rules others may enter after a move, before its undo
-            return self.active_set.apply_exactly(move)
-        return self.active_set.apply_within_bounds(move)
+            return self.apply_exactly(move)
+        return self.apply_within_bounds(move)
 
     def remove_many(self, leaving: Vector, rng: np.random.Generator) -> bool:
-        at = self.active_set
         try:
             for i in (int(i) for i in leaving):
                 if i in self.support:
-                    at.remove_one(i, self._replacements(i, leaving) if at.is_decided(i) else NONE, rng)
-            at.restore_optimality()
+                    self.remove_one(i, self._replacements(i, leaving) if self.is_decided(i) else NONE, rng)
+            self.restore_optimality()
         except BlockedError:
             return False
         return True
@@ -984,24 +968,17 @@ class ActiveSetNeighbourhood(Neighbourhood):
     def _replacements(self, i: int, leaving: Vector) -> Vector:
         """Return the variables that may enter for i."""
         free = np.ones(self.problem.n, dtype=bool)
-        free[np.concatenate([self.active_set.forbidden, self.support, leaving])] = False
+        free[np.concatenate([self.forbidden, self.support, leaving])] = False
         free &= self.rules.enterable(np.setdiff1d(self.support, [i]), self.problem.asked)
         return np.flatnonzero(free)
 
-    def snapshot(self) -> Snapshot:
-        return self.active_set.snapshot()
-
-    def restore(self, saved: Snapshot) -> None:
-        self.active_set.restore(saved)
-
     def min_loss_and_max_gain(self) -> tuple[float, float]:
-        least = float(self.active_set.drop_losses().min(initial=np.inf))
-        return least, np.inf if self._is_unbounded() else float(self.active_set.add_gains().max(initial=0.0))
+        least = float(self.drop_losses().min(initial=np.inf))
+        return least, np.inf if self._is_unbounded() else float(self.add_gains().max(initial=0.0))
 
     def _is_unbounded(self) -> bool:
         """Return whether φ may be unbounded and a variable with a slope has no curvature: on some support φ has no minimum."""
-        at = self.active_set
-        sloped = (at.h <= at.dependence_tol) & (np.abs(at.s) > PULL * self.linear_scale)
-        sloped &= ((at.s > 0) & np.isposinf(at.high)) | ((at.s < 0) & np.isneginf(at.low))
-        sloped[np.concatenate([at.forbidden, at.support])] = False
+        sloped = (self.h <= self.dependence_tol) & (np.abs(self.s) > PULL * self.linear_scale)
+        sloped &= ((self.s > 0) & np.isposinf(self.high)) | ((self.s < 0) & np.isneginf(self.low))
+        sloped[np.concatenate([self.forbidden, self.support])] = False
         return self.may_be_unbounded and bool(sloped.any())

@@ -124,10 +124,10 @@ class Exploration:
     def _whole(self, strategy: Strategy, rng: np.random.Generator) -> tuple[Strategy, Candidate | None]:
         """All parts of the strategy in turn; the best that came of them, and the strategy that could go on from there."""
         problem = self.problem
-        search = strategy.search(problem) if strategy.neighbourhood is not None else None
         # where the perturbations take the only cheap start from there, it need not descend twice
-        descends = strategy.first_order or not strategy.perturbs
-        found = [self._from(start, search if descends else None) for start in cheap_starts(problem, rng)]
+        descends = strategy.neighbourhood is not None and (strategy.first_order or not strategy.perturbs)
+        search = strategy.search(problem) if descends else None
+        found = [self._from(start, search) for start in cheap_starts(problem, rng)]
         if not strategy.first_order and strategy.perturbs:
             strategy, better = self._perturb(strategy, _best(found), rng)
             found.append(better)

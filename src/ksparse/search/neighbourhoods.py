@@ -93,33 +93,12 @@ class Neighbourhood(ABC):
     compared: int = (
         1  # how many of the moves that rank highest are made, to take the best of them; 1 if ranks are gains
     )
-    walks: Walks | None = None
     max_size: int  # of a support between k-sparse ones
-
-    @property
-    @abstractmethod
-    def support(self) -> Vector:
-        """The present support, in any order."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """The number of variables in it."""
-
-    @property
-    @abstractmethod
-    def value(self) -> float:
-        """The best value of φ on it."""
-
-    @property
-    @abstractmethod
-    def key(self) -> int:
-        """A hash of it that does not depend on its order."""
-
-    @property
-    @abstractmethod
-    def changes(self) -> int:
-        """How many variables entered or left so far: the work done."""
+    support: Vector  # in any order
+    size: int  # the number of variables in it
+    value: float  # the best value of φ on it
+    key: int  # a hash of it that does not depend on its order
+    changes: int  # variables that entered or left so far: the work done
 
     @abstractmethod
     def move_to(self, candidate: Candidate) -> None:
@@ -153,6 +132,10 @@ class Neighbourhood(ABC):
     def remove_many(self, leaving: Vector, rng: np.random.Generator) -> bool:
         """Remove several variables at once, as far as they can be; False if C has no point then."""
 
+    def walks(self) -> Walks | None:
+        """Return the part for walks, if the gains of swaps are exact."""
+        return None
+
     @abstractmethod
     def snapshot(self) -> Any:
         """Return the state, for `restore`."""
@@ -170,43 +153,27 @@ class EvaluatingNeighbourhood(Neighbourhood):
     """A candidate whose moves are evaluations of the supports that they lead to."""
 
     trust = RankQuality.HEURISTIC
-    changes = 0
 
     def __init__(self, problem: SupportProblem) -> None:
-        self.problem, self.max_size = problem, int(problem.allowed.sum())
-        self.at = Candidate.without_multipliers(NONE, np.zeros(0), np.inf)
+        self.problem, self.changes, self.max_size = problem, 0, int(problem.allowed.sum())
+        self.restore(Candidate.without_multipliers(NONE, np.zeros(0), np.inf))
         self._known: tuple[Candidate, Any] = self.at, None
 
-    @property
-    def support(self) -> Vector:
-        return self.at.support
-
-    @property
-    def size(self) -> int:
-        return int(self.at.support.size)
-
-    @property
-    def value(self) -> float:
-        return self.at.value
-
-    @property
-    def key(self) -> int:
-        return hash(self.at.support.tobytes())
+    def restore(self, saved: Candidate) -> None:
+        self.at, self.support, self.size, self.value = saved, saved.support, int(saved.support.size), saved.value
+        self.key = hash(saved.support.tobytes())
 
     def snapshot(self) -> Candidate:
         return self.at
 
-    def restore(self, saved: Candidate) -> None:
-        self.at = saved
-
     def move_to(self, candidate: Candidate) -> None:
-        self.at = candidate
+        self.restore(candidate)
 
     def move_to_support(self, support: Vector) -> bool:
         found = self.problem.evaluate(support)
         self.changes += support.size
         if found is not None:
-            self.at = found
+            self.restore(found)
         return found is not None
 
     def apply(self, move: Move) -> Undo | None:
@@ -215,7 +182,8 @@ class EvaluatingNeighbourhood(Neighbourhood):
         self.changes += move.changes
         if found is None:
             return None
-        before, self.at = self.at, found
+        before = self.at
+        self.restore(found)
         return lambda: self.restore(before)
 
     def remove_many(self, leaving: Vector, rng: np.random.Generator) -> bool:

@@ -99,7 +99,7 @@ def _by_kicks(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
 
 def _beyond(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Out of a local optimum: by a walk where the best swap is known and k is not small, else by way of other k."""
-    return tabu_walk(search, rng) if search.hood.walks and search.problem.walks else _by_other_k(search)
+    return tabu_walk(search, rng) if search.problem.walks and search.hood.walks() else _by_other_k(search)
 
 
 def _exhaust(steps: Iterator[str]) -> None:

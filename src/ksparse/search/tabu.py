@@ -52,7 +52,7 @@ class Barred:
 
 def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Better and better places, until many steps in a row led to none or the work is done; the search ends at the best of them."""
-    hood, walks, settings = search.hood, search.hood.walks, search.problem.settings
+    hood, walks, settings = search.hood, search.hood.walks(), search.problem.settings
     if walks is None:
         return
     best, value, vain, better = hood.snapshot(), hood.value, 0, False
