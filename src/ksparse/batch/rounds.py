@@ -11,7 +11,7 @@ from ksparse.batch.kernel import search_each
 from ksparse.batch.problem import BatchProblem, Incumbents
 from ksparse.batch.vectorised import search_all
 from ksparse.util.arrays import Vector
-from ksparse.util.compiled import compiled, compiler_is_there
+from ksparse.util.compiled import compiled
 from ksparse.util.resources import parallel_map
 
 MANY = 64  # right-hand sides from which compiling pays
@@ -43,7 +43,7 @@ def search_batch(
 
     `terms` gives r and ½‖b‖² of a part; `done` is called after each part and returns whether to go on.
     """
-    search = compiled(search_each) if len(best.value) >= MANY and compiler_is_there() else search_all
+    search = compiled(search_each) if len(best.value) >= MANY else search_all
     going = True
     for round_ in rounds:
         pool = frequent_supports(problem, best.support) if round_.shared else problem.empty_supports(0)

@@ -18,8 +18,8 @@ from ksparse.data.sparse import Sparse
 from ksparse.util.arrays import Array, Matrix, is_array, namespace, on_device, to_float64
 from ksparse.util.checks import check_adjoint, check_matrix
 
-__all__ = ["Blocks", "DaskRows", "Dense", "Design", "Device", "Operator", "Sparse", "by_blocks", "check_data", "design_of", "in_double",
-           "read_in_double", "root_mean_square"]  # fmt: skip
+__all__ = ["Blocks", "DaskRows", "Dense", "Design", "Device", "Operator", "Sparse", "by_blocks", "check_data",
+           "design_of", "in_double", "read_in_double", "root_mean_square"]  # fmt: skip
 
 LARGE = 2**22  # entries from which single-precision data are not copied to double precision
 
@@ -34,9 +34,10 @@ def design_of(A: Matrix) -> Design:
 
 
 def check_data(value: Any, name: str) -> Matrix:
-    """Return a nonempty real matrix as `check_matrix` does, or a design that is read by blocks of rows, after a first pass over it.
+    """Return a nonempty real matrix as `check_matrix` does, or data read by blocks of rows, after a first pass over it.
 
-    Arrays and sparse matrices are returned as they are: a loss multiplies by them directly, and a user's own loss expects them.
+    Arrays and sparse matrices are returned as they are: a loss multiplies by them directly, and a user's own loss
+    expects them.
     """
     design = _read_by_blocks(value, name)
     if design is None:
@@ -48,14 +49,14 @@ def check_data(value: Any, name: str) -> Matrix:
 
 
 def in_double(value: Any) -> Any:
-    """Return data for small exact solves in double precision; large data in another precision or place are not copied."""
+    """Return data for small exact solves in double precision, without a copy of large data."""
     if isinstance(value, Design):
         return value.as_float64()
     return (read_in_double(value) if is_array(value) else None) or to_float64(value)
 
 
 def read_in_double(value: Array) -> Design | None:
-    """Return a design that reads a large array in another precision or place in double precision, without a copy; None for others."""
+    """Return a design that reads a large array in double precision without a copy; None for other arrays."""
     if value.ndim == 2 and value.shape[0] * value.shape[1] >= LARGE:
         if not compat.is_numpy_array(value):
             return Device(value)
@@ -100,7 +101,7 @@ def _check_dtype(value: Any, name: str) -> None:
 
 
 def _in_place(value: Array, name: str) -> Any:
-    """Return a design of an array of another library on a device, or on the host if a copy is costly; else the array."""
+    """Return a design of an array of another library on a device, or large on the host; else the array."""
     xp = namespace(value)
     numbers = value.dtype in (xp.float32, xp.float64)
     if on_device(value) and not numbers:

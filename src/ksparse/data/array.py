@@ -1,7 +1,8 @@
 """A dense array in memory, on the host or of another array library.
 
-`both_products` computes Ax and AᵀDAx in one pass over A: each block of rows is used for both while it is in the cache. Two products read A
-twice, and reading A is what a step costs. The loop is compiled, and applies to large dense NumPy arrays with contiguous rows.
+`both_products` computes Ax and AᵀDAx in one pass over A: each block of rows is used for both while it is in the cache.
+Two products read A twice, and reading A is what a step costs. The loop is compiled, and applies to large dense NumPy
+arrays with contiguous rows.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Dense(Design):
         return namespace(self.array).zeros(0, dtype=self.array.dtype, device=compat.device(self.array))
 
     def as_float64(self) -> Dense:
-        """Return the data in double precision; a copy if they are not (large arrays are read by blocks, see `in_double`)."""
+        """Return the data in double precision, copied if needed: large arrays are read by blocks, see `in_double`."""
         twin = Dense(to_float64(self.array))
         twin._count = self._count
         return twin
@@ -97,7 +98,7 @@ class Dense(Design):
         return np.concatenate(map_row_chunks(lambda part: weighted.T @ A[:, part], A.shape[1]), axis=1)
 
     def columns(self, support: Vector) -> Array:
-        """Return A[:, support] in its own precision; the array itself if that is all: its product with itself costs half."""
+        """Return A[:, support]; the array itself if that is all, because its product with itself costs half."""
         if support.size == self.shape[1] and (support == np.arange(support.size)).all():
             return self.array
         xp = namespace(self.array)
@@ -151,7 +152,7 @@ def _gram(A: Vector) -> Vector:
 
 
 def _square_sums(A: Vector, w: Vector | None) -> Array:
-    """Return Σᵢ wᵢaᵢⱼ² for each column; weighted squares of contiguous rows are computed in chunks that fit the cache."""
+    """Return Σᵢ wᵢaᵢⱼ² for each column; weighted squares of contiguous rows in chunks that fit the cache."""
     if w is None or A.dtype != np.float64 or not A.flags.c_contiguous:
         return block_square_sums(A, w)
     total, step = np.zeros(A.shape[1]), max(1, CACHED // max(1, A.shape[1]))
@@ -168,12 +169,8 @@ def root_mean_square(Z: Vector, share: Vector) -> Vector:
 
 def fits_one_pass(A: Any) -> bool:
     """Whether `both_products` can be used for a matrix, and pays."""
-    return (
-        isinstance(A, np.ndarray)
-        and A.dtype in (np.float32, np.float64)
-        and A.flags.c_contiguous
-        and A.nbytes >= ONE_PASS_BYTES
-    )
+    large = isinstance(A, np.ndarray) and A.nbytes >= ONE_PASS_BYTES
+    return large and A.dtype in (np.float32, np.float64) and bool(A.flags.c_contiguous)
 
 
 def both_products(A: Vector, weight: Vector | None, x: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Data read block by block: single-precision arrays, mapped files, HDF5, zarr, Parquet, .npy and .npz, in one or several files."""
+"""Data read block by block: single-precision arrays, mapped files, HDF5, zarr, Parquet, .npy and .npz files."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ Tell = Callable[[int, float], None]  # with the number of the pass, and the frac
 
 
 class Blocks(Design):
-    """An object with `shape`, `dtype` and row slices; a block is read while the last one is multiplied, so two are in memory.
+    """An object with `shape`, `dtype` and row slices; a block is read while the last one is multiplied.
 
-    `work` gets some rows in double precision, in memory that is reused for the next ones: its result must not be a view of them.
+    `work` gets some rows in double precision, in memory that is reused for the next ones: its result must not be a view
+    of them.
     """
 
     def __init__(self, source: Any, height: int | None = None, tell: Tell | None = None) -> None:
@@ -195,9 +196,9 @@ def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> 
     Parameters
     ----------
     source : str, Path, list of them, or object
-        A .npy, .npz or Parquet file, a folder of them (parts of one table, ordered by name), a list of such files, or an
-        object with `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own). From a .npz file the only
-        table is read, or the one called X or A; compressed tables are unpacked in each pass.
+        A .npy, .npz or Parquet file, a folder of them (parts of one table, ordered by name), a list of such files, or
+        an object with `shape`, `dtype` and row slices (h5py, zarr, a memory-mapped array, your own). From a .npz file
+        the only table is read, or the one called X or A; compressed tables are unpacked in each pass.
     height : int or None, default=None
         Rows in a block; None for about 4 million numbers.
     tell : callable or None, default=None
@@ -213,8 +214,8 @@ def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> 
     FileNotFoundError
         If the file or folder does not exist.
     ValueError, TypeError
-        If the folder holds no table, a file is damaged, the parts differ in their columns, or the source is invalid, has no
-        rows, or holds anything but numbers.
+        If the folder holds no table, a file is damaged, the parts differ in their columns, or the source is invalid,
+        has no rows, or holds anything but numbers.
 
     Examples
     --------
@@ -329,6 +330,5 @@ class _Parquet:
         return np.column_stack([table.column(j).to_numpy()[low - first : high - first] for j in range(self.shape[1])])
 
 
-_READERS: dict[str, Any] = {
-    ".npy": functools.partial(np.load, mmap_mode="r", allow_pickle=False), ".npz": npz, ".parquet": _Parquet,
-}  # fmt: skip
+_npy = functools.partial(np.load, mmap_mode="r", allow_pickle=False)
+_READERS: dict[str, Any] = {".npy": _npy, ".npz": npz, ".parquet": _Parquet}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,9 @@ class DaskRows(Design):
 
     def _tasks(self, work: Work) -> list[Any]:
         self.record_pass()
-        lengths = self.array.chunks[0]
-        blocks, ends = self.array.to_delayed().ravel(), np.cumsum(lengths)
-        on_block = _dask().delayed(_on_block, pure=False)
-        return [
-            on_block(work, block, int(end) - length, int(end))
-            for block, end, length in zip(blocks, ends, lengths, strict=True)
-        ]
+        ends = np.cumsum([0, *self.array.chunks[0]]).tolist()
+        blocks, on_block = self.array.to_delayed().ravel(), _dask().delayed(_on_block, pure=False)
+        return [on_block(work, block, slice(*rows)) for block, rows in zip(blocks, pairwise(ends), strict=True)]
 
     def each(self, work: Work) -> list[Any]:
         with bar("a pass over the cluster's data"):
@@ -54,10 +51,10 @@ def _dask() -> Any:
     return import_module("dask")
 
 
-def _on_block(work: Work, block: Any, begin: int, end: int) -> Any:
-    """Return the work on a block, computed on the worker's device if the block is there; the result is sent back from the host."""
+def _on_block(work: Work, block: Any, rows: slice) -> Any:
+    """Return the work on a block, computed on the worker's device if the block is there, as a host array."""
     if isinstance(block, np.ndarray) or not is_array(block):
-        return work(np.asarray(block, dtype=np.float64), slice(begin, end))
+        return work(np.asarray(block, dtype=np.float64), rows)
     xp = namespace(block)
-    found = work(xp.astype(block, xp.float64, copy=False), slice(begin, end))
+    found = work(xp.astype(block, xp.float64, copy=False), rows)
     return to_numpy(found) if is_array(found) else found

@@ -1,4 +1,4 @@
-"""Data matrices made of others without a copy: centred and scaled, some rows, a low-rank difference, deflated, standardised."""
+"""Data matrices made of others without a copy: centred and scaled, some rows, low-rank difference, deflated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ksparse.data.array import Dense
+from ksparse.data import design_of
 from ksparse.data.design import ByColumns, Design, Work, block_square_sums, move_to
 from ksparse.data.products import dense
 from ksparse.data.sparse import CentredSparse, centred_squares
@@ -56,12 +56,7 @@ class Shifted(Design):
         ones = np.asarray(support) == self.inner.shape[1]
         own = np.where(ones, 0, support)  # a column of ones is 0 times another one, and 1
         cut, fill = self.inner.columns(own), ones.astype(float)
-        few = Shifted(
-            cut if isinstance(cut, Design) else Dense(cut),
-            self.mean[own],
-            np.where(ones, 0.0, self.scale[own]),
-            fill=fill,
-        )
+        few = Shifted(design_of(cut), self.mean[own], np.where(ones, 0.0, self.scale[own]), fill=fill)
         return few.dense() if few.device_array is None else few
 
     def dense(self) -> Vector:
@@ -96,9 +91,8 @@ class Subset(Design):
         if chosen.dtype == bool:
             return cls(inner, chosen)
         if (np.diff(chosen) <= 0).any():
-            raise ValueError(
-                "rows of data that are read by blocks can only be taken in their order: use folds that keep it"
-            )
+            advice = "can only be taken in their order: use folds that keep it"
+            raise ValueError(f"rows of data that are read by blocks {advice}")
         mask = np.zeros(inner.shape[0], dtype=bool)
         mask[chosen] = True
         return cls(inner, mask)

@@ -5,9 +5,10 @@
     gram(S, w)                  the rows S of AᵀDA
     columns(S)                  A[:, S]
 
-Here each is one pass over the data: a sum over blocks of rows, or one result per block, in double precision whatever the precision of the
-data. Results have k·n or m·k numbers; blocks stay where they are, and may be arrays on a GPU. A kind of data for which a product has a
-better way overrides it, in a file of its own. No other code depends on the kind of the data.
+Here each is one pass over the data: a sum over blocks of rows, or one result per block, in double precision whatever
+the precision of the data. Results have k·n or m·k numbers; blocks stay where they are, and may be arrays on a GPU. A
+kind of data for which a product has a better way overrides it, in a file of its own. No other code depends on the kind
+of the data.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ Work = Callable[[Any, slice], Any]  # a function of a float64 block and the slic
 class Design(ABC):
     """m × n numbers, read by blocks of rows. `dtype` is that of the vectors in products.
 
-    `ksparse.blocks` returns one for files; losses and estimators make one of other data that are read by blocks. Your own subclass
-    implements `each`.
+    `ksparse.blocks` returns one for files; losses and estimators make one of other data that are read by blocks. Your
+    own subclass implements `each`.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ class Design(ABC):
 
     @property
     def centring_growth(self) -> float:
-        """Largest ratio of a column's norm before centring to that after it, if known from sums; else 0. Rounding grows by it."""
+        """Largest ratio of a column's norm before centring to that after it, 0 if unknown: rounding grows by it."""
         return 0.0
 
     @property
@@ -196,7 +197,7 @@ class Design(ABC):
         return self.total(part)
 
     def columns(self, support: Vector) -> Any:
-        """Return A[:, support] in double precision, in memory; remember some columns, which are small compared with a pass."""
+        """Return A[:, support] in double precision, in memory; some columns are remembered."""
         names, known = np.asarray(support).tolist(), self._remembered
         missing = [j for j in names if j not in known]
         if missing and (len(known) + len(missing)) * self.shape[0] > KEPT:  # start again
@@ -232,7 +233,7 @@ class Design(ABC):
         return np.concatenate([self.columns(part)[part, np.arange(part.size)] for part in chunks])
 
     def asymmetry(self) -> tuple[float, float]:
-        """Return how far a square matrix is from symmetric, and its size; by two random vectors if the entries are unknown."""
+        """Return how far a square matrix is from symmetric, and its size; by random vectors if entries are unknown."""
         u, v = np.random.default_rng(0).standard_normal((2, self.shape[1]))
         Qu, Qv = self @ u, self @ v
         return abs(float(v @ Qu - u @ Qv)), float(np.linalg.norm(Qu) * np.linalg.norm(v))
@@ -242,7 +243,7 @@ class Design(ABC):
         return self.column_stats.largest
 
     def moments(self, share: Vector, centre: bool) -> tuple[Vector, Vector]:
-        """Return the weighted means of the columns (0 if not `centre`) and the root mean squares around them, in two passes.
+        """Return the weighted means of the columns, or 0, and the root mean squares around them, in two passes.
 
         A second pass keeps the digits of the deviations. A constant column, whose deviations are rounding, has 0.
         """
@@ -329,7 +330,7 @@ def block_square_sums(block: Array, w: Vector | None = None) -> Array:
 
 
 def column_chunks(n: int) -> Iterator[Vector]:
-    """Yield the indices of n columns in chunks, if each column costs a product; raise `OutOfTimeError` between chunks."""
+    """Yield the indices of n columns in chunks, for one product per column; raise `OutOfTimeError` between."""
     for part in np.array_split(np.arange(n), max(1, n // 64)):
         require_time()
         yield part

@@ -22,8 +22,8 @@ WIDER = 16  # entries of a block, relative to those of a block on the host
 class DeviceTable:
     """A table, or one of its rows, in double precision on a device.
 
-    Rows chosen by a slice, an index or an array of indices stay on the device. Single entries, some columns, and products from the left
-    are copied to the host.
+    Rows chosen by a slice, an index or an array of indices stay on the device. Single entries, some columns, and
+    products from the left are copied to the host.
     """
 
     __array_ufunc__ = None  # NumPy arrays leave products with a table to the table
@@ -88,7 +88,7 @@ def placed(table: Any) -> tuple[Callable[[Any], Array], Callable[[Any], Array]]:
 
 
 def room_for(table: Any) -> int | None:
-    """Return how many entries of a table on a device are computed at a time; None on the host, where they should fit the cache."""
+    """Return how many entries of a table on a device are computed at a time; None on the host (they fit the cache)."""
     return TABLE_PART if isinstance(table, DeviceTable) else None
 
 

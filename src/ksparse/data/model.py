@@ -1,8 +1,8 @@
-"""A quadratic ½xᵀHx − rᵀx + constant for the search over supports, with H known by its diagonal and some columns at a time.
+"""A quadratic ½xᵀHx − rᵀx + constant for the search over supports, with H known by its columns.
 
-`Gram` is a·AᵀDA + diag(ρ), `Symmetric` a·M. H is never formed, and columns are remembered. Any object with the methods of `Curvature` can
-be H. For a quadratic φ the model is φ itself, one for the whole search. For other smooth losses it is the second-order model, computed
-again at each polished point.
+`Gram` is a·AᵀDA + diag(ρ), `Symmetric` a·M. H is never formed, and columns are remembered. Any object with the methods
+of `Curvature` can be H. For a quadratic φ the model is φ itself, one for the whole search. For other smooth losses it
+is the second-order model, computed again at each polished point.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from ksparse.util.arrays import Array, Matrix, Vector, on_device, to_float64
 CACHED = 2**20  # entries of data that stay in the processor's cache
 PREFETCH = 16  # columns fetched at a time: a pass over the data costs the same for a few
 MEMORY = 2**28  # bytes of remembered columns, by default
-LONG_ROW = (
-    2**20
-)  # bytes of a row from which all memory is reserved at once; the system provides it only when it is used
+LONG_ROW = 2**20  # bytes of a row from which all memory is reserved at once: the system provides it when it is used
 
 
 class Curvature(Protocol):

@@ -1,4 +1,4 @@
-"""Linear operators, known by the products A @ x and A.T @ r: scipy's LinearOperator, pylops, or your own. A product is a pass."""
+"""Linear operators, known by A @ x and A.T @ r: scipy's LinearOperator, pylops, or your own. A product is a pass."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Operator(ByColumns):
         return np.concatenate([block_square_sums(self.columns(part), w) for part in column_chunks(self.shape[1])])
 
     def column_norms(self) -> Vector:
-        """Return the norms, or estimates if `diagonal` is unknown: for normal g, entries of Aᵀg have the mean square Σᵢ Aᵢⱼ²."""
+        """Return the norms, or estimates: for normal g, the entries of Aᵀg have the mean square Σᵢ Aᵢⱼ²."""
         if self._diagonal is not None:
             return np.sqrt(self._diagonal)
         rng, squares = np.random.default_rng(0), np.zeros(self.shape[1])

@@ -54,7 +54,7 @@ def kind_of(A: Matrix) -> Array:
 
 
 def columns(A: Matrix, support: Vector) -> Matrix:
-    """Return A[:, support]: an array itself if that is all; sparse if A is; for operators dense, by one product per column."""
+    """Return A[:, support]: an array itself if that is all, sparse if A is, dense for operators."""
     return design_of(A).columns(support)
 
 
@@ -64,7 +64,7 @@ def dense(A: Matrix) -> Vector:
 
 
 def check_symmetric(Q: Matrix, name: str) -> Matrix:
-    """Return a symmetric matrix, averaged with its transpose if they differ by rounding; refuse one that is not symmetric."""
+    """Return a symmetric matrix, averaged with its transpose if they differ by rounding; refuse another one."""
     n, m = Q.shape
     if n != m:
         raise ValueError(f"{name} must be square and symmetric, got shape {tuple(Q.shape)}")
@@ -77,7 +77,7 @@ def check_symmetric(Q: Matrix, name: str) -> Matrix:
 
 
 def largest_gram_eigenvalue(A: Matrix, weight: Array | None, kind: Array) -> float:
-    """Return an upper bound on λ_max(Aᵀ diag(w) A), from products with A, for vectors of the length of A's shorter side."""
+    """Return an upper bound on λ_max(Aᵀ diag(w) A), from products with A."""
     m, n = A.shape
     root = None if weight is None else namespace(weight).sqrt(weight)
 

@@ -1,13 +1,14 @@
-"""A bound on how far a point is from the optimum on its support: weak duality, including the rounding of its own arithmetic.
+"""A bound on how far a point is from the optimum on its support: weak duality, rounding included.
 
-Let x be feasible, λ and μ ≥ 0 any multipliers of the equations and rows, and ρ = Hx + c + Eᵀλ + Gᵀμ. For every feasible x + d, by
-convexity,
+Let x be feasible, λ and μ ≥ 0 any multipliers of the equations and rows, and ρ = Hx + c + Eᵀλ + Gᵀμ. For every feasible
+x + d, by convexity,
 
     φ(x + d) − φ(x) ≥ ρᵀd + ½dᵀHd − λᵀ(f − Ex) − μᵀ(h − Gx),
 
-and ρᵀd is bounded for each variable: by 0 if dᵢ can only increase and ρᵢ > 0, by |ρᵢ| times the distance to the bound if that is finite.
-The other terms are bounded by the curvature, min over d of tᵀd + ½dᵀHd ≥ −½‖t‖²/λ_min in variables of unit curvature. The rounding of
-every computed number is added to the side that weakens the bound, so no tolerance of a solver can make it wrong.
+and ρᵀd is bounded for each variable: by 0 if dᵢ can only increase and ρᵢ > 0, by |ρᵢ| times the distance to the bound
+if that is finite. The other terms are bounded by the curvature, min over d of tᵀd + ½dᵀHd ≥ −½‖t‖²/λ_min in variables
+of unit curvature. The rounding of every computed number is added to the side that weakens the bound, so no tolerance of
+a solver can make it wrong.
 """
 
 from __future__ import annotations
@@ -42,9 +43,8 @@ def suboptimality_bound(
     gradient, terms = objective.gradient(x), np.abs(objective.H) @ np.abs(x) + np.abs(objective.c)
     priced = linear.E.T @ equation_multipliers + linear.G.T @ row_multipliers
     terms = terms + np.abs(linear.E.T) @ np.abs(equation_multipliers) + np.abs(linear.G.T) @ row_multipliers
-    rounding = (
-        rounding_of(x.size) * terms + noise.entry_error * unit * float(unit @ np.abs(x)) + noise.linear_error * unit
-    )
+    errors = noise.entry_error * unit * float(unit @ np.abs(x)) + noise.linear_error * unit
+    rounding = rounding_of(x.size) * terms + errors
     slope = gradient + priced
     up = np.where(x < linear.upper, np.maximum(-slope + rounding, 0.0), 0.0)  # largest decrease per unit upwards
     down = np.where(x > linear.lower, np.maximum(slope + rounding, 0.0), 0.0)
@@ -94,7 +94,7 @@ def _least_curvature(objective: Objective, unit: Vector, noise: Noise) -> float:
 
 
 def _bound_in_image(objective: Objective, x: Vector, priced: Vector, terms: Vector, unit: Vector) -> float:
-    """Return ½‖(Rᵀ)⁺ρ‖², which is ½‖Uᵀr + S⁻¹Vᵀπ‖² for R = USVᵀ, r = Rx − q and `priced` π = ρ − Rᵀr: no division of r by small S."""
+    """Return ½‖(Rᵀ)⁺ρ‖² = ½‖Uᵀr + S⁻¹Vᵀπ‖² for R = USVᵀ, r = Rx − q, `priced` π = ρ − Rᵀr: r is not divided by S."""
     assert objective.R is not None
     assert objective.q is not None
     R = objective.R / unit

@@ -1,7 +1,8 @@
 """Linear constraints lower ≤ x ≤ upper, Gx ≤ h, Ex = f: the polyhedron, its presolve and its scaling.
 
-Presolve removes bounds and rows that other constraints imply, and finds variables that no k-sparse point can use. It does so only by a
-margin above the rounding of the sums. An implied bound may be violated by rounding then, as the equation that implies it may be.
+Presolve removes bounds and rows that other constraints imply, and finds variables that no k-sparse point can use. It
+does so only by a margin above the rounding of the sums. An implied bound may be violated by rounding then, as the
+equation that implies it may be.
 
 Scaling makes numbers close to 1, so that tolerances mean the same in any units.
 """
@@ -59,7 +60,8 @@ class Linear:
 
     @classmethod
     def of(
-        cls, n: int, lower: Any = -np.inf, upper: Any = np.inf, G: Any = None, h: Any = None, E: Any = None, f: Any = None
+        cls, n: int, lower: Any = -np.inf, upper: Any = np.inf, G: Any = None, h: Any = None, E: Any = None,
+        f: Any = None,
     ) -> Linear:  # fmt: skip
         """Return the polyhedron of the given parts in n variables."""
 
@@ -92,12 +94,12 @@ class Linear:
         return replace(self, lower=np.where(mask, 0.0, self.lower), upper=np.where(mask, 0.0, self.upper))
 
     def activity_terms(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector, Vector]:
-        """Return the least terms of variables in rows of G, and the least and largest in rows of E, between other bounds."""
+        """Return the least terms of variables in G, and the least and largest in E, between other bounds."""
         return activity_terms(self.G, lower, upper)[0], *activity_terms(self.E, lower, upper)
 
     @property
     def provably_empty(self) -> bool:
-        """Whether a row or equation, or a row together with an equation, shows that there is no point; False proves nothing."""
+        """Whether a row or equation, or one of each, shows that there is no point; False proves nothing."""
         return bool((self.lower > self.upper).any()) or ActivityBounds(self).proves_infeasible(slice(None))
 
     def violation(self, x: Vector) -> float:
@@ -122,7 +124,7 @@ class Linear:
 
 
 class ActivityBounds:
-    """Least terms of variables in rows and in both sides of equations, from which infeasible supports are found quickly."""
+    """Least terms of variables in rows and both sides of equations, to find infeasible supports quickly."""
 
     def __init__(self, linear: Linear) -> None:
         self.linear, right = linear, np.concatenate([linear.h, linear.f, -linear.f])
@@ -145,7 +147,8 @@ class ActivityBounds:
 def min_activity_given_equation(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -> Vector:
     """Return a lower bound on each row gᵀx between bounds and subject to eᵀx = f, less the rounding.
 
-    It is the maximum over λ of λf + Σ min (gᵢ − λeᵢ)xᵢ: concave, and linear between the λ = gᵢ/eᵢ, so one of these is optimal.
+    It is the maximum over λ of λf + Σ min (gᵢ − λeᵢ)xᵢ: concave, and linear between the λ = gᵢ/eᵢ, so one of these is
+    optimal.
     """
     slopes = G[:, e != 0] / e[e != 0]  # one row of λ per row of G
     aside = ASIDE * np.abs(slopes).max(axis=1, initial=0.0, keepdims=True)
@@ -214,7 +217,8 @@ def fixed_by_equations(linear: Linear) -> tuple[Vector, Vector]:
 def reachable_variables(linear: Linear, low: Vector, high: Vector, allowed: Vector, k: int) -> Vector:
     """Return which allowed variables may be nonzero, between low and high, in a point with at most k nonzeros.
 
-    Each row is considered alone: with the variable in the support, the k − 1 other variables of largest terms must satisfy it.
+    Each row is considered alone: with the variable in the support, the k − 1 other variables of largest terms must
+    satisfy it.
     """
     low, high = np.where(allowed, low, 0.0), np.where(allowed, high, 0.0)
     least, least_equal, most_equal = linear.activity_terms(low, high)

@@ -1,7 +1,8 @@
 """Extreme eigenvalues, a leading eigenvector, the trust-region problem, and the inverse of a positive definite matrix.
 
-The three-term recurrence of Lanczos keeps three vectors and takes one product per step. Without reorthogonalisation, rounding creates
-copies of eigenvalues already found, which do not move the ends of the spectrum. So no basis is kept, and no restart is needed.
+The three-term recurrence of Lanczos keeps three vectors and takes one product per step. Without reorthogonalisation,
+rounding creates copies of eigenvalues already found, which do not move the ends of the spectrum. So no basis is kept,
+and no restart is needed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class End(NamedTuple):
 
 
 def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
-    """Return an upper bound on |λ|_max of the symmetric operator v ↦ apply(v) of size n; 0 for 0, ∞ if products overflow.
+    """Return an upper bound on |λ|_max of the symmetric operator `apply` of size n; ∞ if products overflow.
 
     Lanczos gives θ ≤ |λ|_max; the residual and a relative margin are added.
     """
@@ -97,7 +98,7 @@ def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
 
 
 def _end(diagonal: list[float], off_diagonal: list[float], beta: float, i: int) -> End:
-    """Return the i-th eigenvalue of the tridiagonal matrix; its residual is β times the last entry of its eigenvector."""
+    """Return the i-th Ritz value; its residual is β times the last entry of the tridiagonal matrix's eigenvector."""
     from scipy.linalg import eigh_tridiagonal  # slow to import
 
     scale = max(map(abs, (*diagonal, *off_diagonal))) or 1.0  # LAPACK squares the entries
@@ -107,7 +108,7 @@ def _end(diagonal: list[float], off_diagonal: list[float], beta: float, i: int) 
 
 
 def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vector]:
-    """Return λ_max and its eigenvector of a positive semidefinite matrix, by power iteration from `start` if that converges soon."""
+    """Return λ_max and its eigenvector of a positive semidefinite matrix, by power iteration if that converges soon."""
     if start is not None and start.any():
         x = start + 1e-3 * np.abs(start).max() * _START[np.arange(start.size) % _START.size]  # in no invariant subspace
         x /= norm(x)
@@ -122,7 +123,7 @@ def leading_eigenvector(block: Vector, start: Vector | None) -> tuple[float, Vec
 
 
 def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vector:
-    """Return the solution of the trust-region problem: (H + μI)x = −c, μ ≥ max(0, −λ_min), ‖x‖ = radius unless μ = 0."""
+    """Solve the trust-region problem: (H + μI)x = −c, μ ≥ max(0, −λ_min), ‖x‖ = radius unless μ = 0."""
     values, vectors = np.linalg.eigh(H)
     pull = -(vectors.T @ c)
     size = max(float(np.abs(values).max()), norm(c) / radius, 1e-300)

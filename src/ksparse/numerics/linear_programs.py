@@ -1,4 +1,4 @@
-"""Linear and mixed-integer programs: the sparsest point of a polyhedron (HiGHS), and sparse directions of recession of a quadratic."""
+"""Linear and mixed-integer programs: sparsest point of a polyhedron, sparse recession direction of a quadratic."""
 
 from __future__ import annotations
 
@@ -64,18 +64,14 @@ class SparsestSupport:
 
 
 def sparsest_support(
-    linear: Linear,
-    *,
-    floor: Vector | float = 0.0,
-    forced: Vector | None = None,
-    preferred: Vector | None = None,
+    linear: Linear, *, floor: Vector | float = 0.0, forced: Vector | None = None, preferred: Vector | None = None,
     rows: tuple[csr_array, Vector, Vector] | None = None,
-) -> SparsestSupport | None:
+) -> SparsestSupport | None:  # fmt: skip
     """Return the smallest support of a point; None if the time limit left it undecided.
 
-    `forced` variables count even if they are 0. With a floor, counted variables are at least so large (for x ≥ 0). Among smallest
-    supports, larger `preferred` entries decide. `rows` (M, low, high) require low ≤ Mu ≤ high of the indicators u. Unbounded variables
-    are given large bounds, so that nothing is proved for them.
+    `forced` variables count even if they are 0. With a floor, counted variables are at least so large (for x ≥ 0).
+    Among smallest supports, larger `preferred` entries decide. `rows` (M, low, high) require low ≤ Mu ≤ high of the
+    indicators u. Unbounded variables are given large bounds, so that nothing is proved for them.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
@@ -84,10 +80,7 @@ def sparsest_support(
     (G, h, _), (E, f, _) = unit_rows(linear.G, linear.h), unit_rows(linear.E, linear.f)
     scale = max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in (h, f, low, high)) or 1.0
     bounded = bool(np.isfinite(low).all() and np.isfinite(high).all())
-    low, high = (
-        np.maximum(low / scale, -BIG_BOUND),
-        np.minimum(high / scale, BIG_BOUND),
-    )  # HiGHS has absolute tolerances
+    low, high = np.maximum(low / scale, -BIG_BOUND), np.minimum(high / scale, BIG_BOUND)  # absolute tolerances
     least, eye = np.where(low >= 0, np.maximum(low, floor / scale), low), eye_array(n)
     constraints = [
         LinearConstraint(hstack([eye, -diags_array(high)], format="csc"), -np.inf, 0.0),  # x ≤ high·u
@@ -104,9 +97,8 @@ def sparsest_support(
     lower, upper = np.append(np.minimum(low, 0.0), needed), np.append(np.maximum(high, 0.0), np.ones(n))
     cost, integrality = np.append(np.zeros(n), 1.0 + 0.5 * dislike / n), np.repeat([0, 1], n)
     with suppress_native_stdout():
-        found = milp(
-            cost, constraints=constraints, integrality=integrality, bounds=Bounds(lower, upper), options={"time_limit": seconds}
-        )  # fmt: skip
+        bounds, options = Bounds(lower, upper), {"time_limit": seconds}
+        found = milp(cost, constraints=constraints, integrality=integrality, bounds=bounds, options=options)
     if found.x is None:
         return None
     complete = found.status == 0
@@ -114,7 +106,7 @@ def sparsest_support(
 
 
 def falling_direction(H: Vector, r: Vector, linear: Linear) -> Vector | None:
-    """Return the support of the d of least Σ|dᵢ| with Hd = 0, rᵀd > 0, Ed = 0, Gd ≤ 0 and no bound in its way; None if there is none."""
+    """Return the support of the d of least Σ|dᵢ| with Hd = 0, rᵀd > 0, Ed = 0, Gd ≤ 0 and no bound; None if none is."""
     up, down = np.isinf(np.minimum(linear.upper, implied_upper(linear))), np.isinf(linear.lower)
     if not (up | down).any() or not r.any():
         return None
@@ -134,9 +126,8 @@ def falling_direction(H: Vector, r: Vector, linear: Linear) -> Vector | None:
     equal, right = np.vstack([curved, E, slope]), np.append(np.zeros(len(curved) + len(E)), 1.0)
     rows = {"A_ub": np.hstack([G, -G]), "b_ub": np.zeros(len(G))} if len(G) else {}
     bounds = np.column_stack([np.zeros(2 * r.size), np.where(np.append(up, down), np.inf, 0.0)])
-    found = linprog(
-        np.ones(2 * r.size), A_eq=np.hstack([equal, -equal]), b_eq=right, bounds=bounds, method="highs", **rows
-    )
+    rows |= {"A_eq": np.hstack([equal, -equal]), "b_eq": right}
+    found = linprog(np.ones(2 * r.size), bounds=bounds, method="highs", **rows)
     if found.x is None:
         return None
     d = found.x[: r.size] - found.x[r.size :]

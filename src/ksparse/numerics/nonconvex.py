@@ -1,11 +1,12 @@
 """Nonconvex quadratics over a small polyhedron, and any quadratic over a set that is known by its projection.
 
-`best_on_faces` finds the stationary points of all faces: a minimum lies inside a face, where it is stationary under the constraints that
-are active there. That is one linear system per face, solved for many faces at once. Variables without bounds get distant ones; if a
-minimum lies there, φ may be unbounded along a ray, which is then tested.
+`best_on_faces` finds the stationary points of all faces: a minimum lies inside a face, where it is stationary under the
+constraints that are active there. That is one linear system per face, solved for many faces at once. Variables without
+bounds get distant ones; if a minimum lies there, φ may be unbounded along a ray, which is then tested.
 
-`minimize_by_projection` is the spectral projected gradient method on H: a step is one projection and one product with H. The step length
-is that of Barzilai and Borwein, the line search that of Birgin, Martínez and Raydan, with the best point of a segment in closed form.
+`minimize_by_projection` is the spectral projected gradient method on H: a step is one projection and one product with
+H. The step length is that of Barzilai and Borwein, the line search that of Birgin, Martínez and Raydan, with the best
+point of a segment in closed form.
 """
 
 from __future__ import annotations
@@ -88,10 +89,9 @@ def _stationary(H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right:
 def _raise_if_unbounded(
     H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right: Vector, far: Vector, face: Vector
 ) -> None:
-    """Raise `UnboundedError` if φ is unbounded along the line on which a face's stationary point moves with the added bounds."""
-    x, moved = (
-        _stationary(H, c, E, f, rows, np.where(far, factor * right, right), face[None])[0] for factor in (1.0, 2.0)
-    )
+    """Raise `UnboundedError` if φ is unbounded along the line on which a face's point moves with the added bounds."""
+    rights = right, np.where(far, 2.0 * right, right)
+    x, moved = (_stationary(H, c, E, f, rows, bounds, face[None])[0] for bounds in rights)
     d = moved - x
     d = d / max(float(np.abs(d).max()), 1e-300)
     rounding = 64.0 * float(np.finfo(np.float64).eps)  # of terms of size 1
@@ -112,17 +112,13 @@ class ProjectedGradientRun:
 
 
 def minimize_by_projection(
-    H: Vector,
-    c: Vector,
-    project: Callable[[Vector], Vector],
-    x: Vector,
-    steps: int,
-    target: float,
+    H: Vector, c: Vector, project: Callable[[Vector], Vector], x: Vector, steps: int, target: float,
     deadline: float = math.inf,
-) -> ProjectedGradientRun:
+) -> ProjectedGradientRun:  # fmt: skip
     """Return a stationary point of ½xᵀHx + cᵀx over C (the minimum if H is convex), from a point x of C.
 
-    It has L‖x − P_C(x − g/L)‖ ≤ target·max(‖c‖, ‖g‖), g = Hx + c and L = ‖H‖, unless steps or time run out, or x diverges.
+    It has L‖x − P_C(x − g/L)‖ ≤ target·max(‖c‖, ‖g‖), g = Hx + c and L = ‖H‖, unless steps or time run out, or x
+    diverges.
     """
     g = H @ x + c
     # if H is flat, a step must not be much longer than x is large
@@ -153,7 +149,7 @@ def minimize_by_projection(
 
 
 def is_unbounded_below(H: Vector, c: Vector, project: Callable[[Vector], Vector], ended: ProjectedGradientRun) -> bool:
-    """Whether the quadratic keeps decreasing in C at the rate of the second half of the steps, up to very long steps."""
+    """Whether the quadratic keeps decreasing in C at the rate of the second half of the steps."""
 
     def value(x: Vector) -> float:
         return 0.5 * float(x @ (H @ x)) + float(c @ x)

@@ -1,13 +1,13 @@
 """Small convex quadratic programs over a polyhedron, solved to rounding.
 
-An interior-point solution has the error of its tolerance: a weight of 1e-9 instead of 0, a budget of 0.999999999. So PIQP only guesses
-the active constraints, and linear algebra makes the solution exact. Every returned solution has been checked: feasible to the rounding of
-each constraint's terms, with multipliers of the right sign. If that fails, linear programming decides whether there is a feasible point,
-and a primal active-set method starts from one.
+An interior-point solution has the error of its tolerance: a weight of 1e-9 instead of 0, a budget of 0.999999999. So
+PIQP only guesses the active constraints, and linear algebra makes the solution exact. Every returned solution has been
+checked: feasible to the rounding of each constraint's terms, with multipliers of the right sign. If that fails, linear
+programming decides whether there is a feasible point, and a primal active-set method starts from one.
 
-`primal_dual_active_set` changes the active set by all violated constraints and all multipliers of the wrong sign at once: a few solves
-from a good guess, but it may cycle. `primal_active_set` changes one constraint at a time: slow, and it ends at the optimum or on a ray
-along which the objective is unbounded.
+`primal_dual_active_set` changes the active set by all violated constraints and all multipliers of the wrong sign at
+once: a few solves from a good guess, but it may cycle. `primal_active_set` changes one constraint at a time: slow, and
+it ends at the optimum or on a ray along which the objective is unbounded.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ FAR = 1e20  # a larger right-hand side does not matter, for x of size 1
 class Objective:
     """½xᵀHx + cᵀx for a symmetric H, which need not be positive semidefinite.
 
-    A sum of squares ½‖Rx − q‖² keeps its root R: the condition number of H = RᵀR is that of R squared, so that nearly dependent columns
-    would lose twice as many digits.
+    A sum of squares ½‖Rx − q‖² keeps its root R: the condition number of H = RᵀR is that of R squared, so that nearly
+    dependent columns would lose twice as many digits.
     """
 
     H: Vector
@@ -89,7 +89,7 @@ class Objective:
         return Objective(self.H / unit / unit[:, None], self.c / unit, R, self.q)
 
     def rescaled(self, factor: float) -> Objective:
-        """Return factor²·φ(y/factor) as a function of y = factor·x, for factor > 0: H stays, c is multiplied by the factor."""
+        """Return factor²·φ(y/factor) as a function of y = factor·x, for factor > 0."""
         return Objective(self.H, self.c * factor, self.R, None if self.q is None else self.q * factor)
 
     def on(self, free: Vector, fixed: Vector) -> Objective:
@@ -100,7 +100,7 @@ class Objective:
         return Objective(H, c, self.R[:, free], self.q - self.R[:, ~free] @ fixed[~free])
 
     def minimum_under(self, M: Vector, right: Vector) -> tuple[Vector, Vector]:
-        """Return the least-squares solution x, λ of Hx + c + Mᵀλ = 0, Mx = right; from the root if there is one, without H."""
+        """Return the least-squares solution x, λ of Hx + c + Mᵀλ = 0, Mx = right; with a root, without using H."""
         n, r = self.c.size, right.size
         if self.R is None or self.q is None:
             K = np.block([[self.H, M.T], [M, np.zeros((r, r))]]) if r else self.H
@@ -136,7 +136,8 @@ def least_squares(M: Vector, d: Vector) -> Vector:
 def shortest(M: Vector, d: Vector, rcond: float | None = None) -> Vector:
     """Return the shortest x of least ‖Mx − d‖.
 
-    LAPACK's divide-and-conquer SVD does not converge for some ordinary matrices. Pivoted QR, which has no iterations, then replaces it.
+    LAPACK's divide-and-conquer SVD does not converge for some ordinary matrices. Pivoted QR, which has no iterations,
+    then replaces it.
     """
     try:
         return np.asarray(np.linalg.lstsq(M, d, rcond=rcond)[0])
@@ -168,7 +169,8 @@ def null_space(M: Vector) -> Vector:
 def solve_symmetric(K: Vector, d: Vector) -> Vector:
     """Return K⁻¹d with one step of refinement; the least-squares solution if K is singular.
 
-    Here and in the search NumPy's linear algebra is used: if SciPy has a BLAS of its own, the threads of the two wait for each other.
+    Here and in the search NumPy's linear algebra is used: if SciPy has a BLAS of its own, the threads of the two wait
+    for each other.
     """
     if not d.size:
         return d
@@ -188,7 +190,7 @@ def convex(H: Vector) -> bool:
 
 
 def least_sine(H: Vector) -> float:
-    """Return the least sine of a variable's angle to those before it, for unit curvature; 0 if H is not positive definite."""
+    """Return the least sine of a variable's angle to those before it; 0 if H is not positive definite."""
     unit = unit_scales(H.diagonal())
     try:
         return float(np.linalg.cholesky(H / unit / unit[:, None]).diagonal().min(initial=1.0))
@@ -231,7 +233,7 @@ class Solution:
 def primal_dual_active_set(
     objective: Objective | None, c: Vector, linear: Linear, active: Active, rounds: int = ROUNDS
 ) -> Solution | None:
-    """Return the optimum reached from a guess of the active set, or None if the method cycles; no objective means H = I."""
+    """Return the optimum reached from a guess of the active set, or None if this cycles; no objective means H = I."""
     for _ in range(rounds):
         found, gradient = _on_active(objective, c, linear, active)
         x, price = found.x, found.bound_multipliers
@@ -341,9 +343,10 @@ def _step(objective: Objective, x: Vector, M: Vector) -> tuple[Vector | None, bo
 def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None, near: Vector | None = None) -> Solution:
     """Return the minimum over the polyhedron.
 
-    Raise `InfeasibleError` if it is empty, `UnboundedError` if there is no minimum, `UndecidedError` if rounding decides. A guess of the
-    active constraints, from a neighbouring problem, often saves the interior-point solve; a feasible point `near` saves a linear program.
-    Everything is scaled to size 1 first: variables to a unit diagonal of H, rows to a largest entry of 1, and all by the likely size of x.
+    Raise `InfeasibleError` if it is empty, `UnboundedError` if there is no minimum, `UndecidedError` if rounding
+    decides. A guess of the active constraints, from a neighbouring problem, often saves the interior-point solve; a
+    feasible point `near` saves a linear program. Everything is scaled to size 1 first: variables to a unit diagonal of
+    H, rows to a largest entry of 1, and all by the likely size of x.
     """
     if linear.equations_only:
         found = _under_equations(objective, linear)
@@ -383,7 +386,7 @@ def _under_equations(objective: Objective, linear: Linear) -> Solution | None:
 
 
 def _likely_size(c: Vector, linear: Linear) -> float:
-    """Return the likely size of x: as constraints that exclude 0 require; else as c or the constraints allow, whichever is less."""
+    """Return the likely size of x: what constraints require, else what c or the constraints allow."""
 
     def largest(*sides: Vector) -> float:
         return max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides)
@@ -428,7 +431,7 @@ def _may_be_unbounded(objective: Objective, x: Vector) -> bool:
 
 
 def _without_dust(found: Solution, linear: Linear) -> Solution:
-    """Set entries that are rounding to 0: at the tip of a cone all are, and violate each row by as much as its terms."""
+    """Set entries that are rounding to 0: at the tip of a cone they violate each row by as much as its terms."""
     return replace(found, x=np.where(np.abs(found.x) <= DUST, np.clip(0.0, linear.lower, linear.upper), found.x))
 
 
@@ -442,7 +445,7 @@ def _on_active_rows(found: Solution, linear: Linear) -> Solution:
 
 
 def _moved_onto(M: Vector, gap: Vector, x: Vector, inside: Vector) -> Vector | None:
-    """Return x changed in the variables `inside` by the shortest d with Md = gap; None if there is nothing to change."""
+    """Return x with the shortest change d of the variables `inside` for which Md = gap; None if there is none."""
     if not gap.size or not inside.any():
         return None
     x = x.copy()
@@ -456,11 +459,8 @@ def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
     if not np.isfinite(found.x).all() or linear.broken(x) > TRUSTED:
         return False
     size = np.abs(objective.H) @ np.abs(x) + np.abs(objective.c)
-    size = (
-        size
-        + np.abs(linear.E.T) @ np.abs(found.equation_multipliers)
-        + np.abs(linear.G.T) @ np.abs(found.row_multipliers)
-    )
+    size = size + np.abs(linear.E.T) @ np.abs(found.equation_multipliers)
+    size = size + np.abs(linear.G.T) @ np.abs(found.row_multipliers)
     price = found.bound_multipliers
     free = np.where((price < 0) & (x < linear.upper) | (price > 0) & (x > linear.lower), price, 0.0)
     wrong = max(float(np.abs(free).max(initial=0.0)), -float(found.row_multipliers.min(initial=0.0)))
@@ -481,7 +481,7 @@ def _rows_satisfiable(linear: Linear) -> bool:
 
 
 def project_polyhedron(u: Vector, linear: Linear, guess: Active | None) -> Solution:
-    """Return the nearest point, by the active-set method with H = I, whose linear systems are as small as the active rows."""
+    """Return the nearest point, by the active-set method with H = I, whose systems are as small as the active rows."""
     identity = Objective(np.eye(u.size), -u)
     found = None if guess is None else primal_dual_active_set(None, -u, linear, guess)
     return found if found is not None and _acceptable(identity, linear, found) else solve_qp(identity, linear)
@@ -513,7 +513,7 @@ def _interior_point(objective: Objective, linear: Linear) -> Active | None:
 
 
 def feasible_point(linear: Linear) -> Vector:
-    """Return a point of the polyhedron to rounding, by linear programming and a correction; for bounds alone, the one nearest to 0."""
+    """Return a point of the polyhedron to rounding, by linear programming; for bounds alone, the nearest to 0."""
     if not (linear.h.size or linear.f.size):
         return np.asarray(np.clip(0.0, linear.lower, linear.upper))
     (G, h, _), (E, f, _) = unit_rows(linear.G, linear.h), unit_rows(linear.E, linear.f)
@@ -537,9 +537,10 @@ def feasible_point(linear: Linear) -> Vector:
 
 
 def linear_program(cost: Vector, linear: Linear, widen: Callable[[Vector], Vector], bounds: Vector) -> Vector | None:
-    """Return the point of least costᵀx under rows that `widen` fits to x, by HiGHS; None if it proves that there is none.
+    """Return the point of least costᵀx under rows that `widen` fits to x, by HiGHS; None if it proves there is none.
 
-    HiGHS has absolute tolerances and drops small entries: columns, rows and right-hand sides are scaled to size 1, columns by powers of 2.
+    HiGHS has absolute tolerances and drops small entries: columns, rows and right-hand sides are scaled to size 1,
+    columns by powers of 2.
     """
     from scipy.optimize import linprog  # slow to import
 

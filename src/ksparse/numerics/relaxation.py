@@ -1,4 +1,4 @@
-"""Perspective relaxation of a convex quadratic with at most k nonzeros, solved by ADMM for many branch-and-bound nodes at once.
+"""Perspective relaxation of a convex quadratic with at most k nonzeros, solved by ADMM for many nodes at once.
 
 With H − diag(d) positive semidefinite and indicators z ∈ {0, 1}ⁿ, the problem
 
@@ -6,20 +6,21 @@ With H − diag(d) positive semidefinite and indicators z ∈ {0, 1}ⁿ, the pro
 
 is exact. It becomes convex when z is relaxed to [0, 1]ⁿ.
 
-ADMM splits x = y and Gx = s. The x-step is linear under Ex = f and uses one inverse for all steps and all nodes. The y-step is
-separable given the multiplier ν of Σz ≤ k. Its function is a reverse Huber function: linear for |y| ≤ 1/τ, where z = τ|y|, and
-½dy² + ν beyond. With group limits, each label has its own ν: the common one, or the one at which its maximum or minimum count
-is reached. All variables of a group share one z. A *member* is what k counts: a variable, or a group of variables. Each row of
-an array is one node; nodes differ in which variables are fixed.
+ADMM splits x = y and Gx = s. The x-step is linear under Ex = f and uses one inverse for all steps and all nodes. The
+y-step is separable given the multiplier ν of Σz ≤ k. Its function is a reverse Huber function: linear for |y| ≤ 1/τ,
+where z = τ|y|, and ½dy² + ν beyond. With group limits, each label has its own ν: the common one, or the one at which
+its maximum or minimum count is reached. All variables of a group share one z. A *member* is what k counts: a variable,
+or a group of variables. Each row of an array is one node; nodes differ in which variables are fixed.
 
-Let s = |y|/z for a variable of a member with indicator z. Then s minimises ½ds²z + ½weight(sz − |v|)² over the allowed sizes. Let
-h(z) = Σ weight·s|v| − ½ds² − weight·s²z over the variables of the member; h decreases in z. The optimal z solves h(z) = ν, or is
-0 or 1 if there is no solution. For a single variable this is closed: z is linear in σ = ν^−½ where s is at no bound. For groups
-it is Newton's method on h(z)^−½ = σ, which is nearly linear, or on h itself where h(z) < ν and may be nearly 0.
+Let s = |y|/z for a variable of a member with indicator z. Then s minimises ½ds²z + ½weight(sz − |v|)² over the allowed
+sizes. Let h(z) = Σ weight·s|v| − ½ds² − weight·s²z over the variables of the member; h decreases in z. The optimal z
+solves h(z) = ν, or is 0 or 1 if there is no solution. For a single variable this is closed: z is linear in σ = ν^−½
+where s is at no bound. For groups it is Newton's method on h(z)^−½ = σ, which is nearly linear, or on h itself where
+h(z) < ν and may be nearly 0.
 
-Under limits per label, the largest sum of values over k members is found by sorting: take the first min_count members of each
-label, drop those beyond max_count, and fill the remaining places with the largest of the others. That is exact, since the
-members of a label are taken in descending order.
+Under limits per label, the largest sum of values over k members is found by sorting: take the first min_count members
+of each label, drop those beyond max_count, and fill the remaining places with the largest of the others. That is exact,
+since the members of a label are taken in descending order.
 """
 
 from __future__ import annotations
@@ -102,9 +103,8 @@ class GroupLimits:
         """Return the states of the members: fixing one variable of a group fixes the group."""
         if self.single:
             return state
-        out, inside = (
-            np.logical_or.reduceat(state[:, self.variables] == side, self.starts, axis=1) for side in (OUT, IN)
-        )
+        ordered = state[:, self.variables]
+        out, inside = (np.logical_or.reduceat(ordered == side, self.starts, axis=1) for side in (OUT, IN))
         return np.where(out, OUT, np.where(inside, IN, FREE))
 
     def counts(self, members: Vector) -> Vector:
@@ -114,14 +114,13 @@ class GroupLimits:
     def top_sum(self, values: Vector, state: Vector, exactly: bool = False) -> TopSum:
         """Return the largest sum of values over admissible supports, exact but for rounding.
 
-        Values of free variables must be at least 0, unless there must be exactly k members; then the sum is −∞ if there are fewer.
+        Values of free variables must be at least 0, unless there must be exactly k members; then the sum is −∞ if there
+        are fewer.
         """
         worth, state = self.sums(values), self.states(state)
         nothing = -np.inf if exactly else 0.0
         inside, n_free = self.counts(state == IN), self.counts(state == FREE)
-        reserved = np.clip(self.min_count - inside, 0, n_free).astype(
-            np.intp
-        )  # places for the first members of a label
+        reserved = np.clip(self.min_count - inside, 0, n_free).astype(np.intp)  # places for the first of a label
         cap = np.maximum(np.clip(self.max_count - inside, 0, n_free).astype(np.intp), reserved)
         falling = np.where(state == FREE, -worth, np.inf)[:, self.order]
         for begin, end in pairwise(self.ends):
@@ -132,10 +131,8 @@ class GroupLimits:
         first = place < reserved[:, own]
         between = np.where(~first & (place < cap[:, own]), falling, -np.inf)
         room = np.maximum(self.k - inside.sum(axis=1) - reserved.sum(axis=1), 0)
-        enters = np.zeros(between.shape, dtype=bool)
-        np.put_along_axis(
-            enters, np.argsort(-between, axis=1, kind="stable"), np.arange(own.size) < room[:, None], axis=1
-        )
+        enters, ranked = np.zeros(between.shape, dtype=bool), np.argsort(-between, axis=1, kind="stable")
+        np.put_along_axis(enters, ranked, np.arange(own.size) < room[:, None], axis=1)
         enters &= between > -np.inf
         chosen = reserved + np.add.reduceat(enters, self.ends[:-1], axis=1, dtype=np.intp)
         total = np.where(state == IN, worth, 0.0).sum(axis=1) + np.where(enters | first, falling, 0.0).sum(axis=1)
@@ -151,9 +148,8 @@ class GroupLimits:
         smallest_selected = np.where(chosen < cap, np.minimum(last, goes[:, None]), last)
         selected = (state == IN) | ((state == FREE) & (worth >= last[:, self.label]))
         member, label = self.member, self.label[self.member]
-        return TopSum(
-            total, worth[:, member], smallest_selected[:, label], largest_unselected[:, label], selected[:, member]
-        )
+        bounds = smallest_selected[:, label], largest_unselected[:, label]
+        return TopSum(total, worth[:, member], *bounds, selected[:, member])
 
 
 @dataclass(frozen=True)
@@ -177,11 +173,8 @@ class _Indicators:
         """Return the σ below which every z is 0, for each node."""
         pulled = self.weight * self.size
         with np.errstate(divide="ignore", invalid="ignore"):
-            most = np.where(
-                self.flat + self.d > 0,
-                pulled * np.minimum(1.0 / self.flat, 0.5 * pulled / np.maximum(self.d, 1e-300)),
-                0.0,
-            )
+            most = pulled * np.minimum(1.0 / self.flat, 0.5 * pulled / np.maximum(self.d, 1e-300))
+            most = np.where(self.flat + self.d > 0, most, 0.0)
         return np.asarray(1.0 / np.sqrt(np.clip(most.max(axis=1, initial=0.0), 1e-300, 1e200)))
 
     def solve_sigma(self, room: Vector, sigma: Vector) -> Vector:
@@ -194,9 +187,8 @@ class _Indicators:
             at = sigma[rows]
             part = self if rows.size == sigma.size else replace(self, size=self.size[rows], flat=self.flat[rows])
             z, tau, paid = part.at(at[:, None])
-            slope = np.where(
-                tau == at[:, None] * self.half, self.half * part.size, 2.0 * paid / (at[:, None] * self.weight)
-            )
+            s = at[:, None]
+            slope = np.where(tau == s * self.half, self.half * part.size, 2.0 * paid / (s * self.weight))
             off = room[rows] - np.clip(z, 0.0, 1.0).sum(axis=1)
             rise = np.where((z > 0) & (z < 1), slope, 0.0).sum(axis=1)
             under[rows], over[rows] = np.where(off > 0, at, under[rows]), np.where(off < 0, at, over[rows])
@@ -221,7 +213,7 @@ class Relaxed:
 
 @dataclass(frozen=True, eq=False)
 class MagnitudeRange:
-    """Allowed sizes of a nonzero: from `min_abs` to `max_above` if positive, to `max_below` if negative; −1 where a sign is not allowed."""
+    """Allowed sizes of a nonzero: `min_abs` to `max_above` (positive) or `max_below` (negative); −1: sign not allowed."""
 
     min_abs: Vector
     max_above: Vector
@@ -269,7 +261,7 @@ class NodeBatch:
 
 
 class Perspective:
-    """ADMM for the relaxation with one d. Rows of E and G, and the diagonal of H, should be near 1, so that one weight suits all."""
+    """ADMM for the relaxation with one d; rows of E and G and the diagonal of H should be near 1, for one weight."""
 
     steps_per_bound = 10  # between two dual points
     many_steps = False  # whether the run is long enough for compilation to pay
@@ -300,20 +292,8 @@ class Perspective:
         zero, multipliers = np.zeros_like(y), np.zeros((count, self.linear.f.size))
         above, below = np.tile(sizes.max_above, (count, 1)), np.tile(sizes.max_below, (count, 1))
         sigma = np.zeros(count) if self.limits is None else np.zeros((count, 1 + 2 * self.limits.min_count.size))
-        return NodeBatch(
-            state,
-            y,
-            zero,
-            s,
-            np.zeros_like(s),
-            sigma,
-            y,
-            zero,
-            multipliers,
-            above,
-            below,
-            np.zeros(count, dtype=np.intp),
-        )
+        tightened = np.zeros(count, dtype=np.intp)
+        return NodeBatch(state, y, zero, s, np.zeros_like(s), sigma, y, zero, multipliers, above, below, tightened)
 
     def step(self, nodes: NodeBatch) -> None:
         """Make one ADMM step for every node, in place."""
@@ -337,7 +317,7 @@ class Perspective:
         return np.asarray(self.weight * nodes.p / self._by_G)
 
     def _y_step(self, v: Vector, nodes: NodeBatch) -> tuple[Vector, Vector, Vector]:
-        """Return y and z that minimise Σ ½dy²/z + ½weight(y − v)² under Σz ≤ k, and their σ, without limits per label."""
+        """Return y and z that minimise Σ ½dy²/z + ½weight(y − v)² under Σz ≤ k, and σ, without group limits."""
         state, positive, near = nodes.state, v >= 0, self.sizes.min_abs
         far = np.where(positive, nodes.max_above, nodes.max_below)
         size, free = np.abs(v), (state == FREE) & (far > 0)
@@ -362,9 +342,10 @@ class Perspective:
         if limits is None:
             compiled(y_step)(*common, self._steepest, self.k, self.weight, MAX_SIGMA_RATIO, SUM_TOL, NEWTON, y, z)
         else:
+            starts, numbers = np.append(limits.starts, v.shape[1]), (MAX_SIGMA_RATIO, SUM_TOL, NEWTON, NEWTON_GROUP)
             compiled(y_step_with_limits)(
-                *common, limits.variables, np.append(limits.starts, v.shape[1]), limits.order, limits.ends, limits.min_count,
-                limits.max_count, limits.k, self.weight, MAX_SIGMA_RATIO, SUM_TOL, NEWTON, NEWTON_GROUP, GROUP_TOL, y, z,
+                *common, limits.variables, starts, limits.order, limits.ends, limits.min_count, limits.max_count,
+                limits.k, self.weight, *numbers, GROUP_TOL, y, z,
             )  # fmt: skip
         return y, z, sigma
 
@@ -383,7 +364,7 @@ def substituted(linear: Linear, fixed_values: Vector | None) -> tuple[Linear, Ve
 
 
 def diagonal_part(H: Vector) -> float | None:
-    """Return a little less than the largest θ with H − θ·diag(H) positive semidefinite; None if H is singular or nearly so."""
+    """Return a little less than the largest θ with H − θ·diag(H) positive semidefinite; None if H is near singular."""
     unit = np.sqrt(np.diag(H))
     if not (unit > 0).all() or not unit.max() <= MAX_SCALE_RATIO * unit.min():
         return None
@@ -396,9 +377,7 @@ def diagonal_part(H: Vector) -> float | None:
         return None
     x = np.random.default_rng(0).standard_normal(unit.size)
     size = 0.0
-    for _ in range(
-        30
-    ):  # power iteration converges from below, so θ comes out too large; the factor 0.98 corrects all but rare cases
+    for _ in range(30):  # power iteration converges from below; the factor 0.98 corrects θ in all but rare cases
         x = inverse @ (x / np.linalg.norm(x))
         size = float(np.linalg.norm(x))
     theta = 0.98 / size if size > 0 else 0.0

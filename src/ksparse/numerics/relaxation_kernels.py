@@ -1,10 +1,11 @@
-"""The y-step of the perspective relaxation as compiled loops: `y_step` without and `y_step_with_limits` with limits per label.
+"""The y-step of the perspective relaxation as compiled loops, without and with limits per label.
 
-Most of the time of branch and bound is spent here. Only free variables are visited. `Perspective._y_step` is the step without limits
-on whole arrays, for single nodes of small problems.
+Most of the time of branch and bound is spent here. Only free variables are visited. `Perspective._y_step` is the step
+without limits on whole arrays, for single nodes of small problems.
 
-Under limits, members are variables or groups of variables, sorted by label. The σ of a label is computed if it would otherwise hold too
-many or too few members; the common σ follows, clipped for each member to the range that its label allows.
+Under limits, members are variables or groups of variables, sorted by label. The σ of a label is computed if it would
+otherwise hold too many or too few members; the common σ follows, clipped for each member to the range that its label
+allows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Array operations for NumPy, PyTorch and every other array-API namespace, and the k largest entries of a vector.
 
-Sums, products and norms are Python floats, because a NumPy scalar times an array of another library would silently change its namespace.
-Those of PyTorch arrays on a GPU stay there, as zero-dimensional arrays in double precision, because reading one waits for the GPU. A
-comparison reads such an array; `read` reads several at once.
+Sums, products and norms are Python floats, because a NumPy scalar times an array of another library would silently
+change its namespace. Those of PyTorch arrays on a GPU stay there, as zero-dimensional arrays in double precision,
+because reading one waits for the GPU. A comparison reads such an array; `read` reads several at once.
 """
 
 from __future__ import annotations
@@ -18,21 +18,18 @@ import numpy as np
 import scipy.sparse
 
 Array = Any  # a dense array of some array-API namespace
-
-
 Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
-
-
 Matrix = Any  # an Array with two axes, a scipy.sparse matrix, or anything with .shape, @ and .T
+
+LONG, PART, FEW = 2**15, 512, 2**21  # on a GPU a longer vector is ranked in chunks of PART entries if n·k ≤ FEW
+ROWS, FOLDED = 16, 4  # a vector is folded into ROWS rows if that leaves at least FOLDED·k columns
 
 
 def namespace(x: Array) -> Any:
     """Return the array-API namespace of x."""
     kind = type(x)
-    if kind not in _namespaces:
-        _namespaces[kind] = compat.array_namespace(
-            x
-        )  #  calling array_namespace each time costs as much as a small product
+    if kind not in _namespaces:  # remembered: `array_namespace` costs as much as a small product
+        _namespaces[kind] = compat.array_namespace(x)
     return _namespaces[kind]
 
 
@@ -58,15 +55,13 @@ def _stays(x: Array) -> bool:
 
 def read(*numbers: float) -> list[float]:
     """Return numbers as floats; those on a device are read together."""
-    there = [i for i, one in enumerate(numbers) if compat.is_torch_array(one)]
-    found = list(numbers)
-    if there:
-        import torch
+    there: list[Any] = [one for one in numbers if compat.is_torch_array(one)]
+    if not there:
+        return [float(one) for one in numbers]
+    import torch
 
-        values = torch.stack([numbers[i].to(torch.float64) for i in there]).tolist()  # type: ignore[attr-defined]
-        for i, value in zip(there, values, strict=True):
-            found[i] = value
-    return [float(one) for one in found]
+    values = iter(torch.stack([one.to(torch.float64) for one in there]).tolist())
+    return [next(values) if compat.is_torch_array(one) else float(one) for one in numbers]
 
 
 def larger(a: float, b: float) -> float:
@@ -85,7 +80,7 @@ def axpy(x: Array, a: float, d: Array) -> Array:
     import torch
 
     a = float(a)
-    return torch.add(x, d, alpha=a) if abs(a) <= torch.finfo(x.dtype).max else x + a * d  #  infinite, not an error
+    return torch.add(x, d, alpha=a) if abs(a) <= torch.finfo(x.dtype).max else x + a * d  # infinite, not an error
 
 
 def minus_scaled(x: Array, d: Array, l: float) -> Array:  # noqa: E741
@@ -122,7 +117,7 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
     if compat.is_cupy_array(x):
         return np.asarray(x.get())
     if compat.is_dask_array(x):
-        lazy: Any = x  #  dask is not typed
+        lazy: Any = x  # dask is not typed
         return np.asarray(lazy.compute())
     if is_array(x) and not compat.is_numpy_array(x):
         return np.asarray(np.from_dlpack(x))
@@ -130,7 +125,7 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
 
 
 def to_float64(x: Any) -> Any:
-    """Return a vector or matrix as NumPy float64; scipy.sparse matrices stay sparse, operators are returned as they are."""
+    """Return a vector or matrix as NumPy float64; sparse matrices stay sparse, operators are returned as they are."""
     if scipy.sparse.issparse(x):
         return x.astype(np.float64, copy=False)
     return np.asarray(to_numpy(x), dtype=np.float64) if is_array(x) else x
@@ -194,7 +189,7 @@ def norm(x: Array) -> float:
         return _length_there(x)
     with np.errstate(over="ignore"):
         square = sqnorm(x)
-    if 1e-30 < square < 1e30:  #  far from the range limits of float32 too
+    if 1e-30 < square < 1e30:  # far from the range limits of float32 too
         return math.sqrt(square)
     largest = norm_inf(x)
     if largest == 0.0 or not np.isfinite(largest):
@@ -203,7 +198,7 @@ def norm(x: Array) -> float:
 
 
 def _length_there(x: Array) -> float:
-    """Return ‖x‖₂ on the device of x; double-precision entries are divided by the largest to avoid over- and underflow."""
+    """Return ‖x‖₂ on the device of x; double-precision entries are divided by the largest first."""
     xp = namespace(x)
     if x.dtype != xp.float64:
         return _norm_there(x, 2)
@@ -230,14 +225,10 @@ def finite(x: Array) -> bool:
     """Whether no entry is NaN or infinite."""
     xp = namespace(x)
     with np.errstate(over="ignore", invalid="ignore"):
-        if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  #  fast path: one call
+        if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  # fast path: one call
             return True
-        sums = (
-            x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)
-        )  #  an entry that is not finite makes its sum not finite
-    return bool(xp.all(xp.isfinite(sums))) or bool(
-        xp.all(xp.isfinite(x))
-    )  #  the second test: finite entries may have a sum that overflows
+        sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  # not finite if an entry is not
+    return any(bool(xp.all(xp.isfinite(part))) for part in (sums, x))  # sums of finite entries may overflow
 
 
 def epsilon(x: Array) -> float:
@@ -300,7 +291,7 @@ def embed(z: Array, support: np.ndarray[Any, Any], n: int) -> Array:
 def copy_with(piece: Any, **changes: Any) -> Any:
     """Return a copy of an object with other attributes; cached properties of the copy are cleared."""
     twin = copy(piece)
-    for name in _computed(type(piece)):  #  type: ignore[arg-type]  # a class is hashable
+    for name in _computed(type(piece)):  # type: ignore[arg-type]  # a class is hashable
         twin.__dict__.pop(name, None)
     for name, value in changes.items():
         setattr(twin, name, value)
@@ -310,23 +301,11 @@ def copy_with(piece: Any, **changes: Any) -> Any:
 @cache
 def _computed(kind: type) -> tuple[str, ...]:
     """Return the names of the cached properties of a class."""
-    return tuple(
-        name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, cached_property)
-    )
-
-
-LONG, PART, FEW = (
-    2**15,
-    512,
-    2**21,
-)  #  on a GPU: vectors longer than LONG are ranked in chunks of PART entries if n·k is at most FEW
-
-
-ROWS, FOLDED = 16, 4  #  a vector is folded into ROWS rows if that leaves at least FOLDED·k columns
+    return tuple(name for base in kind.__mro__ for name, one in vars(base).items() if isinstance(one, cached_property))
 
 
 def top_k(size: Array, k: int) -> Array:
-    """Return the mask of the k largest entries of `size`; ties go to the lowest index. Raise FloatingPointError for NaN.
+    """Return the mask of the k largest entries; ties go to the lowest index. Raise FloatingPointError for NaN.
 
     On a GPU nothing is read: NaN counts as large there, and appears wherever the entries are used.
     """
@@ -357,8 +336,9 @@ def without_largest(x: Array, k: int) -> Array:
 def top_k_indices(size: Vector, k: int) -> Vector:
     """Return the indices of the k largest entries of a NumPy vector without NaN, in no order.
 
-    Fold the vector into rows and first select the k columns with the largest maxima: all k largest entries lie in these columns, since
-    each other column has k larger entries before it. This takes a third of the time of a full partition for small k and n in the thousands.
+    Fold the vector into rows and first select the k columns with the largest maxima: all k largest entries lie in these
+    columns, since each other column has k larger entries before it. This takes a third of the time of a full partition
+    for small k and n in the thousands.
     """
     wide = size.size // ROWS
     if wide < FOLDED * k:
@@ -371,7 +351,7 @@ def top_k_indices(size: Vector, k: int) -> Vector:
 
 def _top_k_here(size: Vector, k: int) -> Vector:
     """Return the mask of the k largest entries of a NumPy vector, testing only the largest entries for NaN and ties."""
-    largest = np.partition(size, size.size - k)[size.size - k :]  #  NaN counts as large
+    largest = np.partition(size, size.size - k)[size.size - k :]  # NaN counts as large
     if np.isnan(largest).any():
         raise FloatingPointError("top-k of a vector with NaN")
     mask: Vector = size >= largest[0]
@@ -389,7 +369,7 @@ def _top_k_there(size: Array, k: int) -> Array:
 
 
 def _places_there(size: Array, k: int) -> Array:
-    """Return the indices of the k largest entries of a vector on a GPU, whose selection takes the lowest index among ties.
+    """Return the indices of the k largest entries of a vector on a GPU; ties go to the lowest index.
 
     A long vector is ranked in chunks first, then the largest entries of all chunks.
     """
@@ -407,9 +387,6 @@ def _places_there(size: Array, k: int) -> Array:
 
 def _kth_largest(size: Array, k: int) -> float:
     """Return the k-th largest value, 1 ≤ k ≤ n, in O(n) if the namespace has a selection routine."""
-    n = size.shape[0]
-    if compat.is_numpy_array(size):
-        return float(np.partition(size, n - k)[n - k])
     if compat.is_torch_array(size):
         return float(namespace(size).topk(size, k, sorted=True).values[-1])
     return float(namespace(size).sort(size, descending=True)[k - 1])

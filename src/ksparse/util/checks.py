@@ -14,21 +14,14 @@ import scipy.sparse
 
 from ksparse.util.arrays import Array, Matrix, finite, is_array, like, namespace, to_numpy
 
-LARGEST = 1e100  #  largest entry of data whose squares are squared again
-
-
-SMALLEST = 1e-120  #  least allowed size of the largest entry of such data: the squares of smaller ones underflow
+LARGEST = 1e100  # largest entry of data whose squares are squared again
+SMALLEST = 1e-120  # least allowed size of the largest entry of such data: the squares of smaller ones underflow
 
 
 def check_number(
-    value: Any,
-    name: str,
-    *,
-    above: float = -math.inf,
-    at_least: float = -math.inf,
-    below: float = math.inf,
+    value: Any, name: str, *, above: float = -math.inf, at_least: float = -math.inf, below: float = math.inf,
     at_most: float = math.inf,
-) -> float:
+) -> float:  # fmt: skip
     """Return a finite real number in a range, as a Python float."""
     scalar = isinstance(value, numbers.Real) or (is_array(value) and value.shape == () and not np.iscomplexobj(value))
     if isinstance(value, bool) or not scalar:
@@ -37,13 +30,9 @@ def check_number(
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     if number <= above or number < at_least or number >= below or number > at_most:
-        limits = [
-            f"> {above:g}" if above > -math.inf else "",
-            f">= {at_least:g}" if at_least > -math.inf else "",
-            f"< {below:g}" if below < math.inf else "",
-            f"<= {at_most:g}" if at_most < math.inf else "",
-        ]
-        raise ValueError(f"{name} must be {' and '.join(filter(None, limits))}, got {number:g}")
+        limits = zip((">", ">=", "<", "<="), (above, at_least, below, at_most), strict=True)
+        allowed = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if math.isfinite(limit))
+        raise ValueError(f"{name} must be {allowed}, got {number:g}")
     return number
 
 
@@ -77,10 +66,10 @@ def check_n_jobs(value: Any) -> int | None:
     """Return n_jobs: None, or a nonzero integer; negative ones count back from all cores."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"n_jobs must be None or an integer other than 0, got {_kind(value)}")
-    if value == 0:
-        raise ValueError("n_jobs must be None or an integer other than 0, got 0")
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value == 0:
+        given = "0" if whole else _kind(value)
+        raise (ValueError if whole else TypeError)(f"n_jobs must be None or an integer other than 0, got {given}")
     return int(value)
 
 
@@ -96,12 +85,7 @@ def call_own(function: Callable[..., Any], name: str, x: Array, *more: Any) -> A
     try:
         return function(x, *more)
     except Exception as error:
-        if type(error) not in (
-            IndexError,
-            RuntimeError,
-            TypeError,
-            ValueError,
-        ):  #  other types carry a message of their own
+        if type(error) not in (IndexError, RuntimeError, TypeError, ValueError):  # others take other arguments
             raise
         raise type(error)(f"{name} failed for an x of length {x.shape[0]}: {error}") from error
 
@@ -109,24 +93,18 @@ def call_own(function: Callable[..., Any], name: str, x: Array, *more: Any) -> A
 def check_piece(value: Any, kind: type, name: str) -> None:
     """Refuse anything but an instance of a class."""
     if not isinstance(value, kind):
-        given = (
-            f"the class {value.__name__}: write {value.__name__}(...)"
-            if isinstance(value, type)
-            else type(value).__name__
-        )
+        given = type(value).__name__
+        if isinstance(value, type):
+            given = f"the class {value.__name__}: write {value.__name__}(...)"
         raise TypeError(f"{name} must be an instance of ksparse.{kind.__name__}, got {given}")
 
 
 def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) -> Array:
     """Return a dense real float32 or float64 array with `ndim` axes and no NaN; integers become float64."""
-    if (
-        scipy.sparse.issparse(value)
-        or getattr(value, "is_sparse", False)
-        or "sparse" in str(getattr(value, "layout", ""))
-    ):
-        raise TypeError(
-            f"{name} must be a dense array or, for data matrices, a scipy.sparse one, got {type(value).__name__}"
-        )
+    sparse_tensor = getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", ""))
+    if sparse_tensor or scipy.sparse.issparse(value):
+        needed = "a dense array or, for data matrices, a scipy.sparse one"
+        raise TypeError(f"{name} must be {needed}, got {type(value).__name__}")
     ready = is_array(value) and not isinstance(value, np.ma.MaskedArray) and not compat.is_dask_array(value)
     array = value if ready else as_array(value, name)
     array = _real(array, name, "" if ready or array.dtype.kind in "iubf" else odd_column(value))
@@ -171,9 +149,8 @@ def check_ridge(value: Any, n: int, kind: Array) -> Array | None:
     if not np.ndim(value) and check_number(value, "ridge", at_least=0) == 0:
         return None
     xp = namespace(kind)
-    ridge = check_vector(
-        value if np.ndim(value) else xp.full((n,), float(value), dtype=kind.dtype), "ridge", n, kind=kind
-    )
+    given = value if np.ndim(value) else xp.full((n,), float(value), dtype=kind.dtype)
+    ridge = check_vector(given, "ridge", n, kind=kind)
     if float(xp.min(ridge)) < 0:
         raise ValueError(f"ridge must be >= 0, got {float(xp.min(ridge)):g}")
     return ridge
@@ -216,7 +193,8 @@ def check_matrix(value: Any, name: str) -> Matrix:
         if not np.isfinite(entries).all():
             raise ValueError(f"{name} must be finite, but contains NaN or inf")
         return matrix
-    if _is_operator(value):
+    known = is_array(value) or hasattr(value, "__array__")
+    if not known and hasattr(value, "__matmul__") and hasattr(value, "shape"):  # an operator
         if getattr(value, "dtype", None) is not None:
             _real_dtype(np.dtype(value.dtype), name)
         _nonempty(tuple(value.shape), name)
@@ -225,7 +203,7 @@ def check_matrix(value: Any, name: str) -> Matrix:
 
 
 def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0, most: float = LARGEST) -> None:
-    """Refuse entries above `most` in absolute value, whose squares could overflow, and data whose largest is below `least`.
+    """Refuse entries above `most`, whose squares could overflow, and data whose largest entry is below `least`.
 
     labels : column names for the message. The entries of an operator are not checked.
     """
@@ -238,17 +216,13 @@ def check_size(value: Any, name: str, labels: Any = None, *, least: float = 0.0,
     if top > most:
         where = ""
         if len(value.shape) == 2:
-            column = (
-                int(np.argmax(abs(value).max(axis=0).toarray()))
-                if sparse
-                else int(xp.argmax(xp.max(xp.abs(value), axis=0)))
-            )
+            tops = abs(value).max(axis=0).toarray().ravel() if sparse else to_numpy(xp.max(xp.abs(value), axis=0))
+            column = int(np.argmax(tops))
             where = f" in column {column if labels is None else repr(str(labels[column]))}"
         raise ValueError(f"absolute values in {name} must not exceed {most:g}, got {top:g}{where}: rescale the data")
     if 0.0 < top < least:
-        raise ValueError(
-            f"the largest absolute value in {name} must be at least {least:g}, got {top:g}: rescale the data"
-        )
+        found = f"must be at least {least:g}, got {top:g}"
+        raise ValueError(f"the largest absolute value in {name} {found}: rescale the data")
 
 
 def check_squares(value: Any, name: str) -> None:
@@ -266,22 +240,11 @@ def check_adjoint(value: Any, name: str) -> None:
     m, n = value.shape
     try:
         product = value.T @ np.zeros(m)
-    except Exception as error:  #  an operator may raise any exception
-        raise TypeError(
-            f"{name} must offer products with its transpose, {name}.T @ y: {type(value).__name__} raised "
-            f"{type(error).__name__}: {error}; a LinearOperator needs rmatvec"
-        ) from error
+    except Exception as error:  # an operator may raise any exception
+        raised = f"{type(value).__name__} raised {type(error).__name__}: {error}; a LinearOperator needs rmatvec"
+        raise TypeError(f"{name} must offer products with its transpose, {name}.T @ y: {raised}") from error
     if tuple(np.shape(product)) != (n,):
         raise ValueError(f"{name}.T @ y must have shape ({n},), got {tuple(np.shape(product))}")
-
-
-def _is_operator(value: Any) -> bool:
-    return (
-        not is_array(value)
-        and not hasattr(value, "__array__")
-        and hasattr(value, "__matmul__")
-        and hasattr(value, "shape")
-    )
 
 
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
@@ -300,7 +263,7 @@ def _nonempty(shape: tuple[int, ...], name: str) -> None:
 
 
 def odd_column(table: Any) -> str:
-    """Return a message naming the first column of a table that does not hold numbers, and what it holds; "" if there is none."""
+    """Return a text that names the first column of a table without numbers and what it holds; "" if there is none."""
     if not (hasattr(table, "columns") and hasattr(table, "dtypes")):
         return ""
     for column in table.columns:
@@ -312,21 +275,18 @@ def odd_column(table: Any) -> str:
             entries.astype(float)
         except (TypeError, ValueError):
             first = next(entry for entry in entries.flat if not isinstance(entry, numbers.Number))
-            dates = isinstance(first, datetime.date | datetime.timedelta)
-            held = (
-                "text"
-                if isinstance(first, str | bytes)
-                else "dates or times"
-                if dates
-                else f"objects of type {type(first).__name__}"
-            )
+            held = f"objects of type {type(first).__name__}"
+            if isinstance(first, str | bytes):
+                held = "text"
+            elif isinstance(first, datetime.date | datetime.timedelta):
+                held = "dates or times"
         if held:
             return f"column {str(column)!r} holds {held}"
     return ""
 
 
 def _real(array: Array, name: str, why: str = "") -> Array:
-    """Return the array as float32 or float64: integers and booleans become float64; other dtypes are refused, with a reason if known."""
+    """Return the array as float32 or float64 (integers and booleans as float64); refuse other dtypes."""
     xp = namespace(array)
     if compat.is_numpy_array(array):
         _real_dtype(array.dtype, name, why)
@@ -339,10 +299,8 @@ def _real_dtype(dtype: np.dtype[Any], name: str, why: str = "") -> None:
     if dtype.kind not in "iub" and dtype not in (np.float32, np.float64):
         advice = {"U": "it holds text", "S": "it holds text", "O": "convert its entries to numbers first"}
         advice |= dict.fromkeys("mM", "it holds dates or times")
-        why = why or advice.get(dtype.kind, "")
-        raise TypeError(
-            f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{why and ': ' + why}"
-        )
+        why = ": " + (why or advice[dtype.kind]) if why or dtype.kind in advice else ""
+        raise TypeError(f"{name} must be float32 or float64 (integers are converted), got dtype {dtype}{why}")
 
 
 def _kind(value: Any) -> str:

@@ -6,22 +6,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
-
-
-@cache
-def compiler_is_there() -> bool:
-    """Whether numba is installed."""
-    return find_spec("numba") is not None
 
 
 @cache
 def _numba() -> Any:
     """Import numba, in a thread.
 
-    If Ctrl-C interrupts the import, the modules left behind break every later import of numba. Only the main thread receives the
-    interrupt, so another thread imports and finishes first.
+    If Ctrl-C interrupts the import, the modules left behind break every later import of numba. Only the main thread
+    receives the interrupt, so another thread imports and finishes first.
     """
     with ThreadPoolExecutor(1) as other:
         return other.submit(import_module, "numba").result()
@@ -34,6 +27,6 @@ def compiled(loop: Callable[..., None]) -> Callable[..., None]:
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
     try:
         quick: Callable[..., None] = njit(cache=True, **options)(loop)
-    except RuntimeError:  #  no writable cache folder
+    except RuntimeError:  # no writable cache folder
         quick = njit(**options)(loop)
     return quick

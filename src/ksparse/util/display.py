@@ -11,13 +11,13 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-UP, DOWN = "#0072B2", "#D55E00"  #  from the colour-blind safe palette of Okabe and Ito (2008)
+UP, DOWN = "#0072B2", "#D55E00"  # from the colour-blind safe palette of Okabe and Ito (2008)
 
 
-ROW = 18  #  height of a bar and its label
+ROW = 18  # height of a bar and its label
 
 
-WIDE = 320  #  width of a chart, in user units of the drawing
+WIDE = 320  # width of a chart, in user units of the drawing
 
 
 def facts(rows: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ def _part(path: Path) -> Path:
 
 def _followed(path: Path) -> Path:
     """Return the target of a symbolic link; raise OSError if it is a loop."""
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path  #  Path.resolve raises RuntimeError on a loop
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # Path.resolve raises RuntimeError on a loop
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     return target
@@ -48,10 +48,10 @@ def write_atomically(path: Path, content: str | bytes, *, replace: bool = True) 
 def _place(part: Path, path: Path) -> None:
     """Move a file to a path where no file may exist."""
     try:
-        path.hardlink_to(part)  #  atomic, and fails if the path exists
+        path.hardlink_to(part)  # atomic, and fails if the path exists
     except FileExistsError:
         raise
-    except OSError:  #  a file system without hard links
+    except OSError:  # a file system without hard links
         if path.exists():
             raise FileExistsError(f"{path} exists") from None
         part.replace(path)
@@ -79,6 +79,6 @@ def _lives(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  #  it exists, but belongs to another user
+    except OSError:  # it exists, but belongs to another user
         return True
     return True

@@ -1,8 +1,8 @@
 """Progress bars, verbose lines and callbacks of long runs.
 
-`show_progress` turns bars on for the code within; code that counts something opens a `bar`. A bar only holds numbers: updating it costs
-two assignments, and a thread draws it a few times per second in a terminal (rich), in a notebook (a widget) or as lines of a log.
-Without `show_progress` there is no thread, and `bar` returns a null object.
+`show_progress` turns bars on for the code within; code that counts something opens a `bar`. A bar only holds numbers:
+updating it costs two assignments, and a thread draws it a few times per second in a terminal (rich), in a notebook (a
+widget) or as lines of a log. Without `show_progress` there is no thread, and `bar` returns a null object.
 
 The lines of `verbose` go to the logger "ksparse" at level INFO, and to standard output if logging is not configured.
 """
@@ -26,12 +26,11 @@ from ksparse.util.arrays import Array
 from ksparse.util.checks import check_callable, check_flag, check_integer
 
 EVERY = 0.2  # seconds between two drawings
-
-
 YOUNG = 0.4  # seconds before a bar is drawn, since bars of short tasks would flicker
-
+SELDOM = 5.0  # seconds between two lines of a log
 
 T = TypeVar("T")
+logger = logging.getLogger("ksparse")
 
 
 class Bar:
@@ -128,8 +127,9 @@ _open_bars: ContextVar[_OpenBars | None] = ContextVar("open_bars", default=None)
 def show_progress(progress: bool = True) -> Iterator[None]:
     """Show the progress of the code within: bars in a terminal or notebook, log lines elsewhere.
 
-    Searches, proofs, paths over k, cross-validation, batches and passes over data on disk are shown. Tasks shorter than half a second are
-    not, and bars are removed at the end. Work that joblib sends to other processes appears as one task.
+    Searches, proofs, paths over k, cross-validation, batches and passes over data on disk are shown. Tasks shorter than
+    half a second are not, and bars are removed at the end. Work that joblib sends to other processes appears as one
+    task.
 
     Parameters
     ----------
@@ -197,9 +197,6 @@ def track(items: Collection[T], what: str) -> Iterator[T]:
             one.update(done)
             yield item
             one.update(done + 1)
-
-
-SELDOM = 5.0  # seconds between two lines of a log
 
 
 class ProgressDisplay(Protocol):
@@ -332,9 +329,6 @@ class LogScreen:
         """Do nothing: log lines stay."""
 
 
-logger = logging.getLogger("ksparse")
-
-
 class _Stdout(logging.Handler):
     """Handler that prints to the current sys.stdout."""
 
@@ -367,7 +361,7 @@ class VerboseLogging:
 
 
 class ProgressCallback(Protocol):
-    """Calls the user's callback with a fresh copy of x (made on demand), F, iteration, residual, seconds and further fields."""
+    """Calls the user's callback with a copy of x (made on demand), F, iteration, residual, seconds and more."""
 
     def __call__(
         self, x: Callable[[], Array], F: float, t: int, residual: float, elapsed: float, **more: Any
@@ -375,7 +369,7 @@ class ProgressCallback(Protocol):
 
 
 def as_scipy_callback(callback: Callable[..., Any] | None) -> ProgressCallback:
-    """Return a function that calls back with an `intermediate_result` if the callback's parameter has that name, else with x."""
+    """Return a function that calls back with an `intermediate_result` if the parameter has that name, else with x."""
     if callback is None:
         return lambda x, F, t, residual, elapsed, **more: None
     check_callable(callback, "callback")

@@ -1,12 +1,12 @@
 """Threads, memory and the time limit of the current call.
 
-BLAS runs on one thread during a solve, and large products are split over our own threads. After each product, idle BLAS threads spin:
-with many small or medium products that costs several times their CPU time, and more wall time than one thread if another process uses
-the second core. Our own threads sleep between products.
+BLAS runs on one thread during a solve, and large products are split over our own threads. After each product, idle BLAS
+threads spin: with many small or medium products that costs several times their CPU time, and more wall time than one
+thread if another process uses the second core. Our own threads sleep between products.
 
-`deadline_scope` sets a deadline for the code within, `time_left` returns the seconds left. Long computations call `pause` between their
-steps: it calls the listener (`heard_by`), and raises OutOfTimeError after the deadline. Threads do not inherit the deadline: each opens
-a `deadline_scope` again.
+`deadline_scope` sets a deadline for the code within, `time_left` returns the seconds left. Long computations call
+`pause` between their steps: it calls the listener (`heard_by`), and raises OutOfTimeError after the deadline. Threads
+do not inherit the deadline: each opens a `deadline_scope` again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-_limits: list[
-    Any
-] = []  #  thread limits in force, outermost first; set by the main thread only, since libraries differ for others
+GIB = 2**30
+# seconds after the deadline allowed for a first feasible point, and for an end
+GRACE = 0.1
+
+_limits: list[Any] = []  # thread limits in force, outermost first, of the main thread: libraries differ for others
+_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+_listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
 
 
 @cache
@@ -78,9 +82,7 @@ def available_threads() -> int:
 
 def map_row_chunks(work: Callable[[slice], Any], rows: int) -> list[Any]:
     """Return `work(chunk)` for equal chunks of the rows, one for each thread that BLAS may use outside of a solve."""
-    nested = threading.current_thread().name.startswith(
-        "ksparse-rows"
-    )  #  a thread of the pool must not wait for the pool
+    nested = threading.current_thread().name.startswith("ksparse-rows")  # a pool's thread must not wait for the pool
     parts = 1 if nested else max(1, min(available_threads(), rows))
     edges = np.linspace(0, rows, parts + 1).astype(int)
     slices = [slice(begin, end) for begin, end in pairwise(edges)]
@@ -96,46 +98,31 @@ def parallel_map(work: Callable[[Any], Any], parts: Sequence[Any], n_jobs: int |
     from joblib import effective_n_jobs
 
     pool = _pool(effective_n_jobs(n_jobs), "parts")
-    others = [pool.submit(copy_context().run, work, part) for part in parts]  #  with the caller's np.errstate
+    others = [pool.submit(copy_context().run, work, part) for part in parts]  # with the caller's np.errstate
     return [other.result() for other in others]
 
 
 @cache
 def _pool(threads: int, use: str) -> ThreadPoolExecutor:
-    """Return the thread pool for one use; separate pools, because work that waits for other work must not hold its threads."""
+    """Return the thread pool for one use: work that waits for other work must not hold its threads."""
     return ThreadPoolExecutor(threads, thread_name_prefix=f"ksparse-{use}")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  #  threads do not survive a fork
-
-
-GIB = 2**30
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
 def available_memory() -> float:
     """Return the bytes available without swapping, or less if this process has a limit; inf if unknown."""
-    return min(_of_the_system(), _of_this_process())
-
-
-def _of_the_system() -> float:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:  #  not Linux
-        return math.inf
-    sizes = {name: rest.split() for name, _, rest in (line.partition(":") for line in lines)}
-    return float(sizes["MemAvailable"][0]) * 1024 if "MemAvailable" in sizes else math.inf
-
-
-def _of_this_process() -> float:
-    """Return what is left of this process's limits on address space and data."""
     try:
         import resource
 
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         words = Path("/proc/self/statm").read_text(encoding="ascii").split()
-    except (ImportError, OSError):
+    except (ImportError, OSError):  # not Linux
         return math.inf
-    page, left = resource.getpagesize(), math.inf
+    page = resource.getpagesize()
+    left = min((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), default=math.inf)
     for limit, used in ((resource.RLIMIT_AS, words[0]), (resource.RLIMIT_DATA, words[5])):
         most = resource.getrlimit(limit)[0]
         if most != resource.RLIM_INFINITY:
@@ -143,18 +130,9 @@ def _of_this_process() -> float:
     return max(0.0, left)
 
 
-GRACE = 0.1  #  seconds after the deadline allowed for a first feasible point, without which there is no result, and for an end
-
-
-_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
-
-
-_listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
-
-
 @contextmanager
 def deadline_scope(deadline: float) -> Iterator[None]:
-    """End the code within at `deadline` (a reading of `time.perf_counter`), or at an outer deadline if that is earlier."""
+    """End the code within at `deadline` (a reading of `time.perf_counter`), or at an earlier outer deadline."""
     token = _deadline.set(min(deadline, _deadline.get()))
     try:
         yield
