@@ -243,6 +243,17 @@ def test_rows_that_are_too_far_away_to_matter_do_no_harm(method, rng, capfd):
     assert capfd.readouterr().out == ""
 
 
+@pytest.mark.parametrize("method", ["l1dca", "mipdca"])
+def test_a_subproblem_ends_with_the_time(method, rng, monkeypatch):
+    loss = ks.LeastSquares(rng.standard_normal((30, 20)), rng.standard_normal(30))
+    left = iter([60.0, *[1e-9] * 9])
+    monkeypatch.setattr("ksparse.firstorder.methods.conic.time_left", lambda: next(left))
+    found = ks.minimize(loss, 3, ks.Box(-1.0, 1.0), method=method, rho=1.0)
+    assert found.status is ks.Status.TIME_LIMIT
+    assert found.nit == 1
+    assert found.support.size <= 3
+
+
 def test_the_dual_form_leaves_out_and_takes_back_rows(rng):
     A, b = rng.standard_normal((7, 15)), rng.standard_normal(7)
     loss = ks.LeastSquares(A, b)

@@ -1,6 +1,6 @@
 """Effort: whole searches from other seeds, the best of which counts."""
 
-import time
+import itertools
 
 import numpy as np
 import pytest
@@ -51,12 +51,13 @@ def test_one_search_is_the_default_and_effort_counts_searches():
         ks.minimize(*problem, method="apdca", effort=4)
 
 
-def test_with_a_time_limit_the_search_goes_on_while_that_helps():
+def test_with_a_time_limit_the_search_goes_on_while_that_helps(monkeypatch):
     problem = next(hard_problems())
     alone = ks.minimize(*problem)
-    began = time.perf_counter()
+    readings = itertools.count()
+    monkeypatch.setattr("time.perf_counter", lambda: 1e-3 * next(readings))  # every look at the clock takes a millisecond
     longer = ks.minimize(*problem, max_time=2.0)
-    assert time.perf_counter() - began <= 2 * 2.0 + 0.2
+    assert longer.elapsed <= 1.5 * 2.0 + 0.3
     assert longer.success  # the time was for more, not for this
     assert longer.fun <= alone.fun
     assert any(row["start"] == "search again" for row in longer.outcomes)

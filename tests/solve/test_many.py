@@ -246,6 +246,18 @@ def test_the_time_of_one_answer_does_not_depend_on_when_it_is_asked_for(rng, mon
     assert batch[0].elapsed == batch.elapsed < 1e6
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_zero_that_no_search_came_to_is_not_called_stationary(dtype, rng, monkeypatch):
+    monkeypatch.setattr(many, "LONGEST", 8)
+    A = rng.standard_normal((12, 5)).astype(dtype)
+    B = np.column_stack([np.tile(A, 2)[:, :8], A[:, 0] + A[:, 1], -A.sum(axis=1), np.zeros(12)])
+    batch = ks.minimize_many(A, B, 2, ks.Nonnegative(), max_time=0.0)
+    first, others = batch[8], [batch[9], batch[10]]
+    assert not first.x.any()
+    assert first.residual > 0.1
+    assert [found.residual for found in others] == [0.0, 0.0]
+
+
 def test_success_of_a_batch_asks_for_signs_and_k(rng, monkeypatch):
     from ksparse.batch.problem import BatchData
 

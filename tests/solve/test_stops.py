@@ -68,8 +68,9 @@ def test_time_limits_hold_for_the_re_solve_too(rng):
     b = rng.standard_normal(300)
     loss = ks.Custom(lambda x: 0.5 * float(np.sum((B @ x - b) ** 2)), lambda x: B.T @ (B @ x - b), n=400)
     for method in ("apdca", "auto"):
+        began = time.process_time()
         result = ks.minimize(loss, 150, max_time=0.3, rho=1.0, method=method)
-        assert result.elapsed < 8.0
+        assert time.process_time() - began < 8.0
         assert result.support.size <= 150
 
 
@@ -87,11 +88,11 @@ def test_time_limits_reach_mixed_integer_programs(rng):
     fund = ks.SparsePortfolio(
         20, max_weight=0.08, min_weight=0.01, groups=np.arange(200) % 11, group_caps=0.2, max_time=1
     )
-    started = time.perf_counter()
+    started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fund.fit(returns)
-    assert time.perf_counter() - started < 15  # was 61 s; on a busy machine
+    assert time.process_time() - started < 15  # without the limit: 61 s
     held = fund.weights_[fund.weights_ != 0]
     assert held.sum() == pytest.approx(1)
     assert held.min() >= 0.01 - 1e-12
@@ -193,9 +194,10 @@ def regression(rng):
 
 
 def test_limits_and_stops_return_the_best_so_far(regression):
+    began = time.process_time()
     timed = ks.minimize(regression, 6, effort=10_000, max_time=0.3)
     assert timed.status is Status.TIME_LIMIT
-    assert timed.elapsed < 5
+    assert time.process_time() - began < 5
     assert timed.support.size <= 6
     calls = []
 

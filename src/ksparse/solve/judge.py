@@ -187,13 +187,17 @@ def judge_given(
     loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, elapsed: float, method: str = "batch"
 ) -> Result:
     """The result of a point that was found among many, by nothing but itself and the raw data."""
-    support, residual = indices_of(x != 0), 0.0
+    support, residual, fun = indices_of(x != 0), 0.0, value_of(loss, x)
     if support.size:
         problem = restricted_problem(loss, C, support)
         residual = problem.residual(problem.point(x[support]))
+    elif status is not Status.OPTIMAL:  # over the k variables that pull most: an empty support shows nothing
+        step = np.abs(C.project(-to_float64(loss.gradient(like(np.zeros_like(x), loss.kind)))))
+        pulling = np.sort(np.argsort(-step, kind="stable")[: min(k, np.count_nonzero(step))])
+        residual = residual_at_zero(loss, C, pulling, STEP_FROM_0 * abs(fun)) if pulling.size else 0.0
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
-    none, fun = np.zeros(0), value_of(loss, x)
+    none = np.zeros(0)
     only: dict[str, Any] = (
         {"lower_bound": fun, "gap": 0.0, "proved": True} if status is Status.OPTIMAL else {}
     )  # C has no other with so few nonzeros

@@ -29,6 +29,7 @@ from ksparse.losses import Loss
 from ksparse.numerics.qp import FAR
 from ksparse.sets import ConvexSet
 from ksparse.util.arrays import Vector, to_float64
+from ksparse.util.resources import OutOfTimeError, time_left
 
 FEW_ROWS = 1 / 7  # rows per column below which the factor form is cheaper for dense data
 MAX_GAP = 1e-7  # relative duality gap above which a solution of `DualLasso` is rejected
@@ -132,8 +133,10 @@ class ConicSubproblem:
         if self._solver is None or not self._solver.is_data_update_allowed():  # not after presolve has dropped rows
             self._solver = self._build(q)
         else:
-            self._solver.update(q=q / self._cost_scale)
+            self._solver.update(q=q / self._cost_scale, settings=self._settings())
         found = self._solver.solve()
+        if str(found.status) == "MaxTime":
+            raise OutOfTimeError
         z = np.asarray(found.x)
         if str(found.status) not in ("Solved", "AlmostSolved") or not np.isfinite(z).all():
             raise FloatingPointError(f"Clarabel ended a subproblem of {self.method} with {found.status}")
@@ -149,10 +152,14 @@ class ConicSubproblem:
         A = sp.csc_matrix(sp.vstack([M for M, _ in blocks if M.shape[0]])) if blocks else sp.csc_matrix((0, q.size))
         b = np.concatenate([v for _, v in blocks])
         cones = [c.ZeroConeT(sum(len(v) for _, v in self.equal)), c.NonnegativeConeT(sum(len(v) for _, v in self.less))]
-        settings = c.DefaultSettings()
-        settings.verbose = False
+        cones += [c.SecondOrderConeT(len(v)) for _, v in self.cones]
+        return c.DefaultSolver(P, q, A, b, cones, self._settings())
+
+    def _settings(self) -> Any:
+        settings = self.clarabel.DefaultSettings()
+        settings.verbose, settings.time_limit = False, time_left()
         settings.direct_solve_method = "qdldl" if self.n_residuals else "faer"  # supernodal for a dense block
-        return c.DefaultSolver(P, q, A, b, cones + [c.SecondOrderConeT(len(v)) for _, v in self.cones], settings)
+        return settings
 
 
 class DualLasso:
