@@ -57,7 +57,7 @@ def require_continuation(problem: Problem) -> float:
     if problem.penalty.lam is None:
         name = type(problem.penalty).__name__
         raise MissingPieceError(
-            f"continuation needs a penalty with a term λ‖x‖₁, so that a large λ keeps x at 0; {name} has none: leave it out"
+            f"continuation needs a penalty with λ‖x‖₁ in it, so that a large λ keeps x at 0; {name} has none"
         )
     return problem.penalty.lam
 

@@ -19,9 +19,7 @@ from ksparse.util.checks import check_callable
 # XLA's simple CPU emitters in one piece, without LLVM optimisation: a fifth of the compile time
 PLAIN = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 QUICK = {"xla_backend_optimization_level": 0}
-SMALL = (
-    2**14
-)  # numbers read per operation up to which less optimisation pays: it saves time once, and costs at each call
+SMALL = 2**14  # numbers read per operation up to which less optimisation pays: it saves time once, not at each call
 TOGETHER = 16  # products with the Hessian in one call: a fixed number, so that one compilation serves all
 HEAVY = 1000  # operations of a gradient from which compiling its derivative takes seconds
 
@@ -33,7 +31,6 @@ class CompiledFunction:
         self.fn = fn
         self._traced: dict[Any, Any] = {}
         self._compiled: dict[Any, Any] = {}
-        self._operations: dict[Any, int] = {}
 
     def __call__(self, *arrays: Vector) -> Any:
         key = _kinds(arrays)
@@ -43,10 +40,7 @@ class CompiledFunction:
 
     def operations(self, *arrays: Vector) -> int:
         """Return the number of operations, those of nested programs included, without compiling."""
-        key = _kinds(arrays)
-        if key not in self._operations:
-            self._operations[key] = sum(1 for _ in _equations(self._trace(arrays).jaxpr.jaxpr))
-        return self._operations[key]
+        return sum(1 for _ in _equations(self._trace(arrays).jaxpr.jaxpr))
 
     def retraced(self, *arrays: Vector) -> Callable[..., Any]:
         """Return the traced function for further transformations; it returns its results as a list."""
@@ -82,7 +76,8 @@ def _compile(traced: Any) -> Any:
 
     lowered = traced.lower()
     if jax.default_backend() == "cpu":
-        reads = [_reads(equation) for equation in _equations(traced.jaxpr.jaxpr)]
+        shapes = [[getattr(given.aval, "shape", ()) for given in one.invars] for one in _equations(traced.jaxpr.jaxpr)]
+        reads = [sum(map(math.prod, inputs)) for inputs in shapes]  # numbers that each operation reads
         small = sum(reads) <= SMALL * len(reads)
         for options in (PLAIN | QUICK, QUICK, {}) if small else (PLAIN, {}):
             try:
@@ -100,11 +95,6 @@ def _equations(program: Any) -> Iterator[Any]:
             part = getattr(value, "jaxpr", value)
             if hasattr(part, "eqns"):
                 yield from _equations(part)
-
-
-def _reads(equation: Any) -> int:
-    """Return the number of input numbers of an operation."""
-    return sum(math.prod(getattr(given.aval, "shape", ())) for given in equation.invars)
 
 
 class Engine(ABC):

@@ -14,7 +14,6 @@ numbers:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +22,7 @@ import numpy as np
 from ksparse.data import Design
 from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.data.products import dense
-from ksparse.losses.row_sparse import RowSolution, RowSparseLoss, inverse
+from ksparse.losses.row_sparse import Gains, RowProblem, RowSolution, RowSparseLoss, inverse
 from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
 from ksparse.util.display import fill_docstrings
 from ksparse.util.evaluations import count
@@ -43,42 +42,19 @@ def softmax(Z: Array) -> Array:
     return share / xp.sum(share, axis=1, keepdims=True)
 
 
-@dataclass(frozen=True)
-class SoftmaxRows:
+class SoftmaxRows(RowProblem):
     """Σᵢ wᵢ (log Σ_c exp Z_ic − Z_iyᵢ) + ½ Σⱼ ρⱼ‖Xⱼ‖² as a function of X, with Z = AX and Y the classes as 0 and 1."""
-
-    design: Design
-    Y: Vector
-    weight: Vector | None
-    ridge: Vector
 
     exact = False
 
-    @property
-    def n(self) -> int:
-        """Number of features."""
-        return self.design.shape[1]
-
-    @property
-    def width(self) -> int:
-        """Number of classes."""
-        return int(self.Y.shape[1])
-
-    @cached_property
-    def w(self) -> Vector:
-        """Weights of the rows of A."""
-        return np.ones(len(self.Y)) if self.weight is None else self.weight
-
-    @cached_property
-    def constant(self) -> float:
-        """φ(0)."""
-        return float(self.w.sum()) * math.log(self.width)
-
-    @cached_property
-    def Q(self) -> Vector:
-        """An orthonormal basis of the complement of (1, …, 1)."""
-        t = self.width
-        return np.linalg.qr(np.column_stack([np.ones(t), np.eye(t)[:, 1:]]))[0][:, 1:]
+    def __init__(self, design: Design, Y: Vector, weight: Vector | None, ridge: Vector) -> None:
+        self.design, self.Y, self.ridge = design, Y, ridge
+        self.n, t = self.ridge.size, Y.shape[1]
+        self.width = int(t)
+        self.w = np.ones(len(Y)) if weight is None else weight
+        self.constant = float(self.w.sum()) * math.log(t)
+        # an orthonormal basis of the complement of (1, …, 1)
+        self.Q = np.linalg.qr(np.column_stack([np.ones(t), np.eye(t)[:, 1:]]))[0][:, 1:]
 
     def block(self, A: Vector, B: Vector, P: Vector) -> Vector:
         """Return Σᵢ wᵢ (aᵢbᵢᵀ) ⊗ (diag(pᵢ) − pᵢpᵢᵀ)."""
@@ -139,29 +115,17 @@ class SoftmaxRows:
     def polish(self, support: Vector, X: Vector) -> Vector:
         return self._newton(support, X, EXACT).X
 
-    def shortfall(self, support: Vector, X: Vector) -> float:
-        return math.inf
-
     def gains(self, support: Vector, X: Vector) -> SoftmaxGains:
         return SoftmaxGains(self, support, X)
 
 
-@dataclass(frozen=True)
-class SoftmaxGains:
+class SoftmaxGains(Gains):
     """The gains on the second-order model at X."""
 
-    problem: SoftmaxRows
-    support: Vector
-    X: Vector
-
-    @cached_property
-    def _A(self) -> Vector:
-        design = self.problem.design
-        return dense(design.columns(self.support)) if self.support.size else np.zeros((design.shape[0], 0))
-
-    @cached_property
-    def _P(self) -> Vector:
-        return np.asarray(softmax(self._A @ self.X))
+    def __init__(self, problem: SoftmaxRows, support: Vector, X: Vector) -> None:
+        self.problem, self.support, self.X = problem, support, X
+        self._A = dense(problem.design.columns(support)) if support.size else np.zeros((len(problem.Y), 0))
+        self._P = np.asarray(softmax(self._A @ X))
 
     @cached_property
     def _g(self) -> Vector:

@@ -15,9 +15,10 @@ One inverse of H_SS serves all targets, and the gains are exact.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -40,52 +41,48 @@ class RowSolution:
     rounding: float = 0.0  # error of the value
 
 
-class Gains(Protocol):
+class Gains(ABC):
     """Gains and costs of moves at the optimal X on a support."""
 
+    @abstractmethod
     def adds(self) -> Vector:
         """Return the gain of adding each of the n rows; entries of members have no meaning."""
 
+    @abstractmethod
     def drops(self) -> Vector:
         """Return the cost of dropping each member."""
 
+    @abstractmethod
     def swaps(self, entering: Vector) -> Vector:
         """Return the gain of swapping each member (rows) for each entering row (columns)."""
 
 
-class RowProblem(Protocol):
+class RowProblem(ABC):
     """φ as a function of X, n × width."""
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
+    n: int
+    width: int
+    constant: float  # φ(0)
+    exact: bool  # whether the optimal X on a support is a direct solve, and gains are exact
 
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-
-    @property
-    def constant(self) -> float:
-        """φ(0)."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether the optimal X on a support is a direct solve, and gains are exact."""
-
+    @abstractmethod
     def solve(self, support: Vector, begin: Vector | None) -> RowSolution:
         """Return the optimal X on a nonempty support, starting from `begin`."""
 
+    @abstractmethod
     def gains(self, support: Vector, X: Vector) -> Gains:
         """Return the gains at the optimal X on a support, which may be empty."""
 
+    @abstractmethod
     def polish(self, support: Vector, X: Vector) -> Vector:
         """Return the optimal X computed from the raw data, as accurately as possible."""
 
     def shortfall(self, support: Vector, X: Vector) -> float:
         """Return a bound on φ(X) − min φ on the support; ∞ if nothing is proved."""
+        return math.inf
 
 
-class SharedHessianRows:
+class SharedHessianRows(RowProblem):
     """½tr(XᵀHX) − tr(RᵀX) + constant, with the H of `model`; `lengths` are those of the targets.
 
     `resolve` returns the optimal X on a support, computed from the raw data.
@@ -129,7 +126,7 @@ class SharedHessianRows:
         return 0.5 * float(np.vdot(gradient, gradient)) / least if least > 0 else math.inf
 
 
-class SharedHessianGains:
+class SharedHessianGains(Gains):
     """The gains at a support, from the rows H_S: and M = H_SS⁻¹."""
 
     def __init__(self, H: Vector, M: Vector, R: Vector, support: Vector, diagonal: Vector) -> None:
