@@ -22,7 +22,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 import ksparse as ks
-from ksparse.certify.program import Program
+from ksparse.certify.program import Supports
 from ksparse.datasets import MissingDataError, orlib_portfolio
 
 SECTORS, SEARCHED = 10, ks.SearchSettings(enumerated=0)
@@ -45,12 +45,12 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 @contextmanager
 def knowing_only_k() -> Iterator[None]:
     """Bounds as if rules said nothing of numbers; the tree obeys them all the same."""
-    known = Program.limits
-    Program.limits = property(lambda self: None)  # type: ignore[assignment]
+    known = Supports.limits
+    Supports.limits = property(lambda self: None)  # type: ignore[assignment]
     try:
         yield
     finally:
-        Program.limits = known  # type: ignore[method-assign]
+        Supports.limits = known  # type: ignore[method-assign]
 
 
 def sectors_of(V: np.ndarray) -> np.ndarray:

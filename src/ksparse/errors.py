@@ -1,4 +1,4 @@
-"""The errors a user may want to catch by name."""
+"""Exceptions that ksparse raises."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class InfeasibleError(ValueError):
 
 
 class UndecidedError(InfeasibleError):
-    """No point was found, and no proof that there is none: the arithmetic does not tell."""
+    """Neither a feasible point nor a proof of infeasibility was found."""
 
 
 class NotFiniteError(ValueError):
-    """A function of the user's gave NaN or ∞ where a number was needed."""
+    """A user-supplied function returned NaN or ∞ where a number is needed."""
 
 
 class UnboundedError(ArithmeticError):
-    """φ falls without end over C, found where a small problem was to be solved exactly."""
+    """The objective is unbounded below over C."""
 
 
 class MissingPieceError(TypeError):
-    """A method needs something of a loss, set or penalty that this one does not have; the message says what to use instead.
+    """A method needs a property that the loss, set or penalty does not have; the message says what to use instead.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What comes back: a status that carries its sentence, the trace of the run, and values recomputed from the raw data."""
+"""Results: a status with its message, the iteration history, and values recomputed from the raw data."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ SHOWN, CHARTED = 6, 12  # entries of x in a line of text, and in a chart
 class Status(IntEnum):
     """Why a run ended. Append only: the numbers are public.
 
-    Each member has a `message`, its sentence; `good`, whether the run reached what it was after; and `early`, whether
-    it was ended from outside.
+    Each member has a `message`; `good`, whether the run ended normally; and `early`, whether it was stopped early.
 
     Examples
     --------
@@ -39,34 +38,37 @@ class Status(IntEnum):
 
     OPTIMAL = 0, "proved optimal"
     STATIONARY = 1, "stationary point (relative residual at most 1e-6); not proved optimal"
-    SWAP_OPTIMAL = 2, "swap-optimal: no exchange of one variable for another improves it"
-    ITERATION_LIMIT = 3, "iteration limit reached; the best point so far is returned"
-    TIME_LIMIT = 4, "time limit reached; the best point so far is returned"
-    CALLBACK_STOP = 5, "stopped by the callback; the best point so far is returned"
-    INTERRUPTED = 6, "interrupted; the best point so far is returned"
-    UNBOUNDED = 7, "the objective is unbounded below on the set"
-    NUMERICAL_TROUBLE = 8, "numerical trouble: the arithmetic gave no finite value; the best point so far is returned"
+    SWAP_OPTIMAL = (
+        2,
+        "no single addition, removal or swap of a variable improves it (proved); global optimality not proved",
+    )
+    ITERATION_LIMIT = 3, "iteration limit reached (best solution found so far)"
+    TIME_LIMIT = 4, "time limit reached (best solution found so far)"
+    CALLBACK_STOP = 5, "stopped by the callback (best solution found so far)"
+    INTERRUPTED = 6, "interrupted (best solution found so far)"
+    UNBOUNDED = 7, "the objective is unbounded below over C"
+    NUMERICAL_TROUBLE = 8, "numerical difficulties: the solution could not be computed reliably"
     SETTLED = 9, "stopped with a stationarity residual above 1e-6; see residual"
 
     @property
     def good(self) -> bool:
-        """Whether the run ended by reaching what it was after."""
+        """Whether the run ended normally: with a solution, not at a limit."""
         return self in (Status.OPTIMAL, Status.STATIONARY, Status.SWAP_OPTIMAL, Status.SETTLED)
 
     @property
     def without_proof(self) -> Status:
-        """The status that is left where a proof does not apply: STATIONARY for a proved one, else the status itself."""
+        """The status if a proof does not apply: STATIONARY in place of a proved one, else the status itself."""
         return Status.STATIONARY if self in (Status.OPTIMAL, Status.SWAP_OPTIMAL) else self
 
     @property
     def early(self) -> bool:
-        """Whether the run was ended from outside, or can find no end: what was to follow it need not begin."""
+        """Whether the run was stopped early (time limit, callback, interrupt) or is unbounded."""
         return self in (Status.TIME_LIMIT, Status.CALLBACK_STOP, Status.INTERRUPTED, Status.UNBOUNDED)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The way of a run: one entry per iteration, the start first.
+    """Iteration history: one entry per iteration, starting with the initial point.
 
     Attributes
     ----------
@@ -89,11 +91,11 @@ class Trace:
     (True, True)
     """
 
-    F: np.ndarray[Any, Any]  # the objective that the method descends
-    step: np.ndarray[Any, Any]  # 1/l
-    residual: np.ndarray[Any, Any]  # relative stationarity residual at the step's base point
-    elapsed: np.ndarray[Any, Any]  # seconds since the start
-    products: np.ndarray[Any, Any]  # products with the data so far, forward and adjoint
+    F: np.ndarray[Any, Any]
+    step: np.ndarray[Any, Any]
+    residual: np.ndarray[Any, Any]
+    elapsed: np.ndarray[Any, Any]
+    products: np.ndarray[Any, Any]
 
     def __len__(self) -> int:
         return len(self.F)
@@ -101,22 +103,23 @@ class Trace:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer, in scipy's field names. `fun`, `maxcv`, `residual` and the support are recomputed from the raw data.
+    """Result of an optimisation, with the field names of `scipy.optimize.OptimizeResult`.
 
-    In a notebook it shows itself with a chart of x, and the gap as a bar.
+    `fun`, `maxcv`, `residual` and the support are recomputed from x and the raw data. In a notebook a result shows a chart
+    of x and its gap.
 
     Attributes
     ----------
     x : array
-        The answer, of the kind of array that the data are.
+        The solution, of the same array type as the data.
     fun : float
         φ(x), plus the penalty in `minimize_penalized`.
     success : bool
-        By the recomputed values: finite, in C, at most k nonzeros, and ended well.
+        True if x is finite and feasible (in C, at most k nonzeros) and the run ended normally, checked from the raw data.
     status : Status
         Why the run ended.
     message : str
-        The same in words.
+        The status in words.
     nit : int
         Iterations.
     nfev : int
@@ -124,39 +127,38 @@ class Result:
     njev : int
         Evaluations of its gradient, likewise.
     maxcv : float
-        How far x is outside C.
+        Maximum constraint violation of x; 0 if x is in C.
     support : ndarray
         Indices of the nonzeros.
     k : int or None
-        The cardinality asked for.
+        The requested cardinality.
     elapsed : float
-        Seconds.
+        Time in seconds.
     method : str
-        Who found it.
+        Name of the method.
     rho : float or None
         The penalty weight that gave x.
     residual : float
-        Relative stationarity residual of x (on its support, for a k-sparse answer).
+        Relative stationarity residual of x (on its support, for a k-sparse solution).
     trace : Trace
-        The way of the run.
+        Iteration history.
     swaps : int
-        Exchanges of variables made by "auto".
+        Swaps of variables made by "auto".
     proved : bool
-        Whether it is proved that no add, drop or swap improves x.
+        Whether it is proved that no single addition, removal or swap of a variable improves x.
     outcomes : list of dict
         One row per penalty weight. For method="auto" one for each stage of the search that ended with a solution (a
         start, its perturbations, the check of all swaps, ...): one start gives several rows.
     lower_bound : float
-        What no k-sparse point of C falls below, where that is proved; else −∞.
+        Proved lower bound on the optimal value; −inf if none is available.
     gap : float
-        (fun − lower_bound) beside the size of fun; beside φ(0) where the difference is what rounding leaves of a
-        perfect fit.
+        Optimality gap, (fun − lower_bound)/abs(fun); relative to φ(0) if fun is the rounding of a perfect fit.
     nodes : int
-        Of the tree that proved it.
+        Branch-and-bound nodes.
     passes : int
-        Over data that are read by blocks of rows.
+        Passes over data that are read by blocks of rows.
     names : tuple of str or None
-        Of the variables, for showing x by name; see `named`.
+        Names of the variables, see `named`.
 
     Examples
     --------
@@ -170,33 +172,33 @@ class Result:
     (True, 'OPTIMAL', [0, 1, 2])
     """
 
-    x: Array  # the answer
-    fun: float  # φ(x), plus the penalty in `minimize_penalized`
-    success: bool  # by the recomputed values: finite, in C, at most k nonzeros, and ended well
+    x: Array
+    fun: float
+    success: bool
     status: Status
     message: str
-    nit: int  # iterations
-    nfev: int  # evaluations of φ
-    njev: int  # evaluations of ∇φ
-    maxcv: float  # how far x is outside C
-    support: np.ndarray[Any, Any]  # indices of the nonzeros
-    k: int | None  # the cardinality asked for
-    elapsed: float  # seconds
+    nit: int
+    nfev: int
+    njev: int
+    maxcv: float
+    support: np.ndarray[Any, Any]
+    k: int | None
+    elapsed: float
     method: str
-    rho: float | None  # the penalty weight that gave x
-    residual: float  # relative stationarity residual of x (on its support, for a k-sparse answer)
+    rho: float | None
+    residual: float
     trace: Trace
-    swaps: int = 0  # exchanges of variables made by "auto"
-    proved: bool = False  # whether it is proved that no add, drop or swap improves x
-    outcomes: list[dict[str, Any]] = field(default_factory=list)  # one row per penalty weight, or stage of a search
-    lower_bound: float = -math.inf  # what no k-sparse point of C falls below, where that is proved
-    gap: float = math.inf  # (fun − lower_bound)/|fun|; of a perfect fit, relative to φ(0)
-    nodes: int = 0  # of the tree that proved it
-    passes: int = 0  # over data that are read by blocks of rows
-    names: tuple[str, ...] | None = None  # of the variables
+    swaps: int = 0
+    proved: bool = False
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
+    lower_bound: float = -math.inf
+    gap: float = math.inf
+    nodes: int = 0
+    passes: int = 0
+    names: tuple[str, ...] | None = None
 
     def named(self, names: Sequence[str]) -> Result:
-        """The same answer with the variables' names, by which it shows x.
+        """Return a copy with names of the variables, by which it shows x.
 
         Parameters
         ----------
@@ -219,52 +221,51 @@ class Result:
         return replace(self, names=names)
 
     def nonzeros(self, most: int | None = None) -> dict[str, float]:
-        """The nonzeros by name, the largest in size first.
+        """Return the nonzeros by name, the largest in absolute value first.
 
         Parameters
         ----------
         most : int or None, default=None
-            How many at most; None for all.
+            Maximum number of entries; None for all.
 
         Returns
         -------
         dict from str to float
-            Names, or x[i] where there are none, and values.
+            Names (x[i] if there are none) and values.
         """
         x = to_numpy(self.x)
         order = self.support[np.argsort(-np.abs(x[self.support]), kind="stable")][:most]
         return {f"x[{j}]" if self.names is None else self.names[j]: float(x[j]) for j in order}
 
     def _facts(self) -> dict[str, str]:
-        asked = "" if self.k is None else f" (k = {self.k})"
-        bounded = self.lower_bound > -math.inf
-        return {
+        requested = "" if self.k is None else f" (k = {self.k})"
+        rows = {
             "fun": f"{self.fun:.10g}",
-            "nonzeros": f"{self.support.size}{asked}",
+            "nonzeros": f"{self.support.size}{requested}",
             "success": f"{self.success}",
             "status": f"{self.status.name}: {self.message}",
             "method": self.method if self.rho is None else f"{self.method}, rho = {self.rho:g}",
             "maxcv": f"{self.maxcv:.3g}",
             "residual": f"{self.residual:.3g}",
-            **(
-                {"bound": f"{self.lower_bound:.10g} (gap {100 * self.gap:.3g} %, {self.nodes} nodes)"}
-                if bounded
-                else {}
-            ),
-            "nit": f"{self.nit} ({self.nfev} values, {self.njev} gradients, {self.elapsed:.3g} s)",
-            **({"passes": f"{self.passes} over the data"} if self.passes else {}),
         }
+        if self.lower_bound > -math.inf:
+            nodes = f"{self.nodes} node{'' if self.nodes == 1 else 's'}"
+            rows["lower_bound"] = f"{self.lower_bound:.10g} (gap {100 * self.gap:.3g} %, {nodes})"
+        rows |= {name: str(getattr(self, name)) for name in ("nit", "nfev", "njev")} | {
+            "elapsed": f"{self.elapsed:.3g} s"
+        }
+        return rows | ({"passes": f"{self.passes} over the data"} if self.passes else {})
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} = {value:.5g}" for name, value in self.nonzeros(SHOWN).items())
         rows = self._facts() | {"x": (shown or "0") + (", ..." if self.support.size > SHOWN else "")}
-        return "\n".join(f"{name:>9}: {text}" for name, text in rows.items())
+        return "\n".join(f"{name:>11}: {text}" for name, text in rows.items())
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the facts, the largest entries of x as bars, and the gap as one."""
+        """Return the HTML for a notebook: the values, the largest entries of x as bars, and the gap."""
         values = self.nonzeros(CHARTED)
         more = self.support.size - len(values)
-        chart = display.bars(values, "the largest entries of x")
+        chart = display.bars(values, "largest entries of x")
         below = f"<div>and {more} smaller ones</div>" if more else ""
         gap = display.share(self.gap, f"gap {100 * self.gap:.3g} %") if self.lower_bound > -math.inf else ""
         return f'<div class="ksparse-result">{display.facts(self._facts())}{chart}{below}{gap}</div>'

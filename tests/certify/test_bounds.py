@@ -11,9 +11,9 @@ from tests.fuzz.qp import solve_qp
 from tests.fuzz.region import Region
 
 import ksparse as ks
-from ksparse.certify.bound import QuadraticBound, Relaxation, screen, top_sum
-from ksparse.certify.diagonal import Diagonals, margin_of, positive, safe
-from ksparse.certify.program import Program, boxed, narrow
+from ksparse.certify.bound import QuadraticBound, Relaxation, fix_by_bound, top_sum
+from ksparse.certify.diagonal import DiagonalSplit, margin_of, positive, scaled_to_psd
+from ksparse.certify.program import ScaledProblem
 from ksparse.certify.prove import families_of
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
@@ -86,12 +86,12 @@ class Small:
 
     def program(self, best):
         problem = SupportProblem.of(self.loss, self.C, self.n, self.k, forced_in=self.forced, floor=self.floor)
-        return Program.of(problem, problem.model, self.k, known(best)), problem
+        return ScaledProblem.of(problem, problem.model, known(best)), problem
 
     def whole(self, program, state):
         """Decisions of the program's variables as those of all."""
         full = np.full(self.n, OUT)
-        full[program.names] = state
+        full[program.supports.variables] = state
         return full
 
 
@@ -108,7 +108,7 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
     if not np.isfinite(best):
         return
     program, _ = small.program(best)
-    smaller = boxed(program, best / program.scale)
+    smaller = program.tightened(best / program.scale)
     for _ in range(3):
         state = np.where(program.state == IN, IN, rng.choice([FREE, FREE, IN, OUT], program.n)).astype(np.int8)
         if (state == IN).sum() > small.k:
@@ -118,7 +118,7 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
             optimum_here = (
                 optimum if tried is program or optimum <= best / program.scale * (1 + 1e-12) else np.inf
             )  # a box: or worse than best
-            d = safe(tried, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
+            d = scaled_to_psd(tried, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
             size = 10.0 ** rng.uniform(-2, 1)
             w, price = (
                 size * rng.standard_normal((1, program.n)),
@@ -126,10 +126,10 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
             )
             dual, row_multipliers = QuadraticBound(tried, d), size * rng.random((1, len(program.linear.h)))
             assert not above(optimum_here, dual.at(w, price, row_multipliers, state[None]).value[0], 1.0)
-            if tried.least > 0:
-                nodes = Relaxation(tried, dual).root()
+            if tried.min_eigenvalue > 0:
+                nodes = Relaxation(dual).root()
                 nodes.state[0] = state
-                narrow(tried, nodes, best / program.scale)
+                tried.tighten_nodes(nodes, best / program.scale)
                 own = replace(tried.sizes, max_above=nodes.max_above, max_below=nodes.max_below)
                 assert not above(optimum_here, dual.at(w, price, row_multipliers, state[None], own).value[0], 1.0)
 
@@ -148,13 +148,13 @@ def test_no_bound_of_exactly_k_is_above_the_best_of_exactly_k(seed):
         if (state == IN).sum() > small.k:
             continue
         optimum = small.best(small.whole(program, state), exactly=True) / program.scale
-        d = safe(program, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
+        d = scaled_to_psd(program, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
         size = 10.0 ** rng.uniform(-2, 1)
         w, price = size * rng.standard_normal((1, program.n)), size * rng.standard_normal((1, len(program.linear.f)))
         found = QuadraticBound(program, d).at(w, price, size * rng.random((1, len(program.linear.h))), state[None])
         assert not above(optimum, found.value[0], 1.0)
         decided = state[None].copy()
-        screen(decided, found, small.k, optimum - 1e-6 * abs(optimum))  # what is decided keeps what is best
+        fix_by_bound(decided, found, small.k, optimum - 1e-6 * abs(optimum))  # what is decided keeps what is best
         if np.isfinite(optimum):
             assert small.best(small.whole(program, decided[0]), exactly=True) / program.scale <= optimum * (1 + 1e-9)
 
@@ -193,8 +193,8 @@ def test_parts_by_the_number_of_nonzeros_are_the_whole(seed):
     problem = SupportProblem.of(ks.Quadratic(2 * V), C, n, n, floor=floor)
     assert problem.k == max(by_count)
     parts = families_of(problem, known(best))
-    assert {part.program.k for part in parts if part.program.exactly} == {
-        *range(1 + min(part.program.k for part in parts), problem.k + 1)
+    assert {part.problem.supports.k for part in parts if part.problem.exactly} == {
+        *range(1 + min(part.problem.supports.k for part in parts), problem.k + 1)
     }
 
 
@@ -206,8 +206,8 @@ def test_bounds_of_the_relaxation_and_what_it_decides(seed):
     if not np.isfinite(best):
         return
     program, _ = small.program(best)
-    program = boxed(program, best / program.scale)
-    relaxation = Relaxation(program, QuadraticBound(program, Diagonals(program).best()))
+    program = program.tightened(best / program.scale)
+    relaxation = Relaxation(QuadraticBound(program, DiagonalSplit(program).solve()))
     node = relaxation.root()
     cut = best / program.scale * (1 - 1e-3) - 1e-3
     bound = relaxation.bound(node, cut, 200, 60)[0]
@@ -272,39 +272,39 @@ def test_d_is_safe(seed):
     Z = rng.standard_normal((20, n)) + rng.standard_normal((20, 1))
     V = Z.T @ Z
     problem = SupportProblem.of(ks.Quadratic(V), ks.Simplex(), n, 4)
-    program = Program.of(problem, problem.model, 4, known(1.0))
-    diagonals = Diagonals(program)
+    program = ScaledProblem.of(problem, problem.model, known(1.0))
+    split = DiagonalSplit(program)
     assert (
-        diagonals.best().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]
+        split.solve().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]
     )  # not worse than the least eigenvalue for all
     for _ in range(3):
-        d = diagonals.best()
+        d = split.solve()
         assert np.linalg.eigvalsh(program.H - np.diag(d))[0] > 0
         assert positive(program.H, d, margin_of(program))
-        diagonals.weigh(rng.standard_normal(n), rng.random(n))
-    assert np.linalg.eigvalsh(program.H - np.diag(safe(program, 10.0 * d)))[0] >= 0
+        split.update_weights(rng.standard_normal(n), rng.random(n))
+    assert np.linalg.eigvalsh(program.H - np.diag(scaled_to_psd(program, 10.0 * d)))[0] >= 0
 
 
-def test_the_charges_by_hand():
+def test_the_conjugates_by_hand():
     problem = SupportProblem.of(
         ks.Quadratic(np.eye(3)), ks.Box([0.0, -1.0, -2.0], [2.0, 1.0, 3.0]), 3, 2, floor=0.5, most=3
     )
-    program = Program.of(problem, problem.model, 2, known(1.0))
+    program = ScaledProblem.of(problem, problem.model, known(1.0))
     dual = QuadraticBound(program, np.full(3, 0.5))
     free, zero = np.zeros((1, 3), dtype=np.int8), np.zeros((1, 3))
-    charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, free, program.sizes)
+    conjugates, x = dual.conjugates(np.array([[-1.0, 0.1, 4.0]]), zero, free, program.sizes)
     np.testing.assert_allclose(
         x, [[0.0, 0.0, 3.0]]
     )  # wrong side; the floor costs more than 0.1 brings; the upper bound
-    np.testing.assert_allclose(charge, [[0.0, 0.0, 3.0 * 4.0 - 0.25 * 9.0]])
-    charge, x = dual.charges(np.array([[-1.0, 0.1, 4.0]]), zero, np.ones((1, 3), dtype=np.int8), program.sizes)
+    np.testing.assert_allclose(conjugates, [[0.0, 0.0, 3.0 * 4.0 - 0.25 * 9.0]])
+    conjugates, x = dual.conjugates(np.array([[-1.0, 0.1, 4.0]]), zero, np.ones((1, 3), dtype=np.int8), program.sizes)
     np.testing.assert_allclose(x, [[0.5, 0.5, 3.0]])  # in: at its floor at least
-    np.testing.assert_allclose(charge[0, :2], [-0.5 - 0.0625, 0.05 - 0.0625])
+    np.testing.assert_allclose(conjugates[0, :2], [-0.5 - 0.0625, 0.05 - 0.0625])
 
 
 def test_the_largest_by_hand():
-    charge, state = np.array([[5.0, 1.0, 3.0, 2.0], [5.0, 1.0, 3.0, 2.0]]), np.array([[0, 1, 0, 0], [-1, 0, 0, 0]])
-    total, last_in, first_out = top_sum(charge, state, 2)
-    np.testing.assert_allclose(total, [6.0, 5.0])
-    np.testing.assert_allclose(last_in, [5.0, 2.0])
-    np.testing.assert_allclose(first_out, [3.0, 1.0])
+    conjugates, state = np.array([[5.0, 1.0, 3.0, 2.0], [5.0, 1.0, 3.0, 2.0]]), np.array([[0, 1, 0, 0], [-1, 0, 0, 0]])
+    found = top_sum(conjugates, state, 2)
+    np.testing.assert_allclose(found.total, [6.0, 5.0])
+    np.testing.assert_allclose(found.smallest_selected[:, 0], [5.0, 2.0])
+    np.testing.assert_allclose(found.largest_unselected[:, 0], [3.0, 1.0])

@@ -5,7 +5,7 @@ import pytest
 from tests.certify.test_bounds import known
 
 import ksparse as ks
-from ksparse.certify.program import Program, boxed, reach
+from ksparse.certify.program import ScaledProblem
 from ksparse.search.problem import SupportProblem
 
 
@@ -46,16 +46,16 @@ def test_every_point_that_is_good_enough_is_in_the_box(seed, apart, budget):
     C = ks.Hyperplane() if budget else ks.WholeSpace()
     problem = SupportProblem.of(loss, C, n, 3, most=n)
     best = float(ks.minimize(loss, 3, C).fun)
-    program = Program.of(problem, problem.model, 3, known(best))
+    program = ScaledProblem.of(problem, problem.model, known(best))
     best /= program.scale
-    whole = boxed(program, best)
-    assert whole.least > 0
+    whole = program.tightened(best)
+    assert whole.min_eigenvalue > 0
     for size in (n, 5, 4):
         kept = np.sort(rng.choice(n, size, replace=False))
         low, high = ends(program, kept, best)
         if not low[0] < high[0]:
             continue  # nothing is so good there
-        up, down = reach(whole, kept, best)
+        up, down = whole.implied_sizes(kept, best)
         assert (high <= up).all()
         assert (-low <= down).all()
         np.testing.assert_allclose(
@@ -79,9 +79,9 @@ def test_equations_at_a_small_angle_cost_no_point_its_place(angle):
         best = problem.evaluate(np.arange(4))
         if best is None:
             continue
-        program = Program.of(problem, problem.model, k, best)
-        program = boxed(program, best.value / program.scale)
-        y = best.x / program.per[best.support]
+        program = ScaledProblem.of(problem, problem.model, best)
+        program = program.tightened(best.value / program.scale)
+        y = best.x / program.unit[best.support]
         # bounds implied by a value hold the point of that value
         assert (y <= program.sizes.max_above[best.support] * (1 + 1e-9)).all()
         assert (-y <= program.sizes.max_below[best.support] * (1 + 1e-9)).all()
@@ -90,5 +90,5 @@ def test_equations_at_a_small_angle_cost_no_point_its_place(angle):
 def test_singular_matrices_have_no_box():
     A = np.ones((5, 3))
     problem = SupportProblem.of(ks.LeastSquares(A, np.arange(5.0)), ks.WholeSpace(), 3, 2, most=3)
-    program = Program.of(problem, problem.model, 2, known(1.0))
-    assert boxed(program, 1.0) is program
+    program = ScaledProblem.of(problem, problem.model, known(1.0))
+    assert program.tightened(1.0) is program

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.certify.bound import QuadraticBound, screen
-from ksparse.certify.diagonal import safe
-from ksparse.certify.program import Program
+from ksparse.certify.bound import QuadraticBound, fix_by_bound
+from ksparse.certify.diagonal import scaled_to_psd
+from ksparse.certify.program import ScaledProblem
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
@@ -53,12 +53,12 @@ def test_no_dual_point_gives_a_bound_above_the_optimum(grouped):
             continue
         problem = SupportProblem.of(ks.LeastSquares(A, b), ks.WholeSpace(), N, k, rules=rules)
         known = Candidate.without_multipliers(NONE, np.zeros(0), optimum)
-        program = Program.of(problem, problem.model, rules.widest(k), known).ruled(problem, k)
+        program = ScaledProblem.of(problem, problem.model, known)
         state = rng.choice([FREE, FREE, FREE, IN, OUT], N).astype(np.int8)
-        if not program.propagate(state):
+        if not program.supports.propagate(state):
             state[:] = FREE
         here = best(A, b, k, rules, state) / program.scale
-        dual = QuadraticBound(program, safe(program, rng.uniform(0, 1, N)))
+        dual = QuadraticBound(program, scaled_to_psd(program, rng.uniform(0, 1, N)))
         H, at = program.H, np.zeros((1, N))
         at[0] = np.linalg.solve(H, program.r) + rng.choice([0.0, 0.1, 1.0]) * rng.standard_normal(N)
         none = np.zeros((1, 0))
@@ -66,7 +66,7 @@ def test_no_dual_point_gives_a_bound_above_the_optimum(grouped):
         assert not found.value[0] > here + 1e-9 * (1 + abs(here))
         tight += found.value[0] > 0
         decided = state[None].copy()
-        screen(decided, found, program.k, here - 1e-6 * abs(here))
+        fix_by_bound(decided, found, program.supports.k, here - 1e-6 * abs(here))
         if np.isfinite(here):
             assert best(A, b, k, rules, decided[0]) / program.scale <= here * (1 + 1e-9) + 1e-12
     assert tight > 10

@@ -102,7 +102,7 @@ def test_bad_arguments(rng):
     loss = ks.LeastSquares(rng.standard_normal((20, 5)), rng.standard_normal(20))
     with pytest.raises(ValueError, match="within must be"):
         ks.near_optimal(loss, 2, within=-0.1)
-    with pytest.raises(ValueError, match="within must be a share below 1"):
+    with pytest.raises(ValueError, match="within must be a fraction below 1"):
         ks.near_optimal(loss, 2, within=1.0)
     with pytest.raises(ValueError, match="at_most must be"):
         ks.near_optimal(loss, 2, at_most=0)

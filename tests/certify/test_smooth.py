@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ksparse as ks
-from ksparse.certify.program import Program
-from ksparse.certify.smooth_family import SmoothBound, _reach
+from ksparse.certify.program import ScaledProblem
+from ksparse.certify.smooth_family import SmoothBound, _largest_size
 from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
 
@@ -40,9 +40,8 @@ def test_no_dual_point_is_above_a_point_of_the_problem(seed):
     for loss in losses(seed, 10.0 ** rng.uniform(-2, 1)):
         problem = SupportProblem.of(loss, ks.Box(-1.0, 1.0), 7, 3)
         start = np.zeros(7)
-        program = Program.of(
-            problem, problem.model_at(start), 3, Candidate.without_multipliers(NONE, np.zeros(0), loss.value(start))
-        )
+        known = Candidate.without_multipliers(NONE, np.zeros(0), loss.value(start))
+        program = ScaledProblem.of(problem, problem.model_at(start), known)
         dual = SmoothBound(program, loss.composite())
         points = np.zeros((200, 7))
         for point in points:
@@ -59,7 +58,7 @@ def test_without_a_ridge_the_message_says_what_would_help():
         assert found.lower_bound == -np.inf
         assert "a ridge term" in found.message
     own = ks.Custom(lambda x: 1.0 + float(x @ x), lambda x: 2 * x, n=20, convex=True)
-    assert "nothing is known of φ but its values" in ks.minimize(own, 3, gap=0.1, settings=SEARCHED).message
+    assert "none is implemented for this loss" in ks.minimize(own, 3, gap=0.1, settings=SEARCHED).message
 
 
 def test_a_slope_that_is_a_difference_is_not_trusted_beyond_its_terms():
@@ -105,7 +104,7 @@ def test_how_far_an_intercept_can_be(seed):
     A, ridge = np.column_stack([rng.standard_normal((30, 3)), np.ones(30)]), np.array([0.3, 0.3, 0.3, 0.0])
     loss = ks.Logistic(A, rng.integers(0, 2, 30).astype(float), ridge=ridge)
     composite, edge = loss.composite(), 1.3 * loss.value(np.zeros(4))
-    up, down = (_reach(composite, np.arange(3), A[:, 3], way, edge, edge) for way in (1.0, -1.0))
+    up, down = (_largest_size(composite, np.arange(3), A[:, 3], way, edge, edge) for way in (1.0, -1.0))
     for x in rng.standard_normal((3000, 4)) * 10.0 ** rng.uniform(-2, 1.5, (3000, 1)):
         if loss.value(x) <= edge:
             assert -down <= x[3] <= up

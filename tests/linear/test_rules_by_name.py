@@ -61,7 +61,7 @@ def test_limits_hold_for_every_target_and_class(table, y):
         ({"requires": {"ab": ["z"]}}, ValueError, "requires holds 'z'"),
         ({"requires": ["ab"]}, TypeError, "requires must be"),
         ({"group_limits": {"a": (0, 1)}}, TypeError, "group_limits must be"),
-        ({"requires": {"ab": "a"}, "method": "apdca"}, ValueError, "requires needs method='auto'"),
+        ({"requires": {"ab": "a"}, "method": "apdca"}, ValueError, "requires is only supported with method='auto'"),
     ],
 )
 def test_errors_name_the_parameter(table, y, rules, error, message):

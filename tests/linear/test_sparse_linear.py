@@ -164,6 +164,6 @@ def test_separated_classes_have_finite_coefficients():
 @pytest.mark.parametrize("option", ["effort", "gap"])
 def test_options_of_the_search_are_refused_with_the_papers_methods(estimator, option, rng):
     X, y = rng.standard_normal((30, 5)), np.arange(30) % 2
-    with pytest.raises(ValueError, match=f"{option} needs method='auto'"):
+    with pytest.raises(ValueError, match=f"{option} is only supported with method='auto'"):
         estimator(method="iht", fit_intercept=False, **{option: 2}).fit(X, y)
     estimator(method="iht", fit_intercept=False).fit(X, y)

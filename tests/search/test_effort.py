@@ -47,7 +47,7 @@ def test_one_search_is_the_default_and_effort_counts_searches():
     assert len(again) == 2
     with pytest.raises(ValueError, match="effort must be an integer >= 1, got 0"):
         ks.minimize(*problem, effort=0)
-    with pytest.raises(ValueError, match="effort needs method='auto'"):
+    with pytest.raises(ValueError, match="effort is only supported with method='auto'"):
         ks.minimize(*problem, method="apdca", effort=4)
 
 

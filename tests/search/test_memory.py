@@ -55,7 +55,7 @@ def test_paths_starts_and_what_cannot_be_proved(planted):
         np.testing.assert_array_equal(found.support, whole.support)
     begun = ks.minimize(loss, K, x0=np.eye(N)[7], effort=2, gap=0.1, settings=LITTLE)
     np.testing.assert_array_equal(begun.support, paths[0][-1].support)
-    assert "too many columns to know all of them" in begun.message
+    assert "too many columns to hold all of them" in begun.message
     tiny = ks.minimize(loss, K, settings=ks.SearchSettings(memory=0))
     np.testing.assert_array_equal(tiny.support, begun.support)
 
@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_refused_with_the_numbers(planted, monkeypatch):
     monkeypatch.setattr(request, "available_memory", lambda: 2**15)
     with pytest.raises(
         MemoryError,
-        match=r"among 300 variables for k = 5 takes about .* GiB beside the data, and 0\.00 GiB are to be had",
+        match=r"needs .* GiB in addition to the data .300 variables, k = 5., 0\.00 GiB are available",
     ):
         ks.minimize(ks.LeastSquares(A, b), K)
     monkeypatch.setattr(request, "available_memory", lambda: 2**30)

@@ -114,7 +114,9 @@ def test_claims_of_swap_optimality_hold_for_nearly_dependent_columns(set_name):
 )
 def test_the_judge_looks_at_barred_variables_and_floors(support, x, right, monkeypatch):
     """Variable 0 is forced out, variable 1 is in a group with it, and nonzeros are at least 0.5."""
-    request = check_request(ks.LeastSquares(np.eye(3), [1.0, 5.0, 1.5]), 1, None, None, Stopping(), groups=[0, 0, 1])
+    request = check_request(
+        ks.LeastSquares(np.eye(3), [1.0, 5.0, 1.5]), 1, None, None, Stopping(), rules=([0, 0, 1], None, None)
+    )
     problem = support_problem(request, (), [0], 0.5)
     best = Candidate.without_multipliers(np.array(support), np.array(x), 0.0)
     monkeypatch.setattr(

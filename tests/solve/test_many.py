@@ -59,7 +59,7 @@ def test_rows_are_results_judged_like_any_other(data):
         assert np.array_equal(result.support, batch.supports[i])
     assert batch[-1].fun == batch[COUNT - 1].fun
     assert np.array_equal(batch.counts(), (batch.x.toarray() != 0).sum(axis=1))
-    assert "6 answers with at most 3 nonzeros" in repr(batch)
+    assert "6 solutions with at most 3 nonzeros" in repr(batch)
     assert list(batch.to_frame()["nonzeros"]) == [support.size for support in batch.supports]
 
 

@@ -128,7 +128,7 @@ def test_an_interrupt_in_one_proof_of_a_path_ends_the_others(rng, monkeypatch):
         asked.append(problem.k)
         return Certificate(status=ks.Status.INTERRUPTED)
 
-    monkeypatch.setattr("ksparse.solve.path.certified", interrupted)
+    monkeypatch.setattr("ksparse.solve.path.certify", interrupted)
     path = ks.k_path(ks.LeastSquares(A, b), [2, 3, 4], gap=1e-3, settings=ks.SearchSettings(enumerated=0))
     assert asked == [2]
     assert all(result.status is ks.Status.INTERRUPTED for result in path.results)

@@ -1,12 +1,12 @@
-"""The diagonal part D of H that the bound splits off: what decides how good it is.
+"""The diagonal part D of H that the bound splits off; it decides how good the bound is.
 
 max Σ wᵢdᵢ s.t. H − D ⪰ 0, D ≥ 0 is the dual of min ⟨H, UUᵀ⟩ over rows uᵢ of length √wᵢ, which coordinate descent solves
-at a rank of about √(2n) (Burer and Monteiro): uᵢ ← −√wᵢ·gᵢ/‖gᵢ‖ with gᵢ = Σ_{j≠i} Hᵢⱼuⱼ, and dᵢ = (Hᵢᵢ − ‖gᵢ‖/√wᵢ)₊.
-The bound is concave in D with supergradient ½xᵢ²(1/zᵢ − 1) at the relaxation's x, z: those are the weights of the next
-round, averaged over the rounds.
+at a rank of about √(2n) (Burer and Monteiro): uᵢ ← −√wᵢ·gᵢ/‖gᵢ‖ with gᵢ = Σ_{j≠i} Hᵢⱼuⱼ, and dᵢ = (Hᵢᵢ − ‖gᵢ‖/√wᵢ)₊. The
+bound is concave in D with supergradient ½xᵢ²(1/zᵢ − 1) at the relaxation's x, z: those are the weights of the next round,
+averaged over the rounds.
 
-H − D ⪰ 0 must hold in truth and not only in arithmetic: D is shrunk until a Cholesky factor of H − D less a margin
-exists. The margin is more than the factorisation itself and what was lost in H's entries can hide.
+H − D ⪰ 0 must hold in exact arithmetic: D is shrunk until H − D less a margin has a Cholesky factor. The margin exceeds
+what the rounding of the factorisation and of H's entries can hide.
 """
 
 from __future__ import annotations
@@ -16,26 +16,29 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.certify.program import Program
+from ksparse.certify.program import ScaledProblem
 from ksparse.numerics.bound import EPS
 from ksparse.util.arrays import Vector
 from ksparse.util.compiled import compiled
 from ksparse.util.resources import pause
 
-SWEEPS = 30  # of coordinate descent, at most: the rows are those of the last round to begin with
-STILL = 1e-8  # of Σw: rows that move less have settled
-LIGHTEST = 1e-4  # a weight, beside the largest
-LIGHTEST_LIMITED = 0.3  # the same under limits, whose root says less of what comes below it (benchmarks/rules.py)
+SWEEPS = 30  # maximum number of coordinate descent; it starts at the rows of the last round
+SETTLED = 1e-8  # of Σw: the descent ends if the rows move less
+MIN_WEIGHT = 1e-4  # relative to the largest
+MIN_WEIGHT_LIMITED = 0.3  # under limits, where the root says less of the nodes below it (benchmarks/rules.py)
 SHRINK = 1.0 - 1e-6  # of D, below the largest multiple that is safe
-TRIES = 6
-MANY = 1000  # variables from which the descent takes seconds
-COMPILED = 50  # variables from which a proof is worth a compiler's second
+MAX_TRIES = 6
+SLOW = 1000  # variables from which the descent takes seconds
+COMPILED = 50  # variables from which compilation pays for a proof
 
 
-def margin_of(program: Program) -> float:
-    """What the least eigenvalue of H − D must exceed: for Cholesky's own rounding (Higham 2002, Theorem 10.3) and that of H's entries."""
-    n = program.n
-    return n * (program.noise.entry_error + 4.0 * EPS) + 2.0 * (n + 2) * n * EPS
+def margin_of(problem: ScaledProblem) -> float:
+    """Return what the least eigenvalue of H − D must exceed.
+
+    It covers Cholesky's own rounding (Higham 2002, Theorem 10.3) and that of H's entries.
+    """
+    n = problem.n
+    return n * (problem.noise.entry_error + 4.0 * EPS) + 2.0 * (n + 2) * n * EPS
 
 
 def positive(H: Vector, d: Vector, margin: float) -> bool:
@@ -47,14 +50,14 @@ def positive(H: Vector, d: Vector, margin: float) -> bool:
     return True
 
 
-def safe(program: Program, d: Vector) -> Vector:
-    """The largest multiple of d, at most d itself, that leaves H − D positive semidefinite for certain.
+def scaled_to_psd(problem: ScaledProblem, d: Vector) -> Vector:
+    """Return the largest multiple of d, at most d itself, for which H − D is provably positive semidefinite.
 
-    Where none does D is 0 if H is a Gram matrix, else as little below 0 as makes it certain: then only bounds can hold
-    x. A matrix that is the data may be indefinite by its own rounding, and is taken as it is.
+    If there is none, D is 0 for a Gram matrix H, else as little below 0 as makes it provable: then only bounds can hold x.
+    A matrix that is the data may be indefinite by its own rounding, and is taken as it is.
     """
-    H, margin = program.H, margin_of(program)
-    for _ in range(TRIES):
+    H, margin = problem.H, margin_of(problem)
+    for _ in range(MAX_TRIES):
         if positive(H, d, margin):
             return d
         try:
@@ -65,7 +68,7 @@ def safe(program: Program, d: Vector) -> Vector:
         X = np.linalg.solve(L, np.diag(np.sqrt(d)))
         pause()
         d = d * min(SHRINK, SHRINK / float(np.linalg.eigvalsh(X @ X.T)[-1]))
-    if program.noise.is_gram:
+    if problem.noise.is_gram:
         return np.zeros(d.size)
     pause()
     below = 2.0 * margin + max(0.0, -float(np.linalg.eigvalsh(H)[0]))
@@ -74,44 +77,44 @@ def safe(program: Program, d: Vector) -> Vector:
     return np.full(d.size, -below)
 
 
-class Diagonals:
-    """One D after the other, each for other weights."""
+class DiagonalSplit:
+    """A sequence of D for changing weights."""
 
-    def __init__(self, program: Program, seed: int = 0) -> None:
-        self.program = program
-        rank = math.ceil(math.sqrt(2 * program.n)) + 1
-        self._U = np.random.default_rng(seed).standard_normal((program.n, rank))
-        self._weights, self._rounds = np.zeros(program.n), 0
+    def __init__(self, problem: ScaledProblem, seed: int = 0) -> None:
+        self.problem = problem
+        rank = math.ceil(math.sqrt(2 * problem.n)) + 1
+        self._U = np.random.default_rng(seed).standard_normal((problem.n, rank))
+        self._weights, self._rounds = np.zeros(problem.n), 0
 
-    def weigh(self, x: Vector, z: Vector) -> None:
-        """Take in where the relaxation ended."""
+    def update_weights(self, x: Vector, z: Vector) -> None:
+        """Average in the supergradient where the relaxation ended."""
         gain = np.where(z > 1e-6, x * x * (1.0 / np.maximum(z, 1e-9) - 1.0), 0.0)
         self._rounds += 1
         self._weights += (gain / max(float(gain.max()), 1e-300) - self._weights) / self._rounds
 
-    def best(self) -> Vector:
-        """The D of the largest Σwᵢdᵢ, nearly, and safe; of many variables first the same for all, which a ridge makes good at once."""
-        H = self.program.H
-        if not self._rounds and len(H) >= MANY:
-            return safe(self.program, np.full(len(H), SHRINK * self.program.least))
-        lightest = LIGHTEST if self.program.limits is None else LIGHTEST_LIMITED
-        w = self._weights + lightest if self._rounds else np.ones(self.program.n)
+    def solve(self) -> Vector:
+        """Return a safe D with nearly the largest Σwᵢdᵢ; with many variables first a multiple of I, which suits a ridge."""
+        H, n = self.problem.H, self.problem.n
+        if not self._rounds and n >= SLOW:
+            return scaled_to_psd(self.problem, np.full(n, SHRINK * self.problem.min_eigenvalue))
+        min_weight = MIN_WEIGHT if self.problem.supports.limits is None else MIN_WEIGHT_LIMITED
+        w = self._weights + min_weight if self._rounds else np.ones(n)
         root, U = np.sqrt(w), self._U
         U *= (root / np.linalg.norm(U, axis=1))[:, None]
-        descend = compiled(_sweeps) if len(U) >= COMPILED else _sweeps
-        rows, still, moved = np.ascontiguousarray(H), STILL * float(w.sum()), np.full(1, np.inf)
-        together = SWEEPS if len(U) < MANY else 1
+        descend = compiled(_sweeps) if n >= COMPILED else _sweeps
+        rows, settled, moved = np.ascontiguousarray(H), SETTLED * float(w.sum()), np.full(1, np.inf)
+        together = SWEEPS if n < SLOW else 1
         for _ in range(0, SWEEPS, together):
-            descend(rows, U, root, together, still, moved)
+            descend(rows, U, root, together, settled, moved)
             pause()
-            if moved[0] < still:
+            if moved[0] < settled:
                 break
         g = H @ U - np.diag(H)[:, None] * U
-        return safe(self.program, np.maximum(np.diag(H) - np.linalg.norm(g, axis=1) / root, 0.0))
+        return scaled_to_psd(self.problem, np.maximum(np.diag(H) - np.linalg.norm(g, axis=1) / root, 0.0))
 
 
-def _sweeps(H: Any, U: Any, root: Any, sweeps: int, still: float, last: Any) -> None:
-    """Coordinate descent on the rows of U, in place, until they are still; `last` is set to how far the last sweep moved them."""
+def _sweeps(H: Any, U: Any, root: Any, sweeps: int, settled: float, last: Any) -> None:
+    """Descend on the rows of U, in place, until they settle; set `last` to how far the last sweep moved them."""
     n, rank = U.shape
     g = np.zeros(rank)
     for _ in range(sweeps):
@@ -126,5 +129,5 @@ def _sweeps(H: Any, U: Any, root: Any, sweeps: int, still: float, last: Any) -> 
                     moved += (u - U[i, j]) ** 2
                     U[i, j] = u
         last[0] = moved
-        if moved < still:
+        if moved < settled:
             break

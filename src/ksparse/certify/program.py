@@ -1,15 +1,15 @@
-"""The problem that a bound is computed for: a convex quadratic over a polyhedron, with unit curvature and values near 1.
+"""The problem that a bound is computed for: a convex quadratic over a polyhedron, scaled; the supports of its tree.
 
 Bounds on single variables are implied by an upper bound v on φ. Let x̂ minimise φ subject to Ex = f over the variables
-that are not fixed out, and let P be the inverse of H on {x : Ex = 0}. Since φ(x) = φ(x̂) + ½(x − x̂)ᵀH(x − x̂) on Ex =
-f, every such x with φ(x) ≤ v satisfies |xᵢ − x̂ᵢ| ≤ √(2(v − φ(x̂)))·√Pᵢᵢ. If a gradient ρ remains at the computed x̂,
-the first factor becomes ℓ + √(ℓ² + 2(v − φ(x̂))) with ℓ = √(ρᵀH⁻¹ρ). Rounding is added to it. Fixing variables out
-raises φ(x̂) and shrinks P. With nearly dependent columns a few fixings change the bounds a lot, so each
-branch-and-bound node has its own.
+that are not fixed out, and let P be the inverse of H on {x : Ex = 0}. Since φ(x) = φ(x̂) + ½(x − x̂)ᵀH(x − x̂) on Ex = f,
+every such x with φ(x) ≤ v satisfies |xᵢ − x̂ᵢ| ≤ √(2(v − φ(x̂)))·√Pᵢᵢ. If a gradient ρ remains at the computed x̂, the first
+factor becomes ℓ + √(ℓ² + 2(v − φ(x̂))) with ℓ = √(ρᵀH⁻¹ρ). Rounding is added to it. Fixing variables out raises φ(x̂) and
+shrinks P. With nearly dependent columns a few fixings change the bounds a lot, so each branch-and-bound node has its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -24,222 +24,229 @@ from ksparse.numerics.relaxation import GroupLimits, MagnitudeRange, NodeBatch
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
-from ksparse.search.support_rules import NO_RULES, Rules
+from ksparse.search.support_rules import Rules
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import pause
 
-WIDER = 1.0 + 1e-5  # what an implied bound is multiplied by: its own arithmetic's rounding is far below
-HELD = 1e-12  # of a variable's size: with no more room it has one value
-WIDER_SQUARE = 1.0 + 1e-12  # the same for the square of a radius, which is multiplied out
-INVERTED = 1e-2  # of an entry of H⁻¹: where rounding may cost more, nothing is implied by it
+WIDER = 1.0 + 1e-5  # factor of implied bounds: the rounding of their own arithmetic is far below
+WIDER_SQUARE = 1.0 + 1e-12  # factor of a squared radius, which is multiplied out
+FIXED = 1e-12  # relative width of the range of a variable below which it has one value
+INVERSE_ERROR = 1e-2  # relative error of an entry of H⁻¹ above which it implies nothing
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
-    """min ½xᵀHx − rᵀx + constant s.t. Ex = f, Gx ≤ h, at most k nonzeros, each of a size that is allowed."""
+class Supports:
+    """The supports that a tree searches: at most k of some variables, under rules; states are FREE, IN or OUT."""
 
-    H: Vector  # ones on its diagonal, but for variables that it does not see
+    variables: Vector  # indices in the whole problem
+    k: int
+    rules: Rules
+    cardinality: int  # as the rules count: groups count once
+
+    @classmethod
+    def of(cls, problem: SupportProblem) -> Supports:
+        """Return those of a problem, among its allowed variables."""
+        variables = np.flatnonzero(problem.allowed)
+        return cls(variables, problem.k, problem.rules.on(variables), problem.asked)
+
+    def on(self, kept: Vector) -> Supports:
+        """Return the supports among some of the variables."""
+        return replace(self, variables=self.variables[kept], rules=self.rules.on(kept))
+
+    @cached_property
+    def limits(self) -> GroupLimits | None:
+        """What the rules say of counts: limits per label, and groups that count once; None if they say nothing of that."""
+        return self.rules.limits(self.cardinality if self.rules.grouped else self.k)
+
+    def propagate(self, state: Vector) -> bool:
+        """Fix, in place, what the rules imply; return False if no support is left."""
+        return self.rules.propagate(state, self.cardinality)
+
+    def branches(self, state: Vector, i: int) -> Iterator[Vector]:
+        """Yield the states with variable i fixed in and fixed out, where a support is left."""
+        for side in (IN, OUT):
+            branch = state.copy()
+            branch[i] = side
+            if (branch == IN).sum() >= self.k:
+                branch[branch == FREE] = OUT
+            if self.propagate(branch):
+                yield branch
+
+    def leaf(self, state: Vector, all_fixed: bool) -> Vector | None:
+        """Return the variables that are not out, if they are a support; with `all_fixed` only if none is free."""
+        n_free, kept = int((state == FREE).sum()), np.flatnonzero(state != OUT)
+        if n_free and (all_fixed or kept.size > self.k or not self.rules.is_satisfied_within(kept, self.cardinality)):
+            return None
+        return self.variables[kept]
+
+    def rounded(self, state: Vector, z: Vector) -> Vector:
+        """Return at most k variables: those fixed in, then those of the largest z > 0."""
+        rank = np.where(state == IN, 2.0, np.where(state == OUT, -1.0, z))
+        order = np.argsort(-rank, kind="stable")
+        return np.asarray(self.variables[order[rank[order] > 0][: self.k]])
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledProblem:
+    """min ½xᵀHx − rᵀx + constant s.t. Ex = f, Gx ≤ h, at most k nonzeros of allowed sizes; unit curvature, values near 1."""
+
+    H: Vector  # ones on its diagonal, except for variables without curvature
     r: Vector
     constant: float
     linear: Linear  # rows of largest entry 1; its bounds are not used
     sizes: MagnitudeRange
-    vanishes: Vector  # whether a variable that is in the support may be 0: one that bounds fix there may only be that
+    vanishes: Vector  # whether a variable in the support may be 0
     state: Vector  # IN where a variable is in every support
-    k: int
-    exactly: bool  # k nonzeros, and not fewer
     noise: Noise  # of H and r
-    names: Vector  # which variables of the whole problem these are
-    per: Vector  # their units: x there is per·x here
+    supports: Supports
+    unit: Vector  # of the variables: x of the whole problem is unit·x here
     scale: float  # of values
-    least: float = 0.0  # not above any eigenvalue of H, and nearly the least; 0 where that is not known
-    largest: float = np.inf  # not below any
-    rules: Rules = NO_RULES  # what supports must obey
-    asked: int = 0  # how many that may be, as they count
+    exactly: bool = False  # whether supports have exactly k variables
+    min_eigenvalue: float = 0.0  # of H, not above it; 0 if unknown
+    max_eigenvalue: float = np.inf  # not below it
 
     @classmethod
     def of(
-        cls, problem: SupportProblem, model: QuadraticModel, k: int, best: Candidate, scale: float | None = None
-    ) -> Program:
-        """That of a convex quadratic over a polyhedron or a ball, of which a k-sparse point is known; in a unit of values, if one is given.
+        cls,
+        problem: SupportProblem,
+        model: QuadraticModel,
+        best: Candidate,
+        scale: float | None = None,
+        exactly: bool = False,
+    ) -> ScaledProblem:
+        """Return the scaled form of a convex quadratic over a polyhedron or a ball, of which a k-sparse point is known.
 
-        On a ball of radius R, φ(x) ≥ φ(x) + ½ν(‖x‖² − R²) for any ν ≥ 0, which is a quadratic without the ball: ν is
-        what that point has.
+        On a ball of radius R, φ(x) ≥ φ(x) + ½ν(‖x‖² − R²) for any ν ≥ 0, a quadratic without the ball; ν is that of
+        the known point.
         """
-        names, linear, shift = np.flatnonzero(problem.allowed), problem.linear, max(0.0, best.shift)
-        constant = model.constant
+        supports, linear, shift = Supports.of(problem), problem.linear, max(0.0, best.shift)
+        kept, constant = supports.variables, model.constant
         if linear is None:
             assert problem.can.radius is not None
             linear = Linear.of(problem.n, -WIDER * problem.can.radius, WIDER * problem.can.radius)
             constant -= 0.5 * shift * (WIDER_SQUARE * problem.can.radius**2)
-        H = model.block(names)
+        H = model.block(kept)
         H[np.diag_indices_from(H)] += shift
-        unit = unit_scales(model.diagonal[names] + shift)
+        root = unit_scales(model.diagonal[kept] + shift)
         scale = scale or max(abs(best.value), abs(best.value - constant)) or 1.0
-        per = np.sqrt(scale) / unit  # a variable over its own unit
-        implied = implied_upper(linear.fixed_to_zero(~problem.allowed))  # as presolve left it out
+        unit = np.sqrt(scale) / root
+        among = linear.fixed_to_zero(~problem.allowed)  # as presolve left it out
+        implied = implied_upper(among)
         most = np.minimum(linear.upper, implied + np.where(np.isinf(implied), 0.0, (WIDER - 1.0) * np.abs(implied)))
-        value, off = fixed_by_equations(linear.fixed_to_zero(~problem.allowed))
+        value, off = fixed_by_equations(among)
         least = np.fmax(linear.lower, value - off - 2.0 * EPS * np.abs(value))
         most = np.fmin(most, value + off + 2.0 * EPS * np.abs(value))
-        lower, upper = least[names] / per, most[names] / per
-        G, h, _ = unit_rows(linear.G[:, names] * per, linear.h)
-        E, f, _ = unit_rows(linear.E[:, names] * per, linear.f)
-        forced = np.isin(names, problem.forced)
+        lower, upper, min_nonzero = least[kept] / unit, most[kept] / unit, problem.floors.size[kept] / unit
+        G, h, _ = unit_rows(linear.G[:, kept] * unit, linear.h)
+        E, f, _ = unit_rows(linear.E[:, kept] * unit, linear.f)
+        forced = np.isin(kept, problem.forced)
         return cls(
-            H / unit / unit[:, None],
-            model.r[names] / unit / np.sqrt(scale),
-            constant / scale,
-            Linear(lower, upper, G, h, E, f),
-            MagnitudeRange.between(lower, upper, problem.floors.size[names] / per),
-            (lower <= 0) & (upper >= 0) & (problem.floors.size[names] == 0),
-            np.where(forced, IN, FREE if forced.sum() < k else OUT).astype(np.int8),
-            k,
-            False,
-            Noise(model.noise.entry_error, model.noise.linear_error / np.sqrt(scale), model.noise.is_gram),
-            names,
-            per,
-            scale,
+            H=H / root / root[:, None],
+            r=model.r[kept] / root / np.sqrt(scale),
+            constant=constant / scale,
+            linear=Linear(lower, upper, G, h, E, f),
+            sizes=MagnitudeRange.between(lower, upper, min_nonzero),
+            vanishes=(lower <= 0) & (upper >= 0) & (min_nonzero == 0),
+            state=np.where(forced, IN, FREE if forced.sum() < problem.k else OUT).astype(np.int8),
+            noise=Noise(model.noise.entry_error, model.noise.linear_error / np.sqrt(scale), model.noise.is_gram),
+            supports=supports,
+            unit=unit,
+            scale=scale,
+            exactly=exactly,
         )
 
     @property
     def n(self) -> int:
         """The number of variables."""
-        return self.r.size
+        return len(self.r)
 
     @property
     def rounding(self) -> float:
-        """Of a product with H or of a sum over all variables, with what was lost in H itself."""
+        """Relative rounding of a sum over the variables, and of H itself."""
         return rounding_of(self.n) + self.noise.entry_error
 
-    @property
-    def floored(self) -> bool:
-        """Whether a variable in the support may be held away from 0."""
-        return bool(self.sizes.min_abs.any())
-
     @cached_property
-    def held(self) -> Vector:
-        """The value of each variable in every support that can have no other; NaN for the others."""
+    def fixed_values(self) -> Vector:
+        """The value of each variable in every support if it can have no other; NaN for the other variables."""
         sizes = self.sizes
-        above = (sizes.max_above - sizes.min_abs <= HELD * sizes.max_above) & (sizes.max_below <= 0)
-        below = (sizes.max_below - sizes.min_abs <= HELD * sizes.max_below) & (sizes.max_above <= 0)
-        return np.where(
-            (self.state == IN) & (sizes.min_abs > 0) & (above | below),
-            np.where(above, sizes.min_abs, -sizes.min_abs),
-            np.nan,
-        )
+        above = (sizes.max_above - sizes.min_abs <= FIXED * sizes.max_above) & (sizes.max_below <= 0)
+        below = (sizes.max_below - sizes.min_abs <= FIXED * sizes.max_below) & (sizes.max_above <= 0)
+        fixed = (self.state == IN) & (sizes.min_abs > 0) & (above | below)
+        return np.where(fixed, np.where(above, sizes.min_abs, -sizes.min_abs), np.nan)
 
-    def on(self, kept: Vector) -> Program:
-        """The same where only some variables may be nonzero."""
-        linear = self.linear
-        linear = Linear(
-            linear.lower[kept], linear.upper[kept], linear.G[:, kept], linear.h, linear.E[:, kept], linear.f
-        )
+    def on(self, kept: Vector) -> ScaledProblem:
+        """Return the problem where only some variables may be nonzero."""
+        all_ = self.linear
+        linear = Linear(all_.lower[kept], all_.upper[kept], all_.G[:, kept], all_.h, all_.E[:, kept], all_.f)
         return replace(
-            self, H=self.H[np.ix_(kept, kept)], r=self.r[kept], linear=linear, sizes=self.sizes.on(kept), vanishes=self.vanishes[kept],
-            state=self.state[kept], names=self.names[kept], per=self.per[kept],
-            rules=self.rules.on(kept),
+            self, H=self.H[np.ix_(kept, kept)], r=self.r[kept], linear=linear, sizes=self.sizes.on(kept),
+            vanishes=self.vanishes[kept], state=self.state[kept], supports=self.supports.on(kept), unit=self.unit[kept],
         )  # fmt: skip
 
-    @cached_property
-    def limits(self) -> GroupLimits | None:
-        """What the rules leave of numbers: so many of each label, and groups that count as one; None where they say nothing of that."""
-        return self.rules.limits(self.asked if self.rules.grouped else self.k)
-
-    def ruled(self, problem: SupportProblem, asked: int) -> Program:
-        """The same with the rules of the whole problem."""
-        return replace(self, rules=problem.rules.on(self.names), asked=asked)
-
-    def propagate(self, state: Vector) -> bool:
-        """Decide, in place, what follows from what is decided; False where no support can be so."""
-        return self.rules.propagate(state, self.asked)
-
-    def followed(self) -> Program:
-        """The same with what follows from what it decides; that some support obeys has been seen."""
+    def with_implied_fixings(self) -> ScaledProblem:
+        """Return the problem with what the rules imply; they have been checked to leave a support."""
         state = self.state.copy()
-        return self.decided(state) if self.propagate(state) else self
+        return replace(self, state=state) if self.supports.propagate(state) else self
 
-    def decided(self, state: Vector) -> Program:
-        """The same with what is known of variables."""
-        return replace(self, state=state)
+    @property
+    def _eigenvalue_error(self) -> float:
+        return self.n * (self.noise.entry_error + rounding_of(self.n))
 
+    @property
+    def _inverse_error(self) -> float:
+        """About how wrong an entry of H⁻¹ may be."""
+        return self.n * self.rounding * self.max_eigenvalue / self.min_eigenvalue
 
-def boxed(program: Program, best: float) -> Program:
-    """The same with the sizes that a value of at most `best` implies."""
-    try:
-        inverse = positive_inverse(program.H)
-    except np.linalg.LinAlgError:
-        return program
-    pause()
-    ends = [largest_eigenvalue(lambda v, M=M: M @ v, program.n, program.r) for M in (program.H, inverse)]  # type: ignore[misc]
-    known = replace(program, largest=ends[0], least=1.0 / ends[1])
-    if not trusted(known):
-        return program
-    return replace(known, sizes=MagnitudeRange(program.sizes.min_abs, *reach(known, np.arange(program.n), best)))
+    def tightened(self, best: float) -> ScaledProblem:
+        """Return the problem with the sizes that a value of at most `best` implies, if H⁻¹ is accurate enough."""
+        try:
+            inverse = positive_inverse(self.H)
+        except np.linalg.LinAlgError:
+            return self
+        pause()
+        ends = [largest_eigenvalue(lambda v, M=M: M @ v, self.n, self.r) for M in (self.H, inverse)]  # type: ignore[misc]
+        known = replace(self, max_eigenvalue=ends[0], min_eigenvalue=1.0 / ends[1])
+        if known.min_eigenvalue <= 10.0 * known._eigenvalue_error or not known._inverse_error <= INVERSE_ERROR:
+            return self
+        sizes = known.implied_sizes(np.arange(self.n), best)
+        return replace(known, sizes=replace(self.sizes, max_above=sizes[0], max_below=sizes[1]))
 
+    def implied_sizes(self, kept: Vector, best: float) -> tuple[Vector, Vector]:
+        """Return the largest sizes above and below 0 of some variables, all others being 0, for values up to `best`."""
+        H, r, E, f = self.H[np.ix_(kept, kept)], self.r[kept], self.linear.E[:, kept], self.linear.f
+        sizes, rounding, wrong = self.sizes.on(kept), self.rounding, self._inverse_error
+        P = K = positive_inverse(H)
+        x, multipliers, unmet, follows = K @ r, f, f, np.zeros((kept.size, f.size))
+        if f.size:
+            KE = K @ E.T
+            S = E @ KE
+            wrong += self.n * rounding * float(np.linalg.cond(S))  # nearly parallel equations cost digits for any H
+            if not wrong <= INVERSE_ERROR:
+                return sizes.max_above, sizes.max_below
+            follows = KE @ np.linalg.inv(S)  # how x changes with f
+            P = K - follows @ KE.T
+            x = P @ r + follows @ f
+            multipliers = shortest(E.T, H @ x - r)
+            unmet = np.abs(f - E @ x) + rounding * (np.abs(E) @ np.abs(x) + np.abs(f))
+        left = H @ x - r - E.T @ multipliers
+        value = 0.5 * float(x @ H @ x) - float(r @ x) + self.constant
+        size, most = float(np.abs(x).sum()), float(np.abs(self.r).max())
+        value_error = rounding * (abs(self.constant) + (size + most) ** 2) + float(np.abs(multipliers) @ unmet)
+        gradient_error = rounding * (size + most + float(np.abs(multipliers).sum())) + self.noise.linear_error
+        shrunk = np.sqrt(1.0 - self._eigenvalue_error / self.min_eigenvalue)
+        length = np.sqrt(max(0.0, float(left @ K @ left)) * (1.0 + wrong))
+        length += gradient_error * np.sqrt(self.n / self.min_eigenvalue)
+        radius = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + value_error))) / shrunk
+        spread = np.maximum(np.diag(P), 0.0) + wrong * np.diag(K)  # the second if an equation nearly fixes a variable
+        apart = WIDER * (radius * np.sqrt(spread) + np.abs(follows) @ unmet + rounding * np.abs(x))
+        above, below = np.maximum(x + apart, 0.0), np.maximum(apart - x, 0.0)
+        return np.minimum(sizes.max_above, above), np.minimum(sizes.max_below, below)
 
-def trusted(program: Program) -> bool:
-    """Whether an inverse of H says something, after rounding."""
-    return program.least > 10.0 * _lost(program) and _wrong(program) <= INVERTED
-
-
-def _lost(program: Program) -> float:
-    """By how much an eigenvalue of H may be wrong."""
-    return program.n * (program.noise.entry_error + rounding_of(program.n))
-
-
-def _wrong(program: Program) -> float:
-    """By how much an entry of H⁻¹ may be, about."""
-    return program.n * program.rounding * program.largest / program.least
-
-
-def reach(program: Program, kept: Vector, best: float) -> tuple[Vector, Vector]:
-    """The largest sizes above and below 0 of the variables that are kept, all others being 0, where the value is at most `best`."""
-    H, E, r, f, rounding = (
-        program.H[np.ix_(kept, kept)],
-        program.linear.E[:, kept],
-        program.r[kept],
-        program.linear.f,
-        program.rounding,
-    )
-    sizes, wrong = program.sizes, _wrong(program)
-    P = K = positive_inverse(H)
-    x, price, unmet, follows = K @ r, f, f, np.zeros((kept.size, f.size))
-    if f.size:
-        KE = K @ E.T
-        S = E @ KE
-        wrong += (
-            program.n * rounding * float(np.linalg.cond(S))
-        )  # equations at a small angle cost P digits, whatever H is like
-        if not wrong <= INVERTED:
-            return sizes.max_above[kept], sizes.max_below[kept]
-        follows = KE @ np.linalg.inv(S)  # what x follows f by
-        P = K - follows @ KE.T
-        x = P @ r + follows @ f
-        price = shortest(E.T, H @ x - r)
-        unmet = np.abs(f - E @ x) + rounding * (np.abs(E) @ np.abs(x) + np.abs(f))
-    left = H @ x - r - E.T @ price
-    value, size, most = (
-        0.5 * float(x @ H @ x) - float(r @ x) + program.constant,
-        float(np.abs(x).sum()),
-        float(np.abs(program.r).max()),
-    )
-    blur = rounding * (abs(program.constant) + (size + most) ** 2) + float(np.abs(price) @ unmet)
-    off = rounding * (size + most + float(np.abs(price).sum())) + program.noise.linear_error  # of the gradient
-    shrunk = np.sqrt(1.0 - _lost(program) / program.least)
-    length = np.sqrt(max(0.0, float(left @ K @ left)) * (1.0 + wrong)) + off * np.sqrt(program.n / program.least)
-    far = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + blur))) / shrunk
-    spread = np.maximum(np.diag(P), 0.0) + wrong * np.diag(K)  # the second where an equation nearly fixes a variable
-    apart = WIDER * (far * np.sqrt(spread) + np.abs(follows) @ unmet + rounding * np.abs(x))
-    return np.minimum(sizes.max_above[kept], np.maximum(x + apart, 0.0)), np.minimum(
-        sizes.max_below[kept], np.maximum(apart - x, 0.0)
-    )
-
-
-def narrow(program: Program, nodes: NodeBatch, best: float) -> None:
-    """Give each node the box of the variables that are not out there, where more of them are than when it got the one it has."""
-    out = nodes.state == OUT
-    count = out.sum(axis=1)
-    for node in np.flatnonzero(count > nodes.n_out_when_tightened):
-        kept = np.flatnonzero(~out[node])
-        nodes.max_above[node, kept], nodes.max_below[node, kept] = reach(program, kept, best)
-    nodes.n_out_when_tightened = count
+    def tighten_nodes(self, nodes: NodeBatch, best: float) -> None:
+        """Give each node the sizes that its variables imply, if more of them are out than when it got its present ones."""
+        out = nodes.state == OUT
+        count = out.sum(axis=1)
+        for node in np.flatnonzero(count > nodes.n_out_when_tightened):
+            kept = np.flatnonzero(~out[node])
+            nodes.max_above[node, kept], nodes.max_below[node, kept] = self.implied_sizes(kept, best)
+        nodes.n_out_when_tightened = count

@@ -1,6 +1,6 @@
-"""Branch and bound: nodes decide of some variables whether they are in the support, the best bound first, many at a time.
+"""Branch and bound: nodes fix variables in or out of the support, the lowest bound first, many at a time.
 
-What a node is and how it is bounded is a family's business. A round takes a fixed number of open nodes, so that the
+A family of problems defines what a node is and how it is bounded. A round takes a fixed number of open nodes, so that the
 tree does not depend on how its nodes are shared among threads.
 """
 
@@ -8,174 +8,174 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from ksparse.certify.program import Supports
+from ksparse.search.candidate import Incumbent
+from ksparse.search.local import descended
+from ksparse.search.problem import SupportProblem
+from ksparse.search.starts import Start, feasible_candidate
+from ksparse.search.strategy import choose_strategy
 from ksparse.util.arrays import Vector
 
-Node = Any  # what a family makes of it
+Node = Any  # has `state` and `z`, the fixings and relaxed indicators, one row each
 
 
-@dataclass(frozen=True)
-class TreeSettings:
-    """How the tree grows."""
+class Family(ABC):
+    """Problems that are bounded in one way; values are in units of `scale`."""
 
-    largest: int = 6_000  # variables: H is held as a whole, and factorised
-    together: int = 64  # nodes branched on in a round
-    share: int = 64  # nodes that one thread bounds: enough to make matrix products of the steps
-    steps: int = 60  # of the relaxation at a node, which begins where its parent ended
-    patience: int = 24  # steps without a better bound, after which a node is left
-    root_steps: int = 60  # the same for each round of weights, which begins where the last one ended
-    root_patience: int = 36
-    root_steps_large: int = (
-        300  # the same where there are many variables: there the steps decide how good D is (gaps.py)
-    )
-    root_patience_large: int = 100
-    rounds: int = 20  # of weights for D, at least
-    watched: int = 10  # of the last of them: another comes while these
-    risen: float = 0.05  # have closed so much of what is left to the cut
-    rounds_large: int = 8  # the same where each takes seconds
-    small: int = 300  # variables that are not many
-    medium: int = 600  # variables up to which a round takes no seconds
-    shrunk: float = 0.8  # of the variables are left: D is chosen anew for them
-    boxed: int = 300  # variables up to which every node has a box of its own, where C does not bound them all (gaps.py)
-    looks: int = 8  # rounds between two descents from where the tree is most open
-    doubt: float = 1e-3  # what an entry of size 0 counts beside others, where one is chosen to branch on
-    models: int = 10  # of a loss that is not quadratic, at the root
-    rises: float = 0.01  # of the way to the cut: what another model must bring
-    together_component: int = 16  # nodes of a component branched on in a round
-    thresholds: int = 40  # values of ρ at the root of a component
-    nearby: tuple[float, ...] = (1.0, 0.9, 1.1)  # of the parent's, at the other nodes
+    supports: Supports
+    scale: float
+    nodes_per_round = 64
+    n_jobs: int | None = None  # threads that bound nodes; the bounds do not depend on it
+    heuristic_interval = 8  # rounds between two descents from the node of the lowest bound
 
+    @abstractmethod
+    def root(self, cutoff: float, deadline: float) -> tuple[float, Node]:
+        """Return the bound of the whole problem, which is to reach the cutoff, and its node."""
 
-class Family(Protocol):
-    """Problems that are bounded in one way. Values are in units of its own."""
-
-    scale: float  # of a value in them
-    together: int  # nodes that are branched on in a round
-    looks: int  # rounds between two looks for a better answer where the tree is most open
-
-    def root(self, cut: float, deadline: float) -> tuple[float, Node]:
-        """The node where nothing is decided but what the problem decides, and its bound; the cut is what a bound is to reach."""
-        ...
-
+    @abstractmethod
     def children(self, node: Node) -> list[Node]:
-        """Nodes that hold all supports of this one, each once."""
-        ...
+        """Return nodes that hold all supports of this one, each once."""
 
-    def bounds(self, nodes: list[Node], cut: float, deadline: float) -> Vector:
-        """What no support of each node falls below; on the way variables may be decided whose other choice does not lead below the cut."""
-        ...
+    @abstractmethod
+    def bounds(self, nodes: list[Node], cutoff: float, deadline: float) -> Vector:
+        """Return a lower bound for each node; fix variables whose other choice does not lead below the cutoff."""
 
-    def leaf(self, node: Node, every: bool) -> Vector | None:
-        """The variables that hold the best support of a node, or with `every` its only one; None where it is to be branched on."""
-        ...
+    def leaf(self, node: Node, all_fixed: bool) -> Vector | None:
+        """Return the support with the best value of a node, with `all_fixed` its only one; None if it is to be branched on."""
+        return self.supports.leaf(node.state[0], all_fixed)
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:
-        """What nothing on a support falls below, from the best point there; −∞ where the search's own bound is as good."""
-        ...
+        """Return a lower bound on a support, given its best point; −∞ if the evaluator's own bound is as good."""
+        return -np.inf
 
-    def promising(self, node: Node) -> Vector:
-        """The variables that a node's relaxation has most of, at most k."""
-        ...
+    def rounded_support(self, node: Node) -> Vector:
+        """Return at most k variables that the relaxation of a node prefers."""
+        return self.supports.rounded(node.state[0], node.z[0])
 
 
-@dataclass(frozen=True)
-class Leaf:
-    """What is known of a support: a value that is reached on it, and one that nothing on it falls below."""
+class LeafSolver:
+    """Solves single supports of a tree, and searches from them; better candidates go into the incumbent."""
 
-    value: float
-    bound: float
+    def __init__(self, problem: SupportProblem, incumbent: Incumbent, family: Family) -> None:
+        self.problem, self.incumbent, self.family = problem, incumbent, family
+        self._tried: set[bytes] = set()
+
+    def solve(self, support: Vector) -> tuple[float, float]:
+        """Return the best value found on a support, ∞ if there is none, and a lower bound."""
+        problem, scale = self.problem, self.family.scale
+        if not problem.allows(support):  # the only one of its node
+            return np.inf, np.inf
+        candidate = problem.evaluate(support)
+        if candidate is not None and candidate.value < self.incumbent.found.value:
+            self.incumbent.best, self.incumbent.proved = candidate, False
+        bound = problem.lower_bound(support) / scale
+        if candidate is None:
+            return np.inf, bound
+        own = self.family.leaf_bound(support, candidate.full(problem.n)[support])
+        return candidate.value / scale, max(bound, own)
+
+    def descend(self, support: Vector) -> float:
+        """Return the value that a descent from a support ends at; ∞ if it has no start, or was tried before."""
+        key, strategy = np.sort(support).tobytes(), choose_strategy(self.problem)
+        if key in self._tried or not support.size or strategy.neighbourhood is None:
+            return np.inf
+        self._tried.add(key)
+        start = feasible_candidate(self.problem, Start("tree", support))
+        if start is None:
+            return np.inf
+        found = descended(strategy.search(self.problem), start)
+        if found.value < self.incumbent.found.value:
+            self.incumbent.best, self.incumbent.proved = found, False
+        return found.value / self.family.scale
 
 
 @dataclass
 class Tree:
-    """The tree of one problem, while it grows."""
+    """The branch-and-bound tree of one problem."""
 
     family: Family
-    solve: Callable[[Vector], Leaf]  # on the variables of a support
-    best: float  # a value that is reached
-    gap: float  # of |best|: where the bound comes so close it is good enough
+    leaves: LeafSolver
+    incumbent_value: float
+    gap: float  # relative to the incumbent's value, at which the bound is close enough
     deadline: float = np.inf
-    least_gap: float = (
-        -np.inf
-    )  # in units of values: what arithmetic cannot tell apart, where that is more than the share
-    every: bool = False  # whether all supports below the cut are wanted, one by one, and not only the best
+    min_gap: float = -np.inf  # absolute gap that rounding cannot resolve
+    enumerate_all: bool = False  # whether to find all supports below the cutoff, and not only the best
     nodes: int = 0
-    closed: float = np.inf  # the least bound of what needs no more branching
-    open: list[tuple[float, int, Node]] = field(default_factory=list)  # bound, number, node: the least bound first
-    count: int = 0  # of nodes that were put there
+    closed_bound: float = np.inf  # the lowest bound of nodes that need no more branching
+    queue: list[tuple[float, int, Node]] = field(default_factory=list)  # bound, number and node, lowest bound first
+    _n_queued: int = 0
 
     @property
-    def cut(self) -> float:
-        """Nodes whose bound reaches this need no more branching."""
-        return self.best - max(self.gap * abs(self.best), self.least_gap)
+    def cutoff(self) -> float:
+        """The bound from which a node needs no more branching."""
+        return self.incumbent_value - max(self.gap * abs(self.incumbent_value), self.min_gap)
 
     @property
     def bound(self) -> float:
-        """What no point of the problem falls below; −∞ before there is a root."""
-        if not self.nodes:
-            return -np.inf
-        return min(self.closed, self.open[0][0] if self.open else np.inf)
+        """A lower bound of the whole problem; −∞ before the root is solved."""
+        return min(self.closed_bound, self.queue[0][0] if self.queue else np.inf) if self.nodes else -np.inf
 
     @property
     def done(self) -> bool:
-        """Whether the bound has come close enough."""
-        return self.bound >= self.cut
+        """Whether the bound is close enough."""
+        return self.bound >= self.cutoff
 
     @property
-    def hopeless(self) -> bool:
+    def has_no_bound(self) -> bool:
         """Whether not even the root has a bound."""
         return self.nodes > 0 and self.bound == -np.inf
 
-    @property
-    def late(self) -> bool:
-        """Whether the time is up."""
-        return time.perf_counter() >= self.deadline
+    def update_incumbent(self, value: float) -> None:
+        """Take note of a value that is attained."""
+        self.incumbent_value = min(self.incumbent_value, value)
 
-    def offer(self, value: float) -> None:
-        """A value that is reached."""
-        self.best = min(self.best, value)
-
-    def plant(self) -> None:
-        """The root."""
-        bound, root = self.family.root(self.cut, self.deadline)
+    def solve_root(self) -> None:
+        """Bound the root."""
+        bound, root = self.family.root(self.cutoff, self.deadline)
         self.nodes = 1
         self._put(bound, root)
 
-    def grow(self) -> Iterator[None]:
-        """Round after round until the bound is close enough, the time is up, or nothing is open."""
-        while self.open and not self.done and not self.late and not self.hopeless:
+    def improve_incumbent(self) -> None:
+        """Descend from the support that the node of the lowest bound prefers."""
+        if self.queue:
+            self.update_incumbent(self.leaves.descend(self.family.rounded_support(self.queue[0][2])))
+
+    def run(self) -> Iterator[None]:
+        """Branch round after round until the bound is close enough, the time is up, or no node is open."""
+        while self.queue and not self.done and not self.has_no_bound and time.perf_counter() < self.deadline:
             self._round()
             yield
 
     def _round(self) -> None:
         children: list[tuple[float, Node]] = []
-        while self.open and len(children) < 2 * self.family.together:
-            bound, _, node = heapq.heappop(self.open)
-            leaf = None if bound >= self.cut else self.family.leaf(node, self.every)
-            if bound >= self.cut:
-                self.closed = min(self.closed, bound)
-            elif leaf is not None:
-                found = self.solve(leaf)
-                self.best, self.closed = min(self.best, found.value), min(self.closed, max(bound, found.bound))
-            else:
+        while self.queue and len(children) < 2 * self.family.nodes_per_round:
+            bound, _, node = heapq.heappop(self.queue)
+            if bound >= self.cutoff:
+                self.closed_bound = min(self.closed_bound, bound)
+                continue
+            leaf = self.family.leaf(node, self.enumerate_all)
+            if leaf is None:
                 children += [(bound, child) for child in self.family.children(node)]
-        if not children:
-            return
-        bounds = self.family.bounds([child for _, child in children], self.cut, self.deadline)
-        self.nodes += len(children)
-        for (parent, child), bound in zip(children, bounds, strict=True):
-            self._put(max(parent, float(bound)), child)
+                continue
+            value, leaf_bound = self.leaves.solve(leaf)
+            self.update_incumbent(value)
+            self.closed_bound = min(self.closed_bound, max(bound, leaf_bound))
+        if children:
+            bounds = self.family.bounds([child for _, child in children], self.cutoff, self.deadline)
+            self.nodes += len(children)
+            for (parent, child), bound in zip(children, bounds, strict=True):
+                self._put(max(parent, float(bound)), child)
 
     def _put(self, bound: float, node: Node) -> None:
-        """Keep a node for later; what was decided in it was decided by the cut."""
-        if bound >= self.cut:
-            self.closed = min(self.closed, bound)
-            return
-        self.closed = min(self.closed, self.cut)
-        self.count += 1
-        heapq.heappush(self.open, (bound, self.count, node))
+        """Queue a node; choices that it excludes were excluded by the cutoff."""
+        self.closed_bound = min(self.closed_bound, max(bound, self.cutoff))
+        if bound < self.cutoff:
+            self._n_queued += 1
+            heapq.heappush(self.queue, (bound, self._n_queued, node))

@@ -15,7 +15,7 @@ from ksparse.data.derived import Deflated, standardize
 from ksparse.losses import PrincipalComponent
 from ksparse.result import Result
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
-from ksparse.solve.judge import interrupted, restated
+from ksparse.solve.judge import in_other_units, marked_interrupted
 from ksparse.solve.minimize import minimize, one_search
 from ksparse.util.arrays import Matrix, Vector, to_float64
 from ksparse.util.checks import SMALLEST, check_integer, check_matrix
@@ -83,11 +83,11 @@ def sparse_components(
         except KeyboardInterrupt:
             if not results:
                 raise
-            results[-1] = interrupted(results[-1])
+            results[-1] = marked_interrupted(results[-1])
         if not results[-1].status.good:
             break
     loadings = np.array([result.x for result in results])
-    results = [restated(result, unit**2 * result.fun, lambda value: unit**2 * value) for result in results]
+    results = [in_other_units(result, unit**2 * result.fun, lambda value: unit**2 * value) for result in results]
     total = unit**2 * float(design_of(Z).column_square_sums(None).sum())
     return Components(loadings, unit**2 * adjusted_variance(Z, loadings), total, results, np.asarray(mean), deviation)
 

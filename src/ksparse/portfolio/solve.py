@@ -16,7 +16,7 @@ from ksparse.portfolio.problem import WARM, Portfolio
 from ksparse.portfolio.tracking import TrackingLimitedSearch
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet
-from ksparse.solve.judge import gap_between, moved, restated
+from ksparse.solve.judge import gap_between, in_other_units, with_constant_added
 from ksparse.solve.minimize import minimize, one_search
 from ksparse.util.checks import check_number
 
@@ -71,7 +71,7 @@ def solve_portfolio(
     if found.status is Status.UNBOUNDED or outside:
         raise UnboundedPortfolioError(NO_RISK)
     found = replace(found, x=np.asarray(found.x, dtype=float))
-    return restated(found, problem.value(found.x), lambda value: scale * value)
+    return in_other_units(found, problem.value(found.x), lambda value: scale * value)
 
 
 def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict[str, Any]) -> Result:
@@ -121,7 +121,7 @@ def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict
     if extended.kinked.size:
         exact = extended.reoptimise(extended.extend(x), C, min_weight)
         x = extended.weights(exact) if exact is not None and C.contains(exact) else x
-    fun, answer = problem.value(x), moved(found, extended.constant)
+    fun, answer = problem.value(x), with_constant_added(found, extended.constant)
     bound = min(bound + extended.constant, fun)
     apart, status = gap_between(fun, bound), stopped or found.status
     if status.good and gap is not None and apart <= gap:

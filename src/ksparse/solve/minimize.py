@@ -1,4 +1,4 @@
-"""Minimise a loss under a cardinality constraint or a penalty, over a convex set."""
+"""Minimise a loss with at most k nonzeros, or with a penalty, over a convex set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.certify.prove import Certificate, Progress, Wanted, prove
+from ksparse.certify.prove import Certificate, GapRequest, TreeProgress, branch_and_bound
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.loop import drive
@@ -29,14 +29,12 @@ from ksparse.search.strategy import choose_strategy
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import gap_between, judge_given, judge_penalized, judge_search
 from ksparse.solve.penalty_grid import resolve_method, resolve_rule, resolve_weights, solve_on_grid
-from ksparse.solve.request import Request, check_pieces, check_request, fitting_threads, support_problem, try_out
+from ksparse.solve.request import Request, check_pieces, check_request, check_user_pieces, solve_scope, support_problem
 from ksparse.util.arrays import Array, namespace
 from ksparse.util.checks import check_integer, check_n_jobs, check_number, check_piece
-from ksparse.util.evaluations import counting
-from ksparse.util.progress import Bar, VerboseLogging, as_scipy_callback, bar, logger, show_progress
-from ksparse.util.resources import deadline_scope
+from ksparse.util.progress import VerboseLogging, as_scipy_callback, bar, logger
 
-SHOWN = 1.0  # seconds between two lines of a tree
+SECONDS_PER_LINE = 1.0  # between two lines on a tree
 
 
 def minimize_penalized(
@@ -58,7 +56,7 @@ def minimize_penalized(
     verbose: int = 0,
     progress: bool = False,
 ) -> Result:
-    """A stationary point of F = φ + g over C, by one of the paper's first-order methods.
+    """Compute a stationary point of F = φ + g over C, by one of the paper's first-order methods.
 
     Parameters
     ----------
@@ -73,30 +71,29 @@ def minimize_penalized(
     step : str or step rule, default="backtracking"
         "backtracking", "fixed" (1/L), or a rule such as `FixedStep`; pdcae always steps 1/L.
     continuation : bool, default=False
-        Solve for larger λ first, each a fourth of the last, from one answer to the next: far fewer steps where λ is
-        small. For penalties with λ‖x‖₁ in them (all but `TopK2`). The trace is that of the last λ.
+        Solve for larger λ first, each a quarter of the last, from one solution to the next: far fewer steps for small λ. For
+        penalties with a term λ‖x‖₁ (all but `TopK2`). The trace is that of the last λ.
     x0 : array-like or None, default=None
-        The start, moved into C; None for 0, or 1/n in every entry where 0 is stationary for φ.
+        The start, moved into C; None for 0, or 1/n in every entry if 0 is stationary for φ.
     tol : float, default=1e-5
         Stop when F changes by less than tol relative to itself, or x by less than tol·max(1, ‖x‖), see `stop`.
     tol_residual : float, default=0.0
         Also stop at this relative stationarity residual; 0 for never.
     stop : {"objective", "step"} or None, default=None
-        Which change tol is for; None for the rule that the paper uses with the method.
+        Which change tol applies to; None for the rule that the paper uses with the method.
     patience : int or None, default=None
-        How many such small changes in a row it takes; None for 2 with pdca and gist, whose Barzilai–Borwein steps may
-        stand still once by accident, and 1 with the others.
+        Number of consecutive small changes at which to stop; None for 2 with pdca and gist, whose Barzilai–Borwein steps may
+        change little once by accident, and 1 with the others.
     max_iter : int, default=10000
-        Iterations at most.
+        Maximum number of iterations.
     max_time : float or None, default=None
-        Seconds; the best point so far is returned.
+        Time limit in seconds; the best point so far is returned.
     callback : callable or None, default=None
-        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x.
-        StopIteration ends the run.
+        Called as in `scipy.optimize.minimize`; raise StopIteration to stop.
     verbose : int, default=0
-        Whether to print a table of the search.
+        Whether to print a table of the iterations.
     progress : bool, default=False
-        Whether to show bars while it runs, as `show_progress` does.
+        Whether to show progress bars, as `show_progress` does.
 
     Returns
     -------
@@ -106,9 +103,9 @@ def minimize_penalized(
     Raises
     ------
     ValueError, TypeError
-        If an argument is not what it must be; the message names it.
+        If an argument has an invalid type or value.
     MissingPieceError
-        If the method needs something that the loss, set or penalty does not have.
+        If the method needs a property that the loss, set or penalty does not have.
 
     See Also
     --------
@@ -128,14 +125,11 @@ def minimize_penalized(
     started = time.perf_counter()
     check_piece(penalty, Penalty, "penalty")
     loss, C, start = check_pieces(loss, C, x0)
-    chosen = resolve_method(method, step)
-    stopping = Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
+    chosen, stopping = resolve_method(method, step), Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
     before = loss.evaluations or (0, 0)
-    try_out(loss, problem.C, problem.n, start)
-    deadline = np.inf if max_time is None else started + max_time
-    quiet = np.errstate(over="ignore", invalid="ignore")  # as in `minimize`
-    with show_progress(progress), deadline_scope(deadline), fitting_threads(loss), counting(), quiet:
+    check_user_pieces(loss, problem.C, problem.n, start)
+    with solve_scope(loss, np.inf if max_time is None else started + max_time, progress):
         begin = _first_point(problem) if start is None else start
         if continuation:
             run = continued(chosen, problem, begin, stopping, callback, verbose)
@@ -145,7 +139,7 @@ def minimize_penalized(
 
 
 def _first_point(problem: Problem) -> Array:
-    """0, or 1/n in every entry where 0 is not in C or already stationary for φ."""
+    """Return 0, or 1/n in every entry if 0 is not in C or already stationary for φ."""
     zero = problem.zeros()
     if problem.C.contains(zero) and bool(namespace(zero).any(problem.point(zero).gradient != 0)):
         return zero
@@ -181,88 +175,84 @@ def minimize(
     verbose: int = 0,
     progress: bool = False,
 ) -> Result:
-    """The best k-sparse point of C that we can find: min φ(x) s.t. ‖x‖₀ ≤ k, x ∈ C.
+    """Minimise φ(x) over the x in C with at most k nonzeros.
 
     Parameters
     ----------
     loss : Loss
         φ.
     k : int
-        Nonzeros allowed, 0 for x = 0; of a loss with several coefficients per feature (`MultiResponse`, `Multinomial`)
-        features, as in forced_in and forced_out.
+        Maximum number of nonzeros, 0 for x = 0. For a loss with several coefficients per feature (`MultiResponse`,
+        `Multinomial`) the number of features, as in forced_in and forced_out.
     C : ConvexSet or None, default=None
         The set; None for the whole space.
     method : str or Method, default="auto"
-        "auto", our best: starts of several kinds, each improved by exchanging variables until none helps. Or one of the
-        paper's methods: "apdca", "pdca", "pdcae", "gist", "nmapg" on the top-(k,2) penalty, rounded and solved anew on
-        the support; "iht" on the constraint itself; "l1pdca", "l1dca" on the top-(k,1) penalty and "mipdca" on relaxed
-        indicators, taken as they are where k-sparse (the last two need ksparse[baselines]); or a method object with its
-        own parameters.
+        "auto": local search by swaps of variables from several starts. Or one of the paper's first-order methods: "apdca",
+        "pdca", "pdcae", "gist", "nmapg" on the top-(k,2) penalty, rounded and re-solved on the support; "iht" on the
+        constraint itself; "l1pdca", "l1dca" on the top-(k,1) penalty and "mipdca" on relaxed indicators, not rounded if
+        k-sparse (the last two need ksparse[baselines]); or a method object with its own parameters.
     rho : float, sequence of float or "auto", default="auto"
-        For the paper's methods the penalty weight, or several; "auto" for the paper's grid, 1e-4 to 1e4. Of several the
-        best answer is returned. For method="auto" the weights of its penalised starts; "auto" takes them from the data.
+        For the paper's methods the penalty weight, or several, of which the best solution is returned; "auto" for the
+        paper's grid, 1e-4 to 1e4. For method="auto" the weights of its penalised starts; "auto" chooses them from the data.
     step : str or step rule, default="backtracking"
         For the paper's methods: "backtracking", "fixed" (1/L), or a rule such as `FixedStep`.
     continuation : bool, default=False
-        For the paper's methods: start each weight where the one before ended, instead of at x0.
+        For the paper's methods: start each weight at the solution of the one before, instead of at x0.
     x0 : array-like or None, default=None
-        A start. "auto" always searches from its support too, so that the answer is never worse than a feasible k-sparse
-        x0. The paper's methods start there, moved into C; None for 1/n in every entry.
+        A start. "auto" also searches from its support, so that the result is never worse than a feasible k-sparse x0. The
+        paper's methods start there, moved into C; None for 1/n in every entry.
     forced_in, forced_out : array-like of int, default=()
-        Variables that are always, or never, in the support. For "auto".
+        Variables that are always, or never, in the support. Only with "auto".
     min_nonzero : float or array-like, default=0.0
-        Least size of a nonzero, one number or one per variable. For "auto".
+        Minimum absolute value of a nonzero, one number or one per variable. Only with "auto".
     groups : array-like or None, default=None
-        A label for each variable: those of one label enter the support together or not at all, and k counts such
-        groups. For "auto".
+        A label for each variable: variables of one label enter the support together or not at all, and k counts groups.
+        Only with "auto".
     group_limits : tuple or None, default=None
-        (labels, {label: (least, most)}): a label for each variable, and how many of a label must and may be in the
-        support; None for no most. With `groups` it counts groups. For "auto".
+        (labels, {label: (min, max)}): limits on the number of selected variables per label, None for no maximum; with
+        `groups`, of groups. Only with "auto".
     requires : dict or None, default=None
-        {child: parents}, in indices: a variable is in the support only with its parents. Members of a support may be 0,
-        and count all the same. For "auto".
+        {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be 0,
+        and count all the same. Only with "auto".
     effort : int or None, default=None
-        Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time
-        as many as bring something in the time. For "auto".
+        Number of independent searches; the best result is returned. None: one, or more within `max_time`. Only with "auto".
     n_jobs : int or None, default=None
-        Threads to run searches, and to bound a tree's nodes, in.
+        Number of threads.
     random_state : int, numpy.random.Generator or None, default=None
-        Seed of the first search; the same seed gives the same answer, whatever n_jobs.
+        Seed of the search. Results do not depend on `n_jobs`.
     gap : float or None, default=None
-        Go on after the search until it is proved that no k-sparse point is better than the answer by more than this
-        share of the value (0.01 for 1 %). `lower_bound`, `gap` and `nodes` of the result say how far that came,
-        whatever stopped it; where no bound can be had its message says why. For "auto".
+        Target optimality gap (0.01 for 1 %) of a branch and bound after the search; None to skip it. `lower_bound`, `gap` and
+        `nodes` of the result say how far it came; if no bound is available, the message says why. Only with "auto".
     max_nodes : int or None, default=None
-        Nodes of the tree at most. For "auto".
+        Maximum number of branch-and-bound nodes. Only with "auto".
     settings : SearchSettings or None, default=None
-        The numbers that steer the search, where the defaults will not do. For "auto".
+        Advanced search settings. Only with "auto".
     tol : float, default=1e-5
         Relative change at which first-order runs end.
     max_iter : int, default=10000
-        Iterations at most, of all weights or starts together.
+        Maximum number of first-order iterations, of all weights or starts together.
     max_time : float or None, default=None
-        Seconds; the best feasible point so far is returned.
+        Time limit in seconds; the best feasible point so far is returned.
     callback : callable or None, default=None
-        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x.
-        StopIteration ends the run.
+        Called as in `scipy.optimize.minimize`; raise StopIteration to stop.
     verbose : int, default=0
         Whether to print a table of the search.
     progress : bool, default=False
-        Whether to show bars while it runs, as `show_progress` does.
+        Whether to show progress bars, as `show_progress` does.
 
     Returns
     -------
     Result
-        The answer, every value in it recomputed from x and the raw data.
+        The solution, with every value recomputed from x and the raw data.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not what it must be; the message names it. Nothing has been computed by then.
+        If an argument has an invalid type or value. Nothing has been computed by then.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
     MissingPieceError
-        If a method needs something that the loss, set or penalty does not have.
+        If a method needs a property that the loss, set or penalty does not have.
 
     See Also
     --------
@@ -283,211 +273,174 @@ def minimize(
     >>> result.message
     'proved optimal'
     """
-    stopping, rules = Stopping(tol=tol, max_iter=max_iter, max_time=max_time), (groups, group_limits, requires)
-    by_entries = gap is not None or bool(np.any(min_nonzero))
-    request = check_request(loss, k, C, x0, stopping, callback, verbose, "k", *rules, by_entries=by_entries, least=0)
-    # arithmetic that overflows is seen by what it leaves: values that are not finite are refused where they arise
-    quiet = np.errstate(over="ignore", invalid="ignore")
-    with show_progress(progress), deadline_scope(request.deadline), fitting_threads(request.loss), counting(), quiet:
+    request = check_request(
+        loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose,
+        rules=(groups, group_limits, requires), by_entries=gap is not None or bool(np.any(min_nonzero)), least=0,
+    )  # fmt: skip
+    with request.scope(progress):
         if isinstance(method, str) and method == "auto":
-            resolve_rule(step)  # not used, but not wrong either
+            resolve_rule(step)  # not used, but checked
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
             plan = make_plan(effort, n_jobs, random_state, rho)
-            wanted = make_wanted(gap, max_nodes, plan.n_jobs)
-            if request.k == 0:
-                return _zero(request)
-            return solve_by_search(
-                request, problem, plan if wanted is None else replace(plan, effort=plan.effort or 1), wanted
-            )
+            gap_request = make_gap_request(gap, max_nodes, plan.n_jobs)
+            if gap_request is not None and plan.effort is None:
+                plan = replace(plan, effort=1)
+            return search_supports(request, problem, plan, gap_request) if request.k else _zero(request)
         if request.loss.per_feature > 1:
-            raise MissingPieceError(
-                f"{type(request.loss).__name__} needs method='auto': the paper's methods count entries, not features"
-            )
-        _refuse_for_papers_methods(
-            forced_in=forced_in, forced_out=forced_out, min_nonzero=min_nonzero, effort=effort, settings=settings,
-            gap=None if gap is None else True, max_nodes=max_nodes, groups=groups is not None or None,
-            group_limits=group_limits is not None or None, requires=requires is not None or None,
-        )  # fmt: skip
+            name = type(request.loss).__name__
+            raise MissingPieceError(f"{name} needs method='auto': the paper's methods count entries, not features")
+        only_auto = {
+            "forced_in": np.size(forced_in) > 0, "forced_out": np.size(forced_out) > 0,
+            "min_nonzero": bool(np.any(min_nonzero)), "effort": effort, "settings": settings, "gap": gap,
+            "max_nodes": max_nodes, "groups": groups, "group_limits": group_limits, "requires": requires,
+        }  # fmt: skip
+        for name, value in only_auto.items():
+            if value is not None and value is not False:
+                raise ValueError(f"{name} is only supported with method='auto'")
         chosen = resolve_method(method, step)
         return solve_on_grid(request, chosen, rho, continuation) if request.k else _zero(request)
 
 
 def _zero(request: Request) -> Result:
-    """Return the answer for k = 0: no other point has so few nonzeros."""
+    """Return the result for k = 0, where 0 is the only candidate."""
     if not request.C.contains(request.kind):
         raise InfeasibleError(f"C = {request.C} holds no point with at most k = 0 nonzeros")
     return judge_given(request.loss, request.C, 0, np.zeros(request.n), Status.OPTIMAL, request.elapsed, method="auto")
 
 
-def _refuse_for_papers_methods(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None and (np.size(value) > 0 if np.ndim(value) else value != 0):
-            raise ValueError(f"{name} needs method='auto'; the paper's methods do not know it")
-
-
 def one_search(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of `minimize` for one of several calls that share a time limit: one search each, unless more effort is asked for."""
+    """Return options of `minimize` for one of several calls that share a time limit: one search unless effort is given."""
     return options if options.get("effort") is not None else options | {"effort": 1}
 
 
-def make_plan(effort: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float]) -> Plan:
-    """The plan that the arguments describe."""
+def make_plan(
+    effort: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float] = "auto"
+) -> Plan:
+    """Check the arguments of a search."""
+    if isinstance(random_state, np.random.Generator):
+        seed = int(random_state.integers(2**63))
+    else:
+        seed = 0 if random_state is None else check_integer(random_state, "random_state", 0)
     return Plan(
         effort=None if effort is None else check_integer(effort, "effort", 1),
         n_jobs=check_n_jobs(n_jobs),
-        seed=_seed(random_state),
+        seed=seed,
         weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
     )
 
 
-def _seed(random_state: int | np.random.Generator | None) -> int:
-    if random_state is None:
-        return 0
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    return check_integer(random_state, "random_state", 0)
-
-
-def exploration(
-    request: Request, problem: SupportProblem, plan: Plan, tell: Callable[[Incumbent], None]
-) -> Exploration:
-    """The search that a request asks for."""
-    stopping = request.stopping
-    rough = replace(stopping, tol=max(stopping.tol, START_TOL), max_iter=min(stopping.max_iter, START_STEPS))
-    return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, tell)
-
-
-def make_wanted(gap: float | None, max_nodes: int | None, n_jobs: int | None) -> Wanted | None:
-    """The proof that the arguments ask for."""
+def make_gap_request(gap: float | None, max_nodes: int | None, n_jobs: int | None) -> GapRequest | None:
+    """Check the arguments of a branch and bound."""
     if gap is None:
         if max_nodes is not None:
-            raise ValueError("max_nodes needs gap, such as gap=0.01: without one no tree is grown")
+            raise ValueError("max_nodes requires gap, for example gap=0.01")
         return None
-    most = None if max_nodes is None else check_integer(max_nodes, "max_nodes", 1)
-    return Wanted(check_number(gap, "gap", at_least=0.0), most, n_jobs)
+    max_nodes = None if max_nodes is None else check_integer(max_nodes, "max_nodes", 1)
+    return GapRequest(check_number(gap, "gap", at_least=0.0), max_nodes, n_jobs)
 
 
-def solve_by_search(request: Request, problem: SupportProblem, plan: Plan, wanted: Wanted | None = None) -> Result:
-    """The best k-sparse point that the search finds, and how good it is at least, where that is wanted."""
-    report = Report(request.verbose, request.callback)
-    search = exploration(request, problem, plan, lambda incumbent: report.tell(incumbent, problem.n))
+def make_search(
+    request: Request, problem: SupportProblem, plan: Plan, notify: Callable[[Incumbent], None]
+) -> Exploration:
+    """Return the search for a request."""
+    stopping = request.stopping
+    rough = replace(stopping, tol=max(stopping.tol, START_TOL), max_iter=min(stopping.max_iter, START_STEPS))
+    return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, notify)
+
+
+def search_supports(
+    request: Request, problem: SupportProblem, plan: Plan, gap_request: GapRequest | None = None
+) -> Result:
+    """Return the best point that the search finds, with a lower bound if one is requested."""
+    reporter = SearchReporter(request, problem)
+    search = make_search(request, problem, plan, reporter.log_stage)
     try:
-        if request.interrupted:
-            raise KeyboardInterrupt
-        with report:
-            report.banner(request, problem)
+        with reporter:
             status = search.run()
-            certificate = certified(
-                problem,
-                search.incumbent,
-                status,
-                wanted,
-                lambda progress: report.show(progress, search.incumbent, request),
+            certificate = certify(
+                problem, search.incumbent, status, gap_request, lambda tree: reporter.log_tree(tree, search.incumbent)
             )
             result = judge_search(request, problem, search.incumbent, status, certificate)
-            report.footer(result)
+            if reporter.verbose:
+                found = f"{result.fun:.9e} with {result.support.size} nonzeros, {result.elapsed:.2f} s"
+                logger.info("%s", f"{result.message}: {found}")
         return result
-    except KeyboardInterrupt:  # outside of what takes one itself: before the search began, or after it ended
+    except KeyboardInterrupt:  # before the search began or after it ended; the search catches its own
         search.incumbent.best = search.incumbent.best or fallback_point(problem, request.beginning)
         if search.incumbent.best is None:
             raise
         return judge_search(request, problem, search.incumbent, Status.INTERRUPTED)
 
 
-def certified(
-    problem: SupportProblem,
-    incumbent: Incumbent,
-    status: Status,
-    wanted: Wanted | None,
-    tell: Callable[[Progress], None],
-) -> Certificate:
-    """What is proved of a search's answer: by enumeration, or by a tree where one is wanted and the search was not stopped."""
+def certify(
+    problem: SupportProblem, incumbent: Incumbent, status: Status, gap_request: GapRequest | None,
+    notify: Callable[[TreeProgress], None] = lambda tree: None,
+) -> Certificate:  # fmt: skip
+    """Return a lower bound by enumeration, or by branch and bound if requested and the search was not stopped."""
     if status is Status.OPTIMAL:
         return Certificate(incumbent.bound, 0, Status.OPTIMAL)
-    if wanted is None or not status.good or incumbent.best is None:
+    if gap_request is None or not status.good or incumbent.best is None:
         return Certificate()
+    aim, first = gap_request.gap, math.inf
     with bar("proof", 1.0) as one:
-        closing = Closing(one, wanted.gap)
 
-        def told(progress: Progress) -> None:
-            closing.at(progress)
-            tell(progress)
+        def update(tree: TreeProgress) -> None:
+            nonlocal first
+            gap = gap_between(tree.best, tree.bound)
+            first = gap if math.isinf(first) else first
+            one.update(
+                _closed_fraction(gap, first, aim), f"gap {100 * gap:.3g} %, {tree.nodes} nodes, {tree.open} open"
+            )
+            notify(tree)
 
-        return prove(problem, incumbent, wanted, told)
-
-
-class Closing:
-    """A bar of how far the gap is closed, from the first that was known to the one that is wanted; by its logarithm, as trees close it."""
-
-    def __init__(self, shown: Bar, aim: float) -> None:
-        self._bar, self._aim, self._first = shown, aim, math.inf
-
-    def at(self, progress: Progress) -> None:
-        """Where the tree stands now."""
-        gap = gap_between(progress.best, progress.bound)
-        self._first = gap if math.isinf(self._first) else self._first
-        self._bar.update(self._share(gap), f"gap {100 * gap:.3g} %, {progress.nodes} nodes, {progress.open} open")
-
-    def _share(self, gap: float) -> float:
-        if not 0.0 < gap < self._first < math.inf:
-            return 0.0 if gap else 1.0
-        return (
-            1.0 - gap / self._first
-            if self._aim == 0.0
-            else math.log(self._first / gap) / math.log(self._first / self._aim)
-        )
+        return branch_and_bound(problem, incumbent, gap_request, update)
 
 
-def tree_line(nodes: int, open_: int, best: float, bound: float, gap: float, elapsed: float) -> str:
-    """Where a tree stands."""
-    return (
-        f"tree: {nodes} nodes, {open_} open, best {best:.9e}, bound {bound:.9e}, gap {100 * gap:.3g} %, {elapsed:.1f} s"
-    )
+def _closed_fraction(gap: float, first: float, aim: float) -> float:
+    """Return how much of the way from the first gap to the aim is done, by its logarithm, as trees close it."""
+    if not 0.0 < gap < first < math.inf:
+        return 0.0 if gap else 1.0
+    return math.log(first / gap) / math.log(first / aim) if aim else 1.0 - gap / first
 
 
-class Report(VerboseLogging):
-    """Prints the stages of a search and tells the callback; silent for verbose = 0."""
+class SearchReporter(VerboseLogging):
+    """Logs the stages of a search, if verbose, and calls the callback."""
 
-    def __init__(self, verbose: int, callback: Callable[..., Any] | None) -> None:
-        super().__init__(verbose)
-        self._callback = as_scipy_callback(callback)
-        self._shown = -math.inf
+    def __init__(self, request: Request, problem: SupportProblem) -> None:
+        super().__init__(request.verbose)
+        self.request, self.problem = request, problem
+        self._callback, self._last_line = as_scipy_callback(request.callback), -math.inf
 
-    def banner(self, request: Request, problem: SupportProblem) -> None:
-        """What is solved and how, and the head of the table."""
+    def __enter__(self) -> SearchReporter:
+        request = self.request
+        if request.interrupted:
+            raise KeyboardInterrupt
+        super().__enter__()
         if self.verbose:
             name, of = type(request.loss).__name__, "features" if request.by_rows else "variables"
             count = request.n // request.loss.per_feature
             logger.info("ksparse auto: %s over %s, at most %d of %d %s", name, request.C, request.k, count, of)
-            logger.info("search: %s", choose_strategy(problem).name)
+            logger.info("search: %s", choose_strategy(self.problem).name)
             logger.info("%s", f"{'stage':<28} {'found':>16} {'best':>16} {'swaps':>6} {'proved':>7} {'time':>8}")
+        return self
 
-    def tell(self, incumbent: Incumbent, n: int) -> None:
-        """Report one stage of the search in the table and to the callback."""
+    def log_stage(self, incumbent: Incumbent) -> None:
+        """Report the last stage of the search."""
         row, best = incumbent.records[-1], incumbent.found
         if self.verbose:
-            proved = "yes" if row["proved"] else "no"
-            logger.info(
-                "%s",
-                f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6} {proved:>7} {row['elapsed']:>7.2f}s",
-            )
-        self._callback(lambda: best.full(n), best.value, len(incumbent.records), np.nan, row["elapsed"])
+            values = f"{row['start']:<28} {row['fun']:>16.9e} {best.value:>16.9e} {row['swaps']:>6}"
+            logger.info("%s", f"{values} {'yes' if row['proved'] else 'no':>7} {row['elapsed']:>7.2f}s")
+        self._callback(lambda: best.full(self.problem.n), best.value, len(incumbent.records), np.nan, row["elapsed"])
 
-    def show(self, progress: Progress, incumbent: Incumbent, request: Request) -> None:
-        """Where the tree stands, about once in a second; the callback hears of every round."""
-        best, elapsed = incumbent.found, request.elapsed
-        gap = gap_between(progress.best, progress.bound)
-        if self.verbose and (elapsed - self._shown >= SHOWN or progress.nodes == 1):
-            self._shown = elapsed
-            logger.info("%s", tree_line(progress.nodes, progress.open, progress.best, progress.bound, gap, elapsed))
+    def log_tree(self, tree: TreeProgress, incumbent: Incumbent) -> None:
+        """Report the state of the tree: to the log about once in a second, to the callback in every round."""
+        best, elapsed, gap = incumbent.found, self.request.elapsed, gap_between(tree.best, tree.bound)
+        if self.verbose and (elapsed - self._last_line >= SECONDS_PER_LINE or tree.nodes == 1):
+            self._last_line = elapsed
+            nodes = f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}, {tree.open} open"
+            values = f"best {tree.best:.9e}, bound {tree.bound:.9e}, gap {100 * gap:.3g} %, {elapsed:.1f} s"
+            logger.info("%s", f"branch and bound: {nodes}, {values}")
         self._callback(
-            lambda: best.full(request.n), best.value, progress.nodes, np.nan, elapsed,
-            nodes=progress.nodes, open=progress.open, lower_bound=progress.bound, gap=gap,
+            lambda: best.full(self.request.n), best.value, tree.nodes, np.nan, elapsed,
+            nodes=tree.nodes, open=tree.open, lower_bound=tree.bound, gap=gap,
         )  # fmt: skip
-
-    def footer(self, result: Result) -> None:
-        """How it ended."""
-        if self.verbose:
-            logger.info(
-                "%s", f"{result.message}: {result.fun:.9e} with {result.support.size} nonzeros, {result.elapsed:.2f} s"
-            )

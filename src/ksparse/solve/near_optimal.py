@@ -1,4 +1,4 @@
-"""Not one support but all that are nearly as good: variables that are in all of them, others that may be exchanged."""
+"""All supports that are nearly as good as the best: variables in all of them, and variables that can be replaced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.certify.prove import Progress, near_supports
+from ksparse.certify.prove import TreeProgress, enumerate_near_optimal
 from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
@@ -17,14 +17,12 @@ from ksparse.search.explore import Plan
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import judge_search, value_of
-from ksparse.solve.minimize import Report, exploration
-from ksparse.solve.request import check_request, fitting_threads, support_problem
+from ksparse.solve.minimize import SearchReporter, make_search
+from ksparse.solve.request import check_request, support_problem
 from ksparse.util import display
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer, check_number
-from ksparse.util.evaluations import counting
-from ksparse.util.progress import bar, show_progress
-from ksparse.util.resources import deadline_scope
+from ksparse.util.progress import bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,28 +30,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NearOptimal:
-    """Supports whose best value is within a share of the best of all: what `near_optimal` returns.
+    """Supports whose best value is within a fraction of the best of all: what `near_optimal` returns.
 
     Attributes
     ----------
     best : Result
-        The answer that `minimize` gives, or a better one that was met.
+        The result that `minimize` gives, or a better one that was found.
     supports : list of ndarray
         The nonzeros, the best first.
     values : ndarray
-        φ at the best point on each.
+        φ at the best point on each support.
     x : ndarray
         Those points, one per row.
     within : float
-        The share that was asked for.
+        The requested fraction.
     complete : bool
         Whether it is proved that there are no others.
     message : str
-        The same in words, with the reason.
+        Whether the list is complete, and if not, why.
     nodes : int
-        Of the tree.
+        Branch-and-bound nodes.
     elapsed : float
-        Seconds.
+        Time in seconds.
 
     Examples
     --------
@@ -66,51 +64,44 @@ class NearOptimal:
     array([1., 1., 1.])
     """
 
-    best: Result  # the answer that `minimize` gives, or a better one that was met
-    supports: list[Vector]  # the best first
-    values: Vector  # φ at the best point on each
-    x: Vector  # those points, one per row
+    best: Result
+    supports: list[Vector]
+    values: Vector
+    x: Vector
     within: float
-    complete: bool  # whether it is proved that there are no others
+    complete: bool
     message: str
-    nodes: int  # of the tree
-    elapsed: float  # seconds
+    nodes: int
+    elapsed: float
 
     def __len__(self) -> int:
         return len(self.supports)
 
     @property
     def frequencies(self) -> Vector:
-        """In which share of the supports each variable is."""
+        """The fraction of the supports that contain each variable."""
         return np.asarray((self.x != 0).mean(axis=0))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per support."""
+        """Return a table with one row per support."""
         import pandas as pd
 
         excess = (self.values - self.values[0]) / (abs(self.values[0]) or 1.0)
-        return pd.DataFrame(
-            {
-                "objective": self.values,
-                "excess": excess,
-                "nonzeros": [s.size for s in self.supports],
-                "support": self.supports,
-            }
-        )
+        sizes = [support.size for support in self.supports]
+        columns = {"objective": self.values, "excess": excess, "nonzeros": sizes, "support": self.supports}
+        return pd.DataFrame(columns)
 
     def __repr__(self) -> str:
         return f"{len(self)} supports within {100 * self.within:g} % of {self.values[0]:.10g}: {self.message}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: in which share of the supports the variables are, and the best supports."""
+        """Return the HTML for a notebook: how often each variable occurs, and the best supports."""
         often = np.argsort(-self.frequencies, kind="stable")[:12]
         shares = {f"x[{j}]": 100.0 * float(self.frequencies[j]) for j in often if self.frequencies[j] > 0}
-        rows = [
-            (f"{value:.8g}", ", ".join(map(str, support)))
-            for value, support in zip(self.values[:10], self.supports[:10], strict=True)
-        ]
+        best = zip(self.values[:10], self.supports[:10], strict=True)
+        rows = [(f"{value:.8g}", ", ".join(map(str, support))) for value, support in best]
+        chart = display.bars(shares, "inclusion frequency (%)")
         table = display.grid(("objective", "support"), rows)
-        chart = display.bars(shares, "in which share of the supports each variable is, per cent")
         return f'<div class="ksparse-near">{display.facts({"found": repr(self)})}{chart}{table}</div>'
 
 
@@ -134,48 +125,48 @@ def near_optimal(
     verbose: int = 0,
     progress: bool = False,
 ) -> NearOptimal:
-    """Every support of at most k variables whose best value over C is within a share of the best: the Rashomon set.
+    """Find every support of at most k variables whose best value over C is nearly optimal: the Rashomon set.
 
-    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it, forced
-    ones neither; above a floor (`min_nonzero`) all of them are. With rules about supports (`groups`, `group_limits`,
-    `requires`) it is those of the best point on some support that obeys. Where φ and C allow no lower bound, the list
-    holds what the search has met, and is not called complete.
+    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it, not even
+    forced ones; with `min_nonzero` all of them are. With rules about supports (`groups`, `group_limits`, `requires`) it is
+    those of the best point on some support that satisfies them. If φ and C allow no lower bound, the list holds what the
+    search has found, and is not called complete.
 
     Parameters
     ----------
     loss : Loss
         φ.
     k : int
-        Nonzeros allowed.
+        Maximum number of nonzeros.
     C : ConvexSet or None, default=None
         The set; None for the whole space.
     within : float, default=0.01
-        The share of the best value, in size.
+        How far a value may exceed the best one, as a fraction of its absolute value.
     at_most : int, default=1000
-        Supports that are listed; where there are more, the list is not complete, and says so.
+        Maximum number of supports; if there are more, the list is not complete.
     forced_in, forced_out : array-like of int, default=()
         Variables that are always, or never, in the support.
     min_nonzero : float or array-like, default=0.0
-        Least size of a nonzero, one number or one per variable.
+        Minimum absolute value of a nonzero, one number or one per variable.
     groups : array-like or None, default=None
-        A label for each variable: those of one label enter together or not at all, and k counts such groups.
+        A label for each variable: variables of one label enter the support together or not at all, and k counts groups.
     group_limits : tuple or None, default=None
-        (labels, {label: (least, most)}): how many of a label must and may be in the support.
+        (labels, {label: (min, max)}): limits on the number of selected variables per label, None for no maximum; with
+        `groups`, of groups.
     requires : dict or None, default=None
-        {child: parents} in indices: a variable is in the support only if its parents are.
+        {child: parents}, in indices: a variable is in the support only with its parents.
     random_state : int, default=0
         Seed of the search.
     settings : SearchSettings or None, default=None
-        The numbers that steer the search, where the defaults will not do.
+        Advanced search settings.
     max_time : float or None, default=None
-        Seconds; what was found by then is returned.
+        Time limit in seconds; what was found by then is returned.
     callback : callable or None, default=None
-        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x.
-        StopIteration ends the run.
+        Called as in `scipy.optimize.minimize`; raise StopIteration to stop.
     verbose : int, default=0
         Whether to print a table of the search.
     progress : bool, default=False
-        Whether to show bars while it runs, as `show_progress` does.
+        Whether to show progress bars, as `show_progress` does.
 
     Returns
     -------
@@ -185,7 +176,7 @@ def near_optimal(
     Raises
     ------
     ValueError, TypeError
-        If an argument is not what it must be; the message names it. Nothing has been computed by then.
+        If an argument has an invalid type or value. Nothing has been computed by then.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
 
@@ -202,38 +193,33 @@ def near_optimal(
     """
     within, at_most = check_number(within, "within", at_least=0.0), check_integer(at_most, "at_most", 1)
     if within >= 1.0:
-        raise ValueError(f"within must be a share below 1, such as 0.01, got {within:g}")
-    request = check_request(
-        loss, k, C, None, Stopping(max_time=max_time), callback, verbose, "k", groups, group_limits, requires
-    )
+        raise ValueError(f"within must be a fraction below 1, such as 0.01, got {within:g}")
+    rules = (groups, group_limits, requires)
+    request = check_request(loss, k, C, None, Stopping(max_time=max_time), callback, verbose, rules=rules)
     if request.loss.per_feature > 1:
-        raise MissingPieceError(
-            f"near_optimal counts variables, and k of {type(loss).__name__} counts features: use ks.k_path"
-        )
-    quiet = np.errstate(over="ignore", invalid="ignore")
-    with show_progress(progress), deadline_scope(request.deadline), fitting_threads(request.loss), counting(), quiet:
+        name = type(loss).__name__
+        raise MissingPieceError(f"near_optimal counts variables, but k of {name} counts features: use ks.k_path")
+    with request.scope(progress):
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
-        report = Report(verbose, callback)
-        search = exploration(
-            request, problem, Plan(effort=1, seed=random_state), lambda incumbent: report.tell(incumbent, problem.n)
-        )
-        with report:
-            if request.interrupted:
-                raise KeyboardInterrupt
-            report.banner(request, problem)
+        reporter = SearchReporter(request, problem)
+        search = make_search(request, problem, Plan(effort=1, seed=random_state), reporter.log_stage)
+        with reporter:
             status = search.run()
-            with bar("supports nearly as good") as one:
+            with bar("nearly optimal supports") as one:
 
-                def tell(tree: Progress) -> None:
+                def update(tree: TreeProgress) -> None:
                     one.update(tree.nodes, f"{tree.nodes} nodes, {tree.open} open")
-                    report.show(tree, search.incumbent, request)
+                    reporter.log_tree(tree, search.incumbent)
 
-                found = near_supports(problem, search.incumbent, within, at_most, tell, status)
-        points = np.array([one.full(problem.n) for one in found.candidates])
+                found = enumerate_near_optimal(problem, search.incumbent, within, at_most, update, status)
+        points = np.array([candidate.full(problem.n) for candidate in found.candidates])
         values = np.array([value_of(problem.loss, x) for x in points])
         order = np.argsort(values, kind="stable")
+        supports, best = (
+            [np.flatnonzero(points[i]) for i in order],
+            judge_search(request, problem, search.incumbent, status),
+        )
         message = "complete" if found.complete else f"the list may be incomplete: {found.note}"
         return NearOptimal(
-            judge_search(request, problem, search.incumbent, status), [np.flatnonzero(points[i]) for i in order], values[order],
-            points[order], within, found.complete, message, found.nodes, request.elapsed,
-        )  # fmt: skip
+            best, supports, values[order], points[order], within, found.complete, message, found.nodes, request.elapsed
+        )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.certify.prove import Wanted
+from ksparse.certify.prove import STOPS, GapRequest, stop_status
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
@@ -26,25 +26,24 @@ from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.sets import ConvexSet
-from ksparse.solve.judge import NOTHING, judge_search
-from ksparse.solve.minimize import certified, exploration, make_plan, make_wanted
-from ksparse.solve.request import Request, check_request, fitting_threads, support_problem
+from ksparse.solve.judge import NO_CERTIFICATE, judge_search
+from ksparse.solve.minimize import certify, make_gap_request, make_plan, make_search
+from ksparse.solve.request import Request, check_request, support_problem
 from ksparse.util import display
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer
-from ksparse.util.evaluations import counting
-from ksparse.util.progress import NULL_BAR, Bar, VerboseLogging, as_scipy_callback, bar, logger, show_progress
-from ksparse.util.resources import OutOfTimeError, deadline_scope, one_thread
+from ksparse.util.progress import NULL_BAR, Bar, VerboseLogging, as_scipy_callback, bar, logger
+from ksparse.util.resources import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDS = 3  # times down and up the path at most
+ROUNDS = 3  # maximum number of times down and up the path
 
 
 @dataclass(frozen=True)
 class KPath:
-    """The answers for every k asked for, ascending; the objective never rises with k. What `k_path` returns.
+    """The solutions for several k, ascending; the objective never increases with k. What `k_path` returns.
 
     Attributes
     ----------
@@ -67,76 +66,72 @@ class KPath:
 
     @property
     def ks(self) -> Vector:
-        """The numbers of nonzeros allowed."""
+        """The values of k."""
         return np.array([result.k for result in self.results])
 
     @property
     def objective(self) -> Vector:
-        """φ at each answer."""
+        """φ at each solution."""
         return np.array([result.fun for result in self.results])
 
     @property
     def x(self) -> Vector:
-        """The answers, one per row."""
+        """The solutions, one per row."""
         return np.array([np.asarray(result.x) for result in self.results])
 
     @property
     def supports(self) -> list[Vector]:
-        """The nonzeros of each answer."""
+        """The nonzeros of each solution."""
         return [result.support for result in self.results]
 
     @property
     def entered(self) -> list[Vector]:
-        """The variables that are in an answer and were not in the one before."""
+        """The variables of each solution that were not in the one before."""
         return [np.setdiff1d(now, before) for before, now in self._pairs()]
 
     @property
     def left(self) -> list[Vector]:
-        """The variables that were in the answer before and are not in this one."""
+        """The variables of the solution before that are not in this one."""
         return [np.setdiff1d(before, now) for before, now in self._pairs()]
 
     def _pairs(self) -> list[tuple[Vector, Vector]]:
-        supports = self.supports
-        return list(zip([np.zeros(0, dtype=np.intp), *supports], supports, strict=False))
+        return list(pairwise([np.zeros(0, dtype=np.intp), *self.supports]))
 
     def __len__(self) -> int:
         return len(self.results)
 
     def __getitem__(self, k: int) -> Result:
-        """The answer for at most k nonzeros."""
+        """Return the result for at most k nonzeros."""
         for result in self.results:
             if result.k == k:
                 return result
         raise KeyError(f"k = {k} is not on the path, which has {', '.join(map(str, self.ks))}")
 
     def _rows(self) -> list[tuple[str, ...]]:
-        def listed(members: Vector) -> str:
-            return ", ".join(map(str, members[:8])) + (", ..." if members.size > 8 else "")
+        def listed(variables: Vector) -> str:
+            return ", ".join(map(str, variables[:8])) + (", ..." if variables.size > 8 else "")
 
-        triples = zip(self.results, self.entered, self.left, strict=True)
         return [
-            (str(r.k), f"{r.fun:.8g}", r.status.name, listed(entered), listed(left)) for r, entered, left in triples
+            (str(result.k), f"{result.fun:.8g}", result.status.name, listed(entered), listed(left))
+            for result, entered, left in zip(self.results, self.entered, self.left, strict=True)
         ]
 
     def __repr__(self) -> str:
-        lines = [
-            f"{k:>5} {fun:>16} {status:>17}  {entered}" + (f"  without {left}" if left else "")
-            for k, fun, status, entered, left in self._rows()
-        ]
-        return "\n".join([f"{'k':>5} {'objective':>16} {'status':>17}  enters", *lines])
+        lines = [f"{'k':>5} {'objective':>16} {'status':>17}  enters"]
+        for k, fun, status, entered, left in self._rows():
+            lines.append(f"{k:>5} {fun:>16} {status:>17}  {entered}" + (f"  without {left}" if left else ""))
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the objective against k, and a line per k."""
-        objective = [float(value) for value in self.objective]
-        chart = (
-            display.curve([float(k) for k in self.ks], objective, "objective against k")
-            if np.isfinite(objective).all()
-            else ""
-        )
-        return f'<div class="ksparse-path">{chart}{display.grid(("k", "objective", "status", "enters", "leaves"), self._rows())}</div>'
+        """Return the HTML for a notebook: the objective against k, and a line per k."""
+        ks, objective, chart = self.ks.astype(float).tolist(), self.objective, ""
+        if np.isfinite(objective).all():
+            chart = display.curve(ks, objective.tolist(), "objective against k")
+        table = display.grid(("k", "objective", "status", "enters", "leaves"), self._rows())
+        return f'<div class="ksparse-path">{chart}{table}</div>'
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per k."""
+        """Return a table with one row per k."""
         import pandas as pd
 
         columns = {"k": self.ks, "objective": self.objective, "nonzeros": [s.size for s in self.supports]}
@@ -169,18 +164,18 @@ def k_path(
     verbose: int = 0,
     progress: bool = False,
 ) -> KPath:
-    """The best point of C with at most k nonzeros, for every k of `ks`.
+    """Minimise φ over the points of C with at most k nonzeros, for every k of `ks`.
 
-    The largest k, and a few below, each half of the last, are solved as `minimize` does. Then every k is searched from
-    the answer above, less its least useful variables, and from the answer below, which has room for another. An answer
-    below is also one for k, so that the objective never rises with k.
+    The largest k, and a few smaller ones, each half of the last, are solved as `minimize` does. Then every k is searched from
+    the solution for the larger k, without its least useful variables, and from that for the smaller k, which has room for
+    another. A solution for a smaller k is also one for k, so that the objective never increases with k.
 
     Parameters
     ----------
     loss : Loss
         φ.
     ks : iterable of int
-        The numbers of nonzeros allowed.
+        The maximum numbers of nonzeros.
     C : ConvexSet or None, default=None
         The set; None for the whole space.
     x0 : array-like or None, default=None
@@ -188,54 +183,50 @@ def k_path(
     forced_in, forced_out : array-like of int, default=()
         Variables that are always, or never, in the support.
     min_nonzero : float or array-like, default=0.0
-        Least size of a nonzero, one number or one per variable.
+        Minimum absolute value of a nonzero, one number or one per variable.
     groups : array-like or None, default=None
-        A label for each variable: those of one label enter the support together or not at all, and k counts such
-        groups.
+        A label for each variable: variables of one label enter the support together or not at all, and k counts groups.
     group_limits : tuple or None, default=None
-        (labels, {label: (least, most)}): a label for each variable, and how many of a label must and may be in the
-        support; None for no most. With `groups` it counts groups.
+        (labels, {label: (min, max)}): limits on the number of selected variables per label, None for no maximum; with
+        `groups`, of groups.
     requires : dict or None, default=None
-        {child: parents}, in indices: a variable is in the support only with its parents. Members of a support may be 0,
+        {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be 0,
         and count all the same.
     effort : int or None, default=None
-        Whole searches, from other seeds, of which the best counts; more is never worse. None for one, or with max_time
-        as many as bring something in the time.
+        Number of independent searches; the best result is returned. None: one, or more within `max_time`.
     n_jobs : int or None, default=None
-        Threads to run searches, and to bound a tree's nodes, in.
+        Number of threads.
     random_state : int, numpy.random.Generator or None, default=None
-        Seed of the first search; the same seed gives the same answer, whatever n_jobs.
+        Seed of the search. Results do not depend on `n_jobs`.
     gap : float or None, default=None
-        Go on after the search until it is proved that no k-sparse point is better than the answer by more than this
-        share of the value (0.01 for 1 %). `lower_bound`, `gap` and `nodes` of the result say how far that came,
-        whatever stopped it; where no bound can be had its message says why.
+        Target optimality gap (0.01 for 1 %) of a branch and bound after the search; None to skip it. `lower_bound`, `gap` and
+        `nodes` of the results say how far it came; if no bound is available, the message says why.
     max_nodes : int or None, default=None
-        Nodes of the tree at most.
+        Maximum number of branch-and-bound nodes for each k.
     tol : float, default=1e-5
         Relative change at which first-order runs end.
     max_iter : int, default=10000
-        Iterations at most, of all k together.
+        Maximum number of first-order iterations, of all k together.
     max_time : float or None, default=None
-        Seconds for the whole path.
+        Time limit in seconds for the whole path.
     settings : SearchSettings or None, default=None
-        The numbers that steer the search, where the defaults will not do.
+        Advanced search settings.
     callback : callable or None, default=None
-        Called as scipy calls one: with `intermediate_result` if that is its parameter's name, else with x.
-        StopIteration ends the run.
+        Called as in `scipy.optimize.minimize`; raise StopIteration to stop.
     verbose : int, default=0
-        Whether to print a table of the search.
+        Whether to print a line per k.
     progress : bool, default=False
-        Whether to show bars while it runs, as `show_progress` does.
+        Whether to show progress bars, as `show_progress` does.
 
     Returns
     -------
     KPath
-        The answers, ascending in k.
+        The solutions, ascending in k.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not what it must be; the message names it. Nothing has been computed by then.
+        If an argument has an invalid type or value. Nothing has been computed by then.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
 
@@ -252,249 +243,196 @@ def k_path(
     >>> bool((np.diff(path.objective) <= 0).all())
     True
     """
-    sizes, by_entries = _sizes(ks), gap is not None or bool(np.any(min_nonzero))
-    stopping = Stopping(tol=tol, max_iter=max_iter, max_time=max_time)
-    # asks whether C has a point for the least k
-    request = check_request(
-        loss, sizes[0], C, x0, stopping, callback, verbose, "ks", groups, group_limits, requires, by_entries=by_entries
-    )
-    top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.members))
+    if not isinstance(ks, Iterable) or isinstance(ks, str):
+        raise TypeError(f"ks must hold the numbers of nonzeros to solve for, such as range(1, 11), got {ks!r}")
+    sizes = sorted({check_integer(k, "ks", 1) for k in ks})
+    if not sizes:
+        raise ValueError("ks must hold at least one k, got none")
+    request = check_request(  # that C has a point for the least k
+        loss, sizes[0], C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose,
+        rules=(groups, group_limits, requires), by_entries=gap is not None or bool(np.any(min_nonzero)), name="ks",
+    )  # fmt: skip
+    top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.rules.members))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
-    plan = make_plan(1 if effort is None else effort, n_jobs, random_state, "auto")
-    walk = Walk(top, problem, sizes, plan, make_wanted(gap, max_nodes, plan.n_jobs))
-    quiet = np.errstate(over="ignore", invalid="ignore")
-    with (
-        show_progress(progress),
-        VerboseLogging(verbose),
-        deadline_scope(top.deadline),
-        fitting_threads(top.loss),
-        counting(),
-        quiet,
-    ):
-        walk.go()
-        results = walk.judged()
+    plan = make_plan(1 if effort is None else effort, n_jobs, random_state)
+    solver = PathSolver(top, problem, sizes, plan, make_gap_request(gap, max_nodes, plan.n_jobs))
+    with top.scope(progress), VerboseLogging(verbose):
+        solver.run()
+        results = solver.judged()
         if verbose:
             for result in results:
                 logger.info("%s", f"k = {result.k:>5} {result.fun:>16.9e} {result.message}")
     return KPath(results)
 
 
-def _sizes(ks: Iterable[int]) -> list[int]:
-    if not isinstance(ks, Iterable) or isinstance(ks, str):
-        raise TypeError(f"ks must hold the numbers of nonzeros to solve for, such as range(1, 11), got {ks!r}")
-    sizes = sorted({check_integer(k, "ks", 1) for k in ks})
-    if not sizes:
-        raise ValueError("ks must hold at least one k, got none")
-    return sizes
-
-
-class Walk:
-    """The path while it is made: the best candidate for every k, all with one memory of supports."""
+class PathSolver:
+    """The path while it is solved: the incumbent for every k, all with one cache of supports."""
 
     def __init__(
-        self, request: Request, problem: SupportProblem, sizes: list[int], plan: Plan, wanted: Wanted | None = None
+        self,
+        request: Request,
+        problem: SupportProblem,
+        sizes: list[int],
+        plan: Plan,
+        gap_request: GapRequest | None = None,
     ) -> None:
-        self.request, self.sizes, self.plan, self.wanted = request, sizes, plan, wanted
-        self.problems, self.n = {k: problem.but(k=k) for k in sizes}, problem.n
+        self.request, self.problem, self.sizes, self.plan, self.gap_request = request, problem, sizes, plan, gap_request
+        self.problems = {k: problem.but(k=k) for k in sizes}
         self.incumbents = {k: Incumbent() for k in sizes}
-        self.spent = dict.fromkeys(sizes, 0.0)
-        self.begun: dict[tuple[int, str], Candidate] = {}  # whose answer each k was last searched from
+        self.seconds = dict.fromkeys(sizes, 0.0)
+        self.last_start: dict[
+            tuple[int, str], Candidate
+        ] = {}  # the neighbour's candidate that each k was searched from
         self.status = dict.fromkeys(sizes, Status.STATIONARY)
-        self.certificates = dict.fromkeys(sizes, NOTHING)
-        self.tell = as_scipy_callback(request.callback)
+        self.certificates = dict.fromkeys(sizes, NO_CERTIFICATE)
+        self.callback = as_scipy_callback(request.callback)
         self.bar: Bar = NULL_BAR
 
-    def go(self) -> None:
-        """Some k as `minimize` does them; then down by reducing and up by growing, while that helps."""
-        with bar("path", float(self._most())) as self.bar:
-            self._go()
+    def run(self) -> None:
+        """Solve some k as `minimize` does; then go down by reducing and up by growing, while that helps."""
+        sizes, rounds = self.sizes, ROUNDS
+        all_full = self.problem.can.columns_on_demand  # then a path has no swaps to rank
+        full = sizes if all_full else _halving_ks(sizes)
+        proofs = (1 if self.gap_request is None else 2) * len(sizes)
+        down = list(zip(sizes[-2::-1], sizes[:0:-1], strict=True))
+        try:
+            with bar("path", float(len(full) + 2 * rounds * len(down) + proofs)) as self.bar:
+                if self.request.interrupted:
+                    raise KeyboardInterrupt
+                for k in full:
+                    self._search_fully(k)
+                for _ in range(rounds):
+                    before = self._values()
+                    for k, above in down:
+                        if self.incumbents[k].best is not None or self.status[above] is not Status.UNBOUNDED:
+                            self._search(k, "reduced", above)
+                        if self.incumbents[k].best is None:
+                            self._search_fully(k)
+                    for below, k in pairwise(sizes):
+                        self._search(k, "grown", below)
+                    if self._values() == before:
+                        break
+                self._prove_swap_optimality()
+                self._certify()
+        except STOPS as stop:
+            status, top = stop_status(stop), sizes[-1]
+            self.status = {k: was if was is Status.OPTIMAL else status for k, was in self.status.items()}
+            self._ensure_point(top, None)
+        for k, above in down:  # a limit or an interrupt may have left a k without a point
+            self._ensure_point(k, self.incumbents[above].best)
 
-    def _most(self) -> int:
-        """Searches and proofs at most: rounds that bring nothing are left out."""
-        rounds = ROUNDS
-        return (
-            len(_landmarks(self.sizes))
-            + 2 * rounds * (len(self.sizes) - 1)
-            + (1 if self.wanted is None else 2) * len(self.sizes)
-        )
+    def _ensure_point(self, k: int, at: Candidate | None) -> None:
+        if self.incumbents[k].best is None:
+            begin = self.request.beginning if at is None else at.full(self.problem.n)
+            self.incumbents[k].best = fallback_point(self.problems[k], begin)
 
     def _count(self, k: int) -> None:
-        """One more of them begins."""
+        """Show that one more search or proof begins."""
         self.bar.update(self.bar.done + 1, f"k = {k}")
-
-    def _go(self) -> None:
-        try:
-            if self.request.interrupted:
-                raise KeyboardInterrupt
-            hidden = self.problems[self.sizes[0]].can.columns_on_demand  # then a walk has no exchanges to rank
-            for k in self.sizes if hidden else _landmarks(self.sizes):
-                self._full(k)
-            for _ in range(ROUNDS):
-                before = self._values()
-                for k, above in zip(self.sizes[-2::-1], self.sizes[:0:-1], strict=True):
-                    self._down(k, above)
-                for below, k in pairwise(self.sizes):
-                    self._search(k, "grown", below, self._best)
-                if self._values() == before:
-                    break
-            self._prove()
-            self._certify()
-        except StopIteration:
-            self._end(Status.CALLBACK_STOP)
-        except KeyboardInterrupt:
-            self._end(Status.INTERRUPTED)
-        except OutOfTimeError:
-            self._end(Status.TIME_LIMIT)
-        for k, above in zip(
-            self.sizes[-2::-1], self.sizes[:0:-1], strict=True
-        ):  # where a limit or an interrupt left a gap
-            if self.incumbents[k].best is None:
-                best = self.incumbents[above].best
-                begin = self.request.beginning if best is None else best.full(self.n)
-                self.incumbents[k].best = fallback_point(self.problems[k], begin)
-
-    def _end(self, status: Status) -> None:
-        """All were stopped; what was proved before is proved."""
-        self.status = {k: was if was is Status.OPTIMAL else status for k, was in self.status.items()}
-        top = self.incumbents[self.sizes[-1]]
-        top.best = top.best or fallback_point(self.problems[self.sizes[-1]], self.request.beginning)
-
-    def _prove(self) -> None:
-        """Where the walk only descended, a look at all exchanges of each answer."""
-        for k in self.sizes:
-            self._count(k)
-            problem, incumbent = self.problems[k], self.incumbents[k]
-            if (
-                incumbent.best is None
-                or incumbent.proved
-                or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL)
-            ):
-                continue
-            self.status[k] = Status.STATIONARY  # what was proved of an earlier answer is not of this one
-            if not problem.expired and (problem.can.gains_are_bounds or problem.can.spectral):
-                began = time.perf_counter()
-                try:
-                    self._take(k, "all exchanges", settle(problem, incumbent.best))
-                except UnboundedError:
-                    self.status[k] = Status.UNBOUNDED
-                self.spent[k] += time.perf_counter() - began
-
-    def _certify(self) -> None:
-        """A bound for each k, where one is wanted or all supports were tried; what a tree finds for one k is an answer for the next."""
-        for below, k in zip([0, *self.sizes], self.sizes, strict=False):
-            self._count(k)
-            problem, incumbent, better = (
-                self.problems[k],
-                self.incumbents[k],
-                self.incumbents[below].best if below else None,
-            )
-            if better is not None and incumbent.best is not None and better.value < incumbent.best.value:
-                incumbent.best, incumbent.proved = better, False
-            began, status = time.perf_counter(), conclude(problem, incumbent, self.status[k])
-            self.certificates[k] = certified(problem, incumbent, status, self.wanted, lambda _: None)
-            self.spent[k] += time.perf_counter() - began
-            if self.certificates[k].status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-
-    def _take(self, k: int, name: str, found: SearchOutcome) -> None:
-        """Note where a search for one k ended, and tell the callback."""
-        incumbent = self.incumbents[k]
-        incumbent.record(name, found, self.request.elapsed)
-        best = incumbent.found
-        searches = sum(len(other.records) for other in self.incumbents.values())
-        self.tell(lambda: best.full(self.n), best.value, searches, np.nan, self.request.elapsed)
-
-    def _best(self, k: int) -> Candidate | None:
-        return self.incumbents[k].best
 
     def _values(self) -> list[float]:
         return [np.inf if incumbent.best is None else incumbent.best.value for incumbent in self.incumbents.values()]
 
-    def _full(self, k: int) -> None:
-        """One k with all its starts."""
+    def _notify(self, incumbent: Incumbent, searches: int) -> None:
+        best = incumbent.found
+        self.callback(lambda: best.full(self.problem.n), best.value, searches, np.nan, self.request.elapsed)
+
+    def _take(self, k: int, name: str, found: SearchOutcome) -> None:
+        """Record where a search for one k ended, and call the callback."""
+        self.incumbents[k].record(name, found, self.request.elapsed)
+        self._notify(self.incumbents[k], sum(len(incumbent.records) for incumbent in self.incumbents.values()))
+
+    def _search_fully(self, k: int) -> None:
+        """Search one k from all starts."""
         self._count(k)
-        began = time.perf_counter()
-        request = replace(self.request, k=k)
-        search = exploration(request, self.problems[k], self.plan, self._told)
+        began, request = time.perf_counter(), replace(self.request, k=k)
+        search = make_search(
+            request, self.problems[k], self.plan, lambda found: self._notify(found, len(found.records))
+        )
         self.incumbents[k] = search.incumbent
         self.status[k] = search.run()
-        self.spent[k] += time.perf_counter() - began
+        self.seconds[k] += time.perf_counter() - began
         if self.status[k] is Status.INTERRUPTED:
             raise KeyboardInterrupt
         if self.status[k] is Status.CALLBACK_STOP:
             raise StopIteration
 
-    def _told(self, incumbent: Incumbent) -> None:
-        best = incumbent.found
-        self.tell(lambda: best.full(self.n), best.value, len(incumbent.records), np.nan, self.request.elapsed)
-
-    def _down(self, k: int, above: int) -> None:
-        """One k from the one above; where nothing of that fits, or that has no optimum to begin from, with all starts."""
-        if self.incumbents[k].best is not None or self.status[above] is not Status.UNBOUNDED:
-            self._search(k, "reduced", above, lambda above: reduced(self._best(above), self.problems[k]))
-        if self.incumbents[k].best is None:
-            self._full(k)
-
-    def _search(self, k: int, name: str, neighbour: int, start: Callable[[int], Candidate | None]) -> None:
-        """A local search for one k from its neighbour's answer, unless it has begun there before."""
+    def _search(self, k: int, name: str, neighbour: int) -> None:
+        """Search one k locally from its neighbour's candidate, unless it was searched from there before."""
         self._count(k)
-        began, problem, incumbent, best = (
-            time.perf_counter(),
-            self.problems[k],
-            self.incumbents[k],
-            self._best(neighbour),
-        )
-        if self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED) or (
-            best is not None and self.begun.get((k, name)) is best
-        ):
+        began, problem, incumbent = time.perf_counter(), self.problems[k], self.incumbents[k]
+        at = self.incumbents[neighbour].best
+        known = at is not None and self.last_start.get((k, name)) is at
+        if known or self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED):
             return
-        if best is not None:
-            self.begun[k, name] = best
+        if at is not None:
+            self.last_start[k, name] = at
         try:
             if incumbent.best is None and try_all(problem, incumbent, began):
                 self.status[k] = Status.OPTIMAL if incumbent.proved else Status.STATIONARY
-            else:
-                candidate = start(neighbour)
-                if candidate is not None:
-                    with one_thread():
-                        self._take(k, name, local_search(problem, choose_strategy(problem), candidate))
+            elif (candidate := drop_to_k(at, problem) if name == "reduced" else at) is not None:
+                with one_thread():
+                    self._take(k, name, local_search(problem, choose_strategy(problem), candidate))
         except UnboundedError:
             self.status[k] = Status.UNBOUNDED
-        self.spent[k] += time.perf_counter() - began
+        self.seconds[k] += time.perf_counter() - began
+
+    def _prove_swap_optimality(self) -> None:
+        """Check all swaps of each solution that was found by descent only."""
+        for k in self.sizes:
+            self._count(k)
+            problem, incumbent, best = self.problems[k], self.incumbents[k], self.incumbents[k].best
+            if best is None or incumbent.proved or self.status[k] not in (Status.STATIONARY, Status.SWAP_OPTIMAL):
+                continue
+            self.status[k] = Status.STATIONARY  # an earlier solution's proof does not hold for this one
+            if not problem.expired and (problem.can.gains_are_bounds or problem.can.spectral):
+                began = time.perf_counter()
+                try:
+                    self._take(k, "all exchanges", settle(problem, best))
+                except UnboundedError:
+                    self.status[k] = Status.UNBOUNDED
+                self.seconds[k] += time.perf_counter() - began
+
+    def _certify(self) -> None:
+        """Bound each k if requested or enumerated; what a tree finds for one k is a solution for the next."""
+        below: Candidate | None = None
+        for k in self.sizes:
+            self._count(k)
+            problem, incumbent = self.problems[k], self.incumbents[k]
+            if below is not None and incumbent.best is not None and below.value < incumbent.best.value:
+                incumbent.best, incumbent.proved = below, False
+            began, status = time.perf_counter(), conclude(problem, incumbent, self.status[k])
+            self.certificates[k] = certify(problem, incumbent, status, self.gap_request)
+            self.seconds[k] += time.perf_counter() - began
+            if self.certificates[k].status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            below = incumbent.best
 
     def judged(self) -> list[Result]:
-        """Every answer re-solved on the raw data; one that came out above its neighbour below by a rounding takes its place."""
+        """Return every result, re-solved on the raw data; replace one that is above that of a smaller k by rounding."""
         results: list[Result] = []
         below: Candidate | None = None
         for k in self.sizes:
-            problem, incumbent = self.problems[k], self.incumbents[k]
+            problem, incumbent, certificate = self.problems[k], self.incumbents[k], self.certificates[k]
             if incumbent.best is None:
-                raise InfeasibleError(
-                    f"no point of C = {self.request.C} {asked(problem)} was found that meets every constraint"
-                )
-            began = time.perf_counter()
-            status = conclude(problem, incumbent, self.status[k])
-            request = replace(self.request, k=k, started=began - self.spent[k])
-            result = judge_search(request, problem, incumbent, status, self.certificates[k])
-            if (
-                results and result.fun > results[-1].fun
-            ):  # what was proved of this support's neighbours is not of the other's
-                kept = Status.STATIONARY if status is Status.SWAP_OPTIMAL else status
-                result = judge_search(
-                    request,
-                    problem,
-                    replace(incumbent, best=below, proved=status is Status.OPTIMAL),
-                    kept,
-                    self.certificates[k],
-                )
+                where = f"{asked(problem)} was found in C = {self.request.C}"
+                raise InfeasibleError(f"no feasible point {where} (infeasibility is not proved)")
+            began, status = time.perf_counter(), conclude(problem, incumbent, self.status[k])
+            request = replace(self.request, k=k, started=began - self.seconds[k])
+            result = judge_search(request, problem, incumbent, status, certificate)
+            if results and result.fun > results[-1].fun:
+                # swap-optimality was proved for the support that is replaced
+                status = Status.STATIONARY if status is Status.SWAP_OPTIMAL else status
+                incumbent = replace(incumbent, best=below, proved=status is Status.OPTIMAL)
+                result = judge_search(request, problem, incumbent, status, certificate)
             else:
                 below = incumbent.best
             results.append(result)
         return results
 
 
-def reduced(at: Candidate | None, problem: SupportProblem) -> Candidate | None:
-    """A candidate without what costs least, until k variables are left; None where C has no point then."""
+def drop_to_k(at: Candidate | None, problem: SupportProblem) -> Candidate | None:
+    """Return a candidate without the variables that cost least, until k are left; None if C has no point then."""
     if at is None or problem.allows(at.support):
         return at
     search = without_updates(problem).search(problem)
@@ -503,8 +441,8 @@ def reduced(at: Candidate | None, problem: SupportProblem) -> Candidate | None:
     return search.hood.snapshot() if problem.allows(search.hood.support) else None
 
 
-def _landmarks(sizes: list[int]) -> list[int]:
-    """The largest k, the largest that is at most half of it, and so on."""
+def _halving_ks(sizes: list[int]) -> list[int]:
+    """Return the largest k, the largest that is at most half of it, and so on."""
     found = [sizes[-1]]
     while found[-1] > sizes[0]:
         found.append(max((k for k in sizes if 2 * k <= found[-1]), default=sizes[0]))

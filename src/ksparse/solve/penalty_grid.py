@@ -1,10 +1,9 @@
-"""The paper's way (Sec. 6.2): the penalised problem for each weight of a grid, rounded to k entries, the best answer."""
+"""The paper's approach (Sec. 6.2): solve the penalised problem for each weight of a grid, round, and keep the best solution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking, FixedStep, StepRule, check_rule
 from ksparse.penalties import Penalty
 from ksparse.result import Result
-from ksparse.solve.judge import best_of, judge_sparse, round_to_sparse, take_as_sparse
+from ksparse.solve.judge import best_of, judge_sparse
 from ksparse.solve.request import Request, evaluations_of
 from ksparse.util.checks import check_number, check_piece
 from ksparse.util.progress import track
@@ -35,9 +34,8 @@ METHODS: dict[str, Callable[[StepRule], Method]] = {
 
 
 def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[float], continuation: bool) -> Result:
-    """The best of the rounded answers over the weights; with continuation each run starts where the last one ended."""
+    """Return the best of the rounded solutions over the weights; with continuation each run starts where the last ended."""
     weights: Sequence[float | None] = resolve_weights(rho) if method.weighted else [None]
-    rounding = take_as_sparse if method.exact else round_to_sparse
     results: list[Result] = []
     begin = request.x0
     for weight in track(weights, "weights"):
@@ -49,13 +47,11 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
         try:
             if request.interrupted:
                 raise KeyboardInterrupt
-            run = drive(
-                method, problem, begin, request.stopping_now(), callback=request.callback, verbose=request.verbose
-            )
+            stopping, callback, verbose = request.stopping_now(), request.callback, request.verbose
+            run = drive(method, problem, begin, stopping, callback=callback, verbose=verbose)
         except KeyboardInterrupt:  # before there was a point
             run = not_begun(problem, begin)
-        rounded = partial(rounding, request.loss, request.C, run.x, request.k, request.deadline)
-        results.append(judge_sparse(request, weight, run, method.name, rounded))
+        results.append(judge_sparse(request, weight, run, method))
         if results[-1].status.early:
             break
         begin = run.x if continuation else request.x0
@@ -63,7 +59,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
 
 
 def resolve_rule(step: str | StepRule) -> StepRule:
-    """A step rule from its name, or as it is."""
+    """Return the step rule of a name, or check a step rule."""
     rules: dict[str, StepRule] = {"backtracking": Backtracking(), "fixed": FixedStep()}
     if isinstance(step, str):
         if step not in rules:
@@ -74,27 +70,24 @@ def resolve_rule(step: str | StepRule) -> StepRule:
 
 
 def resolve_method(method: str | Method, step: str | StepRule) -> Method:
-    """A method object from its name and its step rule."""
+    """Return the method of a name with a step rule, or check a method object."""
     step = resolve_rule(step)
     if isinstance(method, str):
         if method not in METHODS:
-            raise ValueError(
-                f"method must be one of auto (in minimize), {', '.join(METHODS)} or a method object, got {method!r}"
-            )
+            names = ", ".join(METHODS)
+            raise ValueError(f"method must be one of auto (in minimize), {names} or a method object, got {method!r}")
         return METHODS[method](step)
     if isinstance(method, type):
-        raise TypeError(
-            f"method must be a name or an object, got the class {method.__name__}: write {method.__name__}()"
-        )
+        name = method.__name__
+        raise TypeError(f"method must be a name or an object, got the class {name}: write {name}()")
     if not isinstance(method, Method):
-        raise TypeError(
-            f"method must be a name or an object derived from ksparse.Method, with init and step, got {type(method).__name__}"
-        )
+        needed = "a name or an object derived from ksparse.Method, with init and step"
+        raise TypeError(f"method must be {needed}, got {type(method).__name__}")
     return method
 
 
 def resolve_weights(rho: str | float | Sequence[float]) -> list[float]:
-    """The weights to try."""
+    """Return the weights to try."""
     if isinstance(rho, str):
         if rho != "auto":
             raise ValueError(f"rho must be 'auto', a number > 0 or a sequence of them, got {rho!r}")
