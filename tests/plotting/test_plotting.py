@@ -59,7 +59,7 @@ def test_convergence(runs, canvas, against):
         assert len(shown) == len(run.trace)
     assert ax.get_yscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["pdca", "apdca"]
-    assert {"iterations": "iterations", "time": "seconds", "products": "products with the data"}[
+    assert {"iterations": "iterations", "time": "time (s)", "products": "products with the data"}[
         against
     ] == ax.get_xlabel()
 
@@ -134,7 +134,7 @@ def test_odd_values_do_not_break_a_picture(canvas):
     assert np.nanmax(ax.get_lines()[1].get_ydata()) == 1.0
     with pytest.raises(ValueError, match="at least one finite value"):
         plotting.plot_convergence({"nothing": nothing})
-    with pytest.raises(ValueError, match="must hold F and products to be drawn against products"):
+    with pytest.raises(ValueError, match="must hold F and products to be plotted against products"):
         plotting.plot_convergence({"nothing": nothing}, "products")
     ax = plotting.plot_coefficients(["$\\foo$ and a name that is longer than the picture is wide"], [1.0])
     ax.figure.savefig(io.BytesIO(), format="png")
@@ -158,7 +158,7 @@ def test_paths_and_frontiers(canvas, rng):
     ever = np.flatnonzero(path.x.any(axis=0))
     assert len(ax.get_lines()) == ever.size
     assert len(ax.get_legend().get_texts()) == 4
-    assert f"grey: {ever.size - 4} more" in ax.get_xlabel()
+    assert f"{ever.size - 4} further variables in grey" in ax.get_xlabel()
     largest = int(np.argmax(np.abs(path.x).max(axis=0)))
     np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), path.x[:, largest])
     frontier = plotting.plot_frontier(path)
@@ -214,8 +214,8 @@ def test_the_curve_of_cross_validation_shows_both_choices(canvas):
     np.testing.assert_allclose(ax.lines[0].get_ydata(), model.cv_errors_.mean(axis=0))
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
     strict = ks.SparseRegressorCV(range(1, 7), cv=5, one_standard_error=True).fit(X, y)
-    assert f"chosen, k = {model.k_}" in shown
-    assert f"one standard error, k = {strict.k_}" in shown
+    assert f"selected k = {model.k_}" in shown
+    assert f"within 1 standard error: k = {strict.k_}" in shown
     ax = plotting.plot_cv(ks.SparseRegressorCV(range(1, 7), criterion="bic").fit(X, y))
     assert ax.get_ylabel() == "BIC"
     with pytest.raises(ValueError, match="model must be a fitted estimator that chooses k"):
@@ -229,7 +229,7 @@ def test_loadings_and_stability(canvas):
     np.testing.assert_allclose(
         np.nan_to_num(np.asarray(ax.images[0].get_array().filled(0))), [[0.8, 0], [-0.6, 0], [0, 1]]
     )
-    assert "1 variables of smaller loadings not shown" in plotting.plot_loadings(table, limit=2).get_xlabel()
+    assert "1 variables with smaller loadings not shown" in plotting.plot_loadings(table, limit=2).get_xlabel()
     ax = plotting.plot_stability(table, ["p", "q", "r", "s"])
     assert [bar.get_width() for bar in ax.patches] == [50.0, 50.0, 50.0]
     for plot in (plotting.plot_loadings, plotting.plot_stability):
@@ -264,11 +264,11 @@ def test_runs_are_compared_with_those_of_the_same_objective(canvas, rng):
         best = min(runs[other].trace.F.min() for other in alike)
         shown = line.get_ydata()
         np.testing.assert_allclose(shown[np.isfinite(shown)], (runs[name].trace.F - best)[np.isfinite(shown)])
-    assert ax.get_ylabel() == "F − best F of the same ρ"
+    assert ax.get_ylabel() == "F − best F at the same ρ"
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert (labels[0], labels[-1]) == ("pdca 0.1, ρ = 0.1", "l1, top-(k,1) ρ = 10")
     with pytest.raises(
-        ValueError, match=r"best needs runs on one penalty with one rho, got ρ = 0.1, ρ = 10, top-\(k,1\) ρ = 10"
+        ValueError, match=r"best requires runs with one penalty with one rho, got ρ = 0.1, ρ = 10, top-\(k,1\) ρ = 10"
     ):
         plotting.plot_convergence(runs, best=0.0)
 

@@ -1,4 +1,4 @@
-"""Problems to try the methods on: the paper's generators, published tables, bundled data, and loaders of files you have."""
+"""Data sets: the generators of the paper, published tables, data of scikit-learn, and loaders of local files."""
 
 from ksparse.datasets.bundled import breast_cancer, diabetes, digits, pit_props
 from ksparse.datasets.files import (

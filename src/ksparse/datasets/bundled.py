@@ -1,4 +1,4 @@
-"""Small real data that come with scikit-learn: no file to fetch."""
+"""Small real data sets that need no file."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ Table = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], list[str]]
 
 
 def diabetes(quadratic: bool = False) -> Table:
-    """Progression of diabetes in 442 patients by 10 measurements (Efron et al. 2004).
+    """Return the diabetes data: disease progression and 10 measurements of 442 patients (Efron et al. 2004).
 
     Parameters
     ----------
     quadratic : bool, default=False
-        With their squares and products, 64 in all.
+        Whether to add squares and products, 64 columns in total.
 
     Returns
     -------
     tuple of ndarray, ndarray and list of str
-        The table, the target, the names of the columns.
+        The data, the target and the column names.
 
     Examples
     --------
@@ -29,26 +29,25 @@ def diabetes(quadratic: bool = False) -> Table:
     >>> X.shape, names[:3]
     ((442, 10), ['age', 'sex', 'bmi'])
     """
-    from sklearn.datasets import load_diabetes  # here and below: slow to import, and only for those who ask
+    from sklearn.datasets import load_diabetes  # here and below: slow to import
 
     data = load_diabetes()
     X, names = np.asarray(data.data, dtype=float), [str(name) for name in data.feature_names]
     if quadratic:
-        pairs = [
-            (i, j) for i in range(10) for j in range(i, 10) if not (i == j and names[i] == "sex")
-        ]  # sex² is sex again
+        binary = names.index("sex")  # its square is itself up to a linear map
+        pairs = [(i, j) for i in range(10) for j in range(i, 10) if (i, j) != (binary, binary)]
         X = np.hstack([X, np.column_stack([X[:, i] * X[:, j] for i, j in pairs])])
         names += [f"{names[i]}^2" if i == j else f"{names[i]}:{names[j]}" for i, j in pairs]
     return X, np.asarray(data.target, dtype=float), names
 
 
 def breast_cancer() -> Table:
-    """Wisconsin breast cancer: 569 tumours, 30 measurements, 1 for benign.
+    """Return the Wisconsin breast cancer data: 30 measurements of 569 tumours, 1 for benign.
 
     Returns
     -------
     tuple of ndarray, ndarray and list of str
-        The table, the classes, the names of the columns.
+        The data, the classes and the column names.
 
     Examples
     --------
@@ -63,12 +62,12 @@ def breast_cancer() -> Table:
 
 
 def digits() -> Table:
-    """1797 handwritten digits by the grey levels of the 61 pixels of 64 that are not always empty.
+    """Return 1797 handwritten digits by the grey levels of 61 pixels (of 64; three are always empty).
 
     Returns
     -------
     tuple of ndarray, ndarray and list of str
-        The table, which digit each is, the names of the pixels.
+        The data, the digits and the pixel names.
 
     Examples
     --------
@@ -81,11 +80,8 @@ def digits() -> Table:
     data = load_digits()
     X = np.asarray(data.data, dtype=float)
     used = np.ptp(X, axis=0) > 0
-    return (
-        X[:, used],
-        np.asarray(data.target),
-        [name for name, keep in zip(data.feature_names, used, strict=True) if keep],
-    )
+    names = [name for name, keep in zip(data.feature_names, used, strict=True) if keep]
+    return X[:, used], np.asarray(data.target), names
 
 
 # J. N. R. Jeffers, "Two case studies in the application of principal component analysis", Applied Statistics 16 (1967).
@@ -107,12 +103,12 @@ diaknot    0.134  0.144  0.126  0.015 -0.208 -0.329 -0.424 -0.202 -0.076 -0.291 
 
 
 def pit_props() -> tuple[np.ndarray[Any, Any], list[str]]:
-    """Correlations of 13 measurements on 180 pit props (Jeffers 1967), a standard test of sparse PCA.
+    """Return the correlations of 13 measurements on 180 pit props (Jeffers 1967), a standard test of sparse PCA.
 
     Returns
     -------
     tuple of ndarray and list of str
-        The 13 × 13 matrix, and the names of its variables.
+        The 13 × 13 matrix and the variable names.
 
     Examples
     --------

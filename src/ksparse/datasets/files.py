@@ -1,4 +1,4 @@
-"""Real data from the folder named by the environment variable KSPARSE_DATA; the package does not contain them."""
+"""Real data sets from local files, in the folder named by the environment variable KSPARSE_DATA."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class MissingDataError(FileNotFoundError):
-    """A data file is not where KSPARSE_DATA points, or is not what it should be; the message says where to get it.
+    """A data file is missing from the folder KSPARSE_DATA or invalid; the message says where to get it.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class MissingDataError(FileNotFoundError):
 
 @dataclass(frozen=True)
 class DataFile:
-    """What a file holds, and where its content comes from."""
+    """Content and source of a data file."""
 
     file: str
     arrays: tuple[str, ...]
@@ -43,11 +43,13 @@ _BEASLEY = "J. E. Beasley's OR-Library (people.brunel.ac.uk/~mastjjb/jeb/info.ht
 _FRANGIONI = "the Mean-Variance instances of Frangioni and Gentile (groups.di.unipi.it/optimize/Data/MV.html)"
 FILES = {
     "colon": DataFile(
-        "colon_alon1999.npz", ("X", "y"), "X, 62 x 2000 expression levels of colon tissue, and y, the classes (Alon et al. 1999)",
+        "colon_alon1999.npz", ("X", "y"),
+        "X, 62 x 2000 expression levels of colon tissue, and y, the classes (Alon et al. 1999)",
         "the R package plsgenomics, data set Colon",
     ),
     "leukemia": DataFile(
-        "leukemia_golub1999.npz", ("X", "y"), "X, 72 x 7129 expression levels of leukemia samples, and y, the classes (Golub et al. 1999)",
+        "leukemia_golub1999.npz", ("X", "y"),
+        "X, 72 x 7129 expression levels of leukemia samples, and y, the classes (Golub et al. 1999)",
         "the R package datamicroarray, data set golub",
     ),
     "tokyo": DataFile(
@@ -60,7 +62,8 @@ FILES = {
         "the public portfolio benchmarks of Cesarone, Scozzari and Tardella",
     ),
     "riboflavin": DataFile(
-        "riboflavin_71x4088.npz", ("X", "y"), "X, 71 x 4088 log expression levels of Bacillus subtilis, and y, its riboflavin production",
+        "riboflavin_71x4088.npz", ("X", "y"),
+        "X, 71 x 4088 log expression levels of Bacillus subtilis, and y, its riboflavin production",
         "the R package hdi, data set riboflavin",
     ),
     "communities": DataFile(
@@ -98,35 +101,41 @@ FILES = {
 
 
 def read(name: str) -> Arrays:
-    """The arrays of a file of `FILES`; `MissingDataError` says what is missing and where to get it."""
+    """Return the arrays of a file of `FILES`."""
     if name not in FILES:
         raise ValueError(f"name must be one of {', '.join(FILES)}, got {name!r}")
-    wanted, folder = FILES[name], os.environ.get(FOLDER)
-    if not folder or not (Path(folder) / wanted.file).is_file():
+    entry, folder = FILES[name], os.environ.get(FOLDER)
+    if not folder or not (Path(folder) / entry.file).is_file():
         place = f"the folder named by the environment variable {FOLDER} ({folder or 'not set'})"
         raise MissingDataError(
-            f"{wanted.file} is not in {place}. It holds {wanted.what}; get them from {wanted.source}, and save them there with numpy.savez."
+            f"{entry.file} is not in {place}. It holds {entry.what}; get them from {entry.source}, and save them "
+            "there with numpy.savez."
         )
     try:
-        with np.load(Path(folder) / wanted.file, allow_pickle=False) as stored:
+        with np.load(Path(folder) / entry.file, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise MissingDataError(
-            f"{wanted.file} in {folder} cannot be read as an NPZ file ({type(error).__name__}): save it anew"
+            f"{entry.file} in {folder} cannot be read as an NPZ file ({type(error).__name__}): save it again"
         ) from error
-    lacking = [key for key in wanted.arrays if key not in arrays]
+    lacking = [key for key in entry.arrays if key not in arrays]
     if lacking:
-        raise MissingDataError(f"{wanted.file} must hold {', '.join(wanted.arrays)}; {', '.join(lacking)} is not in it")
+        raise MissingDataError(f"{entry.file} must hold {', '.join(entry.arrays)}; {', '.join(lacking)} is not in it")
     return arrays
 
 
+def _table(name: str, *, classes: bool = False) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    arrays = read(name)
+    return arrays["X"].astype(float), arrays["y"] if classes else arrays["y"].astype(float)
+
+
 def colon() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Expression of 2000 genes in 62 tissues, and the classes: the data of Table 3.
+    """Return the expression of 2000 genes in 62 tissues, and the classes: the data of Table 3.
 
     Returns
     -------
     tuple of ndarray and ndarray
-        The table and the classes.
+        The data and the classes.
 
     Raises
     ------
@@ -139,17 +148,16 @@ def colon() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     >>> ks.datasets.colon()[0].shape  # doctest: +SKIP
     (62, 2000)
     """
-    arrays = read("colon")
-    return arrays["X"].astype(float), arrays["y"]
+    return _table("colon", classes=True)
 
 
 def leukemia() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Expression of 7129 genes in 72 samples, and the classes.
+    """Return the expression of 7129 genes in 72 samples, and the classes.
 
     Returns
     -------
     tuple of ndarray and ndarray
-        The table and the classes.
+        The data and the classes.
 
     Raises
     ------
@@ -162,17 +170,16 @@ def leukemia() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     >>> ks.datasets.leukemia()[0].shape  # doctest: +SKIP
     (72, 7129)
     """
-    arrays = read("leukemia")
-    return arrays["X"].astype(float), arrays["y"]
+    return _table("leukemia", classes=True)
 
 
 def riboflavin() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Expression of 4088 genes in 71 cultures, and how much riboflavin each produces (log).
+    """Return the expression of 4088 genes in 71 cultures, and their riboflavin production (log).
 
     Returns
     -------
     tuple of ndarray and ndarray
-        The table and the target.
+        The data and the target.
 
     Raises
     ------
@@ -185,17 +192,16 @@ def riboflavin() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     >>> ks.datasets.riboflavin()[0].shape  # doctest: +SKIP
     (71, 4088)
     """
-    arrays = read("riboflavin")
-    return arrays["X"].astype(float), arrays["y"].astype(float)
+    return _table("riboflavin")
 
 
 def communities() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """100 figures of 1993 communities, and the rate of violent crimes.
+    """Return 100 characteristics of 1993 communities, and the rate of violent crimes.
 
     Returns
     -------
     tuple of ndarray and ndarray
-        The table and the target.
+        The data and the target.
 
     Raises
     ------
@@ -208,17 +214,16 @@ def communities() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     >>> ks.datasets.communities()[0].shape  # doctest: +SKIP
     (1993, 100)
     """
-    arrays = read("communities")
-    return arrays["X"].astype(float), arrays["y"].astype(float)
+    return _table("communities")
 
 
 def unmixing() -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-    """Two scenes: a library of 240 spectra, and the abundance of each mineral in each pixel, few and nonnegative.
+    """Return two unmixing problems: 240 spectra of minerals, and the nonnegative sparse abundances in each pixel.
 
     Returns
     -------
     dict from str to tuple of ndarray and ndarray
-        The library, and the abundances: minerals in rows, pixels in columns.
+        The spectra (columns) and the abundances (minerals in rows, pixels in columns) of each scene.
 
     Raises
     ------
@@ -241,12 +246,12 @@ def unmixing() -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
 
 
 def tokyo() -> Assets:
-    """1338 Tokyo stocks on 2148 days, Nov 2013 – Sep 2022: the shape and the exchange of Table 4, another period.
+    """Return 1338 Tokyo stocks on 2148 days, Nov 2013 – Sep 2022: exchange and shape of Table 4, another period.
 
     Returns
     -------
     Assets
-        Returns, their mean and covariance, and codes.
+        Returns, means, covariances and codes.
 
     Raises
     ------
@@ -264,12 +269,12 @@ def tokyo() -> Assets:
 
 
 def sp500() -> Assets:
-    """476 stocks of the S&P 500: weekly log returns of the 212 weeks that its authors take as in sample.
+    """Return the weekly log returns of 476 stocks of the S&P 500 in the 212 in-sample weeks of the source.
 
     Returns
     -------
     Assets
-        Returns, their mean and covariance, and names.
+        Returns, means, covariances and names.
 
     Raises
     ------
@@ -288,17 +293,17 @@ def sp500() -> Assets:
 
 
 def orlib_portfolio(i: int) -> Assets:
-    """Portfolio set i = 1…5 of OR-Library: 31, 85, 89, 98 or 225 assets.
+    """Return portfolio set i = 1…5 of OR-Library: 31, 85, 89, 98 or 225 assets.
 
     Parameters
     ----------
     i : int
-        Which, from 1 to 5.
+        Index of the data set, 1 to 5.
 
     Returns
     -------
     Assets
-        Mean and covariance, and names.
+        Means, covariances and names.
 
     Raises
     ------
@@ -320,7 +325,7 @@ def orlib_portfolio(i: int) -> Assets:
 
 @dataclass(frozen=True)
 class BuyIns:
-    """``min xᵀQx`` s.t. ``Σx = 1``, ``μᵀx ≥ ρ``, each xᵢ 0 or between its lower and its upper.
+    """Portfolio problem ``min xᵀQx`` s.t. ``Σx = 1``, ``μᵀx ≥ ρ``, each xᵢ either 0 or between lowerᵢ and upperᵢ.
 
     Parameters
     ----------
@@ -329,13 +334,13 @@ class BuyIns:
     mu : ndarray
         Means.
     rho : float
-        The return to reach.
+        Minimum mean return.
     lower : ndarray
-        Least positions, where held.
+        Minimum positions if held.
     upper : ndarray
-        Greatest positions.
+        Maximum positions.
     best : float
-        The best value known without a limit on their number.
+        Best known value without a limit on the number of assets.
 
     Examples
     --------
@@ -353,12 +358,12 @@ class BuyIns:
 
 
 def buy_ins(name: str) -> BuyIns:
-    """A Mean-Variance instance of Frangioni and Gentile, the number that of its assets.
+    """Return a mean-variance instance of Frangioni and Gentile.
 
     Parameters
     ----------
     name : {"200_a", "200_b", "200_c", "300_a", "300_b", "400_a"}
-        Which.
+        Name of the instance: number of assets and letter.
 
     Returns
     -------
@@ -385,17 +390,17 @@ def buy_ins(name: str) -> BuyIns:
 
 
 def orlib_index(i: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Index-tracking set i = 1, 5 or 6 of OR-Library: the weekly levels of the index, and the prices of its stocks.
+    """Return index-tracking set i = 1, 5 or 6 of OR-Library: weekly levels of the index, and prices of its stocks.
 
     Parameters
     ----------
     i : int
-        Which: 1, 5 or 6.
+        Index of the data set.
 
     Returns
     -------
     tuple of ndarray and ndarray
-        The index, and the prices.
+        The index and the prices.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The paper's synthetic instances (Sec. 6), drawn in a fixed order so that figures can be compared."""
+"""Synthetic instances of the paper (Sec. 6); published figures depend on the order of the random draws."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ksparse.util.checks import check_integer
 
 @dataclass(frozen=True)
 class SparseRegression:
-    """``½‖Ax − b‖²`` with at most k nonzeros, x ≥ 0 on `nonnegative`; x_true made the data.
+    """Regression problem ``½‖Ax − b‖²`` with at most k nonzeros and x ≥ 0 on `nonnegative`.
 
     Parameters
     ----------
@@ -21,11 +21,11 @@ class SparseRegression:
     b : ndarray
         The target.
     k : int
-        Nonzeros allowed.
+        Maximum number of nonzeros.
     x_true : ndarray
-        What made the data.
+        True coefficients.
     nonnegative : ndarray of int
-        Whose signs are known.
+        Indices of nonnegative coefficients.
 
     Examples
     --------
@@ -42,14 +42,14 @@ class SparseRegression:
 
 
 def table2(i: int = 1, seed: int = 0) -> SparseRegression:
-    """The instance of Table 2: (m, n, k) = (720i, 2560i, 80i), unit Gaussian columns, b = Ax̄ − 0.01ε with x̄ k-sparse.
+    """Return the instance of Table 2: (m, n, k) = (720i, 2560i, 80i), unit Gaussian columns, b = Ax̄ − 0.01ε.
 
     Parameters
     ----------
     i : int, default=1
-        The size.
+        Size factor.
     seed : int, default=0
-        Of the random numbers.
+        Seed of the random numbers.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def table2(i: int = 1, seed: int = 0) -> SparseRegression:
     Raises
     ------
     ValueError, TypeError
-        If i is not a whole number from 1.
+        If i is not a positive integer.
 
     Examples
     --------
@@ -73,21 +73,23 @@ def table2(i: int = 1, seed: int = 0) -> SparseRegression:
     A = rng.standard_normal((m, n))
     A /= np.linalg.norm(A, axis=0)
     x_true = np.zeros(n)
-    values = rng.standard_normal(k)  # before the support, as the published figures of seed 0 were drawn
+    values = rng.standard_normal(k)  # drawn before the support
     x_true[rng.choice(n, k, replace=False)] = values
     b = A @ x_true - 0.01 * rng.standard_normal(m)
     return SparseRegression(A, b, k, x_true, np.zeros(0, dtype=np.intp))
 
 
 def table5(i: int = 1, seed: int = 0) -> SparseRegression:
-    """The instance of Table 5: (m, n, k) = (180i, 640i, 20i), correlated unit columns, dense x̄, ‖b‖ = 1, a tenth of the signs known.
+    """Return the instance of Table 5: (m, n, k) = (180i, 640i, 20i), correlated unit columns, dense x̄, ‖b‖ = 1.
+
+    The first tenth of the coefficients is constrained to be nonnegative.
 
     Parameters
     ----------
     i : int, default=1
-        The size.
+        Size factor.
     seed : int, default=0
-        Of the random numbers.
+        Seed of the random numbers.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def table5(i: int = 1, seed: int = 0) -> SparseRegression:
     Raises
     ------
     ValueError, TypeError
-        If i is not a whole number from 1.
+        If i is not a positive integer.
 
     Examples
     --------
@@ -111,7 +113,7 @@ def table5(i: int = 1, seed: int = 0) -> SparseRegression:
     rng = np.random.default_rng(seed)
     columns = np.empty((n, m))
     columns[0] = rng.standard_normal(m)
-    for j in range(1, n):  # each column leans on the one before: covariance 0.5^|i−j|
+    for j in range(1, n):  # covariance 0.5^|i−j|
         columns[j] = 0.5 * columns[j - 1] + np.sqrt(0.75) * rng.standard_normal(m)
     A = np.ascontiguousarray(columns.T)
     A /= np.linalg.norm(A, axis=0)
@@ -121,13 +123,13 @@ def table5(i: int = 1, seed: int = 0) -> SparseRegression:
 
 
 DAYS_A_YEAR = 250
-SECTORS = 33  # as many as the Tokyo Stock Exchange has
+SECTORS = 33  # as on the Tokyo Stock Exchange
 STYLES = 5
 
 
 @dataclass(frozen=True)
 class Assets:
-    """Mean and covariance of the returns of named assets per period, and the returns themselves where known.
+    """Mean and covariance of asset returns per period, and the returns themselves if known.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ class Assets:
     r : ndarray
         Means.
     names : list of str
-        Of the assets.
+        Names of the assets.
     returns : ndarray or None, default=None
         One row per period.
 
@@ -154,37 +156,38 @@ class Assets:
 
     @classmethod
     def from_returns(cls, returns: np.ndarray[Any, Any], names: list[str]) -> Assets:
-        """Sample covariance and mean."""
+        """Return assets with sample mean and covariance."""
         V, r = np.atleast_2d(np.cov(returns, rowvar=False)), returns.mean(axis=0)
-        flat = np.sqrt(np.diag(V)) <= 10 * np.finfo(float).eps * np.abs(r)  # what is left of a constant is rounding
+        flat = np.sqrt(np.diag(V)) <= 10 * np.finfo(float).eps * np.abs(r)  # constant up to rounding
         V[flat], V[:, flat] = 0.0, 0.0
         return cls(V, r, names, returns)
 
 
 def factor_model(n_assets: int = 1338, n_days: int = 2148, seed: int = 0) -> Assets:
-    """Daily returns by market, sectors and styles, with fat tails; the default is the shape of the paper's Table 4.
+    """Return daily returns from a factor model with fat tails; the default shape is that of Table 4.
 
-    Yearly figures: market volatility 20 %, sectors 10 %, styles 6 %; an asset's beta is around 1, its own volatility around 24 %
-    (lognormal); its mean is 6 % per unit of beta, and an own part of 3 % deviation. Innovations are Student's t with 5 degrees of freedom.
+    Annual volatilities are 20 % (market), 10 % (sectors), 6 % (styles) and around 24 % (idiosyncratic, lognormal).
+    Betas are around 1. The annual mean is 6 % per unit of beta plus an idiosyncratic part with standard deviation 3 %.
+    Innovations follow Student's t with 5 degrees of freedom.
 
     Parameters
     ----------
     n_assets : int, default=1338
-        Assets.
+        Number of assets.
     n_days : int, default=2148
-        Days.
+        Number of days.
     seed : int, default=0
-        Of the random numbers.
+        Seed of the random numbers.
 
     Returns
     -------
     Assets
-        Returns, their mean and covariance, and names.
+        Returns, means, covariances and names.
 
     Raises
     ------
     ValueError, TypeError
-        If a number is not whole, or too small.
+        If a number is not an integer, or too small.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures of runs and answers (matplotlib). Every function draws on `ax`, or on a new figure of pyplot's, and returns the axes."""
+"""Plots of results and runs with matplotlib; every function draws on `ax` or on a new figure and returns the axes."""
 
 from ksparse.plotting.answers import (
     plot_coefficients,

@@ -1,4 +1,4 @@
-"""Pictures of answers: coefficients, weights, loadings, and how sure a choice of variables is."""
+"""Plots of results: coefficients, weights, loadings, and frequencies of selected variables."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
-    """Bars of the nonzero coefficients with their names, the largest first; at most `limit` of them.
+    """Plot the nonzero coefficients as bars, the largest first.
 
     Parameters
     ----------
     names : sequence of str
-        Of the variables.
+        Names of the variables.
     values : array-like
         One coefficient per name.
     limit : int, default=30
-        How many bars at most; the label says how many are not shown.
+        Maximum number of bars; the label says how many are not shown.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
@@ -52,23 +52,23 @@ def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax:
 
 
 def plot_weights(names: Sequence[str], weights: Any, *, limit: int = 30, ax: Axes | None = None) -> Axes:
-    """Bars of the positions of a portfolio in percent, the largest first; at most `limit` of them.
+    """Plot the weights of a portfolio in percent as bars, the largest first.
 
     Parameters
     ----------
     names : sequence of str
-        Of the assets.
+        Names of the assets.
     weights : array-like
-        One weight per name, 1 for the whole.
+        One weight per name, as fractions of 1.
     limit : int, default=30
-        How many bars at most; the label says how many are not shown.
+        Maximum number of bars; the label says how many are not shown.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
@@ -79,31 +79,31 @@ def plot_weights(names: Sequence[str], weights: Any, *, limit: int = 30, ax: Axe
     --------
     >>> import ksparse as ks
     >>> ks.plotting.plot_weights(["A", "B", "C"], [0.7, 0.0, 0.3]).get_xlabel()
-    'weight, %'
+    'weight (%)'
     """
-    return _bars(names, 100.0 * np.asarray(weights, dtype=float), limit, "weight, %", ax)
+    return _bars(names, 100.0 * np.asarray(weights, dtype=float), limit, "weight (%)", ax)
 
 
 def plot_frequencies(
     found: NearOptimal, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None
 ) -> Axes:
-    """In how many of the nearly best supports each variable is, in percent, the most frequent first; at most `limit` of them.
+    """Plot the percentage of near-optimal supports that contain each variable, the most frequent first.
 
     Parameters
     ----------
     found : NearOptimal
-        What `ksparse.near_optimal` gave.
+        Result of `ksparse.near_optimal`.
     names : sequence of str, default=None
-        Of the variables; None for x0, x1, ...
+        Names of the variables; None for x0, x1, ...
     limit : int, default=30
-        How many bars at most; the label says how many are not shown.
+        Maximum number of bars; the label says how many are not shown.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
@@ -116,40 +116,40 @@ def plot_frequencies(
     >>> rng = np.random.default_rng(0)
     >>> loss = ks.LeastSquares(rng.standard_normal((60, 12)), rng.standard_normal(60))
     >>> found = ks.near_optimal(loss, 3, within=0.02)
-    >>> ks.plotting.plot_frequencies(found).get_xlabel().endswith("supports, %")
+    >>> ks.plotting.plot_frequencies(found).get_xlabel().endswith("supports (%)")
     True
     """
     shares = 100.0 * found.frequencies
-    label = f"in this share of {len(found)} supports, %"
+    label = f"inclusion frequency in {len(found)} supports (%)"
     return _bars(_names(names, shares.size), shares, limit, label, ax)
 
 
 def plot_stability(
     found: Stability | Any, names: Sequence[str] | None = None, *, limit: int = 30, ax: Axes | None = None
 ) -> Axes:
-    """In how many of several fits each variable is, in percent, the most frequent first: how stable a choice of variables is.
+    """Plot the percentage of fits that select each variable, the most frequent first.
 
     Parameters
     ----------
     found : Stability or array-like of shape (n_fits, n_variables)
-        What `ksparse.selection_stability` gave, with a line at 90 %; or one row per fit, such as those of resampled rows, folds or seeds;
-        what is not 0 is in.
+        Result of `ksparse.selection_stability`, plotted with a line at 90 %; or one row per fit, whose nonzeros are
+        selected, such as fits to resampled rows, folds or seeds.
     names : sequence of str, default=None
-        Of the variables; None for those that were fitted, or x0, x1, ...
+        Names of the variables; None for those of the fit, or x0, x1, ...
     limit : int, default=30
-        How many bars at most; the label says how many are not shown.
+        Maximum number of bars; the label says how many are not shown.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
     ValueError
-        If `found` is neither of these, or names and columns differ in number.
+        If `found` is neither, or names and columns differ in number.
 
     Examples
     --------
@@ -161,43 +161,45 @@ def plot_stability(
     >>> X, y, names = ks.datasets.diabetes()
     >>> found = ks.selection_stability(ks.SparseRegressor(k=3), X, y, n_subsamples=20)
     >>> ks.plotting.plot_stability(found, names).get_xlabel()
-    'in this share of 20 subsamples, %'
+    'inclusion frequency in 20 subsamples (%)'
     """
-    sampled = hasattr(found, "expected_false")  # which no table has
+    sampled = hasattr(found, "expected_false")
     table = np.asarray(found.selected if sampled else found, dtype=float)
     if table.ndim != 2 or not len(table):
         raise ValueError(f"found must be a table with one row per fit, or a Stability, got shape {table.shape}")
     shares = 100.0 * (table != 0).mean(axis=0)
     known = found.names if sampled and names is None else _names(names, shares.size)
-    ax = _bars(known, shares, limit, f"in this share of {len(table)} {'subsamples' if sampled else 'fits'}, %", ax)
+    ax = _bars(
+        known, shares, limit, f"inclusion frequency in {len(table)} {'subsamples' if sampled else 'fits'} (%)", ax
+    )
     if sampled:
         ax.axvline(90.0, color="0.3", linewidth=0.8, linestyle="--")
     return ax
 
 
 def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes | None = None) -> Axes:
-    """The refitted coefficients with their intervals, the largest beside their errors first; at most `limit` of them, no intercept.
+    """Plot refitted coefficients with confidence intervals, the most significant first, without the intercept.
 
     Parameters
     ----------
     found : Refit
-        What `ksparse.standard_errors` gave.
+        Result of `ksparse.standard_errors`.
     level : float, default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
     limit : int, default=30
-        How many coefficients at most; the label says how many are not shown.
+        Maximum number of coefficients; the label says how many are not shown.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
     ValueError
-        If the level is not a share below 1.
+        If the level is not between 0 and 1.
 
     Examples
     --------
@@ -205,7 +207,7 @@ def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes |
     >>> X, y, names = ks.datasets.diabetes()
     >>> found = ks.standard_errors(ks.SparseRegressor(k=3).fit(X, y), X, y)
     >>> ks.plotting.plot_refit(found).get_xlabel()
-    'coefficient, 95 % interval given the features'
+    'coefficient (95 % CI, conditional on selection)'
     """
     features = [i for i, name in enumerate(found.names) if name != "intercept"]
     ratio = np.abs(found.coef) / np.where(found.error > 0, found.error, np.inf)
@@ -218,7 +220,7 @@ def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes |
     ax.set_yticks(places, [words(found.names[i]) for i in shown])
     ax.invert_yaxis()
     ax.axvline(0, color="0.3", linewidth=0.8)
-    hidden, label = len(features) - len(shown), f"coefficient, {100 * level:g} % interval given the features"
+    hidden, label = len(features) - len(shown), f"coefficient ({100 * level:g} % CI, conditional on selection)"
     ax.set(xlabel=label if hidden == 0 else f"{label} ({hidden} more not shown)")
     return finish(ax, legend=False)
 
@@ -226,23 +228,23 @@ def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes |
 def plot_loadings(
     components: Any, names: Sequence[str] | None = None, *, limit: int = 40, ax: Axes | None = None
 ) -> Axes:
-    """The loadings of sparse components as a chequered table: one row per variable that any of them has, one column per component.
+    """Plot the loadings of sparse components as a grid, with one row per variable and one column per component.
 
     Parameters
     ----------
     components : array-like of shape (n_components, n_variables)
-        Such as `components_` of `ksparse.SparsePCA`.
+        For example `components_` of `ksparse.SparsePCA`.
     names : sequence of str, default=None
-        Of the variables; None for x0, x1, ...
+        Names of the variables; None for x0, x1, ...
     limit : int, default=40
-        How many variables at most, those with the largest loadings.
+        Maximum number of variables, those with the largest loadings.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
@@ -272,7 +274,7 @@ def plot_loadings(
     ax.set_yticks(range(len(shown)), [words(names[j]) for j in shown])
     ax.set_xticks(range(len(table)), [str(i + 1) for i in range(len(table))])
     hidden = int(np.count_nonzero(largest)) - len(shown)
-    ax.set(xlabel="component" if hidden == 0 else f"component ({hidden} variables of smaller loadings not shown)")
+    ax.set(xlabel="component" if hidden == 0 else f"component ({hidden} variables with smaller loadings not shown)")
     ax.figure.colorbar(image, ax=ax, label="loading")
     ax.grid(False)
     return ax

@@ -1,4 +1,4 @@
-"""Pictures of many k: paths, frontiers, the curve that k is chosen by."""
+"""Plots over k: paths, frontiers, and the curve by which k is chosen."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 def plot_path(path: KPath, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None) -> Axes:
-    """The entries of the answers against k, one line per variable that is ever in; the `limit` largest are named.
+    """Plot the entries of the solutions against k, one line per variable that is selected at some k.
 
     Parameters
     ----------
     path : KPath
-        What `ksparse.k_path` gave.
+        Result of `ksparse.k_path`.
     names : sequence of str, default=None
-        Of the variables; None for x0, x1, ...
+        Names of the variables; None for x0, x1, ...
     limit : int, default=12
-        How many lines have a colour and a name; the others are grey.
+        Number of lines with a colour and a name, the largest; all others are grey.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Examples
     --------
@@ -47,25 +47,25 @@ def plot_path(path: KPath, names: Sequence[str] | None = None, *, limit: int = 1
 def plot_coefficient_path(
     ks: Any, coef_path: Any, names: Sequence[str] | None = None, *, limit: int = 12, ax: Axes | None = None
 ) -> Axes:
-    """The coefficients of models against k, one line per feature that is ever in; the `limit` largest are named.
+    """Plot the coefficients of models against k, one line per feature that is selected at some k.
 
     Parameters
     ----------
     ks : array-like of shape (n_ks,)
-        The numbers of features, such as `ks_` of an estimator that chose k.
+        Numbers of features, such as `ks_` of an estimator that chose k.
     coef_path : array-like of shape (n_ks, n_features)
-        One model per row, such as `coef_path_`; of several classes one at a time.
+        One model per row, such as `coef_path_`; one class at a time.
     names : sequence of str, default=None
-        Of the features; None for x0, x1, ...
+        Names of the features; None for x0, x1, ...
     limit : int, default=12
-        How many lines have a colour and a name; the others are grey.
+        Number of lines with a colour and a name, the largest; all others are grey.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def plot_coefficient_path(
 
     See Also
     --------
-    plot_path : The same of what `ksparse.k_path` gave.
+    plot_path : Plot the result of `ksparse.k_path`.
 
     Examples
     --------
@@ -87,34 +87,34 @@ def plot_coefficient_path(
     coef, sizes = np.asarray(coef_path, dtype=float), np.asarray(ks)
     if coef.ndim != 2 or len(coef) != len(sizes):
         raise ValueError(
-            f"coef_path must have one row per k, {len(sizes)}, got shape {coef.shape}: of several classes draw one at a time"
+            f"coef_path must have one row per k, {len(sizes)}, got shape {coef.shape}: draw one class at a time"
         )
     return _lines(sizes, coef, names, limit, "coefficient", ax)
 
 
 def plot_frontier(path: KPath, values: Any = None, *, label: str = "objective", ax: Axes | None = None) -> Axes:
-    """The objective, or `values` one per answer such as risk or return, against k.
+    """Plot the objective, or other values such as risk or return, against k.
 
     Parameters
     ----------
     path : KPath
-        What `ksparse.k_path` gave.
+        Result of `ksparse.k_path`.
     values : array-like, default=None
-        One number per answer; None for the objective.
+        One number per solution; None for the objective.
     label : str, default="objective"
-        What the vertical axis shows.
+        Label of the vertical axis.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
     ValueError
-        If there are not as many values as answers.
+        If the number of values is not the number of solutions.
 
     Examples
     --------
@@ -129,38 +129,39 @@ def plot_frontier(path: KPath, values: Any = None, *, label: str = "objective", 
     if len(heights) != len(path):
         raise ValueError(f"values must hold one number per k, {len(path)}, got {len(heights)}")
     ax.plot(path.ks, heights, color=COLOURS[0], marker="o", markersize=4)
-    ax.set(xlabel="k, nonzeros allowed", ylabel=label)
+    ax.set(xlabel="k (maximum number of nonzeros)", ylabel=label)
     return finish(ax, legend=False)
 
 
 def plot_efficient_frontier(
     frontier: Any, *, periods: int = 1, assets: Any = None, label: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Mean return against deviation of the portfolios of a frontier, and of single assets where they are given.
+    """Plot mean return against standard deviation of the portfolios of a frontier, and of single assets if given.
 
     Parameters
     ----------
     frontier : Frontier
-        What `SparsePortfolio.frontier` gave.
+        Result of `SparsePortfolio.frontier`.
     periods : int, default=1
-        Periods a year, by which means and variances are multiplied: 252 for daily returns.
+        Periods per year, by which means and variances are multiplied: 252 for daily returns.
     assets : array-like of shape (n_periods, n_assets) or None, default=None
-        Returns, whose columns are drawn as points.
+        Returns of single assets, drawn as points.
     label : str or None, default=None
-        Of the line, where several are drawn on the same axes.
+        Label of the line, if several are drawn on the same axes.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Examples
     --------
     >>> import ksparse as ks
     >>> returns = ks.datasets.factor_model(30, 300, seed=0).returns
-    >>> ax = ks.plotting.plot_efficient_frontier(ks.SparsePortfolio(k=5).frontier(returns, 5), periods=250, assets=returns)
+    >>> frontier = ks.SparsePortfolio(k=5).frontier(returns, 5)
+    >>> ax = ks.plotting.plot_efficient_frontier(frontier, periods=250, assets=returns)
     >>> len(ax.get_lines()[-1].get_xdata())
     5
     """
@@ -179,32 +180,32 @@ def plot_efficient_frontier(
         markersize=3,
         label=label,
     )
-    span = "a year" if periods > 1 else "per period"
-    ax.set(xlabel=f"deviation {span}, %", ylabel=f"mean return {span}, %")
+    span = "% per year" if periods > 1 else "% per period"
+    ax.set(xlabel=f"standard deviation ({span})", ylabel=f"mean return ({span})")
     return finish(ax, legend=label is not None)
 
 
 def plot_cv(model: Any, *, ax: Axes | None = None) -> Axes:
-    """The curve that k was chosen by: errors on the rows left out with one standard error, or the information criterion.
+    """Plot the curve by which k was chosen: cross-validated loss with one standard error, or the information criterion.
 
-    The least k within one standard error of the best, which `one_standard_error=True` chooses, has a line too.
+    A second line marks the smallest k within one standard error of the best, which `one_standard_error=True` chooses.
 
     Parameters
     ----------
     model : SparseRegressorCV or SparseClassifierCV
-        Fitted.
+        A fitted estimator.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
     ValueError
-        If the model is not fitted, or chose no k.
+        If the model is not fitted or does not choose k.
 
     Examples
     --------
@@ -212,7 +213,7 @@ def plot_cv(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> X, y, names = ks.datasets.diabetes()
     >>> ax = ks.plotting.plot_cv(ks.SparseRegressorCV(range(1, 7), cv=5).fit(X, y))
     >>> ax.get_xlabel()
-    'k, features allowed'
+    'k (maximum number of features)'
     """
     if not hasattr(model, "k_"):
         raise ValueError(
@@ -228,18 +229,18 @@ def plot_cv(model: Any, *, ax: Axes | None = None) -> Axes:
         ax.errorbar(model.ks_, mean, spread, color=COLOURS[0], marker="o", markersize=4, capsize=3)
         best = int(np.argmin(mean))
         within = mean[best] + spread[best]
-        ax.axhline(within, color="0.5", linewidth=1, linestyle=":", label="one standard error above the best")
+        ax.axhline(within, color="0.5", linewidth=1, linestyle=":", label="best + 1 standard error")
         least = int(model.ks_[np.argmax(mean <= within)])
         if least != model.k_:
-            ax.axvline(least, color=COLOURS[2], linestyle="-.", label=f"one standard error, k = {least}")
-        ax.set(ylabel="mean loss of the rows left out")
-    ax.axvline(model.k_, color=COLOURS[1], linestyle="--", label=f"chosen, k = {model.k_}")
-    ax.set(xlabel="k, features allowed")
+            ax.axvline(least, color=COLOURS[2], linestyle="-.", label=f"within 1 standard error: k = {least}")
+        ax.set(ylabel="cross-validated loss")
+    ax.axvline(model.k_, color=COLOURS[1], linestyle="--", label=f"selected k = {model.k_}")
+    ax.set(xlabel="k (maximum number of features)")
     return finish(ax, legend=True)
 
 
 def _lines(ks: Any, x: Any, names: Sequence[str] | None, limit: int, label: str, ax: Axes | None) -> Axes:
-    """One line per column that is ever other than 0, the largest named."""
+    """Draw a line per column with a nonzero, and name the largest."""
     ax = axes(ax)
     members = [int(j) for j in np.argsort(-np.abs(x).max(axis=0), kind="stable") if x[:, j].any()]
     for position, j in enumerate(members):
@@ -249,5 +250,6 @@ def _lines(ks: Any, x: Any, names: Sequence[str] | None, limit: int, label: str,
         word = (words(names[j]) if names is not None else f"x{j}") if named else None
         ax.plot(ks, x[:, j], label=word, markersize=4, **look)
     hidden = len(members) - limit
-    ax.set(xlabel="k, nonzeros allowed" + (f" (grey: {hidden} more)" if hidden > 0 else ""), ylabel=label)
+    more = f"; {hidden} further variables in grey" if hidden > 0 else ""
+    ax.set(xlabel=f"k (maximum number of nonzeros{more})", ylabel=label)
     return finish(ax, legend=bool(members))

@@ -1,4 +1,4 @@
-"""Pictures of how runs went: convergence, starts, quality against time, a gap closing."""
+"""Plots of runs: convergence, random starts, objective against time, and the optimality gap."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-PENALTIES = {
-    "l1pdca": "top-(k,1)",
-    "l1dca": "top-(k,1)",
-    "mipdca": "indicators",
-}  # of methods; the others' is top-(k,2)
-AXES = {"iterations": "iterations", "time": "seconds", "products": "products with the data"}
+PENALTIES = {"l1pdca": "top-(k,1)", "l1dca": "top-(k,1)", "mipdca": "indicators"}  # of methods; others: top-(k,2)
+AXES = {"iterations": "iterations", "time": "time (s)", "products": "products with the data"}
+COLUMNS = {"iterations": "iteration", "time": "elapsed", "products": "products"}  # of runs as mappings
 
 
 def plot_convergence(
@@ -29,31 +26,31 @@ def plot_convergence(
     best: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """F minus the best F, against iterations, time or products with the data, one line per method.
+    """Plot F minus the best F against iterations, time or products with the data, one line per run.
 
-    F is φ plus a penalty. Runs on other penalties, or with another weight ρ, have another F: each run is compared with those that have its
-    penalty and ρ, and the legend says the ρ of each where they differ.
+    F is φ plus a penalty, so only runs with the same penalty and weight ρ have the same F. Each run is compared with
+    those; if ρ or the penalty differ, the legend shows them.
 
     Parameters
     ----------
     runs : mapping from str to Result, Trace or mapping
-        Results, traces, or mappings with F, elapsed and iteration, by the name of their line.
+        Results, traces, or mappings with F, elapsed and iteration, by the name of the line.
     against : {"iterations", "time", "products"}, default="iterations"
-        What the horizontal axis shows.
+        Quantity on the horizontal axis.
     best : float, default=None
-        The F to subtract; None for the least of all runs that can be compared.
+        The F to subtract; None for the smallest of all comparable runs.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
     ValueError
-        If there is no run, no finite F, or `against` is not known; if `best` is given for runs that cannot be compared.
+        If there is no run, no finite F, or `against` is unknown; if `best` is given for runs that are not comparable.
 
     Examples
     --------
@@ -76,29 +73,28 @@ def plot_convergence(
     kinds = {name: _objective(run) for name, run in runs.items()}
     several = len(set(kinds.values())) > 1
     if several and best is not None:
-        raise ValueError(
-            f"best needs runs on one penalty with one rho, got {', '.join(map(_said, dict.fromkeys(kinds.values())))}"
-        )
+        labels = ", ".join(map(_label, dict.fromkeys(kinds.values())))
+        raise ValueError(f"best requires runs with one penalty and one rho, got {labels}")
     ax = axes(ax)
     for (name, (x, F)), (colour, _, dash) in zip(curves.items(), styles(curves), strict=True):
         alike = np.concatenate([curves[other][1] for other in curves if kinds[other] == kinds[name]])
         low = float(np.min(alike[np.isfinite(alike)], initial=np.inf)) if best is None else best
-        gap = np.where(F > low, F - low, np.nan)  # the best point itself has no place on a log scale
-        label = f"{name}, {_said(kinds[name])}" if several else name
+        gap = np.where(F > low, F - low, np.nan)
+        label = f"{name}, {_label(kinds[name])}" if several else name
         ax.semilogy(x, gap, label=words(label), color=colour, linestyle=dash, linewidth=1.6)
-    ax.set(xlabel=AXES[against], ylabel="F − best F of the same ρ" if several else "F − best F")
+    ax.set(xlabel=AXES[against], ylabel="F − best F at the same ρ" if several else "F − best F")
     ax.set_xlim(left=0)
     return finish(ax, legend=True)
 
 
 def _objective(run: Result | Trace | Mapping[str, Any]) -> tuple[str, float | None]:
-    """Return the penalty in F and its weight, as far as the run knows them."""
+    """Return the penalty in F and its weight, as far as they are known."""
     if isinstance(run, Result):
         return ("" if run.rho is None else PENALTIES.get(run.method, "")), run.rho
     return "", None if isinstance(run, Trace) else run.get("rho")
 
 
-def _said(kind: tuple[str, float | None]) -> str:
+def _label(kind: tuple[str, float | None]) -> str:
     penalty, rho = kind
     return f"{penalty and penalty + ' '}{'no ρ' if rho is None else f'ρ = {rho:g}'}"
 
@@ -108,36 +104,33 @@ def _curve(run: Result | Trace | Mapping[str, Any], against: str) -> tuple[np.nd
     if isinstance(trace, Trace):
         F = trace.F
         return {"iterations": np.arange(len(F)), "time": trace.elapsed, "products": trace.products}[against], F
-    column = {"iterations": "iteration", "time": "elapsed", "products": "products"}[against]
+    column = COLUMNS[against]
     if column not in trace or "F" not in trace:
-        raise ValueError(
-            f"a run as a mapping must hold F and {column} to be drawn against {against}, got {', '.join(trace)}"
-        )
-    return np.asarray(trace[column], dtype=float), np.asarray(
-        [np.nan if f is None else f for f in trace["F"]], dtype=float
-    )
+        held = ", ".join(trace)
+        raise ValueError(f"a run as a mapping must hold F and {column} to be plotted against {against}, got {held}")
+    return np.asarray(trace[column], dtype=float), np.asarray(trace["F"], dtype=float)
 
 
 def plot_starts(
     table: pd.DataFrame, *, reference: float | None = None, label: str = "optimum", ax: Axes | None = None
 ) -> Axes:
-    """Box plot of the objective over random starts, one box per method; every start is a dot beside its box.
+    """Plot the objective over random starts, one box per method and one dot per start.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns method and objective.
+        Table with columns method and objective.
     reference : float, default=None
-        Where to draw a line across.
+        Height of a horizontal line.
     label : str, default="optimum"
-        What that line is.
+        Label of that line.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
@@ -157,14 +150,8 @@ def plot_starts(
     if not methods:
         raise ValueError("table must hold at least one row")
     values = [table.loc[table["method"] == method, "objective"].dropna().to_numpy() for method in methods]
-    boxes = ax.boxplot(
-        values,
-        tick_labels=[words(method) for method in methods],
-        widths=0.5,
-        patch_artist=True,
-        showfliers=False,
-        medianprops={"color": "black"},
-    )
+    look: dict[str, Any] = {"widths": 0.5, "patch_artist": True, "showfliers": False, "medianprops": {"color": "black"}}
+    boxes = ax.boxplot(values, tick_labels=[words(method) for method in methods], **look)
     spread = np.random.default_rng(0)
     for position, ((colour, _, _), box, points) in enumerate(zip(styles(methods), boxes["boxes"], values, strict=True)):
         box.set(facecolor=colour, alpha=0.35)
@@ -176,21 +163,21 @@ def plot_starts(
 
 
 def plot_objective_time(table: pd.DataFrame, *, time: str = "time", ax: Axes | None = None) -> Axes:
-    """Objective above the best of its instance, in percent, against seconds: down is better, left is faster.
+    """Plot the objective relative to the best of its instance, in percent, against time.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        Columns instance, method, objective and `time`; one marker per row, one shape and colour per method.
+        Table with columns instance, method, objective and `time`; one marker per row, one shape and colour per method.
     time : str, default="time"
-        The column with the seconds.
+        Column with the times in seconds.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
@@ -200,9 +187,10 @@ def plot_objective_time(table: pd.DataFrame, *, time: str = "time", ax: Axes | N
     Examples
     --------
     >>> import pandas as pd, ksparse as ks
-    >>> table = pd.DataFrame({"instance": ["p", "p"], "method": ["a", "b"], "objective": [2.0, 1.0], "time": [0.1, 3.0]})
+    >>> values = {"method": ["a", "b"], "objective": [2.0, 1.0], "time": [0.1, 3.0]}
+    >>> table = pd.DataFrame({"instance": ["p", "p"], **values})
     >>> ks.plotting.plot_objective_time(table).get_xlabel()
-    'seconds'
+    'time (s)'
     """
     ax = axes(ax)
     table = table[np.isfinite(table["objective"].to_numpy(dtype=float))]
@@ -214,38 +202,30 @@ def plot_objective_time(table: pd.DataFrame, *, time: str = "time", ax: Axes | N
     methods = list(dict.fromkeys(table["method"]))
     for method, (colour, marker, _) in zip(methods, styles(methods), strict=True):
         rows = (table["method"] == method).to_numpy()
-        ax.plot(
-            table[time][rows],
-            excess[rows],
-            marker,
-            color=colour,
-            label=words(method),
-            markersize=7,
-            alpha=0.85,
-            linestyle="none",
-        )
+        look: dict[str, Any] = {"color": colour, "markersize": 7, "alpha": 0.85, "linestyle": "none"}
+        ax.plot(table[time][rows], excess[rows], marker, label=words(method), **look)
     ax.set_xscale("log")
     ax.set_yscale("symlog", linthresh=0.1)
     ax.set_ylim(-0.02, max(1.0, 3.0 * float(excess.max())))
-    ax.set(xlabel="seconds", ylabel="above the best objective, %")
+    ax.set(xlabel="time (s)", ylabel="above the best objective (%)")
     return finish(ax, legend=True)
 
 
 def plot_gap(records: Mapping[str, Sequence[Any]] | Sequence[Any], *, ax: Axes | None = None) -> Axes:
-    """The gap of a proof closing: (value − lower bound)/|value| in percent against seconds, one line per proof.
+    """Plot the optimality gap of branch and bound, (value − lower bound)/|value| in percent, against time.
 
     Parameters
     ----------
     records : sequence, or mapping from str to sequence
-        What a callback of `ksparse.minimize` with `gap=` was told: entries with elapsed and gap. Entries without a finite gap, as those
-        of the search before the proof, are left out.
+        Arguments received by a callback of `ksparse.minimize` with `gap=`: entries with elapsed and gap, one sequence
+        per line. Entries without a finite gap, from the search before branch and bound, are left out.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for a new figure of pyplot's.
+        Axes to draw on; None for a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn on.
+        The axes.
 
     Raises
     ------
@@ -262,12 +242,12 @@ def plot_gap(records: Mapping[str, Sequence[Any]] | Sequence[Any], *, ax: Axes |
     >>> loss = ks.LeastSquares(rng.standard_normal((60, 30)), rng.standard_normal(60))
     >>> result = ks.minimize(loss, 8, gap=0.01, callback=listen)
     >>> ks.plotting.plot_gap(records).get_ylabel()
-    'gap, %'
+    'gap (%)'
     """
     named = records if isinstance(records, Mapping) else {"": records}
     lines = {
-        name: [(at["elapsed"], 100.0 * at["gap"]) for at in told if np.isfinite(at.get("gap", np.inf))]
-        for name, told in named.items()
+        name: [(at["elapsed"], 100.0 * at["gap"]) for at in entries if np.isfinite(at.get("gap", np.inf))]
+        for name, entries in named.items()
     }
     if not any(lines.values()):
         raise ValueError(
@@ -277,8 +257,8 @@ def plot_gap(records: Mapping[str, Sequence[Any]] | Sequence[Any], *, ax: Axes |
     for (name, points), (colour, marker, _) in zip(lines.items(), styles(lines), strict=True):
         seconds, gaps = np.array(points).reshape(-1, 2).T
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4, "drawstyle": "steps-post"}
-        ax.plot(seconds, np.maximum.accumulate(gaps[::-1])[::-1], label=words(name), **look)  # a bound never gets worse
-    ax.set(xlabel="seconds", ylabel="gap, %")
+        ax.plot(seconds, np.maximum.accumulate(gaps[::-1])[::-1], label=words(name), **look)
+    ax.set(xlabel="time (s)", ylabel="gap (%)")
     ax.set_yscale("symlog", linthresh=0.01)
     ax.set_ylim(bottom=0)
     return finish(ax, legend=isinstance(records, Mapping))

@@ -1,4 +1,4 @@
-"""How every picture looks: colours told apart by colour-blind eyes, figures of pyplot's, legends that cover nothing."""
+"""Style of all plots: colours for colour-blind readers, figures of pyplot, legends above the axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito (2008): told apart by colour-blind eyes too. Methods keep their colour from picture to picture.
+# Okabe and Ito (2008), for colour-blind readers. Methods have the same colour in all plots.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
@@ -17,19 +17,19 @@ _OWN = {"auto": 6, "l2-PDCA": 0, "l2-APDCA": 1, "l1-DCA": 2, "MIP-DCA": 3, "APDC
 
 
 def style(method: str, position: int = 0) -> tuple[str, str, Any]:
-    """Colour, marker and dash of a method; one we do not know takes those of its position.
+    """Return colour, marker and dash of a method; those of its position if the method is unknown.
 
     Parameters
     ----------
     method : str
-        The name of the method.
+        Name of the method.
     position : int, default=0
-        Of the line in the picture.
+        Position of the line in the plot.
 
     Returns
     -------
     tuple of str, str and a dash
-        As matplotlib takes them.
+        Arguments of matplotlib.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def style(method: str, position: int = 0) -> tuple[str, str, Any]:
 
 
 def styles(names: Iterable[str]) -> list[tuple[str, str, Any]]:
-    """Return a style for each name of one picture, no two the same: methods keep their own, the others take those that are free."""
+    """Return distinct styles for the names of one plot; known methods have fixed styles."""
     names, taken = list(names), dict[int, int]()
     for place, name in enumerate(names):
         taken.setdefault(_OWN.get(name, -1 - place), place)
@@ -57,13 +57,13 @@ def _look(i: int) -> tuple[str, str, Any]:
 
 
 def words(name: Any) -> str:
-    """A name as text: no mathematics between dollar signs, and not longer than a picture has room for."""
+    """Return a name without mathematics between dollar signs, cut to 40 characters."""
     text = str(name).replace("$", r"\$")
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 def axes(ax: Axes | None, height: float = 4.2) -> Axes:
-    """The axes that were given, or those of a new figure of pyplot's, so that `plt.show()` and notebooks show it."""
+    """Return the given axes, or those of a new figure of pyplot, which `plt.show()` and notebooks show."""
     if ax is not None:
         return ax
     try:
@@ -74,10 +74,10 @@ def axes(ax: Axes | None, height: float = 4.2) -> Axes:
 
 
 def finish(ax: Axes, legend: bool) -> Axes:
-    """Grid, frame and legend."""
+    """Add grid, frame and legend."""
     ax.grid(alpha=0.3)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
-    if legend:  # outside the axes, where it covers nothing
+    if legend:
         ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=5, fontsize="small")
     return ax
