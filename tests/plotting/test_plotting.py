@@ -268,7 +268,7 @@ def test_runs_are_compared_with_those_of_the_same_objective(canvas, rng):
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert (labels[0], labels[-1]) == ("pdca 0.1, ρ = 0.1", "l1, top-(k,1) ρ = 10")
     with pytest.raises(
-        ValueError, match=r"best requires runs with one penalty with one rho, got ρ = 0.1, ρ = 10, top-\(k,1\) ρ = 10"
+        ValueError, match=r"best requires runs with one penalty and one rho, got ρ = 0.1, ρ = 10, top-\(k,1\) ρ = 10"
     ):
         plotting.plot_convergence(runs, best=0.0)
 

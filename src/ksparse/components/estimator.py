@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ksparse.util.checks import check_integer, check_n_jobs, check_size
 
 
 @fill_docstrings()
+@dataclass(eq=False, repr=False)
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimator):
     """Principal components with at most k nonzero loadings each.
 
@@ -76,22 +78,18 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
     array([5, 3])
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        k: Any = 5,
-        *,
-        nonnegative: bool = False,
-        deflation: str = "projection",
-        scale: bool = True,
-        effort: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        gap: float | None = None,
-        max_time: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    n_components: int = 2
+    k: Any = 5
+    _: KW_ONLY
+    nonnegative: bool = False
+    deflation: str = "projection"
+    scale: bool = True
+    effort: int | None = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    gap: float | None = None
+    max_time: float | None = None
+    verbose: int = 0
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePCA:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,6 +78,7 @@ def _required_indices(given: Any, n: int, names: Any, groups: list[Any]) -> Vect
     return feature_indices(entries, "requires", n, names)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseLinear(SelectorMixin, SparseEstimator):
     """Base class of linear models with at most k features; the subclasses define the kinds of y.
 
@@ -129,7 +131,24 @@ class SparseLinear(SelectorMixin, SparseEstimator):
         Weight of each row in the loss.
     """
 
-    gap: float | None = None  # overridden by estimators with a fixed k
+    C: Any = None
+    positive: Any = False
+    negative: Any = False
+    fit_intercept: bool = True
+    standardize: bool = True
+    alpha: float = 0.0
+    forced_in: Any = ()
+    forced_out: Any = ()
+    groups: Any = None
+    group_limits: Any = None
+    requires: Any = None
+    method: str = "auto"
+    effort: int | None = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    gap: float | None = None
+    max_time: float | None = None
+    verbose: int = 0
     _several_targets: ClassVar[bool] = False  # whether y may have several columns
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, *, y_numeric: bool = False) -> tuple[Any, Any, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ class BatchedPaths(NamedTuple):
     errors: Vector  # one row per fold, one column per k
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KSelectionMixin(SparseLinear):
     """Choice of k along one warm-started path of models per fold and class.
 
@@ -68,6 +70,11 @@ class KSelectionMixin(SparseLinear):
     criterion_ : ndarray
         Information criterion for each k, for the other criteria.
     """
+
+    ks: Any = field(default=None, kw_only=False)
+    criterion: str = "cv"
+    cv: Any = None
+    one_standard_error: bool = False
 
     def _candidates(self, X: Any, weight: Any) -> Vector:
         """Return the values of k to try."""

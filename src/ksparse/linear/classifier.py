@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ksparse.util.progress import track
 
 
 @fill_docstrings()
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseClassifier(ClassifierMixin, SparseLinear):
     """Logistic or multinomial regression with at most k features.
 
@@ -65,32 +67,10 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
     (2, True)
     """
 
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        multi_class: str = "multinomial",
-        C: Any = None,
-        positive: Any = False,
-        negative: Any = False,
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        alpha: float = 1e-4,
-        forced_in: Any = (),
-        forced_out: Any = (),
-        groups: Any = None,
-        group_limits: Any = None,
-        requires: Any = None,
-        method: str = "auto",
-        effort: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        gap: float | None = None,
-        max_time: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    k: int = field(default=5, kw_only=False)
+    multi_class: str = "multinomial"
+    class_weight: Any = None
+    alpha: float = 1e-4
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseClassifier:

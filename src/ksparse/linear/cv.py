@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ksparse.estimator_base import fill_docstrings, to_input_dtype, with_callbacks
 from ksparse.linear.choose_k import KSelectionMixin
 from ksparse.linear.classifier import SparseClassifier
-from ksparse.linear.losses import LossMaker
 from ksparse.linear.regressor import SparseRegressor, check_loss_of_target
 from ksparse.util.resources import one_thread
 
 
 @fill_docstrings()
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseRegressorCV(KSelectionMixin, SparseRegressor):
     """`SparseRegressor` that chooses k; several columns of y share the same k features.
 
@@ -55,36 +56,10 @@ class SparseRegressorCV(KSelectionMixin, SparseRegressor):
     5
     """
 
-    multi_output = "common"
-
-    def __init__(
-        self,
-        ks: Any = None,
-        *,
-        criterion: str = "cv",
-        cv: Any = None,
-        one_standard_error: bool = False,
-        loss: str | LossMaker = "squared",
-        delta: float | None = None,
-        C: Any = None,
-        positive: Any = False,
-        negative: Any = False,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        alpha: float = 0.0,
-        forced_in: Any = (),
-        forced_out: Any = (),
-        groups: Any = None,
-        group_limits: Any = None,
-        requires: Any = None,
-        method: str = "auto",
-        effort: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        max_time: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    # no parameters of this class
+    k: ClassVar[Any] = None  # type: ignore[misc]
+    gap: ClassVar[None] = None  # type: ignore[misc]
+    multi_output: ClassVar[str] = "common"  # type: ignore[misc]
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseRegressorCV:
@@ -115,6 +90,7 @@ class SparseRegressorCV(KSelectionMixin, SparseRegressor):
 
 
 @fill_docstrings()
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseClassifierCV(KSelectionMixin, SparseClassifier):
     """`SparseClassifier` that chooses k.
 
@@ -158,34 +134,10 @@ class SparseClassifierCV(KSelectionMixin, SparseClassifier):
     True
     """
 
-    def __init__(
-        self,
-        ks: Any = None,
-        *,
-        criterion: str = "cv",
-        cv: Any = None,
-        one_standard_error: bool = False,
-        multi_class: str = "multinomial",
-        C: Any = None,
-        positive: Any = False,
-        negative: Any = False,
-        class_weight: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        alpha: float = 1e-4,
-        forced_in: Any = (),
-        forced_out: Any = (),
-        groups: Any = None,
-        group_limits: Any = None,
-        requires: Any = None,
-        method: str = "auto",
-        effort: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        max_time: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    alpha: float = 1e-4
+    # no parameters of this class
+    k: ClassVar[Any] = None  # type: ignore[misc]
+    gap: ClassVar[None] = None  # type: ignore[misc]
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseClassifierCV:

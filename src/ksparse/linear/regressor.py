@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ MAX_COUNT = 1e15  # larger counts are not exact in double precision
 
 
 @fill_docstrings()
+@dataclass(eq=False, repr=False, kw_only=True)
 class SparseRegressor(RegressorMixin, SparseLinear):
     """Linear regression with at most k features.
 
@@ -56,35 +58,11 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     ['bmi', 'bp', 's5']
     """
 
+    k: int = field(default=5, kw_only=False)
+    loss: str | LossMaker = "squared"
+    delta: float | None = None
+    multi_output: str = "independent"
     _several_targets: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        k: int = 5,
-        *,
-        loss: str | LossMaker = "squared",
-        delta: float | None = None,
-        multi_output: str = "independent",
-        C: Any = None,
-        positive: Any = False,
-        negative: Any = False,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        alpha: float = 0.0,
-        forced_in: Any = (),
-        forced_out: Any = (),
-        groups: Any = None,
-        group_limits: Any = None,
-        requires: Any = None,
-        method: str = "auto",
-        effort: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        gap: float | None = None,
-        max_time: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SparseRegressor:
