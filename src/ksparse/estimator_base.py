@@ -91,6 +91,10 @@ class SparseEstimator(CallbackSupportMixin, BaseEstimator):
     # scikit-learn's HTML page shows the text of a parameter only next to a link: this one leads nowhere
     _doc_link_module, _doc_link_template = "ksparse", "#{estimator_name}"
 
+    def _store(self, arguments: dict[str, Any]) -> None:
+        """Set each argument of the constructor as an attribute of the same name, as scikit-learn requires."""
+        self.__dict__.update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
+
 
 class Task:
     """A call of fit for scikit-learn's callbacks (1.9 and newer): each stage of the search is a subtask."""
