@@ -75,7 +75,7 @@ def test_counts_against_enumeration(seed):
         ({"z": 1}, {}, 3, ValueError, "names 'z', which is not among the groups"),
         ({"a": (3, 1)}, {}, 3, ValueError, "at least 3 and at most 1 of 'a'"),
         ({"a": 1.5}, {}, 3, TypeError, "group_cardinalities for 'a'"),
-        ("a", {}, 3, TypeError, "one whole number or a mapping"),
+        ("a", {}, 3, TypeError, "one number or a mapping"),
     ],
 )
 def test_counts_that_cannot_be_are_named(given, options, k, error, words):
@@ -107,7 +107,7 @@ def test_a_least_number_needs_a_floor_and_groups_must_not_overlap():
         )
     with pytest.raises(ValueError, match="share asset 1: groups with limits must not overlap"):
         AssetCountLimits.read({"x": 1, "y": 1}, {"x": np.array([0, 1]), "y": np.array([1, 2])}, 6)
-    with pytest.raises(ValueError, match="group_cardinalities needs groups"):
+    with pytest.raises(ValueError, match="group_cardinalities requires groups"):
         portfolio_arguments(Universe(6), group_cardinalities=2)
 
 

@@ -30,23 +30,27 @@ EXAMPLES = (
     "ksparse portfolio prices.csv -k 10 --long-only --max-weight 20% --min-weight 1% --out weights.csv",
     "ksparse portfolio returns.csv --returns -k 20 --target-return 0.0005 --report page.html",
     "ksparse portfolio - -k 10 --long-only --out - < prices.csv",
-    "ksparse portfolio prices.csv -k 12 --long-only --sectors sectors.csv --sector-cap 0.25 --rule 'AAPL + MSFT <= 0.1' "
-    "--holdings weights.csv --cost 0.0002 --max-turnover 0.3",
-    "ksparse portfolio prices.csv -k 12 --long-only --min-weight 0.02 --sectors sectors.csv --sector-names 3 --sector-names energy=1:2",
+    "ksparse portfolio prices.csv -k 12 --long-only --sectors sectors.csv --sector-cap 0.25 "
+    "--rule 'AAPL + MSFT <= 0.1' --holdings weights.csv --cost 0.0002 --max-turnover 0.3",
+    "ksparse portfolio prices.csv -k 12 --long-only --min-weight 0.02 --sectors sectors.csv --sector-names 3 "
+    "--sector-names energy=1:2",
     "ksparse portfolio prices.csv -k 20 --long-only --index SPX",
     "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --frontier 50 --out frontier.csv",
-    "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --walk 500:20 --cost 0.002 --max-turnover 0.5 --out walk.csv",
+    "ksparse portfolio prices.csv -k 10 --long-only --max-weight 0.2 --walk 500:20 --cost 0.002 --max-turnover 0.5 "
+    "--out walk.csv",
     "ksparse portfolio prices.csv -k 20 --long-only --index SPX --max-tracking-error 0.004 --min-variance",
 )
 OPTIONS = {  # words in errors of the library, and the option they stand for
-    "objective='minimize_risk'": "--min-variance", "objective cannot": "--min-variance cannot", "long_only=True": "--long-only",
-    "requires groups": "needs --sectors", "needs groups": "needs --sectors", "groups has": "--sectors has",
-    "needs y, the returns of the index": "needs --index, the column of the index", "when y (an index) is given": "with --index",
+    "objective='minimize_risk'": "--min-variance", "objective cannot": "--min-variance cannot",
+    "requires groups": "needs --sectors", "groups has": "--sectors has",
+    "needs y, the returns of the index": "needs --index, the column of the index",
+    "when y (an index) is given": "with --index", "long_only=True": "--long-only",
     "group_cardinalities": "--sector-names", "group_caps": "--sector-cap", "group_floors": "--sector-floor",
     "linear_constraints": "--rule", "forced_in": "--include", "forced_out": "--exclude", "min_weights": "--bounds",
-    "max_weights": "--bounds", "previous_weights": "--holdings", "turnover_cost": "--cost", "max_turnover": "--max-turnover",
-    "risk_aversion": "--risk-aversion", "target_return": "--target-return", "max_tracking_error": "--max-tracking-error",
-    "max_weight": "--max-weight", "min_weight": "--min-weight", "max_short": "--max-short",
+    "max_weights": "--bounds", "previous_weights": "--holdings", "turnover_cost": "--cost",
+    "max_turnover": "--max-turnover", "risk_aversion": "--risk-aversion", "target_return": "--target-return",
+    "max_tracking_error": "--max-tracking-error", "max_weight": "--max-weight", "min_weight": "--min-weight",
+    "max_short": "--max-short",
 }  # fmt: skip
 BLANK = ("", "na", "nan")  # texts that stand for no number in tables
 
@@ -158,8 +162,8 @@ def _assets(options: argparse.Namespace, output: Output) -> tuple[Assets, str]:
     kind = "prices" if options.prices else "returns" if options.returns else guess_table_kind(values)
     if kind is None:
         raise InputError(
-            f"cannot tell whether {options.file} holds prices or returns: no number is below 0, and all are small (median "
-            f"{np.median(values):g}) and change a lot: say --prices or --returns"
+            f"cannot tell whether {options.file} holds prices or returns: no number is below 0, and all are small "
+            f"(median {np.median(values):g}) and change a lot: say --prices or --returns"
         )
     needed = 2 if kind == "returns" else 3
     if len(values) < needed:
@@ -203,8 +207,9 @@ def _rules(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
     return {
         "objective": "minimize_risk" if options.min_variance or options.frontier is not None else None,
         "risk_aversion": options.risk_aversion, "target_return": options.target_return, "long_only": options.long_only,
-        "max_tracking_error": options.max_tracking_error, "max_weight": options.max_weight, "budget": _budget(options.budget),
-        "max_short": options.max_short, "min_weights": lower or None, "max_weights": upper or None, "groups": groups,
+        "max_tracking_error": options.max_tracking_error, "max_weight": options.max_weight,
+        "budget": _budget(options.budget), "max_short": options.max_short,
+        "min_weights": lower or None, "max_weights": upper or None, "groups": groups,
         "group_caps": options.sector_cap, "group_floors": options.sector_floor,
         "group_cardinalities": _sector_counts(options.sector_names, groups), "linear_constraints": options.rule or None,
         "forced_in": known.listed(options.include, "--include") or None,
@@ -226,7 +231,7 @@ def _budget(text: str) -> float | tuple[float, float]:
 
 
 def _sector_counts(given: list[str], groups: list[str] | None) -> dict[str, tuple[int, int | None]] | None:
-    """Return (minimum, maximum) by sector from "3", "tech=3", "tech=1:3" or "tech=1:"; those of one sector override those of all."""
+    """Return (minimum, maximum) by sector from "3", "tech=3", "tech=1:3" or "tech=1:"; a named sector overrides all."""
     found: dict[str, tuple[int, int | None]] = {}
     if given and groups is None:
         raise InputError("--sector-names needs --sectors, a table of two columns: asset, sector")
@@ -255,7 +260,7 @@ class Known:
                 raise InputError(f"{where} names {name!r}, which is not an asset of {self.file}")
 
     def listed(self, text: str, option: str) -> list[str]:
-        """Return the assets that an option names: one, or several separated by commas (names with a comma in double quotes)."""
+        """Return the assets that an option names, separated by commas; names with a comma stand in double quotes."""
         parts = [text] if text in self.names else next(csv.reader([text], skipinitialspace=True), [])
         given = [part if part in self.names else part.strip() for part in parts if part.strip()]
         self.require(given, option)
@@ -330,9 +335,8 @@ def _show_portfolio(
         output.write(options.report, Report(title, options.command_line, [part], near, k, warned).html())
     rows = [(name, f"{100 * weights[name]:.2f} %", f"{assets.r[names.index(name)]:.3e}") for name in weights]
     output.table(title, ("asset", "weight", "mean return"), rows)
-    output.say(
-        f"from {kind}, per period: mean return {mean:.4e}, standard deviation {deviation:.4e}; weights sum to {x.sum():.12g}"
-    )
+    moments = f"mean return {mean:.4e}, standard deviation {deviation:.4e}"
+    output.say(f"from {kind}, per period: {moments}; weights sum to {x.sum():.12g}")
     turnover = {} if options.holdings is None else {"turnover": float(traded.sum())}
     if turnover:
         cost = float(problem.cost @ traded)
@@ -371,7 +375,8 @@ def _show_frontier(
     _write_weights(options.out, ("mean return", "deviation", "status"), rows, points.weights, names, output)
     counts = np.count_nonzero(points.weights, axis=1)
     output.table(
-        f"{len(points)} points, at most {k} of {len(names)} assets", ("mean return", "standard deviation", "assets", "status"),
+        f"{len(points)} points, at most {k} of {len(names)} assets",
+        ("mean return", "standard deviation", "assets", "status"),
         [(f"{m:.4e}", f"{d:.4e}", str(n), s.replace("_", " ")) for (m, d, s), n in zip(rows, counts, strict=True)],
     )  # fmt: skip
     output.written(options.out, None)
@@ -407,9 +412,8 @@ def _show_walk(
     )  # fmt: skip
     mean, deviation = float(walk.returns.mean()), float(walk.returns.std(ddof=1)) if walk.returns.size > 1 else 0.0
     wealth = float(walk.wealth[-1])
-    output.say(
-        f"per period, after costs: mean return {mean:.4e}, standard deviation {deviation:.4e}; final wealth {wealth:.6g} (start 1)"
-    )
+    moments = f"mean return {mean:.4e}, standard deviation {deviation:.4e}"
+    output.say(f"per period, after costs: {moments}; final wealth {wealth:.6g} (start 1)")
     if LIMIT in codes:
         output.say(f"{codes.count(LIMIT)} of {len(walk)} rebalancings stopped at the time limit")
     output.written(options.out, None)

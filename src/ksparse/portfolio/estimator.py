@@ -20,16 +20,15 @@ from ksparse.estimator_base import (
     with_callbacks,
 )
 from ksparse.portfolio.frontier import Frontier, frontier
-from ksparse.portfolio.problem import WARM, Portfolio, looks_like_prices, portfolio_of
+from ksparse.portfolio.problem import GOALS, WARM, Portfolio, looks_like_prices, portfolio_of
 from ksparse.portfolio.solve import solve_portfolio
 from ksparse.portfolio.walk_forward import WalkForward, walk_forward
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_size
 
-GOALS = ("objective", "risk_aversion", "target_return")
 SET_RULES = (  # parameters that C replaces
-    "max_weight", "min_weights", "max_weights", "budget", "max_short", "group_caps", "group_floors", "linear_constraints",
-    "target_return", "previous_weights", "max_tracking_error",
+    "max_weight", "min_weights", "max_weights", "budget", "max_short", "group_caps", "group_floors",
+    "linear_constraints", "target_return", "previous_weights", "max_tracking_error",
 )  # fmt: skip
 RULES = (
     *SET_RULES, "objective", "risk_aversion", "long_only", "groups", "group_cardinalities", "forced_in", "forced_out",
@@ -172,7 +171,7 @@ class SparsePortfolio(SparseEstimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePortfolio:
-        """Find the weights from returns; with y, those that track its returns, or stay within `max_tracking_error` of them.
+        """Find the weights from returns; with y, those that track it, or stay within `max_tracking_error` of it.
 
         Parameters
         ----------
@@ -263,7 +262,7 @@ class SparsePortfolio(SparseEstimator):
         return frontier(assets, problem, k, points, self._solve)
 
     def walk_forward(self, X: Any, y: Any = None, *, window: int, step: int = 1) -> WalkForward:
-        """Run a walk-forward backtest: fit on a window of rows, hold the weights for some rows, rebalance from them, to the end.
+        """Run a walk-forward backtest: fit on a window of rows, hold the weights for some rows, rebalance, to the end.
 
         Each fit starts at the weights of the last, with a shorter search; `turnover_cost` and `max_turnover` are
         relative to them. Here `turnover_cost` is the cost per unit at the time of the trade: the search spreads it over

@@ -1,4 +1,4 @@
-"""Extended formulation of portfolios with trading costs, a turnover limit or a limit on short positions: a quadratic program.
+"""Extended formulation of portfolios with trading costs, limited turnover or short positions: a quadratic program.
 
 x = p − q with a long part p ≥ 0 and a short part q ≥ 0, of which an asset needs one. On its own side of 0 an asset that
 was held with size a trades |p − a| = p − a + 2s, s ≥ a − p, s ≥ 0. The sales s are always in the support, so only p and
@@ -147,10 +147,8 @@ class ExtendedPortfolio:
         low, high = self.problem.lower[assets], self.problem.upper[assets]
         unclear = assets[(low < 0) & (high > 0)]
         if unclear.size:
-            raise ValueError(
-                f"forced_in holds asset {unclear[0]}, which may be long or short: with costs, turnover or max_short say which, "
-                "by min_weights above 0 or max_weights below 0"
-            )
+            hint = "with costs, turnover or max_short say which, by min_weights above 0 or max_weights below 0"
+            raise ValueError(f"forced_in holds asset {unclear[0]}, which may be long or short: {hint}")
         sides = np.where(high <= 0, self.n + np.searchsorted(self.short, assets), assets)
         return np.asarray(np.concatenate([sides, self.sales]), dtype=np.intp)
 
@@ -193,7 +191,7 @@ class ExtendedPortfolio:
         return np.where(long[both] < short[both], self.short[both], self.n + both)
 
     def reoptimise(self, z: Vector, C: Polyhedron, min_weight: float) -> Vector | None:
-        """Return the minimiser of φ itself with the nonzeros of z, each at least min_weight; None if arithmetic does not find it."""
+        """Return the minimiser of φ itself with the nonzeros of z, each at least min_weight; None if none is found."""
         parts = np.flatnonzero(z[: self.parts])
         support = np.concatenate([parts, self.sales])
         linear = C.as_linear(z.size).on(support)

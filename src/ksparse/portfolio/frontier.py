@@ -1,4 +1,4 @@
-"""Efficient frontier with at most k assets: the least variance for every mean return, each point started at its neighbour."""
+"""Efficient frontier with at most k assets: the least variance for every mean return, each from its neighbour."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GREEDY = 1e-4  # relative weight of the risk at the end of the largest return
 
 @dataclass(frozen=True)
 class Frontier:
-    """Portfolios from the least variance to the largest mean return, one per row; the result of `SparsePortfolio.frontier`.
+    """Portfolios from the least variance to the largest mean return; the result of `SparsePortfolio.frontier`.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Frontier:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per point: target, mean return, deviation, number of assets, and the weight of every asset ever held."""
+        """Return one row per point: target, mean return, deviation, number of assets, and the weights ever held."""
         import pandas as pd
 
         columns = {"target": self.targets, "mean_return": self.mean_returns, "deviation": self.deviations}

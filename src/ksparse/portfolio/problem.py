@@ -1,4 +1,4 @@
-"""Portfolio problems: mean and variance, the variance alone or the distance to an index, under rules and trading costs."""
+"""Portfolio problems: mean and variance, variance alone or distance to an index, under rules and trading costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_matrix, check_number, check_size, check_vector
 
 RISK_AVERSION = 10.0  # the paper's α, and the default
-FAINT = 1e-40  # smallest weight of the variance beside the returns: in bounded weights it has no effect, and solvers see no smaller one
+FAINT = 1e-40  # smallest weight of the variance beside the returns: without effect on bounded weights
+GOALS = ("objective", "risk_aversion", "target_return")  # parameters of `SparsePortfolio`
+WEIGHTS = ("long_only", "max_weight", "budget", "max_short")  # those that `portfolio` takes unchanged
 WARM = SearchSettings(
     enumerated=100, relaxed=0, drawn=0, children=0, returns=2
 )  # for a start near the optimum; best of three on port5
@@ -31,7 +33,7 @@ LEVEL = 0.05  # positive numbers with a smaller median may be interest rates
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """Returns y of an index over the periods of X: the tracking error of weights x is √(‖Xx − y‖²/periods), at most `limit`."""
+    """Returns y of an index over the periods of X; the tracking error of weights x is √(‖Xx − y‖²/periods)."""
 
     X: Vector
     y: Vector
@@ -67,14 +69,14 @@ class Benchmark:
         return EPS * ((np.count_nonzero(x) + 2) * terms + len(self.y) * self.error(x))
 
     def within_limit(self, x: Vector) -> bool:
-        """Return whether the error is within the limit in any order of summation, or, if the order decides, over all assets."""
+        """Return whether the error is within the limit in any summation order; if it decides, over all assets."""
         error = self.error(x)
         if abs(error - self.limit) > self.rounding(x):
             return error < self.limit
         return bool(np.sqrt(np.mean(np.square(self.X @ x - self.y))) <= self.limit)
 
     def first_within_limit(self, far: Vector, near: Vector) -> Vector:
-        """Return the first point from `far`, beyond the limit, to `near`, within it, that is within in any order of summation."""
+        """Return the first point from `far`, beyond the limit, to `near`, within it, that is within it in any order."""
         a, b = self.X @ far - self.y, self.X @ (near - far)
         size, slope, excess = float(b @ b), float(a @ b), float(a @ a) - len(self.y) * self.limit**2
         root = np.sqrt(max(slope**2 - size * excess, 0.0)) if size > 0 else 0.0
@@ -148,25 +150,23 @@ class Portfolio:
         try:
             return Polyhedron(rules.G, rules.h, rules.E, rules.f, self.lower, self.upper)
         except InfeasibleError:
-            raise InfeasibleError(
-                "no weights meet the budget, the bounds, the target return and the other rules together"
-            ) from None
+            together = "the budget, the bounds, the target return and the other rules together"
+            raise InfeasibleError(f"no weights meet {together}") from None
 
     def scaled(self) -> tuple[Portfolio, int]:
         """Return the problem in numbers near 1, and e: its values are 2⁻ᵉ times those of this one, at the same weights.
 
         V, r and the cost are divided by powers of 2, which is exact; so is each row.
         """
-        power = exponent(np.abs(self.V).max())
-        common = max(exponent(self.alpha) + power, exponent(np.abs(self.r).max()), exponent(self.cost.max()))
-        own = [np.array([exponent(np.abs(row).max()) for row in M], dtype=int) for M in (self.rows.G, self.rows.E)]
-        rows = LinearRules(
-            np.ldexp(self.rows.G, -own[0][:, None]), np.ldexp(self.rows.h, -own[0]),
-            np.ldexp(self.rows.E, -own[1][:, None]), np.ldexp(self.rows.f, -own[1]),
-        )  # fmt: skip
+        G, h, E, f = self.rows.G, self.rows.h, self.rows.E, self.rows.f
+        power = exponent(self.V)
+        common = max(exponent(self.alpha) + power, exponent(self.r), exponent(self.cost))
+        g, e = (np.array([exponent(row) for row in M], dtype=int) for M in (G, E))
+        rows = LinearRules(np.ldexp(G, -g[:, None]), np.ldexp(h, -g), np.ldexp(E, -e[:, None]), np.ldexp(f, -e))
+        alpha = max(math.ldexp(self.alpha, power - common), FAINT)
         return replace(
-            self, V=np.ldexp(self.V, -power), r=np.ldexp(self.r, -common), cost=np.ldexp(self.cost, -common), tracked=None,
-            constant=math.ldexp(self.constant, -common), alpha=max(math.ldexp(self.alpha, power - common), FAINT), rows=rows,
+            self, V=np.ldexp(self.V, -power), r=np.ldexp(self.r, -common), cost=np.ldexp(self.cost, -common),
+            alpha=alpha, constant=math.ldexp(self.constant, -common), rows=rows, tracked=None,
         ), common  # fmt: skip
 
     def on(self, assets: Vector) -> Portfolio:
@@ -175,8 +175,8 @@ class Portfolio:
         forced_in, forced_out = (tuple(place[i] for i in A if i in place) for A in (self.forced_in, self.forced_out))
         return replace(
             self, V=self.V[np.ix_(assets, assets)], r=self.r[assets], cost=self.cost[assets], held=self.held[assets],
-            lower=self.lower[assets], upper=self.upper[assets], rows=self.rows.on(assets), counts=self.counts.on(assets),
-            forced_in=forced_in, forced_out=forced_out,
+            lower=self.lower[assets], upper=self.upper[assets], rows=self.rows.on(assets),
+            counts=self.counts.on(assets), forced_in=forced_in, forced_out=forced_out,
             benchmark=None if benchmark is None else replace(benchmark, X=benchmark.X[:, assets]),
         )  # fmt: skip
 
@@ -198,9 +198,10 @@ class Portfolio:
         return worst if self.benchmark is None else max(worst, self.benchmark.error(x) - self.benchmark.limit)
 
 
-def exponent(size: Any) -> int:
-    """Return e with size = m·2ᵉ, 1 ≤ m < 2; for 0 a number below every other exponent."""
-    return math.frexp(float(size))[1] - 1 if size > 0 else -2_000
+def exponent(values: Any) -> int:
+    """Return e with max|values| = m·2ᵉ, 1 ≤ m < 2; for 0 a number below every other exponent."""
+    size = float(np.abs(values).max())
+    return math.frexp(size)[1] - 1 if size > 0 else -2_000
 
 
 def portfolio(
@@ -212,8 +213,8 @@ def portfolio(
     target_return: float | None = None,
     long_only: bool = False,
     max_weight: float | None = None,
-    min_weights: Vector | None = None,
-    max_weights: Vector | None = None,
+    min_weights: Any = -np.inf,
+    max_weights: Any = np.inf,
     budget: Any = 1.0,
     rows: LinearRules | None = None,
     held: Any = None,
@@ -238,7 +239,14 @@ def portfolio(
     """
     V = np.asarray(check_matrix(V, "V"), dtype=float)
     n = V.shape[0]
-    r = np.asarray(check_vector(r, "r", n), dtype=float)
+
+    def vector(value: Any, name: str) -> Vector:
+        return np.asarray(check_vector(value, name, n), dtype=float)
+
+    def limit(value: Any, name: str) -> float | None:
+        return None if value is None else check_number(value, name, at_least=0)
+
+    r = vector(r, "r")
     alpha = None if risk_aversion is None else check_number(risk_aversion, "risk_aversion", above=0)
     lower, upper = _bounds(n, long_only, max_weight, min_weights, max_weights)
     total, rules = _budget(budget, n)
@@ -249,51 +257,36 @@ def portfolio(
         if target > reachable + 1e-12 * abs(reachable):
             raise InfeasibleError(f"the target return {target:g} is above the largest within the bounds, {reachable:g}")
         rules = LinearRules.of(n, [(-r, -target)]).and_(rules)
-    if _variance_alone(objective, alpha, target_return):
+    if objective not in (None, "minimize_risk", "maximize_utility"):
+        raise ValueError(f"objective must be 'minimize_risk', 'maximize_utility' or None, got {objective!r}")
+    if objective == "minimize_risk" and alpha is not None:
+        raise ValueError("risk_aversion cannot be combined with objective='minimize_risk', which is the variance alone")
+    if objective == "minimize_risk" or (objective is None and alpha is None and target_return is not None):
         r, alpha = np.zeros(n), 1.0
-    elif alpha is None:
-        alpha = RISK_AVERSION
-    if exponent(alpha) + exponent(np.abs(V).max()) > 1_000:
-        raise ValueError(
-            f"absolute values in V must not exceed {1e300 / alpha:g} with a risk aversion of {alpha:g}: rescale the data"
-        )
-    cost = (
-        np.full(n, check_number(cost, "cost"))
-        if np.ndim(cost) == 0
-        else np.asarray(check_vector(cost, "cost", n), float)
-    )
+    alpha = RISK_AVERSION if alpha is None else alpha
+    if exponent(alpha) + exponent(V) > 1_000:
+        most = f"{1e300 / alpha:g} with a risk aversion of {alpha:g}"
+        raise ValueError(f"absolute values in V must not exceed {most}: rescale the data")
+    cost = vector(np.full(n, cost) if np.ndim(cost) == 0 else cost, "cost")
     if cost.min() < 0:
         raise ValueError(f"cost must be >= 0, got {cost.min():g} for asset {cost.argmin()}")
     return Portfolio(
-        V, r, alpha, lower, upper, total, rules,
-        AssetCountLimits.read(None, {}, n) if counts is None else counts,
-        np.zeros(n) if held is None else np.asarray(check_vector(held, "held", n), dtype=float), cost,
-        None if max_turnover is None else check_number(max_turnover, "max_turnover", at_least=0),
-        None if max_short is None else check_number(max_short, "max_short", at_least=0),
-        tuple(int(i) for i in forced_in), tuple(int(i) for i in forced_out), benchmark, tracked,
+        V, r, alpha, lower, upper, total, rules, AssetCountLimits.read(None, {}, n) if counts is None else counts,
+        np.zeros(n) if held is None else vector(held, "held"), cost, limit(max_turnover, "max_turnover"),
+        limit(max_short, "max_short"), tuple(map(int, forced_in)), tuple(map(int, forced_out)), benchmark, tracked,
         0.0 if tracked is None else tracked.mean_square,
     )  # fmt: skip
 
 
-def portfolio_of(
-    assets: Assets,
-    y: Vector | None,
-    *,
-    objective: str | None = None,
-    risk_aversion: float | None = None,
-    target_return: float | None = None,
-    max_tracking_error: float | None = None,
-    long_only: bool = True,
-    max_weight: float | None = None,
-    budget: Any = 1.0,
-    max_short: float | None = None,
-    **rules: Any,
-) -> Portfolio:
-    """Return the problem that parameters of `SparsePortfolio` describe; y : returns of an index to track or to stay close to."""
+def portfolio_of(assets: Assets, y: Vector | None, *, max_tracking_error: float | None, **parameters: Any) -> Portfolio:
+    """Return the problem that all parameters of `SparsePortfolio` for goals and rules describe.
+
+    y : returns of an index to track, or to stay close to.
+    """
     n, X = len(assets.r), assets.returns
-    given: dict[str, Any] = {"long_only": long_only, "max_weight": max_weight, "budget": budget, "max_short": max_short}
-    given |= portfolio_arguments(Universe(n, assets.names or None), **rules)
-    goals: dict[str, Any] = {"objective": objective, "risk_aversion": risk_aversion, "target_return": target_return}
+    goals = {name: parameters.pop(name) for name in GOALS}
+    given = {name: parameters.pop(name) for name in WEIGHTS}
+    given |= portfolio_arguments(Universe(n, assets.names or None), **parameters)
     if max_tracking_error is not None:
         limit = check_number(max_tracking_error, "max_tracking_error", above=0)
         if y is None or X is None:
@@ -301,39 +294,22 @@ def portfolio_of(
         given["benchmark"] = Benchmark(X, y, limit)
     elif y is not None and X is not None:
         check_size(y, "y")
-        for option, goal in goals.items():
+        for name, goal in goals.items():
             if goal is not None:
-                raise ValueError(
-                    f"{option} cannot be used when y (an index) is given, unless max_tracking_error is set"
-                )
+                raise ValueError(f"{name} cannot be used when y (an index) is given, unless max_tracking_error is set")
         near = Benchmark(X, y)
-        goals |= {"objective": "maximize_utility", "risk_aversion": 1.0}
-        return portfolio(near.gram, 2.0 * near.cross_moment, tracked=near, **goals, **given)
+        return portfolio(near.gram, 2.0 * near.cross_moment, risk_aversion=1.0, tracked=near, **given)
     return portfolio(assets.V, assets.r, **goals, **given)
 
 
-def _variance_alone(objective: str | None, alpha: float | None, target: float | None) -> bool:
-    if objective not in (None, "minimize_risk", "maximize_utility"):
-        raise ValueError(f"objective must be 'minimize_risk', 'maximize_utility' or None, got {objective!r}")
-    if objective == "minimize_risk" and alpha is not None:
-        raise ValueError("risk_aversion cannot be combined with objective='minimize_risk', which is the variance alone")
-    return objective == "minimize_risk" or (objective is None and alpha is None and target is not None)
-
-
-def _bounds(
-    n: int, long_only: bool, max_weight: float | None, low: Vector | None, high: Vector | None
-) -> tuple[Vector, Vector]:
+def _bounds(n: int, long_only: bool, max_weight: float | None, low: Any, high: Any) -> tuple[Vector, Vector]:
     """Return the bounds of each asset, from those of all and its own."""
     size = np.inf if max_weight is None else check_number(max_weight, "max_weight", above=0)
-    lower = np.full(n, 0.0 if long_only else -size)
-    upper = np.full(n, size)
-    if low is not None:
-        negative = np.flatnonzero((low < 0) & np.isfinite(low))
-        if long_only and negative.size:
-            raise ValueError(f"min_weights is below 0 for asset {negative[0]}, which long_only=True forbids")
-        lower = np.maximum(lower, low)
-    if high is not None:
-        upper = np.minimum(upper, high)
+    negative = np.flatnonzero(np.less(low, 0) & np.isfinite(low))
+    if long_only and negative.size:
+        raise ValueError(f"min_weights is below 0 for asset {negative[0]}, which long_only=True forbids")
+    lower = np.maximum(np.full(n, 0.0 if long_only else -size), low)
+    upper = np.minimum(np.full(n, size), high)
     crossed = np.flatnonzero(lower > upper)
     if crossed.size:
         i = int(crossed[0])
@@ -356,7 +332,7 @@ def _budget(given: Any, n: int) -> tuple[float | None, LinearRules]:
 
 
 def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None) -> float:
-    """Return the largest mean return within bounds and budget, by filling up the best assets first; ∞ if that is not known."""
+    """Return the largest mean return within bounds and budget, by filling up the best assets first; ∞ if unknown."""
     if total is None or not np.isfinite(lower).all():
         return np.inf
     order = np.argsort(-r, kind="stable")
@@ -369,7 +345,7 @@ def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None
 
 
 def looks_like_prices(X: Vector) -> bool:
-    """Return whether a table of returns is more likely one of prices: all positive, of size 10 or more, changing slowly.
+    """Return whether a table of returns is more likely one of prices: positive, of size 10 or more, changing slowly.
 
     Returns in percent have losses among them or change a lot; those of a savings account do neither, but are small.
     Numbers around a level change from row to row by twice their variance, prices by far less (von Neumann's ratio).

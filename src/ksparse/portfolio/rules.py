@@ -1,4 +1,4 @@
-"""Rules about weights as users write them: bounds by name, groups, limits per group and strings such as "AAPL + MSFT >= 0.1".
+"""Rules about weights as users write them: bounds by name, groups, limits per group and linear constraints as strings.
 
 `portfolio_arguments` reads all of them for `problem.portfolio`; the estimators and the command line call it.
 """
@@ -26,6 +26,9 @@ TOKENS = (
 )
 
 
+Pairs = Sequence[tuple[Vector, float]]  # rows, each with its right-hand side
+
+
 @dataclass(frozen=True)
 class LinearRules:
     """Linear rules Gx ≤ h and Ex = f."""
@@ -36,10 +39,8 @@ class LinearRules:
     f: Vector
 
     @classmethod
-    def of(
-        cls, n: int, inequalities: Sequence[tuple[Vector, float]] = (), equations: Sequence[tuple[Vector, float]] = ()
-    ) -> LinearRules:
-        """Return the rules given as pairs (row, right-hand side)."""
+    def of(cls, n: int, inequalities: Pairs = (), equations: Pairs = ()) -> LinearRules:
+        """Return the rules of rows with their right-hand sides."""
         parts: list[Vector] = []
         for pairs in (inequalities, equations):
             parts.append(np.array([row for row, _ in pairs], dtype=float).reshape(-1, n))
@@ -77,7 +78,7 @@ class Universe:
         raise ValueError(f"{argument} names {asset!r}, which is not an asset{hint}")
 
     def numbers(self, given: Any, argument: str, default: float) -> Vector:
-        """Return one number per asset from one for all, an array, or a mapping or Series by name with a default for the others."""
+        """Return one number per asset from one for all, an array, or a mapping or Series by name with a default."""
         if given is None:
             return np.full(self.n, default)
         if hasattr(given, "to_dict") and self.names is not None:  # a Series counts by name, not by position
@@ -92,9 +93,8 @@ class Universe:
         try:
             out = np.array(given, dtype=float)
         except (TypeError, ValueError):
-            raise TypeError(
-                f"{argument} must be a number, one per asset, or a mapping from name to number, got {given!r}"
-            ) from None
+            forms = "a number, one per asset, or a mapping from name to number"
+            raise TypeError(f"{argument} must be {forms}, got {given!r}") from None
         if out.shape != (self.n,):
             raise ValueError(f"{argument} must hold one number per asset, {self.n}, got shape {out.shape}")
         if np.isnan(out).any():
@@ -108,7 +108,7 @@ class Universe:
         return float(value) if infinite else check_number(value, argument)
 
     def groups(self, given: Any) -> dict[Any, Vector]:
-        """Return the assets of each group from one label per asset, or a mapping from group to assets (names, indices, mask)."""
+        """Return the assets of each group from a label per asset, or a mapping from group to names, indices or mask."""
         if given is None:
             return {}
         if hasattr(given, "to_dict") and self.names is not None:
@@ -145,26 +145,14 @@ class AssetCountLimits:
 
     @classmethod
     def read(cls, given: Any, members: Mapping[Any, Vector], n: int) -> AssetCountLimits:
-        """Return the limits from one number for all groups, or a mapping from group to maximum or (minimum, maximum)."""
+        """Return the limits from one number for all groups or a mapping from group to maximum or (minimum, maximum)."""
         group, limits = np.full(n, -1, dtype=np.intp), {}
-        if given is not None and not members:
-            raise ValueError(f"{COUNTS} needs groups: which assets belong to which")
-        if isinstance(given, numbers.Integral) and not isinstance(given, bool):
-            given = dict.fromkeys(members, given)
-        if not isinstance(given, Mapping | None):
-            raise TypeError(
-                f"{COUNTS} must be one whole number or a mapping from group to the most, or (least, most), got {given!r}"
-            )
-        for place, (name, limit) in enumerate((given or {}).items()):
-            if name not in members:
-                raise ValueError(f"{COUNTS} names {name!r}, which is not among the groups")
+        for place, (name, limit) in enumerate(_by_group(given, members, COUNTS).items()):
             limits[name] = _count_limits(name, limit)
             shared = members[name][group[members[name]] >= 0]
             if shared.size:
-                raise ValueError(
-                    f"{COUNTS} limits {list(limits)[group[shared[0]]]!r} and {name!r}, which share asset {shared[0]}: "
-                    "groups with limits must not overlap"
-                )
+                both = f"{list(limits)[group[shared[0]]]!r} and {name!r}, which share asset {shared[0]}"
+                raise ValueError(f"{COUNTS} limits {both}: groups with limits must not overlap")
             group[members[name]] = place
         return cls(group, limits)
 
@@ -176,10 +164,7 @@ class AssetCountLimits:
         return labels, {place: limit for place, limit in enumerate(self.limits.values()) if place in labels}
 
     def on(self, assets: Vector) -> AssetCountLimits:
-        """Return the limits for some of the assets; raise InfeasibleError if a group with a minimum has none of them."""
-        for place, (name, (least, _)) in enumerate(self.limits.items()):
-            if least and not (self.group[assets] == place).any():
-                raise InfeasibleError(f"{COUNTS} asks for at least {least} of {name!r}, of which no asset can be used")
+        """Return the limits for some of the assets."""
         return replace(self, group=self.group[assets])
 
     def check_feasible(self, k: int, forced: Vector, allowed: Vector, min_weight: float) -> None:
@@ -187,22 +172,18 @@ class AssetCountLimits:
         needed = int(np.count_nonzero(self.group[forced] < 0))
         for place, (name, (least, most)) in enumerate(self.limits.items()):
             if least and min_weight == 0:
-                raise ValueError(
-                    f"{COUNTS}: a minimum count (here {least} for {name!r}) requires min_weight > 0, which defines when "
-                    "an asset counts as held"
-                )
+                minimum = f"{COUNTS}: a minimum count (here {least} for {name!r})"
+                raise ValueError(f"{minimum} requires min_weight > 0, which defines when an asset counts as held")
             held, usable = (int(np.count_nonzero(self.group[which] == place)) for which in (forced, allowed))
             if most is not None and held > most:
-                raise InfeasibleError(
-                    f"{COUNTS} allows at most {most} of {name!r}, but {held} are forced in (forced_in or min_weights > 0)"
-                )
+                forced_by = "forced in (forced_in or min_weights > 0)"
+                raise InfeasibleError(f"{COUNTS} allows at most {most} of {name!r}, but {held} are {forced_by}")
             if usable < least:
                 raise InfeasibleError(f"{COUNTS} asks for at least {least} of {name!r}, of which {usable} can be used")
             needed += max(held, least)
         if self.limits and needed > k:
-            raise InfeasibleError(
-                f"forced-in assets and minimum counts in {COUNTS} need {needed} assets, more than k = {k}"
-            )
+            needs = f"forced-in assets and minimum counts in {COUNTS} need {needed} assets"
+            raise InfeasibleError(f"{needs}, more than k = {k}")
 
     def is_satisfied(self, x: Vector) -> bool:
         """Return whether weights satisfy the limits."""
@@ -244,12 +225,13 @@ def portfolio_arguments(
 ) -> dict[str, Any]:
     """Return the keyword arguments of `portfolio` for rules as users write them."""
     n, members = universe.n, universe.groups(groups)
-    if members and all(limit is None for limit in (group_caps, group_floors, group_cardinalities, linear_constraints)):
-        raise ValueError(
-            "groups has no effect without group_caps, group_floors, group_cardinalities or linear_constraints"
-        )
-    limits = _group_rows(n, members, group_caps, "group_caps", 1.0)
-    limits += _group_rows(n, members, group_floors, "group_floors", -1.0)
+    if members and all(rule is None for rule in (group_caps, group_floors, group_cardinalities, linear_constraints)):
+        others = "group_caps, group_floors, group_cardinalities or linear_constraints"
+        raise ValueError(f"groups has no effect without {others}")
+    limits = [
+        *_group_rows(n, members, group_caps, "group_caps", 1.0),
+        *_group_rows(n, members, group_floors, "group_floors", -1.0),
+    ]
     cost = universe.numbers(turnover_cost, "turnover_cost", 0.0)
     wrong = ~(np.isfinite(cost) & (cost >= 0))
     if wrong.any():
@@ -277,30 +259,32 @@ def portfolio_arguments(
     }
 
 
-def _group_rows(
-    n: int, members: Mapping[Any, Vector], given: Any, argument: str, sign: float
-) -> list[tuple[Vector, float]]:
-    """Return the rows of upper (sign 1) or lower (−1) limits on the weight of groups: one number, or a mapping from group."""
+def _by_group(given: Any, members: Mapping[Any, Vector], argument: str) -> Mapping[Any, Any]:
+    """Return a mapping from group, given as that, as one number for all groups, or as None."""
     if given is None:
-        return []
+        return {}
     if not members:
         raise ValueError(f"{argument} requires groups")
-    if isinstance(given, numbers.Real):
+    if isinstance(given, numbers.Real) and not isinstance(given, bool):
         given = dict.fromkeys(members, given)
     if not isinstance(given, Mapping):
         raise TypeError(f"{argument} must be one number or a mapping from group to number, got {type(given).__name__}")
-    pairs = []
-    for group, limit in given.items():
+    for group in given:
         if group not in members:
             raise ValueError(f"{argument} names {group!r}, which is not among the groups")
-        row = np.zeros(n)
-        row[members[group]] = sign
-        pairs.append((row, sign * check_number(limit, argument)))
-    return pairs
+    return given
+
+
+def _group_rows(n: int, members: Mapping[Any, Vector], given: Any, argument: str, sign: float) -> Pairs:
+    """Return the rows of upper (sign 1) or lower (−1) limits on the weights of groups."""
+    return [
+        (np.where(np.isin(np.arange(n), members[group]), sign, 0.0), sign * check_number(limit, argument))
+        for group, limit in _by_group(given, members, argument).items()
+    ]
 
 
 def parse_constraints(given: Any, universe: Universe, members: Mapping[Any, Vector]) -> LinearRules:
-    """Return the rules of strings such as "tech <= 0.3", "2*AAPL + MSFT >= 0.1", "0.1 <= energy <= 0.4", "AAPL == MSFT".
+    """Return the rules of strings such as "tech <= 0.3", "2*AAPL + MSFT >= 0.1", "0.1 <= tech <= 0.4", "AAPL == MSFT".
 
     Names are those of assets, and of groups, which stand for the sum of their assets. Names with blanks or signs may be
     quoted; names that look like numbers must be.
@@ -320,9 +304,8 @@ def parse_constraints(given: Any, universe: Universe, members: Mapping[Any, Vect
         for left, comparison, right in zip(sums, comparisons, sums[1:], strict=False):
             *row, constant = left - right
             if not np.any(row):
-                raise ValueError(
-                    f"linear_constraints: {text!r} says nothing of any asset (a name that looks like a number needs quotes)"
-                )
+                hint = "(a name that looks like a number needs quotes)"
+                raise ValueError(f"linear_constraints: {text!r} says nothing of any asset {hint}")
             if comparison in ("=", "=="):
                 equations.append((np.array(row), -constant))
             else:
@@ -337,9 +320,8 @@ def _meanings(universe: Universe, members: Mapping[Any, Vector]) -> dict[str, Ve
     known = {str(asset): np.array([i]) for i, asset in enumerate(assets)}
     for group, inside in members.items():
         if str(group) in known:
-            raise ValueError(
-                f"groups has a group {group!r} that is the name of an asset: linear_constraints could mean either"
-            )
+            name = f"groups has a group {group!r} that is the name of an asset"
+            raise ValueError(f"{name}: linear_constraints could mean either")
         known[str(group)] = inside
     return known
 
@@ -361,10 +343,8 @@ def _sides(text: str, tokens: re.Pattern[str], known: Mapping[str, Vector]) -> t
         elif kind == "number":
             number = token.removesuffix("%")
             if number in known:
-                raise ValueError(
-                    f"linear_constraints: {number!r} in {text!r} is a number and a name: put the name in quotes, or write "
-                    f"the number otherwise, as in {_other_spelling(number, known)}"
-                )
+                hint = f"put the name in quotes, or write the number otherwise, as in {_other_spelling(number, known)}"
+                raise ValueError(f"linear_constraints: {number!r} in {text!r} is a number and a name: {hint}")
             sides[-1].append((kind, float(number) / (100.0 if token.endswith("%") else 1.0)))
         else:
             name = token[1:-1] if kind == "quoted" else token
@@ -400,9 +380,8 @@ def _linear_sum(side: list[Token], n: int, known: Mapping[str, Vector], text: st
             elif name is None:
                 name = token
             else:
-                raise ValueError(
-                    f"linear_constraints: {text!r} multiplies {name!r} by {token!r}: only sums with coefficients are linear"
-                )
+                hint = "only sums with coefficients are linear"
+                raise ValueError(f"linear_constraints: {text!r} multiplies {name!r} by {token!r}: {hint}")
             last = ""
         elif kind == "end" and last:
             raise ValueError(f"linear_constraints: {text!r} ends where a name or a number is needed")

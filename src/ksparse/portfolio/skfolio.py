@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from ksparse.estimator_base import SparseEstimator, clip_k, fill_docstrings, warn, warn_if_stopped
 from ksparse.portfolio.estimator import PORTFOLIO, SEARCH, check_vector_of
-from ksparse.portfolio.problem import Benchmark, Portfolio, looks_like_prices, portfolio
+from ksparse.portfolio.problem import WEIGHTS, Benchmark, Portfolio, looks_like_prices, portfolio
 from ksparse.portfolio.rules import Universe, portfolio_arguments
 from ksparse.portfolio.solve import solve_portfolio
 from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
@@ -24,7 +24,6 @@ except ImportError as error:
     raise ImportError("ksparse.skfolio needs skfolio: pip install 'ksparse[skfolio]'") from error
 
 NAMED = ("min_weights", "max_weights", "forced_in", "forced_out", "linear_constraints", "group_cardinalities")
-PLAIN = ("risk_aversion", "budget", "max_short", "long_only", "max_weight")
 
 
 @fill_docstrings(PORTFOLIO, str(SparseEstimator.__doc__))
@@ -183,8 +182,8 @@ class SparseMeanRisk(BaseOptimization):
             check_size(finite, "X", getattr(self, "feature_names_in_", None), least=SMALLEST)
             if looks_like_prices(returns):
                 warn(
-                    "SparseMeanRisk: X looks like prices (positive, changing slowly); fit expects returns, see skfolio's "
-                    "prices_to_returns"
+                    "SparseMeanRisk: X looks like prices (positive, changing slowly); fit expects returns, see "
+                    "skfolio's prices_to_returns"
                 )
 
     def _problem(self, mu: Any, V: Any, returns: Any, y: Any, usable: Any) -> Portfolio:
@@ -201,7 +200,7 @@ class SparseMeanRisk(BaseOptimization):
             rules["groups"] = _assets_by_group(self.groups, universe)
         if held is not None:
             rules |= {"previous_weights": held, "turnover_cost": cost, "max_turnover": self.max_total_turnover}
-        rules = portfolio_arguments(universe, **rules) | {name: getattr(self, name) for name in PLAIN}
+        rules = portfolio_arguments(universe, **rules) | {name: getattr(self, name) for name in WEIGHTS}
         if self.max_turnover is not None and held is not None:
             most = check_number(self.max_turnover, "max_turnover", at_least=0)
             lowest = np.maximum(held - most, 0.0) if self.long_only else held - most
@@ -216,7 +215,8 @@ class SparseMeanRisk(BaseOptimization):
         known = np.isin(np.arange(n), usable)
         V, mu = np.where(np.outer(known, known), V, 0.0), np.where(known, mu, 0.0)
         objective = "minimize_risk" if self.risk_aversion is None else "maximize_utility"
-        return portfolio(V, mu, objective=objective, target_return=self.min_return, **rules).on(usable)
+        goals = {"objective": objective, "risk_aversion": self.risk_aversion, "target_return": self.min_return}
+        return portfolio(V, mu, **goals, **rules).on(usable)
 
 
 def _assets_by_group(given: Any, universe: Universe) -> Any:

@@ -34,11 +34,11 @@ NO_RISK = "the problem is unbounded: a zero-variance portfolio has unlimited ret
 def solve_portfolio(
     problem: Portfolio, k: int, *, min_weight: float = 0.0, C: ConvexSet | None = None, **options: Any
 ) -> Result:
-    """Return the best portfolio of at most k assets, each at least min_weight in size; C : a set instead of budget, bounds and rows.
+    """Return the best portfolio of at most k assets, each at least min_weight in size.
 
-    Assets that are forced in are at least min_weight too, unless they may be short. Raise UnboundedPortfolioError if
-    there is no best portfolio, or if its weights are so large that in floating-point numbers they cannot sum to the
-    budget.
+    C : a set instead of budget, bounds and rows. Assets that are forced in are at least min_weight too, unless they may
+    be short. Raise UnboundedPortfolioError if there is no best portfolio, or if its weights are so large that in
+    floating-point numbers they cannot sum to the budget.
     """
     least = check_number(min_weight, "min_weight", at_least=0)
     if least > max(problem.upper.max(), -problem.lower.min()):
@@ -75,7 +75,7 @@ def solve_portfolio(
 
 
 def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict[str, Any]) -> Result:
-    """Solve the problem in the variables of its extended formulation, where an asset may have a long and a short part at once.
+    """Solve the extended formulation of the problem, where an asset may have a long and a short part at once.
 
     The difference of the parts may be below min_weight. So if there is one, the search comes first, with half of the
     time. If its best point has such an asset, the problem is solved with at most one part of each asset; if not, its
@@ -93,9 +93,9 @@ def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict
     while True:
         left = None if limit is None else max(0.0, began + (0.5 if first else 1.0) * limit - time.perf_counter())
         found = minimize(
-            loss, k + extended.kinked.size, C, min_nonzero=extended.min_nonzero(min_weight), forced_in=extended.forced_in,
-            forced_out=forbidden, group_limits=limits, x0=z, max_time=left, gap=None if first else gap,
-            **(options if gap is None else one_search(options)),
+            loss, k + extended.kinked.size, C, min_nonzero=extended.min_nonzero(min_weight),
+            forced_in=extended.forced_in, forced_out=forbidden, group_limits=limits, x0=z, max_time=left,
+            gap=None if first else gap, **(options if gap is None else one_search(options)),
         )  # fmt: skip
         z, nodes = np.asarray(found.x, dtype=float), nodes + found.nodes
         whole = forbidden.size == extended.forbidden.size
@@ -128,8 +128,10 @@ def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict
         status = Status.OPTIMAL
     elif status.good and not (whole and fun <= answer.fun + CLAIMED * abs(fun)):
         status = status.without_proof  # the proof was for fewer portfolios, or for a value that φ(x) exceeds
+    message = found.message if status is found.status else status.message
+    proved = found.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL)
     return replace(
-        answer, x=x, fun=fun, support=np.flatnonzero(x), k=k, maxcv=problem.violation(x), lower_bound=bound, gap=apart, nodes=nodes,
-        elapsed=time.perf_counter() - began, status=status, message=found.message if status is found.status else status.message,
-        success=found.success and status.good, proved=found.proved and status in (Status.OPTIMAL, Status.SWAP_OPTIMAL),
+        answer, x=x, fun=fun, support=np.flatnonzero(x), k=k, maxcv=problem.violation(x), lower_bound=bound, gap=apart,
+        nodes=nodes, elapsed=time.perf_counter() - began, status=status, message=message, proved=proved,
+        success=found.success and status.good,
     )  # fmt: skip

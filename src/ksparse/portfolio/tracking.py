@@ -54,9 +54,8 @@ class LimitedWeights:
 class FixedAssetProblem:
     """The convex problem on the assets of given weights, each on its side of 0 and at least min_weight in size."""
 
-    def __init__(
-        self, problem: Portfolio, benchmark: Benchmark, x: Vector, min_weight: float, sizes: tuple[float, float]
-    ) -> None:
+    def __init__(self, search: TrackingLimitedSearch, x: Vector) -> None:
+        problem, benchmark, min_weight = search.problem, search.benchmark, search.min_weight
         self.benchmark, self.n, self.held = benchmark, x.size, np.flatnonzero((x != 0) | problem.forced)
         S, few = self.held, replace(problem, benchmark=None).on(self.held)
         short = (x[S] < 0) | (few.upper < 0)
@@ -69,7 +68,7 @@ class FixedAssetProblem:
         M = self.extended.to_weights
         self.own, self.linear = self.extended.quadratic, self.extended.C.as_linear(M.shape[1])
         self.error = 2.0 * (M.T @ benchmark.gram[np.ix_(S, S)] @ M), -2.0 * benchmark.cross_moment[S] @ M
-        self.sizes = sizes
+        self.sizes = search.sizes
 
     def at(self, theta: float) -> Vector:
         """Return the best weights at θ."""
@@ -142,7 +141,7 @@ class TrackingLimitedSearch:
         if not (x.any() or self.problem.forced.any()):  # no asset is held
             return LimitedWeights(x, 0.0, self.problem.value(x)) if self.problem.violation(x) <= 0.0 else None
         try:
-            fixed = FixedAssetProblem(self.problem, self.benchmark, x, self.min_weight, self.sizes)
+            fixed = FixedAssetProblem(self, x)
             if below < np.inf and self._dual_value(fixed.at(theta), theta) >= below:
                 return None
             found = fixed.best()
@@ -165,7 +164,7 @@ class TrackingLimitedSearch:
         return float((bound - shift) * self.sizes[0] / (1.0 - theta))
 
     def finds_nothing_better(self, search: Result, theta: float, best: LimitedWeights) -> bool:
-        """Return whether a search at θ found no smaller value than that of weights on the limit that are the best at the same θ."""
+        """Return whether a search at θ found no smaller value than that of weights on the limit with the same θ."""
         if theta != best.theta:
             return False
         value = self.weighted(theta).value(best.x)
@@ -210,18 +209,18 @@ class TrackingLimitedSearch:
             half = 0.5 * gap * abs(best.value) * (1.0 - theta) / self.sizes[0]  # weak duality takes the other half
             search = solve(self.weighted(theta), best.x, gap=half / abs(search.fun) if search.fun else gap)
         bound = max(free.lower_bound, self.lower_bound(search.lower_bound, theta))
-        return replace(self._make_result(best, search, theta, bound, gap), elapsed=time.perf_counter() - began)
+        return replace(self._result(best, search, theta, bound, gap), elapsed=time.perf_counter() - began)
 
     def _first(self, near: Result, free: Vector, start: Vector | None) -> LimitedWeights:
-        """Return the best weights on the assets that track best, on those chosen without the limit, or on those of the start."""
+        """Return the best weights on the assets that track best, those best without the limit or those of the start."""
         starts = [near.x, free, *([] if start is None else [np.asarray(start, dtype=float)])]
         found = [best for x in starts if self._allowed(x) and (best := self.best_weights_on(x)) is not None]
         if not found:
             known = "possible" if near.status is Status.OPTIMAL else "found"
             known += " before the search was stopped" if near.status.early else ""
+            known += f" with at most {self.k} assets under these rules is {self.benchmark.error(near.x):g}"
             raise InfeasibleError(
-                f"max_tracking_error {self.benchmark.limit:g} is infeasible: the smallest one {known} with at most {self.k} "
-                f"assets under these rules is {self.benchmark.error(near.x):g}"
+                f"max_tracking_error {self.benchmark.limit:g} is infeasible: the smallest one {known}"
             )
         return min(found, key=lambda best: best.value)
 
@@ -232,7 +231,7 @@ class TrackingLimitedSearch:
         return few and self.problem.counts.is_satisfied(held)
 
     def _swap_assets(self, best: LimitedWeights, seen: Vector, theta: float, deadline: float) -> LimitedWeights:
-        """Return the best weights after swaps of single assets: with those of an earlier answer, or with all if they are few.
+        """Return the best weights after swaps of single assets: with those of answers, or with all if they are few.
 
         The asset with the largest gradient at θ enters first, and small positions leave first.
         """
@@ -263,10 +262,8 @@ class TrackingLimitedSearch:
             else:
                 return best
 
-    def _make_result(
-        self, best: LimitedWeights, search: Result, theta: float, bound: float, gap: float | None
-    ) -> Result:
-        """Return the result with the best weights: status and bound are those of the last search, as far as they carry over."""
+    def _result(self, best: LimitedWeights, search: Result, theta: float, bound: float, gap: float | None) -> Result:
+        """Return the result of the best weights: status and bound are those of the last search if they carry over."""
         x, held = best.x, np.flatnonzero(best.x)
         others = np.setdiff1d(np.arange(x.size), np.union1d(held, self.problem.forced_in))
         free = AssetCountLimits.read(None, {}, x.size)
@@ -284,7 +281,7 @@ class TrackingLimitedSearch:
         if not status.early and apart <= (CLAIMED if gap is None else gap):
             status, proved = Status.OPTIMAL, True
         return replace(
-            among, x=x, fun=best.value, support=held, k=self.k, maxcv=max(self.problem.violation(x), 0.0), lower_bound=bound,
-            gap=apart, nodes=search.nodes, swaps=search.swaps, status=status, message=status.message,
+            among, x=x, fun=best.value, support=held, k=self.k, maxcv=max(self.problem.violation(x), 0.0),
+            lower_bound=bound, gap=apart, nodes=search.nodes, swaps=search.swaps, status=status, message=status.message,
             success=bool(status.good and among.success), proved=proved,
         )  # fmt: skip

@@ -73,9 +73,10 @@ class WalkForward:
 
     def __repr__(self) -> str:
         mean, deviation = float(self.returns.mean()), float(self.returns.std(ddof=1)) if self.returns.size > 1 else 0.0
+        turnover = self.turnovers[1:].mean() if len(self) > 1 else 0.0
         return (
-            f"WalkForward: {len(self)} rebalancings, {self.returns.size} periods, mean return {mean:.4g}, deviation {deviation:.4g}, "
-            f"turnover {self.turnovers[1:].mean() if len(self) > 1 else 0.0:.3g} a rebalancing, wealth {self.wealth[-1]:.4g}"
+            f"WalkForward: {len(self)} rebalancings, {self.returns.size} periods, mean return {mean:.4g}, "
+            f"deviation {deviation:.4g}, turnover {turnover:.3g} a rebalancing, wealth {self.wealth[-1]:.4g}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -87,7 +88,7 @@ class WalkForward:
 
 
 def walk_forward(model: SparsePortfolio, X: Any, y: Vector | None, window: int, step: int) -> WalkForward:
-    """Fit on the `window` rows before, hold for `step` rows, and so on to the end; each fit starts at the weights of the last."""
+    """Fit on the `window` rows before, hold for `step` rows, and so on; each fit starts at the weights of the last."""
     window, step, total = check_integer(window, "window", 2), check_integer(step, "step", 1), int(X.shape[0])
     if window >= total:
         raise ValueError(f"window must leave rows to hold the portfolio in: X has {total}, got window={window}")
@@ -114,8 +115,8 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Vector | None, window: int, 
         returns[-1][0] -= costs[-1]
         walker.set_params(previous_weights=walker.weights_, turnover_cost=cost, max_turnover=model.max_turnover)
     return WalkForward(
-        starts, np.array(weights), np.array(turnovers), np.array(costs), np.arange(window, total), np.concatenate(returns),
-        np.array(seconds), statuses,
+        starts, np.array(weights), np.array(turnovers), np.array(costs), np.arange(window, total),
+        np.concatenate(returns), np.array(seconds), statuses,
     )  # fmt: skip
 
 
