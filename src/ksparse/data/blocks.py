@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -172,7 +173,9 @@ class CompressedRows:
         width = self.shape[1] * self.dtype.itemsize
         if self._stream is None or self._at != begin:
             self.close()
-            self._stream = zipfile.ZipFile(self.path).open(self.name)  # noqa: SIM115  # until other rows are asked for
+            with zipfile.ZipFile(self.path) as archive:
+                self._stream = archive.open(self.name)  # which keeps the file open
+            self._close = weakref.finalize(self, self._stream.close)  # also if this object is in a reference cycle
             self._stream.seek(self.head.end + begin * width)  # unpacks everything before
         found = np.frombuffer(self._stream.read((end - begin) * width), self.dtype).reshape(-1, self.shape[1])
         if len(found) != end - begin:
@@ -183,11 +186,11 @@ class CompressedRows:
     def close(self) -> None:
         """Close the file."""
         if self._stream is not None:
-            self._stream.close()
+            self._close()
             self._stream = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_stream": None}
+        return vars(self) | {"_stream": None, "_close": None}
 
 
 def blocks(source: Any, height: int | None = None, tell: Tell | None = None) -> Blocks:
