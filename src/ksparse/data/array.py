@@ -90,11 +90,11 @@ class Dense(Design):
         weighted = cut if w is None else w[:, None] * cut
         if weighted.size * A.shape[1] < LARGE_PRODUCT:
             return np.asarray(weighted.T @ A)
-        if weighted is A and A.shape[0] >= A.shape[1]:
-            return np.asarray(sum(map_row_chunks(lambda rows: _gram(A[rows]), A.shape[0])))
+        if weighted is A and A.shape[0] >= A.shape[1]:  # BLAS computes one half of the product of A with itself
+            return np.asarray(sum(map_row_chunks(lambda rows: A[rows].T @ A[rows], A.shape[0])))
         if weighted is A:  # the sum of several Gram matrices would take more memory than A
             with all_threads():
-                return _gram(A)
+                return np.asarray(A.T @ A)
         return np.concatenate(map_row_chunks(lambda part: weighted.T @ A[:, part], A.shape[1]), axis=1)
 
     def columns(self, support: Vector) -> Array:
@@ -144,11 +144,6 @@ class Dense(Design):
 
     def __getitem__(self, chosen: Any) -> Any:
         return self.array[chosen]
-
-
-def _gram(A: Vector) -> Vector:
-    """Return AᵀA; BLAS computes one half because both factors are the same array."""
-    return np.asarray(A.T @ A)
 
 
 def _square_sums(A: Vector, w: Vector | None) -> Array:

@@ -54,6 +54,10 @@ class Design(ABC):
     ((3, 2), array([1., 5., 9.]), 1)
     """
 
+    entries_in_memory = False  # whether the entries can be read without a pass
+    can_centre = True  # whether columns can be centred at no cost; those of a sparse matrix cannot
+    pass_is_costly = True  # whether rows of AᵀDA take a pass over m·n numbers
+
     def __init__(self, shape: Any, dtype: np.dtype[Any]) -> None:
         self.shape = int(shape[0]), int(shape[1])
         self.dtype = dtype if dtype in (np.dtype(np.float32), np.dtype(np.float64)) else np.dtype(np.float64)
@@ -79,24 +83,9 @@ class Design(ABC):
         """An empty vector with the namespace, dtype and device of products."""
         return np.zeros(0, dtype=self.dtype)
 
-    @property
-    def entries_in_memory(self) -> bool:
-        """Whether the entries are in memory."""
-        return False
-
     def hides_columns(self, weighted: bool) -> bool:
         """Whether diag(AᵀDA), or diag(AᵀA) if not `weighted`, takes one product for each of too many columns."""
         return False
-
-    @property
-    def can_centre(self) -> bool:
-        """Whether columns can be centred at no cost; those of a sparse matrix cannot."""
-        return True
-
-    @property
-    def pass_is_costly(self) -> bool:
-        """Whether rows of AᵀDA take a pass over m·n numbers."""
-        return True
 
     @property
     def rows_per_request(self) -> int:

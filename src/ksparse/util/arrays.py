@@ -68,8 +68,9 @@ def larger(a: float, b: float) -> float:
     """Return the larger of two numbers; numbers on a device are not read."""
     for one, other in ((a, b), (b, a)):
         if compat.is_torch_array(one):
-            xp = namespace(one)
-            return xp.maximum(one, other) if compat.is_torch_array(other) else xp.clip(one, other, None)  # type: ignore[no-any-return]
+            xp: Any = namespace(one)
+            found: float = xp.maximum(one, other) if compat.is_torch_array(other) else xp.clip(one, other, None)
+            return found
     return max(a, b)
 
 

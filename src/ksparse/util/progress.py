@@ -84,7 +84,6 @@ class _OpenBars:
         self._make, self._owner = screen, threading.get_ident()
         self._bars: list[Bar] = []
         self._over, self._drawing = threading.Event(), threading.Thread()
-        self._screen: ProgressDisplay | None = None
 
     @property
     def here(self) -> bool:
@@ -93,31 +92,24 @@ class _OpenBars:
 
     def open(self, bar: Bar) -> None:
         self._bars.append(bar)
-        if len(self._bars) > 1:
-            return
-        self._screen = self._make()
-        self._over.clear()
-        self._drawing = threading.Thread(
-            target=copy_context().run, args=(self._draw, self._screen), name="ksparse-progress", daemon=True
-        )
-        self._drawing.start()
+        if len(self._bars) == 1:
+            self._over.clear()
+            work = self._draw, self._make()
+            self._drawing = threading.Thread(target=copy_context().run, args=work, name="ksparse-progress", daemon=True)
+            self._drawing.start()
 
     def close(self, bar: Bar) -> None:
         self._bars.remove(bar)
-        if not self._bars and self._screen is not None:
+        if not self._bars:
             self._over.set()
             self._drawing.join()
-            screen, self._screen = self._screen, None
-            with suppress(OSError):  # the terminal may have been closed
-                screen.close()
 
     def _draw(self, screen: ProgressDisplay) -> None:
-        while not self._over.wait(EVERY):
-            bars = [bar for bar in tuple(self._bars) if bar.elapsed >= YOUNG]
-            try:
-                screen.draw(bars)
-            except OSError:  # the terminal was closed
-                return
+        with suppress(OSError):  # the terminal may have been closed
+            while not self._over.wait(EVERY):
+                screen.draw([bar for bar in tuple(self._bars) if bar.elapsed >= YOUNG])
+        with suppress(OSError):
+            screen.close()
 
 
 _open_bars: ContextVar[_OpenBars | None] = ContextVar("open_bars", default=None)
@@ -244,10 +236,8 @@ class TerminalScreen:
         from rich.console import Console
         from rich.live import Live
 
-        # a redirected standard output is left alone
-        self._live = Live(
-            console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
-        )
+        to_terminal = sys.stdout.isatty()  # a redirected standard output is left alone
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True, redirect_stdout=to_terminal)
 
     def draw(self, bars: Sequence[Bar]) -> None:
         """Draw all bars, one line each."""
@@ -260,10 +250,8 @@ class TerminalScreen:
         grid = Table.grid(padding=(0, 1))
         for bar in bars:
             drawn = ProgressBar(total=1.0, completed=bar.share or 0.0, pulse=bar.share is None, width=30)
-            words = (bar.count, times(bar), bar.note)
-            grid.add_row(
-                Text(bar.what, no_wrap=True), drawn, *(Text(word, no_wrap=True, overflow="ellipsis") for word in words)
-            )
+            words = (Text(word, no_wrap=True, overflow="ellipsis") for word in (bar.count, times(bar), bar.note))
+            grid.add_row(Text(bar.what, no_wrap=True), drawn, *words)
         self._live.start()
         self._live.update(grid, refresh=True)
 
