@@ -13,7 +13,7 @@ from conftest import data_file
 from ksparse.estimators import (
     SparsePortfolio,
 )
-from ksparse.search.explore import Exploration
+from ksparse.search.explore import SupportSearch
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def test_frontiers_that_cannot_be(returns, options, points, words):
 
 def interrupt_call(monkeypatch, number):
     """Let the search of the numbered call be interrupted before it finds anything; return the list of those begun."""
-    begun, search = [], Exploration._search
+    begun, search = [], SupportSearch._search
 
     def searched(self):
         begun.append(self)
@@ -262,13 +262,13 @@ def interrupt_call(monkeypatch, number):
             raise KeyboardInterrupt
         search(self)
 
-    monkeypatch.setattr(Exploration, "_search", searched)
+    monkeypatch.setattr(SupportSearch, "_search", searched)
     return begun
 
 
 def test_a_frontier_that_is_interrupted_ends_with_the_last_portfolio_that_was_found(returns, monkeypatch):
     targets = SparsePortfolio(3).frontier(returns, 5).targets
-    monkeypatch.setattr("ksparse.search.explore.try_all", lambda *_: False)
+    monkeypatch.setattr("ksparse.search.explore.enumerate_supports", lambda *_: False)
     begun = interrupt_call(monkeypatch, 2)
     points = SparsePortfolio(3).frontier(returns, targets)
     assert len(begun) == 2
@@ -279,7 +279,7 @@ def test_a_frontier_that_is_interrupted_ends_with_the_last_portfolio_that_was_fo
 
 
 def test_an_interrupt_where_a_frontier_needs_its_ends_is_not_lost(returns, monkeypatch):
-    monkeypatch.setattr("ksparse.search.explore.try_all", lambda *_: False)
+    monkeypatch.setattr("ksparse.search.explore.enumerate_supports", lambda *_: False)
     begun = interrupt_call(monkeypatch, 1)
     with pytest.raises(KeyboardInterrupt):
         SparsePortfolio(3).frontier(returns, 5)
@@ -288,7 +288,7 @@ def test_an_interrupt_where_a_frontier_needs_its_ends_is_not_lost(returns, monke
 
 @pytest.mark.filterwarnings("ignore:SparsePortfolio. interrupted")
 def test_a_walk_through_time_ends_with_an_interrupt(returns, monkeypatch):
-    monkeypatch.setattr("ksparse.search.explore.try_all", lambda *_: False)
+    monkeypatch.setattr("ksparse.search.explore.enumerate_supports", lambda *_: False)
     begun = interrupt_call(monkeypatch, 2)
     with pytest.raises(KeyboardInterrupt):
         SparsePortfolio(3).walk_forward(returns, window=len(returns) - 10, step=2)

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 import ksparse as ks
 from ksparse.datasets import table5
 from ksparse.numerics.kkt_inverse import KKTInverse
-from ksparse.search import by_models
+from ksparse.search import surrogates
 from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import Candidate
-from ksparse.search.local import descended
+from ksparse.search.local_search import descend_from
 from ksparse.search.neighbourhoods import DependentError, Move, SecondOrderNeighbourhood
-from ksparse.search.perturb import explore
+from ksparse.search.perturbation import iterated_local_search
 from ksparse.search.problem import SupportProblem
-from ksparse.search.starts import kicked
-from ksparse.search.strategy import choose_strategy, modelled, without_updates
+from ksparse.search.starts import random_restart
+from ksparse.search.strategy import choose_strategy, model_problem, without_updates
 
 NONE = np.zeros(0, dtype=np.intp)
 SETS = {
@@ -151,17 +151,17 @@ def test_a_support_has_one_key_however_it_was_reached(rng):
 def test_a_search_does_not_go_the_same_way_twice(rng):
     problem = a_problem(rng, ks.WholeSpace(), n=60, k=6)
     search = choose_strategy(problem).search(problem)
-    search.hood.move_to(at(problem, NONE))
+    search.neighbourhood.move_to(at(problem, NONE))
     assert search.descend()
-    end, changes = search.hood.snapshot(), search.changes
+    end, work = search.neighbourhood.snapshot(), search.work
     assert not search.descend()  # it stands where a descent has been
-    search.hood.move_to(at(problem, NONE))
+    search.neighbourhood.move_to(at(problem, NONE))
     assert not search.descend()  # by greedy steps that are free, to the first support it swapped from
-    assert search.changes <= changes + 6
+    assert search.work <= work + 6
     for fresh in (True, False):  # the first time, and never again
-        search.hood.restore(end)
-        search.hood.apply(next(search.hood.ranked_drops()))
-        assert search.fill(6, fresh=True) is fresh
+        search.neighbourhood.restore(end)
+        search.neighbourhood.apply(next(search.neighbourhood.ranked_drops()))
+        assert search.add_up_to(6, fresh=True) is fresh
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -189,11 +189,11 @@ def test_a_descent_ends_where_the_slow_search_finds_nothing(name, seed):
     start = next(
         c for c in (problem.evaluate(np.sort(rng.choice(18, 6, replace=False))) for _ in range(200)) if c is not None
     )
-    found = descended(choose_strategy(problem).search(problem), start)
+    found = descend_from(choose_strategy(problem).search(problem), start)
     assert found.value <= start.value
     assert found.support.size <= 6
     assert problem.C.contains(found.full(18))
-    slow = descended(without_updates(problem).search(problem), found)
+    slow = descend_from(without_updates(problem).search(problem), found)
     assert slow.value >= found.value * (1 - 1e-9)
 
 
@@ -202,23 +202,25 @@ def test_the_search_ends_early_where_nothing_is_in_doubt(rng):
     b = A[:, :5] @ np.full(5, 3.0) + 0.1 * rng.standard_normal(200)
     problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 60, 5)
     search = choose_strategy(problem).search(problem)
-    rows = list(explore(search, problem.evaluate(NONE), np.random.default_rng(0)))
+    rows = list(iterated_local_search(search, problem.evaluate(NONE), np.random.default_rng(0)))
     assert [name for name, _ in rows] == ["descent"]
     np.testing.assert_array_equal(rows[0][1].best.support, np.arange(5))
-    search.hood.move_to(at(problem, np.arange(5)))
-    assert search.clear
-    search.hood.move_to(at(problem, np.array([0, 1, 2, 3, 40])))
-    assert not search.clear
+    search.neighbourhood.move_to(at(problem, np.arange(5)))
+    assert search.support_is_unambiguous
+    search.neighbourhood.move_to(at(problem, np.array([0, 1, 2, 3, 40])))
+    assert not search.support_is_unambiguous
 
 
 def test_explore_only_ever_gets_better_and_stays_within_its_effort():
     data = table5(1, seed=1)
     problem = problem_of(ks.LeastSquares(data.A, data.b), ks.Nonnegative(data.nonnegative), 640, data.k)
     search = choose_strategy(problem).search(problem)
-    values = [found.best.value for _, found in explore(search, problem.evaluate(NONE), np.random.default_rng(0))]
+    values = [
+        found.best.value for _, found in iterated_local_search(search, problem.evaluate(NONE), np.random.default_rng(0))
+    ]
     assert len(values) > 1
     assert values == sorted(values, reverse=True)
-    assert search.changes <= search.most + 20 * problem.k
+    assert search.work <= search.work_limit + 20 * problem.k
 
 
 @pytest.mark.parametrize("seed", [1, 16, 20, 32, 39, 92, 149, 187])
@@ -345,7 +347,7 @@ def test_a_model_is_lowest_on_its_support_where_it_was_taken(C, rng):
     A = rng.standard_normal((80, 12))
     problem = problem_of(ks.Logistic(A, np.arange(80) % 2, ridge=0.1), C, 12, 4)
     best = problem.evaluate(np.array([1, 4, 5, 9]))
-    twin = modelled(problem, best.full(12))
+    twin = model_problem(problem, best.full(12))
     at = twin.evaluate(best.support)
     np.testing.assert_allclose(at.full(12), best.full(12), atol=1e-6)
     assert at.value == pytest.approx(best.value, rel=1e-9)
@@ -358,7 +360,7 @@ def test_where_a_model_leads_depends_on_k(rng):
         ks.Logistic(A, A[:, :8].sum(axis=1) + rng.logistic(size=150) > 0, ridge=0.1), ks.WholeSpace(), 60, 8
     )
     for k in (8, 4, 2):
-        assert by_models._descended(problem.but(k=k), problem.evaluate(NONE)).support.size == k
+        assert surrogates._descend_on_models(problem.but(k=k), problem.evaluate(NONE)).support.size == k
 
 
 def test_a_kick_that_leaves_no_point_is_halved(rng):
@@ -368,8 +370,8 @@ def test_a_kick_that_leaves_no_point_is_halved(rng):
     loss, C = ks.Logistic(rng.standard_normal((80, 60)), np.arange(80) % 2, ridge=0.1), ks.Polyhedron(E=E, f=np.ones(1))
     problem = problem_of(loss, C, 60, 8)
     best = problem.evaluate(np.array([0, 3, 10, 11, 12, 20, 30, 40]))
-    plain = [problem.evaluate(kicked(problem, best.support, rng, (0.5, 1.0)), best) for _ in range(20)]
-    halved = [by_models._kicked(problem, best, rng) for _ in range(20)]
+    plain = [problem.evaluate(random_restart(problem, best.support, rng, (0.5, 1.0)), best) for _ in range(20)]
+    halved = [surrogates._restart(problem, best, rng) for _ in range(20)]
     assert sum(found is not None for found in plain) < 15
     assert sum(found is not None for found in halved) >= 18
     assert all(found is None or C.contains(found.full(60)) for found in halved)

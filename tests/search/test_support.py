@@ -15,8 +15,7 @@ from ksparse.numerics.constraints import Linear
 from ksparse.numerics.eigen import minimize_on_ball
 from ksparse.numerics.kkt_inverse import KKTInverse
 from ksparse.numerics.qp import Objective, solve_qp
-from ksparse.search.again import local_search
-from ksparse.search.explore import settle
+from ksparse.search.explore import local_search, prove_or_improve
 from ksparse.search.polish import polish_candidate
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
@@ -207,7 +206,7 @@ def test_a_proof_of_swap_optimality_is_one(name, floor):
         )
         if start is None:
             continue
-        found = settle(problem, start)
+        found = prove_or_improve(problem, start)
         assert found.best.value <= start.value
         if found.proved:
             proofs += 1
@@ -231,7 +230,7 @@ def test_ways_out_of_a_swap_optimal_support_are_found():
     data = table5(1, seed=1)
     result = ks.minimize(ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative))
     values = {row["start"]: row["fun"] for row in result.outcomes}
-    assert any(start.startswith(("walk", "kick")) for start in values)
+    assert any(start.startswith(("walk", "perturbation")) for start in values)
     assert result.fun < 0.95 * values["descent"]
     assert result.fun == pytest.approx(min(values.values()))
 

@@ -7,14 +7,14 @@ import pytest
 
 import ksparse as ks
 from ksparse.datasets import table5
-from ksparse.search import again
+from ksparse.search import explore
 from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.candidate import SearchOutcome
-from ksparse.search.local import LocalSearch, descended
+from ksparse.search.local_search import LocalSearch, descend_from
 from ksparse.search.neighbourhoods import DependentError, Move
+from ksparse.search.perturbation import TabuList, tabu_walk
 from ksparse.search.problem import SupportProblem
 from ksparse.search.strategy import choose_strategy
-from ksparse.search.tabu import Barred, tabu_walk
 from ksparse.util.resources import OutOfTimeError
 
 NONE = np.zeros(0, dtype=np.intp)
@@ -74,15 +74,15 @@ def test_no_swap_is_left_where_all_are_barred_or_forced_in():
 
 
 def test_who_moved_is_barred_for_some_steps_and_then_no_more():
-    barred = Barred(10, 8, (0.5, 0.25), np.random.default_rng(0))
-    barred.after(Move((3,), (7,)))
+    barred = TabuList(10, 8, (0.5, 0.25), np.random.default_rng(0))
+    barred.record(Move((3,), (7,)))
     out, kept = [], []
     for step in range(12):
-        out.append(bool(barred.out[3]))
-        kept.append(bool(barred.kept[7]))
-        assert not barred.out[[7, 9]].any()
-        assert not barred.kept[[3, 9]].any()
-        barred.after(Move((step % 2,), (4 + step % 2,)))
+        out.append(bool(barred.cannot_enter[3]))
+        kept.append(bool(barred.cannot_leave[7]))
+        assert not barred.cannot_enter[[7, 9]].any()
+        assert not barred.cannot_leave[[3, 9]].any()
+        barred.record(Move((step % 2,), (4 + step % 2,)))
     assert 1 + 2 <= sum(out) <= 1 + 6  # half to one and a half of 4, and one
     assert 1 + 1 <= sum(kept) <= 1 + 3
     assert out == sorted(out, reverse=True)
@@ -97,14 +97,16 @@ def test_a_walk_leaves_local_optima_that_no_swap_leaves():
         found = [problem.evaluate(np.array(S)) for S in itertools.combinations(range(12), 4)]
         best = min(one.value for one in found)
         search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 7), 10_000)
-        ends = {round(end.value, 9): end for one in found[::40] if (end := descended(search, one)).value > best + 1e-9}
+        ends = {
+            round(end.value, 9): end for one in found[::40] if (end := descend_from(search, one)).value > best + 1e-9
+        }
         for end in ends.values():
             search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 7), 10_000)
-            search.hood.move_to(end)
-            reached = [search.hood.value for _ in tabu_walk(search, np.random.default_rng(0))]
+            search.neighbourhood.move_to(end)
+            reached = [search.neighbourhood.value for _ in tabu_walk(search, np.random.default_rng(0))]
             assert reached == sorted(reached, reverse=True)
-            assert search.hood.value == pytest.approx(min([end.value, *reached]), rel=1e-12)
-            stuck, left = stuck + 1, left + (search.hood.value <= best + 1e-9)
+            assert search.neighbourhood.value == pytest.approx(min([end.value, *reached]), rel=1e-12)
+            stuck, left = stuck + 1, left + (search.neighbourhood.value <= best + 1e-9)
     assert stuck >= 5
     assert left >= 0.8 * stuck
 
@@ -115,27 +117,27 @@ def test_a_walk_ends_at_the_best_place_it_saw_and_obeys_on_the_way(C):
     problem = problem_of(ks.LeastSquares(instance.A, instance.b), C, 640, 20)
     search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 25), 600)
     start = problem.evaluate(np.arange(20))
-    begin = descended(search, start)
+    begin = descend_from(search, start)
     for _ in tabu_walk(search, np.random.default_rng(1)):
-        solved = problem.evaluate(np.sort(search.hood.support))
-        assert solved.value == pytest.approx(search.hood.value, rel=1e-9)
-        assert search.hood.size <= 20
-    assert search.hood.value <= begin.value + 1e-12
-    assert search.spent or search.hood.changes < 600
+        solved = problem.evaluate(np.sort(search.neighbourhood.support))
+        assert solved.value == pytest.approx(search.neighbourhood.value, rel=1e-9)
+        assert search.neighbourhood.size <= 20
+    assert search.neighbourhood.value <= begin.value + 1e-12
+    assert search.exhausted or search.neighbourhood.changes < 600
 
 
 def test_a_walk_ends_where_variables_are_dependent(monkeypatch):
     problem = a_problem(3, ks.WholeSpace())
     search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 8), 1_000)
-    begin = descended(search, problem.evaluate(np.arange(5)))
+    begin = descend_from(search, problem.evaluate(np.arange(5)))
 
     def dependent(move):
         raise DependentError
 
-    monkeypatch.setattr(search.hood, "apply", dependent)
+    monkeypatch.setattr(search.neighbourhood, "apply", dependent)
     assert list(tabu_walk(search, np.random.default_rng(0))) == []
-    assert search.hood.value == pytest.approx(begin.value)
-    assert search.penalty == search.k
+    assert search.neighbourhood.value == pytest.approx(begin.value)
+    assert search.wasted == search.k
 
 
 def test_a_walk_fetches_all_columns_at_once_where_it_is_long_enough():
@@ -160,21 +162,21 @@ def test_a_walk_never_leaves_the_best_place_it_stood_at(patience, changes):
             ks.LeastSquares(A, b), ks.WholeSpace(), 120, 18, settings=ks.SearchSettings(patience=patience)
         )
         search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 23), changes)
-        seen = [descended(search, problem.evaluate(np.arange(18))).value]
+        seen = [descend_from(search, problem.evaluate(np.arange(18))).value]
         visited = search.mark_visited
 
         def spy(way, visited=visited, search=search, seen=seen):
-            seen.append(search.hood.value)
+            seen.append(search.neighbourhood.value)
             return visited(way)
 
         search.mark_visited = spy
         for _ in range(3):
-            before = search.hood.value
+            before = search.neighbourhood.value
             named = list(tabu_walk(search, rng))
-            assert search.hood.value <= min(seen) + 1e-9
-            assert bool(named) == (search.hood.value < before - 1e-9)
-            solved = problem.evaluate(np.sort(search.hood.support))
-            assert solved.value == pytest.approx(search.hood.value, rel=1e-9)
+            assert search.neighbourhood.value <= min(seen) + 1e-9
+            assert bool(named) == (search.neighbourhood.value < before - 1e-9)
+            solved = problem.evaluate(np.sort(search.neighbourhood.support))
+            assert solved.value == pytest.approx(search.neighbourhood.value, rel=1e-9)
 
 
 @pytest.mark.parametrize("ratio", [1e4, 1e8, 1e20])
@@ -221,16 +223,16 @@ def test_whoever_interrupts_a_walk_has_heard_of_every_local_optimum_it_found():
     instance = table5(1, seed=4)
     problem = problem_of(ks.LeastSquares(instance.A, instance.b), ks.WholeSpace(), 640, 20)
     search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 25), 800)
-    descended(search, problem.evaluate(np.arange(20)))
+    descend_from(search, problem.evaluate(np.arange(20)))
     ends, attempt = [], search.attempt
 
     def spy(way, best):
         found = attempt(way, best)
-        ends.append(search.hood.value)
+        ends.append(search.neighbourhood.value)
         return found
 
     search.attempt = spy
-    told = [search.hood.value for _ in tabu_walk(search, np.random.default_rng(0))]
+    told = [search.neighbourhood.value for _ in tabu_walk(search, np.random.default_rng(0))]
     assert len(told) > 3
     assert told == ends
 
@@ -241,10 +243,10 @@ def test_a_search_whose_time_is_up_keeps_what_it_has_found(monkeypatch):
     better = min((problem.evaluate(np.arange(i, i + 5)) for i in range(9)), key=lambda one: one.value)
     assert better.value < begin.value
 
-    def explored(*given):
+    def search_from(*given):
         yield "walk", SearchOutcome(better, 3)
         raise OutOfTimeError
 
-    monkeypatch.setattr(again, "explored", explored)
-    found = again.searches(problem, choose_strategy(problem), begin, [np.random.SeedSequence(0)], [[]], 1)
+    monkeypatch.setattr(explore, "search_from", search_from)
+    found = explore.run_restarts(problem, choose_strategy(problem), begin, [np.random.SeedSequence(0)], [[]], 1)
     assert found[0].best is better

@@ -213,10 +213,10 @@ def test_many_columns_in_threads_are_those_of_one_thread(rng):
 
 
 def test_columns_that_are_solved_one_by_one_end_with_an_interrupt(data, monkeypatch):
-    from ksparse.search.explore import Exploration
+    from ksparse.search.explore import SupportSearch
 
     A, B = data
-    begun, search = [], Exploration._search
+    begun, search = [], SupportSearch._search
 
     def interrupted_at_the_second(self):
         begun.append(self)
@@ -224,7 +224,7 @@ def test_columns_that_are_solved_one_by_one_end_with_an_interrupt(data, monkeypa
             raise KeyboardInterrupt
         search(self)
 
-    monkeypatch.setattr(Exploration, "_search", interrupted_at_the_second)
+    monkeypatch.setattr(SupportSearch, "_search", interrupted_at_the_second)
     batch = ks.minimize_many(A, B, K, ks.Box(-0.5, 0.5), settings=ks.SearchSettings(enumerated=0))
     assert len(begun) == 2
     assert batch[0].status.good

@@ -1,4 +1,4 @@
-"""Every support there is, where they are few enough to try all: what is best then is proved."""
+"""Enumeration of all supports, if there are few: the best one is then proved optimal."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ksparse.util.resources import GRACE
 COSTLY = 33  # evaluations by a direct solve that take the time of one by a first-order method (about)
 
 
-def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:
-    """Try every support where they are few; False where they are many, or the time ran out."""
-    supports: Iterator[Vector] | None = all_supports(problem)
+def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:
+    """Evaluate every support if there are few; return False if there are many, or the time ran out."""
+    supports = all_supports(problem)
     if supports is None:
         return False
     if problem.k > 1 and problem.model is not None:
-        problem.model.prefetch(np.flatnonzero(problem.allowed))  # all by one pass: each will be needed
-    bound = np.inf  # what the values on all supports are proved not to fall below
+        problem.model.prefetch(np.flatnonzero(problem.allowed))  # each is needed: read them in one pass
+    bound = np.inf  # a lower bound of φ on all supports
     for support in supports:
         candidate = problem.evaluate(support)
         if candidate is not None and (incumbent.best is None or candidate.value < incumbent.best.value):
@@ -37,8 +37,10 @@ def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bo
     best = incumbent.best
     if best is None:
         if bound < np.inf:
-            return False  # not even that is proved
-        raise InfeasibleError(f"C = {problem.C} holds no point {asked(problem)}: every support was tried")
+            return False  # infeasibility is not proved
+        raise InfeasibleError(
+            f"C = {problem.C} holds no point {describe_constraints(problem)}: every support was tried"
+        )
     incumbent.bound = bound
     proved = bound >= best.value - problem.claim_tol(best.value)
     incumbent.record("enumeration", SearchOutcome(best, 0, proved), time.perf_counter() - started)
@@ -46,27 +48,26 @@ def try_all(problem: SupportProblem, incumbent: Incumbent, started: float) -> bo
 
 
 def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
-    """Every support of k variables (with a floor: of at most k), where they are few enough to try all; else None."""
-    settings = problem.settings
+    """Return every support of k variables (with a minimum size or rules: of at most k), or None if there are many."""
     open_ = problem.allowed.copy()
     open_[problem.forced] = False
-    free = np.flatnonzero(open_)  # there may be millions: nothing is sorted
+    free = np.flatnonzero(open_)  # may be millions: do not sort
     room = min(problem.k - problem.forced.size, free.size)
     if problem.rules.any:
         free = free[problem.rules.weight[free] > 0]
         room = min(problem.asked, free.size)
     sizes = range(room + 1) if problem.floors.any or problem.rules.any else (room,)
     count = sum(comb(free.size, size) for size in sizes)
-    if count > (settings.enumerated // (1 if problem.can.exact_evaluation else COSTLY)):
+    if count > problem.settings.enumerated // (1 if problem.can.exact_evaluation else COSTLY):
         return None
     if problem.rules.any:
-        return _obedient_supports(problem, problem.rules)
+        return _supports_satisfying_rules(problem, problem.rules)
     choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
     return (np.union1d(problem.forced, free[chosen]).astype(np.intp) for chosen in choices)
 
 
-def _obedient_supports(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
-    """Every support that rules allow; without a floor only those that nothing can be added to, which hold all others."""
+def _supports_satisfying_rules(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
+    """Yield every support that the rules allow; without a minimum size only the maximal ones, which contain the others."""
     free = np.setdiff1d(np.flatnonzero(problem.allowed & (rules.weight > 0)), problem.forced)
     for size in range(min(problem.asked, free.size) + 1):
         for chosen in combinations(free.tolist(), size):
@@ -78,8 +79,8 @@ def _obedient_supports(problem: SupportProblem, rules: Rules) -> Iterator[Vector
                 yield support
 
 
-def asked(problem: SupportProblem) -> str:
-    """What is asked of a point, in words."""
+def describe_constraints(problem: SupportProblem) -> str:
+    """Return the constraints on the nonzeros in words."""
     low, high = problem.floors.size.min(), problem.floors.size.max()
     sized = (
         ""

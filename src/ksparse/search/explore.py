@@ -1,10 +1,15 @@
-"""The search: cheap diverse starts, local search from each, perturbations of the best, restarts, and a proof of what is left."""
+"""The search over supports: cheap starts, a whole search from them, further searches from other seeds, and a proof.
+
+`SupportSearch` is one call. `search_from` is a whole search from one candidate, by the strategy that the problem allows.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -13,13 +18,11 @@ from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.numerics.floors import feasible_above_floor
 from ksparse.result import Status
-from ksparse.search.again import explored, local_search, searches
-from ksparse.search.by_columns import explore_by_columns
 from ksparse.search.candidate import Candidate, Incumbent, SearchOutcome
-from ksparse.search.elite import Elite
-from ksparse.search.enumeration import asked, try_all
-from ksparse.search.local import LocalSearch, descended
+from ksparse.search.enumeration import describe_constraints, enumerate_supports
+from ksparse.search.local_search import LocalSearch, descend_from
 from ksparse.search.neighbourhoods import DependentError
+from ksparse.search.perturbation import EliteSet, iterated_local_search
 from ksparse.search.polish import slow_to_project
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove
@@ -31,53 +34,56 @@ from ksparse.search.starts import (
     few_above_floor,
     first_order_starts,
     given_starts,
+    other_supports,
+    random_restart,
 )
 from ksparse.search.strategy import Strategy, choose_strategy, without_updates
+from ksparse.search.surrogates import search_on_columns, search_on_models
 from ksparse.util.arrays import Array, Vector, to_float64
 from ksparse.util.progress import NULL_BAR, Bar, bar
-from ksparse.util.resources import OutOfTimeError, one_thread
+from ksparse.util.resources import OutOfTimeError, deadline_scope, one_thread, parallel_map
 
-PARALLEL_SEARCHES = (
-    8  # in a round, independent of each other: a fixed number, so that the answer does not depend on n_jobs
-)
+PARALLEL_SEARCHES = 8  # in a round: a fixed number, so that the answer does not depend on n_jobs
 SEARCH_TIME_SHARE = 0.8  # of a time limit, for further searches if no effort is given: a proof comes after
+
+Improvements = Iterator[tuple[str, SearchOutcome]]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What the user said of how to search."""
+class SearchOptions:
+    """What the user asked of the search."""
 
-    effort: int | None = None  # whole searches; None for one, or with a time limit for as many as bring something in it
-    n_jobs: int | None = None  # threads to run them in
+    effort: int | None = None  # whole searches; None for one, or with a time limit until a round brings nothing
+    n_jobs: int | None = None  # threads
     seed: int = 0
     weights: list[float] | None = None  # of the penalised starts; None for a choice by the data
 
 
 @dataclass
-class Exploration:
-    """One search while it lasts."""
+class SupportSearch:
+    """One search: `run` leaves the best support found in `incumbent`."""
 
     problem: SupportProblem
     loss: Loss  # in the user's own arrays, as x0 and begin
     x0: Array | None
     begin: Array  # where first-order starts begin
     stopping: Stopping  # of those
-    plan: Plan
+    options: SearchOptions
     started: float
-    tell: Callable[[Incumbent], None]
+    notify: Callable[[Incumbent], None]
     incumbent: Incumbent = field(default_factory=Incumbent)
     bar: Bar = NULL_BAR
 
     def run(self) -> Status:
-        """Leave the best support that is found in the incumbent; why it ended."""
+        """Search; return why it ended."""
         with bar(f"search, k = {self.problem.asked}") as self.bar:
             return self._run()
 
     def _run(self) -> Status:
         problem, status = self.problem, Status.STATIONARY
         try:
-            if try_all(problem, self.incumbent, self.started):
-                self.tell(self.incumbent)
+            if enumerate_supports(problem, self.incumbent, self.started):
+                self.notify(self.incumbent)
                 return Status.OPTIMAL if self.incumbent.proved else Status.STATIONARY
             self._search()
         except StopIteration:
@@ -90,184 +96,231 @@ class Exploration:
             status = Status.TIME_LIMIT
         if self.incumbent.best is None:
             self.incumbent.best = fallback_point(problem, self.begin)
-            status = (
-                Status.NUMERICAL_TROUBLE if status.good else status
-            )  # a point, but no arithmetic that makes the best of its support
+            # a point, but arithmetic found no best one on its support
+            status = Status.NUMERICAL_TROUBLE if status.good else status
         if self.incumbent.best is None:
             in_time = " in the time given" if problem.expired else ""
             raise InfeasibleError(
-                f"no point of C = {problem.C} {asked(problem)} was found{in_time} that meets every constraint"
+                f"no point of C = {problem.C} {describe_constraints(problem)} was found{in_time} that meets every constraint"
             )
-        return conclude(problem, self.incumbent, status)
+        return final_status(problem, self.incumbent, status)
 
     def _search(self) -> None:
-        """A whole search, what x0 adds to it, a proof of what is left, and as many more searches as the plan has."""
-        seeds = np.random.SeedSequence(self.plan.seed)
+        """Search from starts of our own, then from x0, prove the best, and search again from other seeds."""
+        seeds = np.random.SeedSequence(self.options.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
-        given = [
-            candidate
-            for start in given_starts(self.problem, self.x0)
-            if (candidate := self._from(start, None)) is not None
-        ]
-        strategy, own = self._whole(choose_strategy(self.problem), rng)
-        for candidate in given:  # as itself: a start that the user knows must not lead the search of our own astray
-            better = self._descended(strategy, candidate)
-            if own is None or better.value < own.value:
-                self._perturb(strategy, better, rng)
-        self._settle()
-        begin, settled = own or self.incumbent.best, self.incumbent.best
+        given = [self._from(start, None) for start in given_starts(self.problem, self.x0)]
+        strategy, own = self._search_once(choose_strategy(self.problem), rng)
+        for candidate in given:  # apart: a start of the user must not lead our own search astray
+            if candidate is None:
+                continue
+            found = local_search(self.problem, strategy, candidate)
+            self._record("x0, descended", found)
+            if own is None or found.best.value < own.value:
+                self._improve(strategy, found.best, rng)
+        self._prove_or_improve()
+        begin, proved = own or self.incumbent.best, self.incumbent.best
         if begin is not None and strategy.neighbourhood is not None:
-            self._more(strategy, begin, seeds)
-            if self.incumbent.best is not settled:
-                self._settle()
+            self._search_again(strategy, begin, seeds)
+            if self.incumbent.best is not proved:
+                self._prove_or_improve()
 
-    def _whole(self, strategy: Strategy, rng: np.random.Generator) -> tuple[Strategy, Candidate | None]:
-        """All parts of the strategy in turn; the best that came of them, and the strategy that could go on from there."""
+    def _search_once(self, strategy: Strategy, rng: np.random.Generator) -> tuple[Strategy, Candidate | None]:
+        """Run the parts of the strategy in turn; return the best candidate and the strategy to continue with."""
         problem = self.problem
-        # where the perturbations take the only cheap start from there, it need not descend twice
+        # the only cheap start is descended from where the search improves it
         descends = strategy.neighbourhood is not None and (strategy.first_order or not strategy.perturbs)
         search = strategy.search(problem) if descends else None
         found = [self._from(start, search) for start in cheap_starts(problem, rng)]
         if not strategy.first_order and strategy.perturbs:
-            strategy, better = self._perturb(strategy, _best(found), rng)
+            strategy, better = self._improve(strategy, _best(found), rng)
             found.append(better)
         if problem.expired and self.incumbent.best is not None:
             raise OutOfTimeError
-        if not problem.can.spectral and (_best(found) is None or self.plan.weights is not None or strategy.first_order):
+        wanted = _best(found) is None or self.options.weights is not None or strategy.first_order
+        if wanted and not problem.can.spectral:
             found += self._first_order(strategy)
             if strategy.perturbs:
-                strategy, better = self._perturb(strategy, _best(found), rng)
+                strategy, better = self._improve(strategy, _best(found), rng)
                 found.append(better)
         return strategy, _best(found)
 
-    def _take(self, name: str, found: SearchOutcome) -> None:
+    def _record(self, name: str, found: SearchOutcome) -> None:
         self.incumbent.record(name, found, time.perf_counter() - self.started)
-        best = self.incumbent.found
-        self.bar.update(len(self.incumbent.records), f"stage {len(self.incumbent.records)}, best {best.value:.6g}")
-        self.tell(self.incumbent)
+        stage = len(self.incumbent.records)
+        self.bar.update(stage, f"stage {stage}, best {self.incumbent.found.value:.6g}")
+        self.notify(self.incumbent)
 
     def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:
-        """Descend from one start; take it as it is where something else will improve it."""
+        """Evaluate a start, and descend from it if a search is given."""
         self.incumbent.iterations += start.iterations
         self.incumbent.products += start.products
         candidate = feasible_candidate(self.problem, start)
         if candidate is None:
             return None
-        if search is None:
-            self._take(start.name, SearchOutcome(candidate))
-            return candidate
-        before = search.swaps
-        better = descended(search, candidate)
-        self._take(start.name, SearchOutcome(better, search.swaps - before))
-        return better
-
-    def _descended(self, strategy: Strategy, candidate: Candidate) -> Candidate:
-        found = local_search(self.problem, strategy, candidate)
-        self._take("x0, descended", found)
-        return found.best
+        swaps = 0
+        if search is not None:
+            before = search.swaps
+            candidate = descend_from(search, candidate)
+            swaps = search.swaps - before
+        self._record(start.name, SearchOutcome(candidate, swaps))
+        return candidate
 
     def _first_order(self, strategy: Strategy) -> list[Candidate | None]:
+        """Return what first-order starts lead to."""
         problem, incumbent = self.problem, self.incumbent
         search = strategy.search(problem) if strategy.neighbourhood is not None else None
         found: list[Candidate | None] = []
         try:
             for start in first_order_starts(
-                problem,
-                self.loss,
-                problem.C,
-                self.begin,
-                self.stopping,
-                self.plan.weights,
-                few=strategy.by_columns,
+                problem, self.loss, self.begin, self.stopping, self.options.weights, few=strategy.by_columns
             ):
                 if problem.expired and incumbent.best is not None:
                     raise OutOfTimeError
                 found.append(self._from(start, search))
-        except UndecidedError:  # a projection that arithmetic cannot find: there are other starts
+        except UndecidedError:  # arithmetic cannot find a projection: there are other starts
             if incumbent.best is None:
                 raise
         return found
 
-    def _perturb(
+    def _improve(
         self, strategy: Strategy, start: Candidate | None, rng: np.random.Generator
     ) -> tuple[Strategy, Candidate | None]:
-        """Ways out of the start's local optimum; where variables are too nearly dependent for that, the strategy that can do without."""
+        """Search from a candidate; if variables are dependent, return the strategy that does without updates."""
         if start is None or (strategy.neighbourhood is None and not strategy.by_columns):
             return strategy, start
         best = start
         with one_thread():
             try:
-                by_columns = explore_by_columns(self.problem, start, rng) if strategy.by_columns else None
-                for name, found in by_columns or explored(self.problem, strategy, start, rng):
+                for name, found in search_from(self.problem, strategy, start, rng):
                     best = found.best
-                    self._take(name, found)
+                    self._record(name, found)
             except DependentError:
                 strategy = without_updates(self.problem)
         return strategy, best
 
-    def _settle(self) -> None:
-        """A proof of the best, where there is none yet; better ones that it meets."""
+    def _prove_or_improve(self) -> None:
         best = self.incumbent.best
         if best is not None and not self.incumbent.proved and not self.problem.expired:
-            self._take("all exchanges", settle(self.problem, best))
+            self._record("all exchanges", prove_or_improve(self.problem, best))
 
-    def _more(self, strategy: Strategy, begin: Candidate, seeds: np.random.SeedSequence) -> None:
-        """More whole searches from the same beginning and other seeds, some at a time, the later ones from the best of the earlier too.
+    def _search_again(self, strategy: Strategy, begin: Candidate, seeds: np.random.SeedSequence) -> None:
+        """Run more searches from the same start with other seeds, in rounds; later rounds also combine the best so far.
 
-        Those that run together do not know of each other, so that the answer does not depend on n_jobs.
+        Searches of one round are independent, so that the answer does not depend on n_jobs.
         """
-        problem, together, deadline = self.problem, PARALLEL_SEARCHES, self.problem.deadline
-        count = strategy.units + self.plan.effort - 1 if self.plan.effort is not None else strategy.units
-        open_ended = self.plan.effort is None and deadline < np.inf  # until a round brings nothing, or time is up
+        problem, deadline, effort = self.problem, self.problem.deadline, self.options.effort
+        count = strategy.units + (0 if effort is None else effort - 1)
+        open_ended = effort is None and deadline < np.inf  # until a round brings nothing, or time is up
         last = self.started + SEARCH_TIME_SHARE * (deadline - self.started)
         limited = problem.but(deadline=last) if open_ended else problem
-        elite = Elite()
-        elite.take(begin.value, begin.support)
+        elite = EliteSet()
+        elite.add(begin.value, begin.support)
         done = 0
         while done < count or open_ended:
             if problem.expired or (open_ended and done >= count and time.perf_counter() >= last):
                 return
             best = self.incumbent.best
-            round_ = seeds.spawn(together if done >= count else min(together, count - done))
+            round_ = seeds.spawn(PARALLEL_SEARCHES if done >= count else min(PARALLEL_SEARCHES, count - done))
             done += len(round_)
             others = [
-                list(elite.children(problem.k, together, np.random.default_rng(seed.spawn(1)[0]))) for seed in round_
+                list(elite.combinations(problem.k, PARALLEL_SEARCHES, np.random.default_rng(seed.spawn(1)[0])))
+                for seed in round_
             ]
-            for found in searches(
-                problem if done <= count else limited, strategy, begin, round_, others, self.plan.n_jobs
-            ):
+            on = problem if done <= count else limited
+            for found in run_restarts(on, strategy, begin, round_, others, self.options.n_jobs):
                 if found is not None:
-                    elite.take(found.best.value, found.best.support)
-                    self._take("search again", found)
+                    elite.add(found.best.value, found.best.support)
+                    self._record("search again", found)
             if done > count and self.incumbent.best is best:
                 return
 
 
+def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candidate) -> SearchOutcome:
+    """Descend from a candidate; return it unchanged if moves cannot be ranked."""
+    if strategy.neighbourhood is None:
+        return SearchOutcome(candidate)
+    search = strategy.search(problem)
+    best = descend_from(search, candidate)
+    return SearchOutcome(best, search.swaps)
+
+
+def search_from(
+    problem: SupportProblem,
+    strategy: Strategy,
+    start: Candidate,
+    rng: np.random.Generator,
+    others: Iterable[Vector] | None = None,
+) -> Improvements:
+    """Yield better and better candidates from a start, and from `others` and the supports that a relaxation suggests.
+
+    A first search under signs and one equation alone does as well without other supports.
+    """
+    if strategy.by_columns:
+        return search_on_columns(problem, start, rng, lambda on, at, rng: search_from(on, choose_strategy(on), at, rng))
+    if strategy.by_models:
+        return search_on_models(problem, start, rng)
+    drawn = () if others is None and problem.can.signs_and_one_equation else other_supports(problem, start.support, rng)
+    return iterated_local_search(strategy.search(problem), start, rng, chain(drawn, others or ()))
+
+
+def run_restarts(
+    problem: SupportProblem,
+    strategy: Strategy,
+    begin: Candidate,
+    seeds: list[np.random.SeedSequence],
+    others: list[list[Vector]],
+    n_jobs: int | None,
+) -> list[SearchOutcome | None]:
+    """Run independent whole searches in threads, one per seed; the outcomes do not depend on n_jobs."""
+
+    def one(seed: np.random.SeedSequence, others: list[Vector]) -> SearchOutcome | None:
+        own, rng = problem.but(own_cache=True), np.random.default_rng(seed)
+        with deadline_scope(problem.deadline):  # threads do not inherit it
+            try:
+                return None if own.expired else _restart(own, strategy, begin, rng, others)
+            except OutOfTimeError:
+                return None
+
+    return parallel_map(lambda given: one(*given), list(zip(seeds, others, strict=True)), n_jobs)
+
+
+def _restart(
+    problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]
+) -> SearchOutcome | None:
+    """Search once more: from the same start if chance decides what follows, else from a random restart."""
+    if not strategy.perturbs or not strategy.wanders:
+        candidate = feasible_candidate(problem, Start("restart", random_restart(problem, begin.support, rng)))
+        return None if candidate is None else local_search(problem, strategy, candidate)
+    best, swaps = begin, 0
+    with one_thread(), suppress(DependentError, OutOfTimeError):  # what was found before is kept
+        for _, found in search_from(problem, strategy, begin, rng, others):
+            best, swaps = found.best, swaps + found.swaps
+    return SearchOutcome(best, swaps)
+
+
 def _best(found: list[Candidate | None]) -> Candidate | None:
-    return min(
-        (candidate for candidate in found if candidate is not None), key=lambda candidate: candidate.value, default=None
-    )
+    return min((each for each in found if each is not None), key=lambda candidate: candidate.value, default=None)
 
 
-def settle(problem: SupportProblem, best: Candidate) -> SearchOutcome:
-    """A proof that nothing is left to exchange; where that meets something better, a descent from there, and all over again."""
+def prove_or_improve(problem: SupportProblem, best: Candidate) -> SearchOutcome:
+    """Prove that no add, drop or swap improves a candidate; where one does, descend from there and try again."""
     strategy, moves = without_updates(problem), 0
-    seen = (
-        problem.updatable and problem.can.signs_and_one_equation
-    )  # a search with exact gains ended here: what it did not look at the proof does
+    # a search with exact gains ended here: the proof considers the moves that it did not
+    descended = problem.updatable and problem.can.signs_and_one_equation
     while not problem.expired:
-        if problem.can.has_second_order_models and not problem.can.spectral and not seen:  # with all variables in view
+        if problem.can.has_second_order_models and not problem.can.spectral and not descended:  # over all variables
             found = local_search(problem, strategy, best)
             best, moves = found.best, moves + found.swaps
         proof = prove(problem, best)
         if proof.better is None:
             return SearchOutcome(best, moves, proof.proved)
-        best, moves, seen = proof.better, moves + 1, False
+        best, moves, descended = proof.better, moves + 1, False
     return SearchOutcome(best, moves)
 
 
-def conclude(problem: SupportProblem, incumbent: Incumbent, status: Status) -> Status:
-    """What may be said of the best candidate after a search that ended well, or did not."""
+def final_status(problem: SupportProblem, incumbent: Incumbent, status: Status) -> Status:
+    """Return what a search that ended with `status` may claim of its best candidate."""
     if status is Status.STATIONARY and problem.expired:
         return Status.TIME_LIMIT
     return Status.SWAP_OPTIMAL if status is Status.STATIONARY and incumbent.proved else status
@@ -276,25 +329,20 @@ def conclude(problem: SupportProblem, incumbent: Incumbent, status: Status) -> S
 def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     """Return a k-sparse point of C for when the search found none, or None.
 
-    It is near the start unless variables have floors or rules; only that of a loss of rows minimises φ on its support.
+    It is near `begin` unless variables have a minimum size or rules; only that of a loss of rows minimises φ on its support.
     """
     full, start = np.zeros(problem.n), to_float64(begin)
     if problem.row_problem is not None:
         return problem.evaluate(problem.forced)
     chosen = feasible_support(problem, start)
     supports = [] if chosen is None else [np.sort(problem.trim_to_rules(chosen))]
-    if (
-        problem.floors.any
-    ):  # and those that no best point was found on, though one may be there; and the one that needs fewest variables
-        supports += [
-            support
-            for key in problem.cache.undecided
-            if (support := np.frombuffer(key, dtype=np.intp)).size <= problem.k
-        ]
+    if problem.floors.any:
+        # supports whose best point was not found, though there may be a point; and the one that needs fewest variables
+        undecided = [np.frombuffer(key, dtype=np.intp) for key in problem.cache.undecided]
+        supports += [support for support in undecided if support.size <= problem.k]
         supports += few_above_floor(problem)
-        if (
-            supports and supports[-1].size < problem.k
-        ):  # on both sides of 0 a floor may take one variable more, against the others
+        # if sizes are on both sides of 0, it may take one more variable to balance the others
+        if supports and supports[-1].size < problem.k:
             others = np.setdiff1d(np.flatnonzero(problem.allowed), supports[-1])[: problem.settings.tried]
             supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
     if problem.rules.any:
@@ -308,11 +356,10 @@ def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
 
 
 def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector | None:
+    """Return a point of C on a support: by a linear program if that is faster than a projection, else the nearest one."""
     if not support.size:
         return np.zeros(0)
-    by_program = problem.floors.any or slow_to_project(
-        problem, support
-    )  # a linear one, which is found sooner than the nearest point
+    by_program = problem.floors.any or slow_to_project(problem, support)
     linear = problem.linear.on(support) if by_program and problem.linear is not None else None
     if linear is not None:
         return feasible_above_floor(linear, problem.floors.size[support])

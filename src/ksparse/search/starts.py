@@ -1,4 +1,4 @@
-"""Where a search over supports begins: cheap starts that fail in different places."""
+"""Starts of a search over supports: cheap ones of several kinds, which fail on different problems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from ksparse.penalties import Cardinality, TopK2
 from ksparse.search.candidate import Candidate
 from ksparse.search.principal_components import column_components, random_components
 from ksparse.search.problem import SupportProblem
-from ksparse.sets import ConvexSet
 from ksparse.util.arrays import Array, Vector, to_float64
 
 REPLACED = (0.1, 0.5)  # share of the support that a random restart replaces
@@ -36,17 +35,17 @@ REFINED_COLUMNS = 8  # of them, those refined by power iterations
 
 @dataclass(frozen=True)
 class Start:
-    """A support to begin from, and what it cost."""
+    """A support to start from, and what it cost."""
 
     name: str
     support: Vector  # the most promising variables first
     iterations: int = 0
     products: int = 0
-    point: Vector | None = None  # values to begin from, where there are any
+    point: Vector | None = None  # x to start from, if known
 
 
 def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
-    """At most k variables that C and the forced lists allow, those with large entries of `size` first; None if none are found."""
+    """Return at most k variables that C and the forced lists allow, those with large entries of `size` first, or None."""
     ranked = np.where(problem.allowed, np.abs(size), 0.0)
     ranked[problem.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
     room = problem.k
@@ -58,13 +57,13 @@ def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
         chosen = np.union1d(chosen[problem.allowed[chosen]], problem.forced).astype(np.intp)
         if chosen.size <= problem.k:
             return chosen[np.argsort(-ranked[chosen], kind="stable")]
-        room -= chosen.size - problem.k  # the forced ones need places that C's own choice took
+        room -= chosen.size - problem.k  # make room for the forced variables
         if room < 1:
             return None
 
 
 def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | None:
-    """The start's support evaluated; with a floor, where k variables are more than fit, as many of the best as do."""
+    """Evaluate the start's support; with a minimum size, drop variables until the rest fit."""
     support = start.support
     hint = (
         None
@@ -79,15 +78,15 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
     return candidate if candidate is None or not problem.rules.any or problem.allows(candidate.support) else None
 
 
-def _without(allowed: Vector, members: Vector) -> Vector:
-    """The variables that are allowed, but for some."""
-    free = allowed.copy()
-    free[members] = False
+def _outside(problem: SupportProblem, support: Vector) -> Vector:
+    """Return the allowed variables that are not in a support."""
+    free = problem.allowed.copy()
+    free[support] = False
     return np.flatnonzero(free)
 
 
 def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
-    """The user's point, or where it is no k-sparse one a support that favours its large entries."""
+    """Yield the user's point, or if it is not k-sparse a support of its large entries."""
     if x0 is not None:
         given = to_float64(x0)
         if problem.width > 1:
@@ -100,7 +99,7 @@ def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
 
 
 def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Start]:
-    """Where to begin without a first-order method: from the smallest support, for a component from random ones."""
+    """Yield starts that take no first-order method: the smallest support; for a component, power iterations."""
     if problem.can.spectral:
         drawn = random_components(problem, POWER_STARTS, rng)[:2]
         by_columns = column_components(problem, SCREENED_COLUMNS, REFINED_COLUMNS, rng)[:1]
@@ -109,16 +108,18 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
         if by_columns and values[-1] < min(values[:-1]):
             yield Start("a column of V", by_columns[0])
     else:
-        _look_where_nothing_bends(problem)
+        _look_for_flat_directions(problem)
         yield from _greedy(problem)
-        if (
-            problem.model is not None and not problem.can.treated_as_convex
-        ):  # 0 may be stationary: where φ bends down most
-            yield from _as_start("bending down", problem, np.maximum(-problem.model.diagonal, 0.0))
+        # 0 may be stationary: start where φ has the most negative curvature
+        if problem.model is not None and not problem.can.treated_as_convex:
+            yield from _as_start("negative curvature", problem, np.maximum(-problem.model.diagonal, 0.0))
 
 
-def _look_where_nothing_bends(problem: SupportProblem) -> None:
-    """`UnboundedError` where φ falls for ever along few variables that H is flat on: exchanges rank by curvature, and may not meet them."""
+def _look_for_flat_directions(problem: SupportProblem) -> None:
+    """Raise `UnboundedError` if φ is unbounded below along few variables on which H is singular.
+
+    Moves are ranked by curvature, so that a search may never reach such variables.
+    """
     model, linear = problem.model, problem.linear
     if model is None or linear is None or not problem.can.treated_as_convex or problem.loss.least > -np.inf:
         return
@@ -128,37 +129,37 @@ def _look_where_nothing_bends(problem: SupportProblem) -> None:
     if variables is not None:
         support = np.union1d(problem.forced, variables).astype(np.intp)
         if problem.allows(support):
-            problem.evaluate(support)  # which proves it, or finds that it was rounding
+            problem.evaluate(support)  # proves it, or finds that it was rounding
 
 
 def first_order_starts(
     problem: SupportProblem,
     loss: Loss,
-    C: ConvexSet,
     begin: Array,
     stopping: Stopping,
     weights: list[float] | None,
     *,
     few: bool = False,
 ) -> Iterator[Start]:
-    """Where hard thresholding and APDCA end; with `few` the second only where the first cannot be, or weights are given.
+    """Yield the supports of hard thresholding and APDCA; with `few` APDCA only without the former, or for given weights.
 
-    `loss` and `begin` are in the user's own arrays; `weights` are those of the penalised starts, None for a choice by the data.
+    `loss` and `begin` are in the user's arrays; `weights` are penalty weights, None for a choice by the data.
     """
-    if C.has_joint:
-        yield from _hard_thresholding(problem, loss, C, begin, stopping)
-    if not (few and C.has_joint and weights is None):
-        yield from _penalised(problem, loss, C, begin, stopping, weights)
+    joint = problem.C.has_joint
+    if joint:
+        yield from _hard_thresholding(problem, loss, begin, stopping)
+    if not (few and joint and weights is None):
+        yield from _penalised(problem, loss, begin, stopping, weights)
 
 
 def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Iterator[Vector]:
-    """Supports to search from beside one: those that the perspective relaxation suggests, or where it says nothing random ones."""
+    """Yield other supports to start from: those that the perspective relaxation suggests, or random ones without it."""
     suggested = list(_relaxed_supports(problem, rng))
-    yield from suggested or (kicked(problem, support, rng) for _ in range(problem.settings.drawn))
+    yield from suggested or (random_restart(problem, support, rng) for _ in range(problem.settings.drawn))
 
 
 def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
-    """What the relaxation has in the support, then random supports drawn by its z; none where it says nothing."""
+    """Yield the support with the largest z of the relaxation, then random ones drawn by z; none if it does not apply."""
     settings, k, n = problem.settings, problem.k, problem.n
     if (
         not problem.can.allows_updates
@@ -192,10 +193,10 @@ def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iter
 
 
 def _fitting(linear: Linear, ranked: Vector, count: int) -> Vector:
-    """The first `count` variables whose floors leave room for each other in every row."""
+    """Return the first `count` variables whose minimum sizes fit together in every row."""
     rows, least, _ = linear.activity_terms(linear.lower, linear.upper)
     needs, room = np.vstack([rows, least]), np.concatenate([linear.h, linear.f])
-    filling = (needs >= 0).all(axis=1)  # rows of which nobody gives anything back
+    filling = (needs >= 0).all(axis=1)  # rows that every variable only fills
     needs, room = needs[filling], room[filling]
     room = room + 1e-9 * (1.0 + np.abs(room))
     chosen, left = np.zeros(0, dtype=np.intp), ranked
@@ -214,7 +215,7 @@ def _as_start(
 
 
 def _greedy(problem: SupportProblem) -> Iterator[Start]:
-    """The smallest support C has a point on; the search fills the rest one by one."""
+    """Yield the smallest support on which C has a point; the search adds the other variables one by one."""
     if problem.evaluate(problem.extend_to_rules(problem.forced)) is not None:
         yield Start("greedy", problem.forced)
         return
@@ -227,13 +228,12 @@ def _greedy(problem: SupportProblem) -> Iterator[Start]:
         if feasible_candidate(problem, start) is not None:
             yield start
             return
-    yield from (
-        Start("fewest", support) for support in few_above_floor(problem, score)
-    )  # the question whether such a point exists at all
+    # whether there is a point at all
+    yield from (Start("fewest", support) for support in few_above_floor(problem, score))
 
 
 def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> list[Vector]:
-    """The support of fewest variables, those of large score first, that a point of a polyhedron needs; none where that is more than k."""
+    """Return the smallest support of a point of a polyhedron, variables of large score preferred; none if it exceeds k."""
     if problem.linear is None:
         return []
     possible = problem.linear.fixed_to_zero(~problem.allowed)
@@ -243,7 +243,7 @@ def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> lis
 
 
 def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
-    """Supports that C may have a point on, of few variables and of k, those of large score first."""
+    """Yield supports on which C may have a point, of few variables and of k, those of large score first."""
     few = problem.C.small_support(score, problem.k)
     if few is not None:
         few = np.union1d(few[problem.allowed[few]], problem.forced).astype(np.intp)
@@ -254,58 +254,56 @@ def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
         yield whole
 
 
-def _hard_thresholding(
-    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping
-) -> Iterator[Start]:
-    constrained = Problem(loss, Cardinality(problem.k, C), n=problem.n)
+def _hard_thresholding(problem: SupportProblem, loss: Loss, begin: Array, stopping: Stopping) -> Iterator[Start]:
+    constrained = Problem(loss, Cardinality(problem.k, problem.C), n=problem.n)
     for name, x in (("iht from 0", constrained.zeros()), ("iht", begin)):
         run = drive(IHT(), constrained, x, _left(problem, stopping), catch_interrupt=False)
         yield from _as_start(name, problem, to_float64(run.x), run.nit, constrained.products.total)
 
 
 def _penalised(
-    problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array, stopping: Stopping, weights: list[float] | None
+    problem: SupportProblem, loss: Loss, begin: Array, stopping: Stopping, weights: list[float] | None
 ) -> Iterator[Start]:
-    """APDCA along falling weights, each from the last one's answer: every weight lands on another support."""
+    """Yield the supports of APDCA along falling weights, each from the answer of the last."""
     x = begin
     if weights is None:
-        unit = typical_curvature(problem, loss, C, begin)
+        unit = typical_curvature(problem, loss, begin)
         weights = [factor * unit for factor in WEIGHTS]
     for weight in sorted(weights, reverse=True):
-        penalised = Problem(loss, TopK2(weight, problem.k), C, problem.n)
+        penalised = Problem(loss, TopK2(weight, problem.k), problem.C, problem.n)
         run = drive(APDCA(), penalised, x, _left(problem, stopping), catch_interrupt=False)
         x = run.x
         yield from _as_start(f"apdca, rho = {weight:.3g}", problem, to_float64(x), run.nit, penalised.products.total)
 
 
 def _left(problem: SupportProblem, stopping: Stopping) -> Stopping:
-    """The stopping rule with the time that is left."""
+    """Return the stopping rule with the time that is left."""
     deadline = problem.deadline
     return replace(stopping, max_time=None if np.isinf(deadline) else max(0.0, deadline - time.perf_counter()))
 
 
-def typical_curvature(problem: SupportProblem, loss: Loss, C: ConvexSet, begin: Array) -> float:
-    """The curvature of φ along a typical variable: the unit of the penalty weight."""
+def typical_curvature(problem: SupportProblem, loss: Loss, begin: Array) -> float:
+    """Return the curvature of φ along a typical variable: the unit of the penalty weight."""
     unit = 0.0
     if problem.model is not None and problem.allowed.any():
         unit = float(np.median(np.abs(problem.model.diagonal[problem.allowed])))
     if unit <= 0.0:
-        penalised = Problem(loss, TopK2(1e-300, problem.k), C, problem.n)
+        penalised = Problem(loss, TopK2(1e-300, problem.k), problem.C, problem.n)
         unit = Backtracking().start(penalised, penalised.point(penalised.C.project(begin))).l
     return min(max(unit, 1e-290), 1e290)
 
 
-def kicked(
+def random_restart(
     problem: SupportProblem, support: Vector, rng: np.random.Generator, part: tuple[float, float] = REPLACED
 ) -> Vector:
-    """A support to restart from: a part, at least two where there are as many, replaced by random others, which fill it up to k.
+    """Return a support with a share of its variables, at least two if possible, replaced by random ones, and filled up to k.
 
-    For a component that is a fresh batch of power iterations, which repair a support faster than swaps do.
+    For a component, run power iterations from random starts instead: they repair a support faster than swaps do.
     """
     if problem.can.spectral:
         return random_components(problem, POWER_STARTS, rng)[0]
     movable = np.setdiff1d(support, problem.forced)
-    outside = _without(problem.allowed, support)
+    outside = _outside(problem, support)
     count = min(
         max(2, int(np.ceil(rng.uniform(*part) * movable.size))),
         movable.size,

@@ -1,4 +1,4 @@
-"""How a problem is searched: chosen once, from what its pieces can do."""
+"""How a problem is searched: chosen once, from what its loss and set can do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ksparse.data import design_of
 from ksparse.search.active_set import ActiveSetNeighbourhood
-from ksparse.search.local import LocalSearch
+from ksparse.search.local_search import LocalSearch
 from ksparse.search.neighbourhoods import (
     GradientNeighbourhood,
     Neighbourhood,
@@ -31,105 +31,86 @@ ROW_MODEL_WORK = 100  # by Newton's method on all classes at once (common_featur
 FIRST_ORDER_WORK = 60  # by a first-order method
 START_WORK_SHARE = 0.25  # more for other starts, where each change is costly
 
+NeighbourhoodMaker = Callable[[SupportProblem], Neighbourhood]
+
 
 @dataclass(frozen=True)
 class Strategy:
-    """Which parts of the search a problem gets."""
+    """The parts of the search that a problem gets."""
 
     name: str  # for `verbose`
-    neighbourhood: (
-        str | None
-    )  # "updated", "priced", "rayleigh", "rowwise", "gradient"; None where columns are too dear to rank moves
-    changes: float  # of a support in one search
-    aside: float = math.inf  # the same for other starts, which come beside them
-    perturbs: bool = True  # whether a descent is followed by ways out of its local optimum
-    first_order: bool = True  # whether first-order starts come too, where something else has begun the search
-    by_models: bool = False  # whether second-order models choose what is solved
-    by_columns: bool = False  # whether the search is among columns that gradients point at, after hard thresholding
-    units: int = 0  # searches more than one, where the user does not say
-    wanders: bool = True  # whether chance decides where perturbations lead, so that another seed is another search
+    neighbourhood: NeighbourhoodMaker | None  # None if columns cost too much to rank moves by them
+    work: float = 0  # changes of a support in one search
+    start_work: float = math.inf  # more for other starts
+    perturbs: bool = True  # whether a descent is followed by perturbations
+    first_order: bool = True  # whether first-order starts come too if there are others
+    by_models: bool = False  # whether second-order models choose the supports that are evaluated
+    by_columns: bool = False  # whether the search is restricted to columns that gradients point at
+    units: int = 0  # further whole searches if the user does not set `effort`
+    wanders: bool = True  # whether perturbations are random, so that another seed is another search
 
     def search(self, problem: SupportProblem) -> LocalSearch:
-        """A local search of this kind."""
+        """Return a new local search."""
         assert self.neighbourhood is not None
-        return LocalSearch(problem, _stand(self.neighbourhood, problem), int(self.changes), self.aside)
+        return LocalSearch(problem, self.neighbourhood(problem), int(self.work), self.start_work)
 
 
-def _stand(name: str, problem: SupportProblem) -> Neighbourhood:
-    if name == "updated":
-        depth = max(3, int(problem.settings.depth * problem.k))
-        return ActiveSetNeighbourhood(problem, min(problem.max_held_rows, problem.k + depth))
-    if problem.row_problem is not None:
-        return RowNeighbourhood(problem, problem.row_problem)
-    kinds: dict[str, Callable[[SupportProblem], Neighbourhood]] = {
-        "priced": SecondOrderNeighbourhood,
-        "rayleigh": RayleighNeighbourhood,
-        "gradient": GradientNeighbourhood,
-    }
-    return kinds[name](problem)
+def _rows(problem: SupportProblem) -> Neighbourhood:
+    assert problem.row_problem is not None
+    return RowNeighbourhood(problem, problem.row_problem)
+
+
+def _updated(problem: SupportProblem) -> Neighbourhood:
+    depth = max(3, int(problem.settings.depth * problem.k))  # of an oscillation in k
+    return ActiveSetNeighbourhood(problem, min(problem.max_held_rows, problem.k + depth))
 
 
 def choose_strategy(problem: SupportProblem) -> Strategy:
-    """The best that the pieces allow."""
+    """Return the best strategy that the loss and the set allow."""
     settings, k = problem.settings, problem.k
     if problem.can.columns_on_demand or _held_rows_too_few(problem):
-        first = (
-            problem.loss.hides_columns
-        )  # each step of it is a pass, where data are read; an operator has a cheaper one
+        # a step of hard thresholding is a pass over blocks of data; an operator has it cheaper
+        first = problem.loss.hides_columns
         name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"
-        return Strategy(name, None, 0, by_columns=True, first_order=first)
+        return Strategy(name, None, by_columns=True, first_order=first)
     if problem.can.spectral:
-        return Strategy(
-            "Rayleigh quotients from power iterations", "rayleigh", settings.changes, perturbs=False, first_order=False
-        )
+        name = "Rayleigh quotients from power iterations"
+        return Strategy(name, RayleighNeighbourhood, settings.changes, perturbs=False, first_order=False)
     if problem.updatable:
         longer = WALK_WORK if problem.walks else 1.0
         growing = settings.scaled(SMALL_K_WORK + K_SQUARED_WORK * k**2)
-        changes = min(longer * min(settings.changes, growing), settings.scaled(WORK_PER_VARIABLE) * max(5, k))
-        return Strategy("exact gains on an updated factorisation", "updated", int(changes), first_order=False)
+        work = min(longer * min(settings.changes, growing), settings.scaled(WORK_PER_VARIABLE) * max(5, k))
+        return Strategy("exact gains on an updated KKT inverse", _updated, int(work), first_order=False)
     return without_updates(problem)
 
 
 def without_updates(problem: SupportProblem) -> Strategy:
-    """The best where a factorisation cannot be updated, or cannot be trusted."""
-    settings = problem.settings
+    """Return the best strategy if a KKT inverse cannot be updated, or variables are too nearly dependent for it."""
+    settings, can = problem.settings, problem.can
     if problem.row_problem is not None:
-        changes = settings.changes if problem.can.exact_evaluation else settings.scaled(ROW_MODEL_WORK)
-        kind = "gains of rows" if problem.can.exact_evaluation else "gains of rows on second-order models"
-        return Strategy(kind, "rowwise", changes, START_WORK_SHARE * changes, first_order=False)
-    if not problem.can.has_second_order_models:
-        units = (
-            settings.restarts if problem.can.treated_as_convex else 1
-        )  # there each value is the best of several starts already
-        return Strategy(
-            "gradients",
-            "gradient",
-            settings.scaled(FIRST_ORDER_WORK),
-            START_WORK_SHARE * settings.scaled(FIRST_ORDER_WORK),
-            units=units,
-            wanders=False,
-        )
+        work = settings.changes if can.exact_evaluation else settings.scaled(ROW_MODEL_WORK)
+        name = "gains of rows" if can.exact_evaluation else "gains of rows on second-order models"
+        return Strategy(name, _rows, work, START_WORK_SHARE * work, first_order=False)
+    if not can.has_second_order_models:
+        work = settings.scaled(FIRST_ORDER_WORK)
+        # without convexity each value is the best of several starts already
+        units = settings.restarts if can.treated_as_convex else 1
+        return Strategy("gradients", GradientNeighbourhood, work, START_WORK_SHARE * work, units=units, wanders=False)
     # on a set that only projects Newton's method has no steps to take
-    changes = (
-        settings.scaled(QP_WORK)
-        if problem.can.exact_evaluation
-        else settings.scaled(NEWTON_WORK)
-        if problem.can.has_multipliers
-        else settings.scaled(FIRST_ORDER_WORK)
-    )
-    if (problem.loss.evaluation_is_costly or (problem.loss.entries or 0) >= settings.large) and modelled(
-        problem, np.zeros(problem.n)
-    ) is not None:
-        return Strategy("second-order models", "priced", changes, first_order=False, by_models=True)
-    kind = "gains bounded by multipliers" if problem.can.gains_are_bounds else "gains on second-order models"
-    return Strategy(kind, "priced", changes, START_WORK_SHARE * changes)
+    kind = QP_WORK if can.exact_evaluation else NEWTON_WORK if can.has_multipliers else FIRST_ORDER_WORK
+    work = settings.scaled(kind)
+    costly = problem.loss.evaluation_is_costly or (problem.loss.entries or 0) >= settings.large
+    if costly and model_problem(problem, np.zeros(problem.n)) is not None:
+        return Strategy("second-order models", SecondOrderNeighbourhood, work, first_order=False, by_models=True)
+    name = "gains bounded by multipliers" if can.gains_are_bounds else "gains on second-order models"
+    return Strategy(name, SecondOrderNeighbourhood, work, START_WORK_SHARE * work)
 
 
-def modelled(problem: SupportProblem, x: Vector) -> SupportProblem | None:
-    """The problem with the second-order model at x in place of its loss; None where that is no easier."""
+def model_problem(problem: SupportProblem, x: Vector) -> SupportProblem | None:
+    """Return the problem with the second-order model at x in place of its loss; None if that is no easier."""
     model = None if problem.model is not None else problem.model_at(x)
-    twin = None if model is None else problem.but(model=model)
-    return twin if twin is not None and twin.updatable else None
+    of_model = None if model is None else problem.but(model=model)
+    return of_model if of_model is not None and of_model.updatable else None
 
 
 def _held_rows_too_few(problem: SupportProblem) -> bool:

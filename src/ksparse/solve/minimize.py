@@ -21,7 +21,7 @@ from ksparse.losses import Loss
 from ksparse.penalties import Penalty
 from ksparse.result import Result, Status
 from ksparse.search.candidate import Incumbent
-from ksparse.search.explore import Exploration, Plan, fallback_point
+from ksparse.search.explore import SearchOptions, SupportSearch, fallback_point
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.starts import START_STEPS, START_TOL
@@ -315,13 +315,13 @@ def one_search(options: dict[str, Any]) -> dict[str, Any]:
 
 def make_plan(
     effort: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float] = "auto"
-) -> Plan:
+) -> SearchOptions:
     """Check the arguments of a search."""
     if isinstance(random_state, np.random.Generator):
         seed = int(random_state.integers(2**63))
     else:
         seed = 0 if random_state is None else check_integer(random_state, "random_state", 0)
-    return Plan(
+    return SearchOptions(
         effort=None if effort is None else check_integer(effort, "effort", 1),
         n_jobs=check_n_jobs(n_jobs),
         seed=seed,
@@ -340,16 +340,16 @@ def make_gap_request(gap: float | None, max_nodes: int | None, n_jobs: int | Non
 
 
 def make_search(
-    request: Request, problem: SupportProblem, plan: Plan, notify: Callable[[Incumbent], None]
-) -> Exploration:
+    request: Request, problem: SupportProblem, plan: SearchOptions, notify: Callable[[Incumbent], None]
+) -> SupportSearch:
     """Return the search for a request."""
     stopping = request.stopping
     rough = replace(stopping, tol=max(stopping.tol, START_TOL), max_iter=min(stopping.max_iter, START_STEPS))
-    return Exploration(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, notify)
+    return SupportSearch(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, notify)
 
 
 def search_supports(
-    request: Request, problem: SupportProblem, plan: Plan, gap_request: GapRequest | None = None
+    request: Request, problem: SupportProblem, plan: SearchOptions, gap_request: GapRequest | None = None
 ) -> Result:
     """Return the best point that the search finds, with a lower bound if one is requested."""
     reporter = SearchReporter(request, problem)

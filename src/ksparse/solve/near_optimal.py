@@ -13,7 +13,7 @@ from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Result
-from ksparse.search.explore import Plan
+from ksparse.search.explore import SearchOptions
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import judge_search, value_of
@@ -202,7 +202,7 @@ def near_optimal(
     with request.scope(progress):
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         reporter = SearchReporter(request, problem)
-        search = make_search(request, problem, Plan(effort=1, seed=random_state), reporter.log_stage)
+        search = make_search(request, problem, SearchOptions(effort=1, seed=random_state), reporter.log_stage)
         with reporter:
             status = search.run()
             with bar("nearly optimal supports") as one:

@@ -18,10 +18,9 @@ from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Result, Status
-from ksparse.search.again import local_search
 from ksparse.search.candidate import Candidate, Incumbent, SearchOutcome
-from ksparse.search.enumeration import asked, try_all
-from ksparse.search.explore import Plan, conclude, fallback_point, settle
+from ksparse.search.enumeration import describe_constraints, enumerate_supports
+from ksparse.search.explore import SearchOptions, fallback_point, final_status, local_search, prove_or_improve
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.strategy import choose_strategy, without_updates
@@ -273,7 +272,7 @@ class PathSolver:
         request: Request,
         problem: SupportProblem,
         sizes: list[int],
-        plan: Plan,
+        plan: SearchOptions,
         gap_request: GapRequest | None = None,
     ) -> None:
         self.request, self.problem, self.sizes, self.plan, self.gap_request = request, problem, sizes, plan, gap_request
@@ -368,7 +367,7 @@ class PathSolver:
         if at is not None:
             self.last_start[k, name] = at
         try:
-            if incumbent.best is None and try_all(problem, incumbent, began):
+            if incumbent.best is None and enumerate_supports(problem, incumbent, began):
                 self.status[k] = Status.OPTIMAL if incumbent.proved else Status.STATIONARY
             elif (candidate := drop_to_k(at, problem) if name == "reduced" else at) is not None:
                 with one_thread():
@@ -388,7 +387,7 @@ class PathSolver:
             if not problem.expired and (problem.can.gains_are_bounds or problem.can.spectral):
                 began = time.perf_counter()
                 try:
-                    self._take(k, "all exchanges", settle(problem, best))
+                    self._take(k, "all exchanges", prove_or_improve(problem, best))
                 except UnboundedError:
                     self.status[k] = Status.UNBOUNDED
                 self.seconds[k] += time.perf_counter() - began
@@ -401,7 +400,7 @@ class PathSolver:
             problem, incumbent = self.problems[k], self.incumbents[k]
             if below is not None and incumbent.best is not None and below.value < incumbent.best.value:
                 incumbent.best, incumbent.proved = below, False
-            began, status = time.perf_counter(), conclude(problem, incumbent, self.status[k])
+            began, status = time.perf_counter(), final_status(problem, incumbent, self.status[k])
             self.certificates[k] = certify(problem, incumbent, status, self.gap_request)
             self.seconds[k] += time.perf_counter() - began
             if self.certificates[k].status is Status.INTERRUPTED:
@@ -415,9 +414,9 @@ class PathSolver:
         for k in self.sizes:
             problem, incumbent, certificate = self.problems[k], self.incumbents[k], self.certificates[k]
             if incumbent.best is None:
-                where = f"{asked(problem)} was found in C = {self.request.C}"
+                where = f"{describe_constraints(problem)} was found in C = {self.request.C}"
                 raise InfeasibleError(f"no feasible point {where} (infeasibility is not proved)")
-            began, status = time.perf_counter(), conclude(problem, incumbent, self.status[k])
+            began, status = time.perf_counter(), final_status(problem, incumbent, self.status[k])
             request = replace(self.request, k=k, started=began - self.seconds[k])
             result = judge_search(request, problem, incumbent, status, certificate)
             if results and result.fun > results[-1].fun:
@@ -436,9 +435,9 @@ def drop_to_k(at: Candidate | None, problem: SupportProblem) -> Candidate | None
     if at is None or problem.allows(at.support):
         return at
     search = without_updates(problem).search(problem)
-    search.hood.move_to(at)
-    search.reduce(search.k)
-    return search.hood.snapshot() if problem.allows(search.hood.support) else None
+    search.neighbourhood.move_to(at)
+    search.drop_down_to(search.k)
+    return search.neighbourhood.snapshot() if problem.allows(search.neighbourhood.support) else None
 
 
 def _halving_ks(sizes: list[int]) -> list[int]:

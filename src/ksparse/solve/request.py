@@ -16,10 +16,10 @@ from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
-from ksparse.search.by_columns import COLUMNS_PER_VARIABLE
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.support_rules import NO_RULES, NoRules, Rules, closed_rows
+from ksparse.search.surrogates import COLUMNS_PER_VARIABLE
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.util.arrays import Array, Vector, to_float64
 from ksparse.util.checks import check_indices, check_integer, check_number, check_piece, check_vector

@@ -1,0 +1,288 @@
+"""Iterated local search: what follows a descent.
+
+- A tabu walk, if gains of swaps are exact and k is large: make the best swap that is not tabu, whether it gains or not. A
+  variable that left may not return for some steps, and one that entered may not leave, unless that leads to a new best. The
+  walk ends after some steps without improvement, or where another walk has been.
+- Oscillation in k, otherwise: drop variables, the cheapest first, and fill up again; or add variables and drop others. Where
+  the way back would retrace the way there, go further.
+- Descents from other starts, and from supports that combine two of the best (`EliteSet`).
+- Pair swaps, of two variables for two others.
+- Perturbations of the best support: variables leave at random and stay out until their places are taken.
+
+The search ends if one perturbation after another leads to visited supports, or after a limit of work.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+
+from ksparse.search.candidate import Candidate, SearchOutcome
+from ksparse.search.local_search import LocalSearch, descend_from, evaluate_if_better
+from ksparse.search.neighbourhoods import DependentError, Move
+from ksparse.util.arrays import Vector
+
+TENURE = (0.2, 0.1)  # multiples of k: steps that a variable stays out after leaving, in after entering (table5.py)
+ELITE = 6  # local optima that are combined
+
+
+def iterated_local_search(
+    search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
+) -> Iterator[tuple[str, SearchOutcome]]:
+    """Yield better and better candidates: a descent from the start, then what leads out of the best local optimum.
+
+    Raise `DependentError` if a support on the way has dependent variables.
+    """
+    best = descend_from(search, start)
+    yield "descent", SearchOutcome(best, search.swaps)
+    # the descent failed, or a variable came out as 0
+    if best is start or not np.array_equal(np.sort(search.neighbourhood.support), best.support):
+        search.neighbourhood.move_to(best)
+    search.swaps = 0
+    for name in _improvements(search, rng, others):
+        better, swaps, search.swaps = evaluate_if_better(search, best), search.swaps, 0
+        if better is not best:
+            best = better
+            yield name, SearchOutcome(best, swaps)
+
+
+def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
+    """Leave the search at a better and better support, with a name of what improved it."""
+    if search.support_is_unambiguous:
+        return
+    yield from _escape(search, rng)
+    yield from _other_starts(search, rng, others)
+    yield from _pair_swaps(search)
+    yield from _perturbations(search, rng)
+
+
+def _other_starts(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
+    """Descend from other supports, then from combinations of the best found; this has a work limit of its own."""
+    hood, before = search.neighbourhood, search.work
+    best, value, elite = hood.snapshot(), hood.value, EliteSet(ELITE)
+    elite.add(value, hood.support)
+    for support in chain(others, elite.combinations(search.problem.k, search.problem.settings.children, rng)):
+        if search.problem.expired or search.work - before >= search.start_work:
+            break
+        if not _descend_from_support(search, support):
+            continue
+        elite.add(hood.value, hood.support)
+        if hood.value < value - search.gain_tol:
+            deque(_oscillate_in_k(search), maxlen=0)
+            best, value = hood.snapshot(), hood.value
+            elite.add(value, hood.support)
+            yield "other start"
+    search.work_limit += search.work - before
+    hood.restore(best)
+
+
+def _pair_swaps(search: LocalSearch) -> Iterator[str]:
+    hood = search.neighbourhood
+    best, value = hood.snapshot(), hood.value
+    while not search.problem.expired and search.swap_pairs() and hood.value < value - search.gain_tol:
+        best, value = hood.snapshot(), hood.value
+        yield "pair swap"
+    hood.restore(best)
+
+
+def _perturbations(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
+    """Perturb the best support, descend and walk, until several in a row fail or the work is done."""
+    hood, failures = search.neighbourhood, 0
+    best, value = hood.snapshot(), hood.value
+    while failures < search.problem.settings.returns and not search.exhausted:
+        failures += 1
+        hood.restore(best)
+        if not _ruin_and_refill(search, rng):
+            continue
+        failures = 0
+        deque(_escape(search, rng), maxlen=0)
+        if hood.value < value - search.gain_tol:
+            best, value = hood.snapshot(), hood.value
+            yield "perturbation"
+    hood.restore(best)
+
+
+def _escape(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
+    """Leave a local optimum by a walk, if the neighbourhood has walks, or by oscillation in k."""
+    walks = search.problem.walks and search.neighbourhood.walks() is not None
+    return tabu_walk(search, rng) if walks else _oscillate_in_k(search)
+
+
+def _oscillate_in_k(search: LocalSearch) -> Iterator[str]:
+    """Oscillate below and above k while that improves; leave the search at the best support."""
+    hood = search.neighbourhood
+    best = hood.snapshot()
+    improved = True
+    while improved:
+        improved = False
+        for oscillate, name in ((_oscillate_below_k, "-"), (_oscillate_above_k, "+")):
+            hood.restore(best)
+            try:
+                steps = oscillate(search, hood.value)
+            except DependentError:
+                search.wasted += search.k
+                continue
+            if steps is not None:
+                best, improved = hood.snapshot(), True
+                yield f"by k {name} {steps}"
+                break
+    hood.restore(best)
+
+
+def _oscillate_below_k(search: LocalSearch, best: float) -> int | None:
+    """Drop variables one by one, and fill up where another than the last gains most; return the steps to a better support."""
+    hood = search.neighbourhood
+    for steps in range(1, search.depth + 1):
+        if search.exhausted or search.size <= 1:
+            return None
+        leaving = next((move for move in search.drops() if hood.apply(move) is not None), None)
+        if leaving is None:
+            return None
+        known = search.mark_visited("add")
+        entering = next(search.adds(1), None)
+        if known or entering is None or entering.entering == leaving.leaving:
+            continue
+        if search.attempt(lambda: search.add_up_to(search.k, fresh=True) and search.descend(), best):
+            return steps
+    return None
+
+
+def _oscillate_above_k(search: LocalSearch, best: float) -> int | None:
+    """Add variables one by one, and drop down where another than the last costs least; return the steps to a better support."""
+    hood = search.neighbourhood
+    for steps in range(1, search.depth + 1):
+        if search.exhausted or hood.size >= hood.max_size:
+            return None
+        entering = next((move for move in search.adds(1, k=search.size + 1) if hood.apply(move) is not None), None)
+        if entering is None or search.size <= search.k:  # it pushed others out
+            return None
+        known = search.mark_visited("drop")
+        leaving = next(search.drops(), None)
+        if known or leaving is None or leaving.leaving == entering.entering:
+            continue
+        if search.attempt(lambda: search.drop_down_to(search.k) and search.descend(), best):
+            return steps
+    return None
+
+
+def _ruin_and_refill(search: LocalSearch, rng: np.random.Generator) -> bool:
+    """Remove variables at random, at least two if there are as many, add others and descend; False if that fails."""
+    hood = search.neighbourhood
+    removable = {move.leaving[0] for move in hood.ranked_drops()}
+    movable = np.array([i for i in hood.support.tolist() if i in removable], dtype=np.intp)
+    count = min(max(2, int(np.ceil(rng.uniform(*search.problem.settings.kick) * search.size))), movable.size)
+    leaving = rng.choice(movable, count, replace=False)
+    try:
+        if not hood.remove_many(leaving, rng) or (search.rules.any and search.size > search.k):
+            return False
+        search.add_up_to(search.k, leaving)
+        return search.descend()
+    except DependentError:
+        search.wasted += search.k
+        return False
+
+
+def _descend_from_support(search: LocalSearch, support: Vector) -> bool:
+    """Descend from another support, or from its first variables if it has no point; False if that fails."""
+    problem = search.problem
+    support = problem.trim_to_rules(support)
+    # with a minimum size, fewer variables are easier to fit
+    fewer = min(2 if problem.floors.any else 0, support.size - max(1, problem.forced.size))
+    sizes = range(support.size, support.size - max(0, fewer) - 1, -1)
+    try:
+        return any(search.neighbourhood.move_to_support(support[:size]) for size in sizes) and search.descend()
+    except DependentError:
+        search.wasted += search.k
+        return False
+
+
+class TabuList:
+    """Variables that may not enter, or not leave, for a number of steps."""
+
+    def __init__(self, n: int, k: int, tenure: tuple[float, float], rng: np.random.Generator) -> None:
+        self._out, self._in = (np.zeros(n, dtype=np.intp) for _ in range(2))  # the last step of each
+        self.tenure, self.rng, self.step = (k * tenure[0], k * tenure[1]), rng, 0
+
+    @property
+    def cannot_enter(self) -> Vector:
+        """The mask of variables that may not enter."""
+        return np.asarray(self._out > self.step)
+
+    @property
+    def cannot_leave(self) -> Vector:
+        """The mask of variables that may not leave."""
+        return np.asarray(self._in > self.step)
+
+    def record(self, move: Move) -> None:
+        """Make the variables of a move tabu, for random times, so that the walk does not cycle."""
+        self.step += 1
+        for until, moved, tenure in zip((self._out, self._in), (move.leaving, move.entering), self.tenure, strict=True):
+            for i in moved:
+                until[i] = self.step + 1 + round((0.5 + self.rng.random()) * tenure)
+
+
+def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
+    """Walk to better and better supports, if the neighbourhood has walks; leave the search at the best of them."""
+    hood, walks = search.neighbourhood, search.neighbourhood.walks()
+    if walks is None:
+        return
+    best, value, idle, better = hood.snapshot(), hood.value, 0, False
+    walks.prefetch(search.work_limit - search.work)
+    tabu = TabuList(search.problem.n, search.k, TENURE, rng)
+    while idle < search.problem.settings.patience * search.k and not search.exhausted:
+        idle += 1
+        try:
+            # a swap to a new best is never tabu
+            swap = walks.best_swap(tabu.cannot_enter, tabu.cannot_leave, hood.value - value + search.gain_tol)
+            if better and (swap is None or swap.gain <= search.gain_tol):
+                search.attempt(search.descend, value)  # by variables that the walk does not consider
+                best, value, better = hood.snapshot(), hood.value, False
+                yield "walk"
+            elif swap is None or hood.apply(swap.move) is None:
+                break
+            else:
+                tabu.record(swap.move)
+                if search.size < search.k:  # signs made others leave
+                    search.add_up_to(search.k, tabu.cannot_enter)
+                known = search.mark_visited("walk")
+                if hood.value < value - search.gain_tol:
+                    best, value, idle, better = hood.snapshot(), hood.value, 0, True
+                elif known:
+                    break
+        except DependentError:
+            search.wasted += search.k
+            break
+    hood.restore(best)
+    if better:  # stopped before it descended from there
+        search.attempt(search.descend, value)
+        yield "walk"
+
+
+class EliteSet:
+    """The best local optima so far, and supports that combine two of them.
+
+    What two good supports share is likely to be right, and what they do not share is worth trying.
+    """
+
+    def __init__(self, capacity: int = ELITE) -> None:
+        self.capacity = capacity
+        self.known: list[tuple[float, tuple[int, ...]]] = []
+
+    def add(self, value: float, support: Vector) -> None:
+        """Add a local optimum, if it is among the best."""
+        entry = (value, tuple(sorted(int(i) for i in support)))
+        if entry[1] not in (support for _, support in self.known):
+            self.known = sorted([*self.known, entry])[: self.capacity]
+
+    def combinations(self, k: int, count: int, rng: np.random.Generator) -> Iterator[Vector]:
+        """Yield supports of what two of them share and a random choice of what only one has."""
+        for _ in range(count):
+            if len(self.known) < 2:
+                return
+            one, other = (set(self.known[i][1]) for i in rng.choice(len(self.known), 2, replace=False))
+            common, rest = sorted(one & other), sorted(one ^ other)
+            size = min(k, max(len(one), len(other)))
+            yield np.concatenate([common, rng.permutation(rest)[: size - len(common)]]).astype(np.intp)
