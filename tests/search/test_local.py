@@ -264,7 +264,7 @@ def test_dependent_members_are_left_to_the_slow_search(rng):
     b = rng.standard_normal(5)
     problem = problem_of(ks.LeastSquares(A, b), ks.WholeSpace(), 20, 8)
     with pytest.raises(DependentError):
-        choose_strategy(problem).search(problem).hood.move_to(at(problem, np.arange(8)))
+        choose_strategy(problem).search(problem).neighbourhood.move_to(at(problem, np.arange(8)))
     result = ks.minimize(ks.LeastSquares(A, b), 8)
     assert result.success
     assert result.fun <= 1e-20

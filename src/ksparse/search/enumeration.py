@@ -67,7 +67,7 @@ def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
 
 
 def _supports_satisfying_rules(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
-    """Yield every support that the rules allow; without a minimum size only the maximal ones, which contain the others."""
+    """Yield every support that the rules allow; without a minimum size only maximal ones, which contain them."""
     free = np.setdiff1d(np.flatnonzero(problem.allowed & (rules.weight > 0)), problem.forced)
     for size in range(min(problem.asked, free.size) + 1):
         for chosen in combinations(free.tolist(), size):

@@ -1,6 +1,7 @@
 """The search over supports: cheap starts, a whole search from them, further searches from other seeds, and a proof.
 
-`SupportSearch` is one call. `search_from` is a whole search from one candidate, by the strategy that the problem allows.
+`SupportSearch` is one call. `search_from` is a whole search from one candidate, by the strategy that the problem
+allows.
 """
 
 from __future__ import annotations
@@ -100,9 +101,8 @@ class SupportSearch:
             status = Status.NUMERICAL_TROUBLE if status.good else status
         if self.incumbent.best is None:
             in_time = " in the time given" if problem.expired else ""
-            raise InfeasibleError(
-                f"no point of C = {problem.C} {describe_constraints(problem)} was found{in_time} that meets every constraint"
-            )
+            wanted = f"C = {problem.C} {describe_constraints(problem)}"
+            raise InfeasibleError(f"no point of {wanted} was found{in_time} that meets every constraint")
         return final_status(problem, self.incumbent, status)
 
     def _search(self) -> None:
@@ -329,7 +329,8 @@ def final_status(problem: SupportProblem, incumbent: Incumbent, status: Status) 
 def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
     """Return a k-sparse point of C for when the search found none, or None.
 
-    It is near `begin` unless variables have a minimum size or rules; only that of a loss of rows minimises φ on its support.
+    It is near `begin` unless variables have a minimum size or rules; only that of a loss of rows minimises φ on its
+    support.
     """
     full, start = np.zeros(problem.n), to_float64(begin)
     if problem.row_problem is not None:
@@ -356,7 +357,7 @@ def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
 
 
 def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector | None:
-    """Return a point of C on a support: by a linear program if that is faster than a projection, else the nearest one."""
+    """Return a point of C on a support, by a linear program if that is faster than a projection."""
     if not support.size:
         return np.zeros(0)
     by_program = problem.floors.any or slow_to_project(problem, support)

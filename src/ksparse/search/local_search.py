@@ -1,7 +1,7 @@
 """Local search over supports: add what gains most, then make the first improving move until none is left.
 
-A search remembers where it has been: back at a support that it knows, it knows the end and stops. Nothing is proved here.
-`perturbation` continues where a descent ends.
+A search remembers where it has been: back at a support that it knows, it knows the end and stops. Nothing is proved
+here. `perturbation` continues where a descent ends.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class LocalSearch:
 
     @property
     def support_is_unambiguous(self) -> bool:
-        """Whether each variable is worth far more than any other would gain, and that is little compared with the value.
+        """Whether each variable is worth far more than any other would gain, and that is little next to the value.
 
-        Near a perfect fit all gains are small compared with the losses, so that supports are in doubt although the first
-        condition holds. A perfect fit itself is unambiguous.
+        Near a perfect fit all gains are small compared with the losses, so that supports are in doubt although the
+        first condition holds. A perfect fit itself is unambiguous.
         """
         if self.neighbourhood.value <= self.problem.loss.least + self.gain_tol:
             return True
@@ -121,7 +121,7 @@ class LocalSearch:
         return True
 
     def satisfy_rules(self) -> bool:
-        """Add variables that the rules require, the best of several choices; return whether the rules can be satisfied."""
+        """Add variables that the rules require, the best if there is a choice; return whether that is possible."""
         rules = self.rules
         if not rules.strict:
             return True
@@ -155,7 +155,7 @@ class LocalSearch:
         return True
 
     def swap_pairs(self) -> bool:
-        """Make the first pair swap that gains, and descend; False if none gains, or if that leads to a visited support."""
+        """Make the first pair swap that gains, and descend; False if none gains, or at a visited support."""
         pairs = self._allowed(self.neighbourhood.ranked_pair_swaps(self.gain_tol))
         return self._first(pairs, refill=True) and self.descend()
 
@@ -218,7 +218,7 @@ class LocalSearch:
         return [block for _, block in sorted(ranked)]
 
     def _block_moves(self) -> Iterator[Move]:
-        """Yield, for each promising variable, the cheapest blocks that must leave for it; then from the second cheapest on, …"""
+        """Yield the cheapest blocks that must leave for each promising variable; then without the cheapest one, …."""
         support, blocks, (out, into) = self.neighbourhood.support.copy(), self._blocks(), PAIRED_BLOCKS
         covered = np.zeros(self.problem.n, dtype=bool)
         entering: list[int] = []

@@ -1,9 +1,11 @@
 """Iterated local search: what follows a descent.
 
-- A tabu walk, if gains of swaps are exact and k is large: make the best swap that is not tabu, whether it gains or not. A
-  variable that left may not return for some steps, and one that entered may not leave, unless that leads to a new best. The
-  walk ends after some steps without improvement, or where another walk has been.
-- Oscillation in k, otherwise: drop variables, the cheapest first, and fill up again; or add variables and drop others. Where
+- A tabu walk, if gains of swaps are exact and k is large: make the best swap that is not tabu, whether it gains or not.
+  A
+  variable that left may not return for some steps, and one that entered may not leave, unless that leads to a new best.
+  The walk ends after some steps without improvement, or where another walk has been.
+- Oscillation in k, otherwise: drop variables, the cheapest first, and fill up again; or add variables and drop others.
+  Where
   the way back would retrace the way there, go further.
 - Descents from other starts, and from supports that combine two of the best (`EliteSet`).
 - Pair swaps, of two variables for two others.
@@ -133,7 +135,7 @@ def _oscillate_in_k(search: LocalSearch) -> Iterator[str]:
 
 
 def _oscillate_below_k(search: LocalSearch, best: float) -> int | None:
-    """Drop variables one by one, and fill up where another than the last gains most; return the steps to a better support."""
+    """Drop variables, and fill up where another than the last gains most; return the steps to a better support."""
     hood = search.neighbourhood
     for steps in range(1, search.depth + 1):
         if search.exhausted or search.size <= 1:
@@ -151,7 +153,7 @@ def _oscillate_below_k(search: LocalSearch, best: float) -> int | None:
 
 
 def _oscillate_above_k(search: LocalSearch, best: float) -> int | None:
-    """Add variables one by one, and drop down where another than the last costs least; return the steps to a better support."""
+    """Add variables, and drop down where another than the last costs least; return the steps to a better one."""
     hood = search.neighbourhood
     for steps in range(1, search.depth + 1):
         if search.exhausted or hood.size >= hood.max_size:

@@ -52,7 +52,8 @@ class SearchSettings:
         Steps without improvement after which a walk ends, in multiples of k. More finds better supports and takes
         longer.
     depth : float, default=0.25
-        How far below and above k a search goes to escape a local optimum, as a share of k, but at least 3. More takes longer.
+        How far below and above k a search goes to escape a local optimum, as a share of k, but at least 3. More takes
+        longer.
     relaxed : int, default=500
         Largest number of variables for which the perspective relaxation suggests supports to start from. Its cost grows
         with the cube.

@@ -45,7 +45,7 @@ class Start:
 
 
 def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
-    """Return at most k variables that C and the forced lists allow, those with large entries of `size` first, or None."""
+    """Return at most k variables that C allows, forced ones among them, large entries of `size` first, or None."""
     ranked = np.where(problem.allowed, np.abs(size), 0.0)
     ranked[problem.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
     room = problem.k
@@ -141,7 +141,7 @@ def first_order_starts(
     *,
     few: bool = False,
 ) -> Iterator[Start]:
-    """Yield the supports of hard thresholding and APDCA; with `few` APDCA only without the former, or for given weights.
+    """Yield supports of hard thresholding and APDCA; with `few` no APDCA, unless C or the weights call for it.
 
     `loss` and `begin` are in the user's arrays; `weights` are penalty weights, None for a choice by the data.
     """
@@ -159,7 +159,7 @@ def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Gene
 
 
 def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
-    """Yield the support with the largest z of the relaxation, then random ones drawn by z; none if it does not apply."""
+    """Yield the support with the largest z of the relaxation, then random ones drawn by z, if it applies."""
     settings, k, n = problem.settings, problem.k, problem.n
     if (
         not problem.can.allows_updates
@@ -233,7 +233,7 @@ def _greedy(problem: SupportProblem) -> Iterator[Start]:
 
 
 def few_above_floor(problem: SupportProblem, score: Vector | None = None) -> list[Vector]:
-    """Return the smallest support of a point of a polyhedron, variables of large score preferred; none if it exceeds k."""
+    """Return the smallest support of a point of a polyhedron, preferably of large score; none if it exceeds k."""
     if problem.linear is None:
         return []
     possible = problem.linear.fixed_to_zero(~problem.allowed)
@@ -296,7 +296,7 @@ def typical_curvature(problem: SupportProblem, loss: Loss, begin: Array) -> floa
 def random_restart(
     problem: SupportProblem, support: Vector, rng: np.random.Generator, part: tuple[float, float] = REPLACED
 ) -> Vector:
-    """Return a support with a share of its variables, at least two if possible, replaced by random ones, and filled up to k.
+    """Replace a share of a support, at least two variables if possible, by random ones, and fill it up to k.
 
     For a component, run power iterations from random starts instead: they repair a support faster than swaps do.
     """

@@ -114,7 +114,7 @@ def model_problem(problem: SupportProblem, x: Vector) -> SupportProblem | None:
 
 
 def _held_rows_too_few(problem: SupportProblem) -> bool:
-    """Return whether so few rows of H fit in memory that a search would read each again and again, a pass over all data."""
+    """Return whether so few rows of H fit in memory that a search would often pass over all data for one."""
     squares, settings = problem.loss.squares(), problem.settings
     held = settings.memory // (8 * problem.n)
     if problem.floors.any or held >= min(problem.n, max(2 * problem.k, settings.entering)):

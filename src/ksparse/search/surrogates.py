@@ -1,11 +1,12 @@
 """Searches on an easier problem: second-order models of a costly loss, or some of the columns of the data.
 
-A model is a quadratic, on which hundreds of swaps take the time of one evaluation of the loss itself. It is wrong away from its
-point, so that the support that it proposes is evaluated exactly, kept if the loss itself falls, and modelled anew.
+A model is a quadratic, on which hundreds of swaps take the time of one evaluation of the loss itself. It is wrong away
+from its point, so that the support that it proposes is evaluated exactly, kept if the loss itself falls, and modelled
+anew.
 
-An operator's gradient is one product for all variables, a column one product for a single variable. So the search runs among
-the columns of the start, plus those whose gradient is largest relative to their length. Where it ends, the gradient points at
-other columns, or at none that are new.
+An operator's gradient is one product for all variables, a column one product for a single variable. So the search runs
+among the columns of the start, plus those whose gradient is largest relative to their length. Where it ends, the
+gradient points at other columns, or at none that are new.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _descend_on_models(problem: SupportProblem, best: Candidate) -> Candidate:
 def search_on_columns(
     problem: SupportProblem, start: Candidate, rng: np.random.Generator, search: Search
 ) -> Iterator[tuple[str, SearchOutcome]]:
-    """Yield better and better candidates among the columns that gradients point at; `search` runs on each such problem."""
+    """Yield better and better candidates among columns that gradients point at; `search` runs on each problem."""
     best, columns = start, start.support[:0]
     perfect = problem.loss.least + NEGLIGIBLE * abs(problem.loss.value(np.zeros(problem.n)))
     at, length = GradientNeighbourhood(problem), np.maximum(problem.loss.lengths(), 1e-300)
