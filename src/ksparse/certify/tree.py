@@ -17,7 +17,7 @@ import numpy as np
 
 from ksparse.certify.program import Supports
 from ksparse.search.candidate import Incumbent
-from ksparse.search.local import descended
+from ksparse.search.local_search import descend_from
 from ksparse.search.problem import SupportProblem
 from ksparse.search.starts import Start, feasible_candidate
 from ksparse.search.strategy import choose_strategy
@@ -90,7 +90,7 @@ class LeafSolver:
         start = feasible_candidate(self.problem, Start("tree", support))
         if start is None:
             return np.inf
-        found = descended(strategy.search(self.problem), start)
+        found = descend_from(strategy.search(self.problem), start)
         if found.value < self.incumbent.found.value:
             self.incumbent.best, self.incumbent.proved = found, False
         return found.value / self.family.scale
