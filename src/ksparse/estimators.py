@@ -1,4 +1,4 @@
-"""Estimators in scikit-learn's manner."""
+"""Estimators with the interface of scikit-learn."""
 
 from ksparse.components.estimator import SparsePCA
 from ksparse.linear.classifier import SparseClassifier

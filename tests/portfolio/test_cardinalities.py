@@ -70,7 +70,7 @@ def test_counts_against_enumeration(seed):
             ks.InfeasibleError,
             "allows at most 1 of 'a', but 2 are forced in",
         ),
-        ({"c": (2, 2)}, {}, 3, ks.InfeasibleError, "asks for at least 2 of 'c', of which 1 can be used"),
+        ({"c": (2, 2)}, {}, 3, ks.InfeasibleError, "requires at least 2 of 'c', of which 1 can be used"),
         ({"a": (2, 3), "b": (2, 2)}, {}, 3, ks.InfeasibleError, "need 4 assets, more than k = 3"),
         ({"z": 1}, {}, 3, ValueError, "names 'z', which is not among the groups"),
         ({"a": (3, 1)}, {}, 3, ValueError, "at least 3 and at most 1 of 'a'"),

@@ -56,7 +56,7 @@ def test_chains_and_equations():
         ("AAPL + <= 1", "ends where a name or a number is needed"),
         ("* AAPL <= 1", r"a \* with nothing before it"),
         ("2 * + AAPL <= 1", r"has a \+ after \*"),
-        ("0.2 <= 0.1", "says nothing of any asset"),
+        ("0.2 <= 0.1", "contains no asset"),
         (
             "7203 + AAPL >= 0.5",
             "'7203' in .* is a number and a name: put the name in quotes, or write the number otherwise, as in 7203.0",

@@ -195,7 +195,7 @@ def _without_index(assets: Assets, options: argparse.Namespace) -> tuple[Assets,
     at, X = assets.names.index(options.index), np.asarray(assets.returns)
     others = [name for name in assets.names if name != options.index]
     if not others:
-        raise InputError(f"{options.file} has no asset beside the index {options.index!r}")
+        raise InputError(f"{options.file} has no asset other than the index {options.index!r}")
     return Assets.from_returns(np.delete(X, at, axis=1), others), X[:, at]
 
 

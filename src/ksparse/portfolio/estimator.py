@@ -171,7 +171,7 @@ class SparsePortfolio(SparseEstimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePortfolio:
-        """Find the weights from returns; with y, those that track it, or stay within `max_tracking_error` of it.
+        """Find the weights; with y, the portfolio tracks y, or stays within `max_tracking_error` of it.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_matrix, check_number, check_size, check_vector
 
 RISK_AVERSION = 10.0  # the paper's α, and the default
-FAINT = 1e-40  # smallest weight of the variance beside the returns: without effect on bounded weights
+FAINT = 1e-40  # smallest weight of the variance relative to the returns; smaller ones have no effect on bounded weights
 GOALS = ("objective", "risk_aversion", "target_return")  # parameters of `SparsePortfolio`
 WEIGHTS = ("long_only", "max_weight", "budget", "max_short")  # those that `portfolio` takes unchanged
 WARM = SearchSettings(

@@ -179,7 +179,7 @@ class AssetCountLimits:
                 forced_by = "forced in (forced_in or min_weights > 0)"
                 raise InfeasibleError(f"{COUNTS} allows at most {most} of {name!r}, but {held} are {forced_by}")
             if usable < least:
-                raise InfeasibleError(f"{COUNTS} asks for at least {least} of {name!r}, of which {usable} can be used")
+                raise InfeasibleError(f"{COUNTS} requires at least {least} of {name!r}, of which {usable} can be used")
             needed += max(held, least)
         if self.limits and needed > k:
             needs = f"forced-in assets and minimum counts in {COUNTS} need {needed} assets"
@@ -203,7 +203,7 @@ def _count_limits(name: Any, given: Any) -> tuple[int, int | None]:
     least = check_integer(given[0], f"the least of {COUNTS} for {name!r}", 0)
     most = None if given[1] is None else check_integer(given[1], f"the most of {COUNTS} for {name!r}", 0)
     if most is not None and least > most:
-        raise ValueError(f"{COUNTS} asks for at least {least} and at most {most} of {name!r}")
+        raise ValueError(f"{COUNTS} requires at least {least} and at most {most} of {name!r}")
     return least, most
 
 
@@ -305,7 +305,7 @@ def parse_constraints(given: Any, universe: Universe, members: Mapping[Any, Vect
             *row, constant = left - right
             if not np.any(row):
                 hint = "(a name that looks like a number needs quotes)"
-                raise ValueError(f"linear_constraints: {text!r} says nothing of any asset {hint}")
+                raise ValueError(f"linear_constraints: {text!r} contains no asset {hint}")
             if comparison in ("=", "=="):
                 equations.append((np.array(row), -constant))
             else:
