@@ -194,6 +194,7 @@ def _special(chooser, case):
             call="minimize_many",
             loss=loss,
             set=chooser.pick(("WholeSpace", "Nonnegative", "Nonnegative some", "Box")),
+            regime="collinear" if chance(chooser, 50) else case.regime,
         )
     if kind == "floor at a value":
         return replace(

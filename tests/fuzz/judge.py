@@ -113,7 +113,7 @@ def judge_claims(problem, result, k):
     """What the status and the bound claim, against the twin."""
     status, twin = result.status.name, problem.twin(k)
     x = np.asarray(result.x, dtype=float)
-    bound = _judge_bound(problem, result, twin)
+    bound = _judge_bound(problem, result, twin) + _judge_gap(problem, result)
     wide = (
         "gap=0.05" in problem.call and status == "OPTIMAL" and np.isfinite(result.lower_bound)
     )  # that much is all that is claimed, and the bound says it
@@ -139,9 +139,8 @@ def judge_claims(problem, result, k):
         if best is None:
             blind = all(answer.status == "infeasible" for answer in answers) and problem.region.holds(x)
             return [Verdict("fuzzer", f"the twin finds no feasible point, fun = {result.fun!r}")] if blind else []
-        hopeless = problem.case.regime == "columns scaled" or not (
-            problem.phi.quadratic or problem.case.natural
-        )  # then a twin that is worse only says how hard it is
+        tame = problem.phi.quadratic or (problem.case.natural and problem.case.regime != "collinear")
+        hopeless = problem.case.regime == "columns scaled" or not tame  # a twin that is worse only says how hard it is
         if problem.phi.convex and not hopeless and problem.region.holds(x) and better(problem, best.x, x, claim=False):
             return [Verdict("fuzzer", f"the twin has nothing as good as fun = {result.fun!r}, status {status}")]
         if better(problem, x, best.x, claim=True) and status == "OPTIMAL":
@@ -218,6 +217,17 @@ def _judge_bound(problem, result, twin):
         if value is not None and result.lower_bound > value + 1e-9 * abs(value) + 100 * problem.phi.rounding(x):
             return [Verdict("false_bound", f"lower_bound = {result.lower_bound!r}, but φ = {value!r} at {x.tolist()}")]
     return []
+
+
+def _judge_gap(problem, result):
+    """OPTIMAL with a gap above the one asked for."""
+    if result.status.name != "OPTIMAL" or not np.isfinite(result.lower_bound):
+        return []
+    proved = 1e-8 if problem.phi.precision == "float64" else 1e-4  # what enumeration claims
+    wanted = max(proved, *(gap for gap in (1e-9, 0.05) if f"gap={gap!r}" in problem.call), 0.0)
+    if result.gap <= wanted * (1 + 1e-6):
+        return []
+    return [Verdict("wrong_field", f"OPTIMAL with a gap of {result.gap:.3g}, {wanted:g} was asked for")]
 
 
 def _sure(problem):

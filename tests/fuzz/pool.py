@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 from .judge import Verdict
 from .run import Outcome, run_case
 
-HARD_LIMIT = 90.0  # seconds for one case, its judgement included
+HARD_LIMIT = 300.0  # seconds on the wall for one case, its judgement included: other processes may hold the machine
 
 
 def _serve(connection):

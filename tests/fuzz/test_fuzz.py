@@ -113,6 +113,7 @@ def test_planted_claims_are_found(plain):
     problem, result = plain
     assert "wrong_field" in verdicts(problem, replace(result, status=ks.Status.ITERATION_LIMIT))
     assert "wrong_field" in verdicts(problem, replace(result, support=np.array([0])))
+    assert "wrong_field" in verdicts(problem, replace(result, gap=1.0))
     assert "wrong_field" in verdicts(problem, replace(result, x=result.x.astype(np.float32)))
     assert "gave_up" in verdicts(problem, replace(result, success=False))
     assert "false_unbounded" in verdicts(problem, replace(result, status=ks.Status.UNBOUNDED, success=False))

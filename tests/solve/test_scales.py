@@ -223,3 +223,10 @@ def test_counts_in_single_precision_are_one_function():
     loss = ks.Poisson(A, y)
     found = ks.minimize(loss, 1, ks.BudgetBox(1.0, 0.0, np.inf))
     assert found.fun == pytest.approx(loss.value(found.x), rel=1e-5)
+
+
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_a_curvature_that_cancels_the_shift_against_singular_systems_does_no_harm(slope):
+    found = ks.minimize(ks.Quadratic(np.diag([1.0, -1e-15]), [0.5, slope]), 2, ks.Box(-1.0, 1.0))
+    assert found.success
+    assert found.fun == pytest.approx(-0.125 - slope)

@@ -79,11 +79,17 @@ def _stationary(H: Vector, c: Vector, E: Vector, f: Vector, rows: Vector, right:
     M = np.concatenate([np.broadcast_to(E, (count, *E.shape)), rows[faces]], axis=1)
     K = np.zeros((count, n + q, n + q))
     K[:, :n, :n], K[:, n:, :n], K[:, :n, n:] = H, M, M.transpose(0, 2, 1)
-    K += 1e-15 * np.eye(n + q)  # never exactly singular: a solution of a singular system lies far outside
     d = np.concatenate([np.broadcast_to(-c, (count, n)), np.broadcast_to(f, (count, f.size)), right[faces]], axis=1)
-    u = np.linalg.solve(K, d[:, :, None])
-    u += np.linalg.solve(K, d[:, :, None] - K @ u)
-    return np.asarray(u[:, :n, 0])
+    shift = 1e-15  # a solution of a nearly singular system lies far outside
+    while True:
+        shifted = K + shift * np.eye(n + q)
+        try:
+            u = np.linalg.solve(shifted, d[:, :, None])
+            u += np.linalg.solve(shifted, d[:, :, None] - shifted @ u)
+        except np.linalg.LinAlgError:  # exactly singular even so
+            shift *= 1.7
+        else:
+            return np.asarray(u[:, :n, 0])
 
 
 def _raise_if_unbounded(

@@ -128,8 +128,9 @@ def _look_for_flat_directions(problem: SupportProblem) -> None:
     variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.fixed_to_zero(~problem.allowed))
     if variables is not None:
         support = np.union1d(problem.forced, variables).astype(np.intp)
-        if problem.allows(support):
-            problem.evaluate(support)  # proves it, or finds that it was rounding
+        if problem.allows(support) and problem.evaluate(support) is None:  # it proves it, or finds that it was rounding
+            for start in _as_start("falling", problem, np.isin(np.arange(problem.n), support).astype(float)):
+                feasible_candidate(problem, start)  # C has no point without other variables
 
 
 def first_order_starts(
