@@ -227,7 +227,9 @@ def test_a_component_of_one_column_on_a_hyperplane():
     assert ks.minimize(loss, 3, ks.Hyperplane(b=0.0), settings=SEARCHED).status is ks.Status.UNBOUNDED
 
 
-@pytest.mark.parametrize("rules", [{}, {"groups": [0, 1, 2, 1, 3]}, {"groups": [0, 1, 2, 1, 3], "forced_out": [3]}], ids=str)
+@pytest.mark.parametrize(
+    "rules", [{}, {"groups": [0, 1, 2, 1, 3]}, {"groups": [0, 1, 2, 1, 3], "forced_out": [3]}], ids=str
+)
 def test_a_flat_direction_is_found_beside_the_variables_that_C_needs(rules):
     """φ falls along the last variable, alone on which C has no point."""
     H = np.diag([1.3, 1.1, 0.8, 1.4, 0.0])
