@@ -210,7 +210,7 @@ def family_of(
     model = problem.model
     if problem.linear is None and (problem.can.radius is None or model is None):
         raise NoBoundError(f"C = {problem.C} is not polyhedral")
-    if problem.can.columns_on_demand:
+    if problem.columns_on_demand:
         raise NoBoundError("there are too many columns to hold all of them")
     if model is not None:
         scaled = ScaledProblem.of(problem, model, best, exactly=exactly)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,6 +14,7 @@ from ksparse.losses import Loss
 from ksparse.losses.row_sparse import RowProblem
 from ksparse.numerics.constraints import Linear, fixed_by_equations, presolved, reachable_variables
 from ksparse.numerics.floors import Floors
+from ksparse.numerics.qp import Objective
 from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.evaluators import EigenvalueEvaluator, Evaluator, LocalEvaluator, QPEvaluator, RowEvaluator
 from ksparse.search.settings import DEFAULTS, SearchSettings
@@ -37,43 +37,67 @@ class EvaluationCache:
         default_factory=set
     )  # k and supports whose second-order models were searched
 
+    latest: tuple[bytes, Objective] | None = (
+        None  # φ on the last support: a bound is often computed right after a value
+    )
+
     def copy(self) -> EvaluationCache:
         """Return a copy that changes independently."""
         return EvaluationCache(dict(self.evaluated), set(self.undecided), set(self.modelled))
 
 
-@dataclass(frozen=True, eq=False)
 class Capabilities:
     """What the loss and the set can do; it depends neither on k nor on the deadline."""
 
-    loss: Loss
-    C: ConvexSet
-    n: int
-    linear: Linear | None
-    floors: Floors
-    allowed: Vector
-    columns_on_demand: (
-        bool  # whether columns of the data are read only where needed: an operator, or k rows of H do not fit
-    )
-    row_problem: RowProblem | None
-    make_model: Callable[[], QuadraticModel | None]
-    memory: int  # bytes of rows of H that are kept
-
-    @cached_property
-    def model(self) -> QuadraticModel | None:
-        """φ as a quadratic model; None if it is not quadratic, or not searched by its columns."""
-        if self.columns_on_demand or self.row_problem is not None:
-            return None
-        model = self.make_model()
-        if model is not None:
-            model.memory = self.memory
-        return model
+    def __init__(self, problem: SupportProblem) -> None:
+        loss, C, linear, rows = problem.loss, problem.C, problem.linear, problem.row_problem
+        self.loss, self.n, self._by_rows, self._on_demand = loss, problem.n, rows is not None, problem.columns_on_demand
+        self.model = problem.given_model
+        if self.model is None and rows is None and not problem.columns_on_demand:
+            self.model = loss.quadratic()
+            if self.model is not None:
+                self.model.memory = problem.settings.memory
+        quadratic, ball = self.model is not None, C.as_norm_ball()
+        # φ is convex, or nothing is known of that (`loss.convex` is None): searches then solve a support from one start only, and may miss
+        # its best point. Proofs do not rest on this: bounds of a quadratic rest on the eigenvalues of H, those of other losses on
+        # `composite`, whose h is convex, and gains on `known_convex`
+        self.treated_as_convex = loss.convex is not False
+        # φ is convex by declaration, by its model, or as a sum of squares
+        by_model = self.model is not None and self.model.sign > 0
+        self.known_convex = loss.convex is True or (loss.convex is None and (by_model or loss.squares() is not None))
+        self.radius = ball[1] if ball is not None and ball[0] == 2 else None  # of a Euclidean ball
+        # a sparse principal component: −xᵀVx on a ball
+        self.spectral = (
+            self.model is not None
+            and self.radius is not None
+            and not problem.floors.any
+            and self.model.sign < 0
+            and not self.model.r.any()
+        )
+        self.has_multipliers = linear is not None or C.has_multipliers or _has_multipliers_on_supports(C, problem.n)
+        solved = self.spectral or (self.treated_as_convex and quadratic and self.has_multipliers)
+        # the best value on a support is computed directly, and can be proved
+        self.exact_evaluation = solved if rows is None else rows.exact
+        two_sided = linear is not None and problem.floors.two_sided(linear, problem.allowed)
+        # gains are upper bounds of the true ones, so that swap-optimality is proved if none exceeds 0
+        certain = (
+            self.known_convex and loss.convexity_is_certain and not two_sided
+        )  # else 0 has other multipliers on either side
+        self.gains_are_bounds = self.exact_evaluation and certain and not self.spectral and rows is None
+        # a KKT inverse can follow the support: a convex quadratic over a polyhedron
+        self.allows_updates = self.treated_as_convex and quadratic and linear is not None and not two_sided
+        self.signs_and_equations = (
+            linear is not None
+            and not (problem.floors.any or linear.h.size)
+            and bool(np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isin(linear.upper, (np.inf, 0.0)).all())
+        )
+        self.signs_and_one_equation = self.signs_and_equations and linear is not None and linear.f.size <= 1
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
         """Return the second-order model at x, φ itself if it is quadratic; None if φ has none, is not convex, or overflows there."""
-        if self.row_problem is not None or not self.treated_as_convex:  # rows have gains of their own
+        if self._by_rows or not self.treated_as_convex:  # rows have gains of their own
             return None
-        if self.model is not None or self.columns_on_demand:
+        if self.model is not None or self._on_demand:
             return self.model
         model = self.loss.model_at(x)
         if model is not None:
@@ -83,89 +107,14 @@ class Capabilities:
     @cached_property
     def has_second_order_models(self) -> bool:
         """Whether there are second-order models."""
-        return not self.columns_on_demand and self.model_at(np.zeros(self.n)) is not None
+        return self.model_at(np.zeros(self.n)) is not None
 
-    @cached_property
-    def treated_as_convex(self) -> bool:
-        """Whether φ is convex, or nothing is known of that (`loss.convex` is None).
 
-        Searches then solve a support from one start only, and may miss its best point. Proofs do not rest on this: bounds of a quadratic
-        rest on the eigenvalues of H, those of other losses on `composite`, whose h is convex, and gains on `known_convex`.
-        """
-        return self.loss.convex is not False
-
-    @cached_property
-    def known_convex(self) -> bool:
-        """Whether φ is convex by declaration, by its model, or as a sum of squares."""
-        by_model = self.model is not None and self.model.sign > 0
-        return self.loss.convex is True or (self.loss.convex is None and (by_model or self.loss.squares() is not None))
-
-    @cached_property
-    def radius(self) -> float | None:
-        """The radius of C if it is a Euclidean ball."""
-        ball = self.C.as_norm_ball()
-        return ball[1] if ball is not None and ball[0] == 2 else None
-
-    @cached_property
-    def spectral(self) -> bool:
-        """Whether the problem is a sparse principal component: −xᵀVx on a ball."""
-        if self.floors.any or self.radius is None or self.model is None:
-            return False
-        return self.model.sign < 0 and not self.model.r.any()
-
-    @cached_property
-    def has_multipliers(self) -> bool:
-        """Whether the best point on a support has multipliers: C is a polyhedron, or gives them, itself or restricted to a support."""
-        if self.linear is not None or self.C.has_multipliers:
-            return True
-        try:
-            return self.C.restrict(np.arange(min(2, self.n))).has_multipliers
-        except (InfeasibleError, ValueError):
-            return False
-
-    @cached_property
-    def exact_evaluation(self) -> bool:
-        """Whether the best value on a support is computed directly, and can be proved."""
-        if self.row_problem is not None:
-            return self.row_problem.exact
-        return self.spectral or (self.treated_as_convex and self.model is not None and self.has_multipliers)
-
-    @cached_property
-    def gains_are_bounds(self) -> bool:
-        """Whether gains are upper bounds of the true ones, so that swap-optimality is proved if none exceeds 0."""
-        if (
-            not self.exact_evaluation
-            or self.spectral
-            or not self.known_convex
-            or not self.loss.convexity_is_certain
-            or self.row_problem is not None
-        ):
-            return False
-        return self.linear is None or not self._two_sided_floors  # the other side of 0 has other multipliers
-
-    @cached_property
-    def allows_updates(self) -> bool:
-        """Whether a KKT inverse can follow the support: a convex quadratic over a polyhedron, no floor on both sides of 0."""
-        return (
-            self.treated_as_convex and self.model is not None and self.linear is not None and not self._two_sided_floors
-        )
-
-    @property
-    def _two_sided_floors(self) -> bool:
-        return self.linear is not None and self.floors.two_sided(self.linear, self.allowed)
-
-    @cached_property
-    def signs_and_equations(self) -> bool:
-        """Whether C consists of signs and equations only."""
-        linear = self.linear
-        if linear is None or self.floors.any or linear.h.size:
-            return False
-        return bool(np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isin(linear.upper, (np.inf, 0.0)).all())
-
-    @cached_property
-    def signs_and_one_equation(self) -> bool:
-        """Whether C consists of signs and at most one equation."""
-        return self.signs_and_equations and self.linear is not None and self.linear.f.size <= 1
+def _has_multipliers_on_supports(C: ConvexSet, n: int) -> bool:
+    try:
+        return C.restrict(np.arange(min(2, n))).has_multipliers
+    except (InfeasibleError, ValueError):
+        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +133,12 @@ class SupportProblem:
     deadline: float
     settings: SearchSettings
     row_problem: RowProblem | None  # φ of a matrix whose rows are the variables; then C is the whole space
-    can: Capabilities
+    columns_on_demand: (
+        bool  # whether columns of the data are read only where needed: an operator, or k rows of H do not fit
+    )
     cache: EvaluationCache = field(default_factory=EvaluationCache)
+    given_model: QuadraticModel | None = None  # in place of φ
+    original: SupportProblem | None = None  # of which this is a copy with the same capabilities
 
     @classmethod
     def of(
@@ -226,9 +179,8 @@ class SupportProblem:
             linear = presolved(linear)
         allowed = rules.usable_within(allowed)
         crowded = loss.has_columns and 8 * most * n > settings.memory and not floors.any
-        hidden = rows is None and (loss.hides_columns or crowded)
-        can = Capabilities(loss, C, n, linear, floors, allowed, hidden, rows, loss.quadratic, settings.memory)
-        return cls(loss, C, n, k, linear, forced, allowed, floors, rules, deadline, settings, rows, can)
+        on_demand = rows is None and (loss.hides_columns or crowded)
+        return cls(loss, C, n, k, linear, forced, allowed, floors, rules, deadline, settings, rows, on_demand)
 
     def but(
         self,
@@ -243,19 +195,22 @@ class SupportProblem:
 
         Otherwise copies share the cache: the best point on a support does not depend on k. A model has an empty one.
         """
-        can, cache = self.can, self.cache.copy() if own_cache else self.cache
-        if allowed is not None:
-            can = replace(can, allowed=allowed, make_model=lambda: self.model)
-        if model is not None:
-            can, cache = replace(can, make_model=lambda: model), EvaluationCache()
+        same = allowed is None and model is None
+        cache = self.cache.copy() if own_cache else self.cache
         return replace(
             self,
             asked=self.asked if k is None else k,
             deadline=self.deadline if deadline is None else deadline,
             allowed=self.allowed if allowed is None else allowed,
-            can=can,
-            cache=cache,
+            cache=cache if model is None else EvaluationCache(),
+            given_model=(model or self.given_model) if allowed is None else self.model,
+            original=self if same else None,
         )
+
+    @cached_property
+    def can(self) -> Capabilities:
+        """What the loss and the set can do."""
+        return Capabilities(self) if self.original is None else self.original.can
 
     @cached_property
     def k(self) -> int:
@@ -336,7 +291,7 @@ class SupportProblem:
         free[at.support] = False
         return np.flatnonzero(free)
 
-    @cached_property
+    @property
     def _evaluator(self) -> Evaluator:
         if self.row_problem is not None:
             return RowEvaluator(self.row_problem, self.loss.least)
@@ -391,7 +346,7 @@ class SupportProblem:
         bound = self._evaluator.lower_bound(support, found)
         if bound >= found.value - self.claim_tol(found.value):
             return bound
-        distinct = self._evaluator.distinct(support)
+        distinct = self._evaluator.without_duplicates(support)
         return bound if distinct.size == support.size else max(bound, self.lower_bound(distinct))
 
     def claim_tol(self, value: float) -> float:

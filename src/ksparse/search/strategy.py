@@ -68,7 +68,7 @@ def _updated(problem: SupportProblem) -> Neighbourhood:
 def choose_strategy(problem: SupportProblem) -> Strategy:
     """Return the best strategy that the loss and the set allow."""
     settings, k = problem.settings, problem.k
-    if problem.can.columns_on_demand or _held_rows_too_few(problem):
+    if problem.columns_on_demand or _held_rows_too_few(problem):
         # a step of hard thresholding is a pass over blocks of data; an operator has it cheaper
         first = problem.loss.hides_columns
         name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"

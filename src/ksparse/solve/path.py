@@ -290,7 +290,7 @@ class PathSolver:
     def run(self) -> None:
         """Solve some k as `minimize` does; then go down by reducing and up by growing, while that helps."""
         sizes, rounds = self.sizes, ROUNDS
-        all_full = self.problem.can.columns_on_demand  # then a path has no swaps to rank
+        all_full = self.problem.columns_on_demand  # then a path has no swaps to rank
         full = sizes if all_full else _halving_ks(sizes)
         proofs = (1 if self.gap_request is None else 2) * len(sizes)
         down = list(zip(sizes[-2::-1], sizes[:0:-1], strict=True))

@@ -223,7 +223,7 @@ def _check_memory(problem: SupportProblem) -> None:
     k, n, loss, settings = problem.k, problem.n, problem.loss, problem.settings
     if problem.row_problem is not None:
         needed = 8 * (VECTORS + 3 * k) * (n + problem.row_problem.width)
-    elif problem.can.columns_on_demand:
+    elif problem.columns_on_demand:
         needed = 8 * (FEW * n + 2 * COLUMNS_PER_VARIABLE * k * (loss.entries or 0) // n)
     else:
         needed = 8 * (VECTORS + (3 * k if loss.has_columns else 0)) * n
