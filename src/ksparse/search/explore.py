@@ -26,7 +26,7 @@ from ksparse.search.neighbourhoods import DependentError
 from ksparse.search.perturbation import EliteSet, iterated_local_search
 from ksparse.search.polish import slow_to_project
 from ksparse.search.problem import SupportProblem
-from ksparse.search.proof import prove
+from ksparse.search.proof import prove_swap_optimality
 from ksparse.search.starts import (
     Start,
     cheap_starts,
@@ -312,7 +312,7 @@ def prove_or_improve(problem: SupportProblem, best: Candidate) -> SearchOutcome:
         if problem.can.has_second_order_models and not problem.can.spectral and not descended:  # over all variables
             found = local_search(problem, strategy, best)
             best, moves = found.best, moves + found.swaps
-        proof = prove(problem, best)
+        proof = prove_swap_optimality(problem, best)
         if proof.better is None:
             return SearchOutcome(best, moves, proof.proved)
         best, moves, descended = proof.better, moves + 1, False
