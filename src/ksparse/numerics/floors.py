@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,7 +58,70 @@ class Floors:
         """Return the minimum over the polyhedron of a support; `guess` is an active set to start from."""
         if not self.any:
             return solve_qp(objective, linear, guess)
-        return above_floor(objective, linear, self.size[support], guess).found
+        return self._branch(objective, linear, support, guess, None)[0]
+
+    def lower_bound(
+        self, objective: Objective, linear: Linear, support: Vector, guess: Active | None, noise: Noise
+    ) -> float:
+        """Return a proved lower bound of the minimum on a support, −∞ if not every choice of signs is settled."""
+        return self._branch(objective, linear, support, guess, noise)[1]
+
+    def _branch(
+        self, objective: Objective, linear: Linear, support: Vector, guess: Active | None, noise: Noise | None
+    ) -> tuple[Solution, float]:
+        """Return the minimum, and with `noise` a lower bound, by branch and bound on signs.
+
+        A variable with room on both sides of 0 may take either sign: branch on those that are smaller than their floor.
+        """
+        size, best, value_of_best = self.size[support], None, np.inf
+        lowest, undecided = np.inf if noise is not None else -np.inf, False
+        stack = [Linear(*_bounds_above(linear, size), linear.G, linear.h, linear.E, linear.f)]
+        for _ in range(BRANCHES):
+            node = stack.pop() if stack else None
+            if node is None:
+                break
+            try:
+                found = None if node.provably_empty else solve_qp(objective, node, guess)
+            except InfeasibleError as error:
+                found, undecided = None, undecided or isinstance(error, UndecidedError)
+            if found is None:
+                continue
+            value, short = objective.value(found.x), _short(node, found.x, size)
+            if value < value_of_best and short.size:
+                stack += _sides(node, found.x, size, int(short[np.argmax(size[short] - np.abs(found.x[short]))]))
+                continue
+            if noise is not None:
+                equations, rows = found.equation_multipliers, found.row_multipliers
+                gap = suboptimality_bound(objective, node, found.x, equations, rows, noise)
+                lowest = min(lowest, value - gap)
+            if value < value_of_best:
+                best, value_of_best = found, value
+        undecided |= bool(stack)
+        if best is None and undecided:
+            raise UndecidedError("no choice of signs could be settled")
+        if best is None:
+            raise InfeasibleError("no point is that large throughout")
+        return best, -np.inf if undecided else lowest
+
+    def feasible(self, linear: Linear, support: Vector) -> Vector | None:
+        """Return a point of a support with every variable at least at its floor, by linear programs; None if none is found."""
+        size = self.size[support]
+        stack = [Linear(*_bounds_above(linear, size), linear.G, linear.h, linear.E, linear.f)]
+        for _ in range(BRANCHES):
+            node = stack.pop() if stack else None
+            if node is None:
+                break
+            try:
+                x = None if node.provably_empty else feasible_point(node)
+            except InfeasibleError:
+                x = None
+            if x is None:
+                continue
+            short = _short(node, x, size)
+            if not short.size:
+                return x
+            stack += _sides(node, x, size, int(short[0]))
+        return None
 
     def with_signs_of(self, linear: Linear, support: Vector, x: Vector) -> Linear:
         """Return the polyhedron of a support where each variable keeps the sign that it has in x, and its size."""
@@ -73,91 +136,14 @@ def _bounds_above(linear: Linear, floor: Vector) -> tuple[Vector, Vector]:
     return lower, np.where((linear.upper <= 0) & (linear.lower < 0), np.minimum(linear.upper, -floor), linear.upper)
 
 
-@dataclass(frozen=True)
-class Floored:
-    """The best point above a floor, the polyhedron of the signs it has, and a lower bound over all choices of signs."""
-
-    found: Solution
-    linear: Linear
-    lower_bound: float
+def _short(node: Linear, x: Vector, size: Vector) -> Vector:
+    """Return the variables that are smaller than their size and may take either sign."""
+    return np.flatnonzero((np.abs(x) < size) & (node.lower < 0) & (node.upper > 0))
 
 
-def above_floor(
-    objective: Objective, linear: Linear, floor: Vector, guess: Active | None, noise: Noise | None = None
-) -> Floored:
-    """The minimum with every variable at least its `floor` in size.
-
-    `lower_bound` is −∞ unless asked for by the `noise` that proving it takes.
-
-    A variable with room on both sides of 0 may take either: branch and bound on those that the minimum without their floor leaves short.
-    """
-    lower, upper = _bounds_above(linear, floor)
-    best: Floored | None = None
-    value_of_best, lowest, undecided = np.inf, np.inf, False
-    stack = [Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)]
-    for _ in range(BRANCHES):
-        node = stack.pop() if stack else None
-        if node is None:
-            break
-        if node.provably_empty:
-            continue
-        try:
-            found = solve_qp(objective, node, guess)
-        except InfeasibleError as error:
-            undecided |= isinstance(error, UndecidedError)
-            continue
-        value = objective.value(found.x)
-        short = np.flatnonzero((np.abs(found.x) < floor) & (node.lower < 0) & (node.upper > 0))
-        if value < value_of_best and short.size:
-            i = int(short[np.argmax(floor[short] - np.abs(found.x[short]))])
-            sides = [_bounded(node, i, node.lower[i], -floor[i]), _bounded(node, i, floor[i], node.upper[i])]
-            stack += sides if found.x[i] >= 0 else sides[::-1]  # the nearer side first, from the end
-            continue
-        if noise is not None:
-            lowest = min(
-                lowest,
-                value
-                - suboptimality_bound(
-                    objective, node, found.x, found.equation_multipliers, found.row_multipliers, noise
-                ),
-            )
-        if value < value_of_best:
-            best, value_of_best = Floored(found, node, -np.inf), value
-    undecided |= bool(stack)
-    if best is None:
-        raise (
-            UndecidedError("no choice of signs could be settled")
-            if undecided
-            else InfeasibleError("no point is that large throughout")
-        )
-    return Floored(best.found, best.linear, -np.inf if undecided or noise is None else lowest)
-
-
-def feasible_above_floor(linear: Linear, floor: Vector) -> Vector | None:
-    """A point with every variable at least its `floor` in size, by linear programs on either side of 0; None where none is found."""
-    lower, upper = _bounds_above(linear, floor)
-    stack = [Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)]
-    for _ in range(BRANCHES):
-        node = stack.pop() if stack else None
-        if node is None:
-            break
-        if node.provably_empty:
-            continue
-        try:
-            x = feasible_point(node)
-        except InfeasibleError:
-            continue
-        short = np.flatnonzero((np.abs(x) < floor) & (node.lower < 0) & (node.upper > 0))
-        if not short.size:
-            return x
-        i = int(short[0])
-        sides = [_bounded(node, i, node.lower[i], -floor[i]), _bounded(node, i, floor[i], node.upper[i])]
-        stack += sides if x[i] >= 0 else sides[::-1]
-    return None
-
-
-def _bounded(linear: Linear, i: int, low: float, high: float) -> Linear:
-    """The polyhedron with other bounds on one variable."""
-    lower, upper = linear.lower.copy(), linear.upper.copy()
-    lower[i], upper[i] = low, high
-    return Linear(lower, upper, linear.G, linear.h, linear.E, linear.f)
+def _sides(node: Linear, x: Vector, size: Vector, i: int) -> list[Linear]:
+    """Return the polyhedra where variable i is negative, or positive, and as large as its size; the nearer one last."""
+    lower, upper = node.lower.copy(), node.upper.copy()
+    upper[i], lower[i] = -size[i], size[i]
+    sides = [replace(node, upper=upper), replace(node, lower=lower)]
+    return sides if x[i] >= 0 else sides[::-1]

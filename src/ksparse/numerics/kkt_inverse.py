@@ -1,7 +1,8 @@
 """Gains of dropping, adding and swapping variables of a support, from one inverse.
 
 For ½xᵀHx − rᵀx under Ex = f on the support S write K = [H_SS E_Sᵀ; E_S 0], d = [r_S; f], u = K⁻¹d, so the best value is
-q(S) = −½dᵀu. For j in S let κ_j = (K⁻¹)_jj, for any i let b_i = [H_Si; E_i], w_i = K⁻¹b_i, h_i = H_ii − b_iᵀw_i, s_i = r_i − b_iᵀu. Then
+q(S) = −½dᵀu. For j in S let κ_j = (K⁻¹)_jj, for any i let b_i = [H_Si; E_i], w_i = K⁻¹b_i, h_i = H_ii − b_iᵀw_i, s_i =
+r_i − b_iᵀu. Then
 
     drop j         raises q by  u_j²/(2κ_j)
     add i          lowers q by  s_i²/(2h_i)
@@ -35,7 +36,7 @@ def add_gains(s: Vector, h: Vector, least: Vector | float) -> Vector:
 
 
 def bounded_gains(pull: Vector, curvature: Vector, least: Vector, low: Vector, high: Vector) -> Vector:
-    """Return by how much variables within bounds would lower q: the maximum of pull·t − ½curvature·t² over low ≤ t ≤ high."""
+    """Return the gains of variables within bounds: the maximum of pull·t − ½curvature·t² over low ≤ t ≤ high."""
     with np.errstate(over="ignore"):
         t = np.clip(pull / np.maximum(curvature, least), low, high)
     gains = t * (pull - 0.5 * curvature * t)
@@ -54,7 +55,7 @@ def drop_losses(x: Vector, kappa: Vector, needed: Vector | None) -> Vector:
 def swap_gains(
     x: Vector, kappa: Vector, W: Vector, s: Vector, h: Vector, needed: Vector | None, least: float = 0.0
 ) -> tuple[Vector, Vector]:
-    """Return by how much each swap of a variable of the support (row) for another (column) would lower q, and s + vy of each.
+    """Return the gain of each swap of a variable of the support (row) for another (column), and its s + vy.
 
     Rows of `needed` variables (None: there are none) are −∞; h + v² below `least` counts as that. W is scaled in place.
     """
@@ -84,7 +85,7 @@ def swap_terms(
 
 @dataclass(frozen=True)
 class KKTInverse:
-    """K⁻¹ and what follows from it for one support, in variables scaled to a unit diagonal of H: gains do not depend on units."""
+    """K⁻¹ and the gains of one support, in variables scaled to a unit diagonal of H, on which gains do not depend."""
 
     inverse: Vector  # K⁻¹
     u: Vector  # [x_S; multipliers]
@@ -99,7 +100,7 @@ class KKTInverse:
     def of(
         cls, rows: Vector, support: Vector, E: Vector, f: Vector, r: Vector, diagonal: Vector, shift: float = 0.0
     ) -> KKTInverse:
-        """Return the inverse for a support; rows = H[support, :], which are scaled in place; `shift` is added to the diagonal of H.
+        """Return the inverse for a support; rows = H[support, :] are scaled in place; `shift` is added to the diagonal.
 
         k × n numbers are held once: products with B are made for some columns at a time.
         """
@@ -176,7 +177,7 @@ def parts(n: int, height: int, room: int | None = None) -> Iterator[slice]:
 
 
 def _inverse(K: Vector) -> tuple[Vector, bool]:
-    """Return K⁻¹, or the pseudo-inverse if K is singular (duplicate columns, more variables than rows), and whether it is."""
+    """Return K⁻¹, or the pseudo-inverse if K is singular (as for duplicate columns), and whether it is."""
     if not K.size:
         return K, False
     try:

@@ -3,14 +3,14 @@
 Write the symbols as in `numerics.kkt_inverse`. The variables of a support are free or held at a bound. K has the
 equations, then in any order the free variables and the active rows of G: its *elements*. With w = K⁻¹b, σ the element's
 own entry less bᵀw (h_i for a variable) and c = its row − wᵀB, an entering element takes c²/σ from h, t·c from s and t·w
-from u, where t is the residual of its own equation over σ. With v = K⁻¹e_q, t = (u_q − level)/v_q and z = vᵀB, a leaving
-element adds z²/v_q to h, t·z to s and −t·v to u. Moving a held variable by δ takes δ·c from s and δ·w from u. A pivot is
-a drop and an add in one product, which reads B once. So a change costs one product with k rows of H. Rounding adds up
-slowly: after RECOMPUTED changes the inverse is computed from scratch.
+from u, where t is the residual of its own equation over σ. With v = K⁻¹e_q, t = (u_q − level)/v_q and z = vᵀB, a
+leaving element adds z²/v_q to h, t·z to s and −t·v to u. Moving a held variable by δ takes δ·c from s and δ·w from u. A
+pivot is a drop and an add in one product, which reads B once. So a change costs one product with k rows of H. Rounding
+adds up slowly: after RECOMPUTED changes the inverse is computed from scratch.
 
 After each change the active constraints follow. A variable beyond a bound is held there, and leaves the support if the
-bound is 0. A violated row of G becomes an equation. A constraint whose multiplier has the wrong sign is released. Each of
-these is one change, the worst violation first, until none is left: the optimum over C on the support.
+bound is 0. A violated row of G becomes an equation. A constraint whose multiplier has the wrong sign is released. Each
+of these is one change, the worst violation first, until none is left: the optimum over C on the support.
 
 Under equations and signs the gains of moves are exact. Under bounds, minimum sizes and rows they are those under the
 constraints that are active now, each entering variable within its own bounds.
@@ -73,10 +73,10 @@ class Snapshot:
 class UpdatedInverse:
     """K⁻¹, u, s and h for a support and the constraints that are active on it.
 
-    `q` is ½xᵀHx − rᵀx, `value` φ. Fields that follow from the elements (see `_index`): `element`, i ≥ 0 for the variable i
-    and < 0 for the row ~i of G, in the order of the rows of B after the equations; `x` and `kappa` of the elements, for a
-    row its multiplier and a κ below 0; `free`, the places of the free variables among the elements, and `free_rows`,
-    their rows of K; `support`, the free variables, then the held ones.
+    `q` is ½xᵀHx − rᵀx, `value` φ. Fields that follow from the elements (see `_index`): `element`, i ≥ 0 for the
+    variable i and < 0 for the row ~i of G, in the order of the rows of B after the equations; `x` and `kappa` of the
+    elements, for a row its multiplier and a κ below 0; `free`, the places of the free variables among the elements, and
+    `free_rows`, their rows of K; `support`, the free variables, then the held ones.
     """
 
     key: int
@@ -125,7 +125,7 @@ class UpdatedInverse:
         self.q, self.value = q, q + self.constant
 
     def rebuild(self, support: Vector, held: Vector = NONE, level: Vector | None = None, rows: Vector = NONE) -> bool:
-        """Compute the inverse of a support from scratch, some of it held, some rows active; False if K is nearly singular."""
+        """Compute the inverse from scratch, with held variables and active rows; False if it is nearly singular."""
         self.held, self.level = held, np.zeros(held.size) if level is None else level
         element = np.concatenate([np.setdiff1d(support, held, assume_unique=True) if held.size else support, ~rows])
         self.n_elements, self.n_active = element.size, rows.size
@@ -383,8 +383,8 @@ class UpdatedInverse:
         """Return a copy of the state."""
         p = self.e + self.n_elements
         return Snapshot(
-            self.element.copy(), self.held, self.level, self.inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(), self.h.copy(),
-            self.q, self.updates, self.key,
+            self.element.copy(), self.held, self.level, self.inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(),
+            self.h.copy(), self.q, self.updates, self.key,
         )  # fmt: skip
 
     def restore(self, saved: Snapshot) -> None:
@@ -441,7 +441,7 @@ class ActiveSet(UpdatedInverse):
     # gains
 
     def add_gains(self, within: bool = True) -> Vector:
-        """Return by how much each variable would lower φ; 0 if it is in the support, forbidden, or would get a wrong sign.
+        """Return by how much each variable would lower φ; 0 if it is in the support, forbidden, or gets a wrong sign.
 
         `within` its bounds, or without them: no swap gains more than its entering variable alone without bounds.
         """
@@ -470,7 +470,7 @@ class ActiveSet(UpdatedInverse):
         return None if self._all_removable else np.asarray(self._decided() | self.forced[self.element[self.free]])
 
     def swap_gains(self, entering: Vector) -> tuple[Vector, Vector]:
-        """Return variables of the support (rows) and what it gains to swap them for others (columns) within their bounds.
+        """Return variables of the support, and the gains of swapping them (rows) for others (columns) within bounds.
 
         None of the others may lie in the span of the support.
         """
@@ -500,7 +500,7 @@ class ActiveSet(UpdatedInverse):
         return self.support, gains
 
     def pair_moves(self, outside: Vector, most: int, least: float) -> list[Move]:
-        """Return swaps of two held variables for two from `outside`, at their bounds, that gain more than `least`, best first.
+        """Return swaps of two held variables for two of `outside`, at their bounds, gaining above `least`, best first.
 
         Minimum positions that nearly fill a budget leave room for few single swaps. The free variables follow, so φ is
         a quadratic in all others: a change Δ of some of them lowers φ by sᵀΔ − ½ΔᵀQΔ, where Q is H less what the free
@@ -550,7 +550,7 @@ class ActiveSet(UpdatedInverse):
     # changes of the support
 
     def apply_exactly(self, move: Move) -> Undo:
-        """Make a move where C has signs and equations only: a swap is undone by a swap, which costs less than a snapshot."""
+        """Make a move under signs and equations only: a swap is undone by a swap, which costs less than a snapshot."""
         after = None
         try:
             self._make(move)
@@ -612,7 +612,7 @@ class ActiveSet(UpdatedInverse):
         return ActivityBounds(self._within)
 
     def _may_be_feasible(self, move: Move) -> bool:
-        """Check whether each row alone, and each with one equation, can be met within the bounds; True proves nothing."""
+        """Check that each row alone, and each with one equation, can be met within the bounds; True proves nothing."""
         if not self.bounded:
             return True
         support = self.support
@@ -672,7 +672,7 @@ class ActiveSet(UpdatedInverse):
     # the active constraints
 
     def restore_optimality(self) -> None:
-        """Change the active constraints, the worst violation first, until x is optimal over C; `BlockedError` if it fails."""
+        """Change the active constraints, the worst violation first, until x is optimal over C, or `BlockedError`."""
         if not self._is_violated() and not self._release_worst():
             return
         began = time.perf_counter()
@@ -878,7 +878,7 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
             losses[j] = np.inf
 
     def ranked_moves(self, min_gain: float, full: bool) -> Iterator[Move]:
-        """Yield the best swap, then the next best with another entering variable; with minimum sizes drops before them."""
+        """Yield the best swap, then the next best with another entering variable; with floors drops before them."""
         if self.floored:
             variables, losses = self.support, self.drop_losses()
             for j in np.argsort(losses, kind="stable"):
@@ -940,7 +940,7 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
         return ScoredMove(Move((variables.item(j),), (entering.item(i),)), gain) if gain > -np.inf else None
 
     def _promising(self, alone: Vector) -> Vector:
-        """Return about `walked` variables with the largest gains, by the threshold of the last step if it still fits."""
+        """Return about `walked` variables of largest gains, by the threshold of the last step if it still fits."""
         entering = np.flatnonzero(alone >= self.promise)
         if not self.walked <= 2 * entering.size <= 4 * self.walked:
             count = min(self.walked, int(np.count_nonzero(alone)))
@@ -977,7 +977,7 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
         return least, np.inf if self._is_unbounded() else float(self.add_gains().max(initial=0.0))
 
     def _is_unbounded(self) -> bool:
-        """Return whether φ may be unbounded and a variable with a slope has no curvature: on some support φ has no minimum."""
+        """Return whether φ may be unbounded and some variable has a slope and no curvature."""
         sloped = (self.h <= self.dependence_tol) & (np.abs(self.s) > PULL * self.linear_scale)
         sloped &= ((self.s > 0) & np.isposinf(self.high)) | ((self.s < 0) & np.isneginf(self.low))
         sloped[np.concatenate([self.forbidden, self.support])] = False

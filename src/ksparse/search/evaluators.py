@@ -1,4 +1,4 @@
-"""The best point over C on a support, and a lower bound of φ there: by a quadratic program, an eigenvector, or a local method."""
+"""The best point over C on a support, and a lower bound: by a quadratic program, an eigenvector or a local method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ksparse.data.model import QuadraticModel
 from ksparse.losses.row_sparse import RowProblem
 from ksparse.numerics.bound import EPS, rounding_of, suboptimality_bound
 from ksparse.numerics.eigen import leading_eigenvector
-from ksparse.numerics.floors import above_floor
 from ksparse.numerics.nonconvex import best_on_faces
 from ksparse.numerics.qp import Objective, Solution
 from ksparse.search.candidate import Candidate
@@ -57,7 +56,7 @@ class Evaluator(ABC):
 
 
 class QPEvaluator(Evaluator):
-    """A convex quadratic over a polyhedron or a set that gives multipliers: the optimum to rounding, and a bound with its rounding."""
+    """A convex quadratic over a set with multipliers: the optimum to rounding, and a bound with its rounding."""
 
     direct = True
 
@@ -115,7 +114,7 @@ class QPEvaluator(Evaluator):
             gap = problem.C.restrict(support).shortfall(objective.H, objective.c, at, noise)
         elif problem.floors.any:
             active = found.active_on(support, linear)
-            lowest = above_floor(objective, linear, problem.floors.size[support], active, noise).lower_bound
+            lowest = problem.floors.lower_bound(objective, linear, support, active, noise)
             gap = max(0.0, objective.value(x) - lowest)
         else:
             equations, rows = found.equation_multipliers, found.row_multipliers
@@ -123,7 +122,7 @@ class QPEvaluator(Evaluator):
         return max(found.value - gap - found.rounding, problem.loss.least)
 
     def without_duplicates(self, support: Vector) -> Vector:
-        """Return the support without variables that duplicate another, to φ and to C: what both do, one can do alone."""
+        """Return the support without variables that duplicate another in φ and in C: one can do alone what both do."""
         linear = self.problem.linear
         if linear is None or self.problem.floors.any:
             return support
@@ -213,7 +212,7 @@ class LocalEvaluator(Evaluator):
         return Candidate.of(support, Solution.without_multipliers(x, rows), value, 0.0, problem.forced)
 
     def _of_quadratic(self, objective: Objective, support: Vector, begins: list[Vector]) -> Vector | None:
-        """Return the best point of a quadratic for which C has no direct solve, by the model alone; None if that takes a polish."""
+        """Return the best point of a quadratic over C without a direct solve; None if that takes a polish."""
         problem, convex = self.problem, self.problem.can.treated_as_convex
         on_faces = None if convex else self._on_all_faces(objective, support)
         if problem.linear is not None and (convex or on_faces is not None):  # the faces are all that there is
@@ -245,7 +244,7 @@ def _distinct(points: list[Vector]) -> list[Vector]:
 
 
 def _points_of_negative_curvature(objective: Objective, most: int) -> list[Vector]:
-    """Return points on both sides along the directions of most negative curvature, far enough out to outweigh the slope.
+    """Return points on both sides along the directions of most negative curvature, far enough to outweigh the slope.
 
     Points chosen without H may all lie where it is flat, or in the valley of 0.
     """

@@ -17,7 +17,6 @@ import numpy as np
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
-from ksparse.numerics.floors import feasible_above_floor
 from ksparse.result import Status
 from ksparse.search.candidate import Candidate, Incumbent, SearchOutcome
 from ksparse.search.enumeration import describe_constraints, enumerate_supports
@@ -363,7 +362,7 @@ def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector
     by_program = problem.floors.any or slow_to_project(problem, support)
     linear = problem.linear.on(support) if by_program and problem.linear is not None else None
     if linear is not None:
-        return feasible_above_floor(linear, problem.floors.size[support])
+        return problem.floors.feasible(linear, support)
     try:
         return np.asarray(problem.C.restrict(support).project(start[support]))
     except InfeasibleError:

@@ -106,11 +106,11 @@ class Neighbourhood(ABC):
 
     @abstractmethod
     def move_to_support(self, support: Vector) -> bool:
-        """Move to a support whose best point is not known; False if C has no point there, or its variables are dependent."""
+        """Move to a support with unknown best point; False if C has no point there, or its variables are dependent."""
 
     @abstractmethod
     def ranked_adds(self, min_gain: float, expected: int, tabu: Vector | None = None) -> Iterator[Move]:
-        """Yield adds by falling rank above `min_gain`, without those of `tabu`; about `expected` variables will enter."""
+        """Yield adds by falling rank above `min_gain`, except of `tabu` variables; about `expected` will enter."""
 
     @abstractmethod
     def ranked_drops(self) -> Iterator[Move]:
@@ -121,12 +121,12 @@ class Neighbourhood(ABC):
         """Yield swaps and other possible moves by falling rank above `min_gain`; no adds if the support is `full`."""
 
     def ranked_pair_swaps(self, min_gain: float) -> Iterator[Move]:
-        """Yield swaps of two variables for two, for sets where single swaps lead nowhere, by falling rank above `min_gain`."""
+        """Yield swaps of two for two, for sets where single swaps lead nowhere, by falling rank above `min_gain`."""
         yield from ()
 
     @abstractmethod
     def apply(self, move: Move) -> Undo | None:
-        """Make a move. Return a function that undoes it, whatever entered since, or None (nothing changed) if C has no point there."""
+        """Make a move, and return its undo, whatever enters since; None, and no change, if C has no point there."""
 
     @abstractmethod
     def remove_many(self, leaving: Vector, rng: np.random.Generator) -> bool:
@@ -249,7 +249,7 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
         self.trust = RankQuality.UPPER_BOUND if problem.can.gains_are_bounds else RankQuality.HEURISTIC
 
     def _inverse(self) -> tuple[KKTInverse, Vector] | None:
-        """Return the KKT inverse at the candidate, and what each variable's own bound contributes; None if there is no model."""
+        """Return the KKT inverse here, and what each variable's own bound contributes; None if there is no model."""
 
         def make() -> tuple[KKTInverse, Vector] | None:
             model = self.problem.model_at(self.at.full(self.problem.n))
@@ -297,7 +297,7 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
     def _swaps(
         self, found: KKTInverse, own: Vector, entering: Vector, min_gain: float
     ) -> tuple[Vector, Vector, Vector]:
-        """Return places of leaving variables, the variables that enter for them, and the gains, of swaps above `min_gain`.
+        """Return the places that leave, the variables that enter, and the gains, of swaps above `min_gain`.
 
         The table is made for some entering variables at a time. If too many swaps are left, the best of them are kept.
         """
@@ -314,7 +314,7 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
         return leaving[order], coming[order], gains[order]
 
     def _swap_ranks(self, found: KKTInverse, own: Vector, entering: Vector) -> Vector:
-        """Return the table of swap gains; −∞ for forced variables, and for entering ones that would get the wrong sign."""
+        """Return the table of swap gains; −∞ for forced variables, and if the entering one would get a wrong sign."""
         table, pull = found.swaps(entering)
         table += own[:, None]
         table[~self.movable] = -np.inf
@@ -341,7 +341,7 @@ def inverse_with_multipliers(
 
 
 def _several(gains: Vector, leaving: Vector, entering: Vector, min_gain: float, most: int) -> Iterator[Move]:
-    """Yield the best swap and further ones of at least half its gain that share no variable with those before, as one move."""
+    """Yield the best swap and others of at least half its gain that share no variable, as one move."""
     best = float(gains.max(initial=-np.inf))
     if not best > min_gain or most < 2:
         return

@@ -4,9 +4,9 @@ Newton's method minimises its models over C by direct linear algebra (`minimize_
 losses without a Hessian, and for sets that give no direct solve.
 
 `minimize_by_cutting_planes` is for a convex quadratic over a set that only projects. The projection z of a point u
-outside C gives a half-space that holds C and not u, with z on its boundary. The minimum over a few of these is that over
-C if C has it; if there is none, C may have the ray along which the quadratic is unbounded. Few half-spaces are needed
-where few planes bound C. A round C would need ever more of them: the first-order methods take over as soon as a
+outside C gives a half-space that holds C and not u, with z on its boundary. The minimum over a few of these is that
+over C if C has it; if there is none, C may have the ray along which the quadratic is unbounded. Few half-spaces are
+needed where few planes bound C. A round C would need ever more of them: the first-order methods take over as soon as a
 half-space brings the answer little nearer.
 """
 
@@ -80,7 +80,7 @@ class PolishedPoint:
 
 
 def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf) -> PolishedPoint:
-    """Minimise φ over C with x = 0 off the support, from `start` (entries on the support). φ and C are those of all variables.
+    """Minimise φ over C, both of all variables, with x = 0 off the support, from `start` (entries on the support).
 
     `UnboundedError` where φ falls without end there.
     """
@@ -169,7 +169,7 @@ def achievable_residual(loss: Loss) -> float:
 
 
 def residual_at_zero(loss: Loss, C: ConvexSet, support: Vector, negligible: float) -> float:
-    """Return the residual at x = 0 over a support with other points; 0 where no step there lowers φ by more than is negligible.
+    """Return the residual at x = 0 over a support; 0 if no step there lowers φ by more than is negligible.
 
     At 0 the residual is relative to the slope itself, so that a slope that is rounding would look as steep as any.
     """
@@ -210,11 +210,12 @@ def _lipschitz(problem: Problem) -> float:
 
 
 def _newton(problem: Problem, x: Point, deadline: float, work: PolishEffort) -> tuple[Point, bool]:
-    """Run Newton's method on C: minimise the second-order model over C exactly, then search along the line. A quadratic takes one step.
+    """Run Newton's method on C: minimise the second-order model over C exactly, then search along the line.
 
-    Where F falls slowly by a model that is a majorant, as Huber's is, the second derivative takes its place while long steps are good.
-    Where the curvature vanishes, as far out on a linear branch, the model has no minimum or one that is much too far away: then a step
-    with damping is made (Levenberg and Marquardt). Return the point, and whether F would fall no more.
+    Where F falls slowly by a model that is a majorant, as Huber's is, the second derivative takes its place while long
+    steps are good. Where the curvature vanishes, as far out on a linear branch, the model has no minimum or one that is
+    much too far away: then a step with damping is made (Levenberg and Marquardt). Return the point, and whether F would
+    fall no more.
     """
     loss, fell = problem.loss, math.inf
     settled = (0.1 * work.residual) ** 2  # of F, by which it still falls: the step taken then squares that
@@ -259,7 +260,7 @@ def _newton(problem: Problem, x: Point, deadline: float, work: PolishEffort) -> 
 
 
 def _damped(problem: Problem, model: Objective, x: Point) -> Point | None:
-    """Return the best of the steps by the model with more and less curvature added; None where none lowers F by more than rounding.
+    """Return the best step by the model with more and less curvature added; None if none lowers F beyond rounding.
 
     The curvature is added around x, in proportion to the squares of the columns' lengths.
     """
@@ -288,7 +289,7 @@ def _damped(problem: Problem, model: Objective, x: Point) -> Point | None:
 
 
 def _stiffness(loss: Loss, n: int) -> Vector:
-    """Return the squares of the columns' lengths, the largest being 1: what a curvature of each term is to each variable."""
+    """Return the squares of the columns' lengths, the largest being 1: the curvature of each variable, relatively."""
     lengths = np.broadcast_to(np.asarray(loss.lengths(), dtype=np.float64), n)
     largest = float(lengths.max(initial=0.0))
     return np.square(np.maximum(lengths / largest, 1e-8)) if largest > 0 else np.ones(n)
@@ -316,8 +317,8 @@ def _model(loss: Loss, x: Point) -> Objective | None:
 def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
     """Run first-order methods, for sets and losses without a direct solve.
 
-    A line search compares values of F, which distinguish points only to the square root of rounding. So backtracking brings x near, and the
-    fixed step, which compares nothing, finishes.
+    A line search compares values of F, which distinguish points only to the square root of rounding. So backtracking
+    brings x near, and the fixed step, which compares nothing, finishes.
     """
     monotone = problem.loss.convex is False
     if problem.loss.is_quadratic and problem.loss.has_hessian:
@@ -364,10 +365,11 @@ def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: floa
 
 
 def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
-    """Return argmin ½xᵀHx + cᵀx over C; None where H must be positive semidefinite and is not, or C only projects and holds x back.
+    """Return argmin ½xᵀHx + cᵀx over C; None if H is not positive semidefinite and must be, or C only projects.
 
-    Of two equally good points (an eigenvector and its negative) the one on the side of `near`; where no constraint is active and H has
-    no curvature along some direction, the one nearest to `near`. `UnboundedError` where there is no minimum.
+    Of two equally good points (an eigenvector and its negative) the one on the side of `near`; where no constraint is
+    active and H has no curvature along some direction, the one nearest to `near`. `UnboundedError` where there is no
+    minimum.
     """
     linear = None if C.whole_space else C.as_linear(objective.c.size)
     unheld = C.whole_space or (linear is not None and linear.equations_only and not linear.f.size)
@@ -385,10 +387,10 @@ def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vect
 
 
 def _nearest_minimum(objective: Objective, linear: Linear, near: Vector) -> Vector | None:
-    """Return the minimum nearest to `near` of a quadratic with directions of no curvature, where no bound or row is active.
+    """Return the minimum nearest to `near` of a quadratic with flat directions, where no bound or row is active.
 
-    None where there is no such direction, no minimum, or an active constraint. The solution of a linear system with a singular H goes
-    along such directions as far as rounding drives it.
+    None where there is no such direction, no minimum, or an active constraint. The solution of a linear system with a
+    singular H goes along such directions as far as rounding drives it.
     """
     if objective.R is not None or objective.well_conditioned:
         return None
@@ -420,7 +422,7 @@ def _active_at(x: Vector, linear: Linear) -> Active | None:
 def settled_by_projection(
     objective: Objective, C: ConvexSet, begins: list[Vector], steps: int, target: float, deadline: float = np.inf
 ) -> Vector:
-    """Return a stationary point of a quadratic over a set that projects, from the best of several points of C after a few steps from each.
+    """Return a stationary point of a quadratic over a set that projects, from the best of several after a few steps.
 
     The relative residual is `target` if the steps suffice; `UnboundedError` if the quadratic is unbounded.
     """
@@ -479,7 +481,7 @@ def minimize_by_cutting_planes(objective: Objective, C: ConvexSet, near: Vector)
 
 
 def _has_falling_ray(objective: Objective, C: ConvexSet, x: Vector) -> bool:
-    """Return whether C has a ray from x without curvature and with slope: the steepest, projected onto the planes that it meets."""
+    """Return whether C has a ray from x with slope and without curvature: the steepest, along the planes it meets."""
     unit = unit_scales(np.diag(objective.H))
     values, vectors = np.linalg.eigh(objective.H / unit / unit[:, None])
     flat = vectors[:, values <= RAY_FLAT * values.size * max(float(values[-1]), 0.0)]

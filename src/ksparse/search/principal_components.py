@@ -1,8 +1,9 @@
-"""Sparse principal components, min −xᵀVx over a ball: starts by truncated power iteration, ranked moves, a proof of swap-optimality.
+"""Sparse principal components, min −xᵀVx over a ball: starts, ranked moves, and a proof of swap-optimality.
 
-The value of a support S is −radius²·λ_max(V_SS). A swap of j for i is ranked by the Rayleigh quotient of the best point in
-span{x without j, eᵢ}, a 2 × 2 eigenproblem in closed form, for all pairs at once; the best few are confirmed by an eigensolve. From above,
-the value after the swap is at most the largest eigenvalue of [[λ_max(S∖j), ‖V_{i,S∖j}‖], [·, V_ii]].
+The value of a support S is −radius²·λ_max(V_SS). A swap of j for i is ranked by the Rayleigh quotient of the best point
+in span{x without j, eᵢ}, a 2 × 2 eigenproblem in closed form, for all pairs at once; the best few are confirmed by an
+eigensolve. From above, the value after the swap is at most the largest eigenvalue of [[λ_max(S∖j), ‖V_{i,S∖j}‖], [·,
+V_ii]].
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SETTLED = 1e-3  # relative change of the explained variance at which a start has
 
 
 def random_components(problem: SupportProblem, count: int, rng: np.random.Generator) -> list[Vector]:
-    """Return the supports reached by truncated power iteration from many random starts at once, the best first, each once."""
+    """Return the supports that truncated power iteration reaches from random starts, the best first, each once."""
     return _iterated(problem, rng.standard_normal((count, problem.n)))
 
 
@@ -142,7 +143,7 @@ def larger_eigenvalue(a: Vector, b: Vector, c: Vector) -> Vector:
 
 
 def is_swap_optimal(problem: SupportProblem, at: Candidate) -> bool:
-    """Return whether no swap can improve: by the bound from above, and by evaluating the swaps that it does not exclude."""
+    """Return whether no swap can improve, by the upper bound, and by evaluating the swaps that it does not exclude."""
     model, inactive = problem.quadratic, problem.inactive(at)
     if (at.support.size < problem.k and inactive.size) or problem.rules.grouped:
         return False
@@ -174,7 +175,7 @@ def is_swap_optimal(problem: SupportProblem, at: Candidate) -> bool:
 
 
 def _upper_bound(V: Vector, near: Vector, rounding: float) -> float:
-    """Return an upper bound of λ_max(V): power iteration guesses it, a Cholesky factorisation of its distance proves it."""
+    """Return an upper bound of λ_max(V): power iteration guesses it, a Cholesky factorisation proves it."""
     guess = leading_eigenvector(V, near)[0] * (1.0 + 1e-12) + rounding
     try:
         np.linalg.cholesky(guess * np.eye(len(V)) - V)

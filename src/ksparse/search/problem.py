@@ -58,9 +58,9 @@ class Capabilities:
             if self.model is not None:
                 self.model.memory = problem.settings.memory
         quadratic, ball = self.model is not None, C.as_norm_ball()
-        # φ is convex, or nothing is known of that (`loss.convex` is None): searches then solve a support from one start only, and may miss
-        # its best point. Proofs do not rest on this: bounds of a quadratic rest on the eigenvalues of H, those of other losses on
-        # `composite`, whose h is convex, and gains on `known_convex`
+        # φ is convex, or nothing is known of that (`loss.convex` is None): searches then solve a support from one start
+        # only, and may miss its best point. Proofs do not rest on this: bounds of a quadratic rest on the eigenvalues
+        # of H, those of other losses on `composite`, whose h is convex, and gains on `known_convex`
         self.treated_as_convex = loss.convex is not False
         # φ is convex by declaration, by its model, or as a sum of squares
         by_model = self.model is not None and self.model.sign > 0
@@ -94,7 +94,7 @@ class Capabilities:
         self.signs_and_one_equation = self.signs_and_equations and linear is not None and linear.f.size <= 1
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
-        """Return the second-order model at x, φ itself if it is quadratic; None if φ has none, is not convex, or overflows there."""
+        """Return the second-order model at x, φ itself if quadratic; None if none is convex and finite."""
         if self._by_rows or not self.treated_as_convex:  # rows have gains of their own
             return None
         if self.model is not None or self._on_demand:
@@ -119,7 +119,7 @@ def _has_multipliers_on_supports(C: ConvexSet, n: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SupportProblem:
-    """min φ over C with at most k nonzeros, some variables forced in or out, nonzeros at least as large as their floors."""
+    """min φ over C with at most k nonzeros, variables forced in or out, and nonzeros at least their floors in size."""
 
     loss: Loss  # on NumPy float64 data
     C: ConvexSet
@@ -191,7 +191,7 @@ class SupportProblem:
         model: QuadraticModel | None = None,
         own_cache: bool = False,
     ) -> SupportProblem:
-        """Return a copy with another k, deadline or mask of allowed variables, a quadratic model in place of φ, or a cache of its own.
+        """Return a copy with other parts, with a quadratic model in place of φ, or with a cache of its own.
 
         Otherwise copies share the cache: the best point on a support does not depend on k. A model has an empty one.
         """
@@ -302,9 +302,10 @@ class SupportProblem:
         return QPEvaluator(self, self.model)
 
     def evaluate(self, support: Vector, hint: Candidate | None = None) -> Candidate | None:
-        """Return the best point on a support, or None if C has none there, or none that arithmetic can find; each is computed once.
+        """Return the best point on a support, computed once; None if C has none there, or arithmetic finds none.
 
-        `UnboundedError` where φ falls without end there, and so over C with at most k nonzeros; of larger supports that says nothing.
+        `UnboundedError` where φ falls without end there, and so over C with at most k nonzeros; of larger supports that
+        says nothing.
         """
         support, known = np.sort(support), self.cache.evaluated
         key = support.tobytes()
@@ -336,7 +337,7 @@ class SupportProblem:
         return Candidate.without_multipliers(NONE, np.zeros(0), value, self.linear)
 
     def lower_bound(self, support: Vector) -> float:
-        """Return a proved lower bound of φ over C on a support: −∞ where nothing is proved, ∞ where C has no point there."""
+        """Return a proved lower bound of φ over C on a support: −∞ if nothing is proved, ∞ if C has no point there."""
         support = np.sort(support)
         found = self.evaluate(support)
         if found is None:
@@ -358,7 +359,7 @@ class SupportProblem:
         return 1e-10 * max(abs(value), 1e-3 * self._constant, 1e-300)
 
     def relative_gap(self, value: float, bound: float) -> float:
-        """Return the gap relative to the value, or relative to φ(0) where only so the gap is as small as what may be claimed."""
+        """Return the gap relative to the value, or to φ(0) if only then it is as small as what may be claimed."""
         if not -np.inf < bound < value:
             return np.inf if bound < value else 0.0
         gap = value - bound

@@ -1,11 +1,11 @@
 """Proof that no add, drop or swap improves a support, with the rounding of the proof's own arithmetic.
 
-The gains are those of `numerics.kkt_inverse`, with the multipliers of bounds and rows in r: by weak duality they bound the
-true gains from above. Each number that they consist of has an error bound. For approximate solutions û of Ku = d and ŵ of
-Kw = b with residuals ρ and e, the true s_i = r_i − b_iᵀK⁻¹d differs from the computed one by w_iᵀρ, h_i by w_iᵀe_i, and so
-on. The residuals are computed, and the rounding of the entries of K and of the sums is added to them. A move whose gain,
-with its error, does not exceed what may be left unclaimed is settled. The others are evaluated, and their values must be
-bounded too.
+The gains are those of `numerics.kkt_inverse`, with the multipliers of bounds and rows in r: by weak duality they bound
+the true gains from above. Each number that they consist of has an error bound. For approximate solutions û of Ku = d
+and ŵ of Kw = b with residuals ρ and e, the true s_i = r_i − b_iᵀK⁻¹d differs from the computed one by w_iᵀρ, h_i by
+w_iᵀe_i, and so on. The residuals are computed, and the rounding of the entries of K and of the sums is added to them. A
+move whose gain, with its error, does not exceed what may be left unclaimed is settled. The others are evaluated, and
+their values must be bounded too.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def prove_swap_optimality(problem: SupportProblem, at: Candidate) -> SwapProof:
 
 
 def _better_by_trial(problem: SupportProblem, at: Candidate) -> Candidate | None:
-    """Return a better support one move away if nothing can be proved but the moves are few, since ranks may have misled."""
+    """Return a better support one move away if nothing can be proved but the moves are few: ranks may mislead."""
     settings = problem.settings
     most = settings.tried if problem.can.exact_evaluation else min(HEURISTIC_TRIALS, settings.tried)
     for j, i in _every_move(problem, at, most) or []:
@@ -253,7 +253,7 @@ class _CertifiedGains:
     def _within_bounds(
         self, entering: Array, slope: Array, off: Array, h: Array, kappa: tuple[Array, ...] = (1.0,)
     ) -> tuple[Array, Array]:
-        """Return which variables have bounds on one side of 0, and the largest t·slope/κ − ½h·t² of a t within them, at most."""
+        """Return which variables have bounds on one side of 0, and an upper bound of t·slope/κ − ½h·t² within them."""
         xp, low, high = self.xp, self.low[entering], self.high[entering]
         side = xp.where(low >= 0, 1.0, -1.0)
         near, away = xp.where(low >= 0, low, -high), xp.where(low >= 0, high, -low)
@@ -272,7 +272,7 @@ class _CertifiedGains:
 
 
 def _with_multipliers(problem: SupportProblem, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
-    """Return r with the multipliers of rows and bounds, those of the wrong sign left out, and their constant in the dual value."""
+    """Return r with the multipliers of rows and bounds, and the constant of the dual value."""
     r, linear = model.r.copy(), problem.linear
     if linear is None:
         return r, model.constant - 0.5 * at.shift * at.radius**2

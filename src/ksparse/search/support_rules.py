@@ -91,7 +91,7 @@ class Rules:
         return np.bincount(self.label[members], self.weight[members], self.least.size)
 
     def min_cardinality(self, support: Vector) -> int:
-        """Return the least size of a satisfying support that holds this one; n + 1 if some label has too many members."""
+        """Return the least size of a satisfying support that contains this one; n + 1 if there is none."""
         inside = self._per_label(self.closure(support))
         return self.n + 1 if (inside > self.most).any() else int(np.maximum(inside, self.least).sum())
 
@@ -108,7 +108,7 @@ class Rules:
         return self.is_extendable(support, k) and (not self.strict or self.is_satisfied(support))
 
     def required_additions(self, support: Vector, k: int) -> Vector:
-        """Return which variables a support lacks: first those that its members require, then any of a label with too few."""
+        """Return which variables a support lacks: those that its members require, else any of a label with too few."""
         found = np.zeros(self.n, dtype=bool)
         inside = self.closure(support)
         found[inside] = True
@@ -139,7 +139,7 @@ class Rules:
         return self.is_satisfied(support) and self.is_extendable(support, k)
 
     def barred(self, at: Sized, k: int, others: Vector | None) -> Vector | None:
-        """Return a mask of the variables that may not enter a support of at most k, `others` (mask or indices) among them."""
+        """Return a mask of the variables that may not enter a support of at most k, with `others` (mask or indices)."""
         closed = ~self.enterable(at.support, k)
         if others is not None:
             closed[others] = True
@@ -227,7 +227,7 @@ class Rules:
         return replace(self, label=self.label[shown], weight=self.weight[shown], brings=brings, group=group)
 
     def limits(self, k: int) -> GroupLimits | None:
-        """Return the limits on numbers of members, k in all; None if they only say that there are at most k variables."""
+        """Return the limits on numbers of members, k in all; None if there is none but k."""
         if self.group is not None:
             first, member = np.unique(self.group, return_index=True, return_inverse=True)[1:]
         elif self.least.any() or (self.most < min(self.n, k)).any():
