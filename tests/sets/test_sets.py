@@ -133,7 +133,7 @@ def test_joint_projection_is_the_best_over_all_supports(name, case, k):
     n, *rest = case
     k = min(k, n)
     C = catalogue.SETS[name](n)
-    if not C.has_sparse_member(n, k):
+    if C.why_no_sparse_member(n, k) is not None:
         return
     assert C.has_joint
     u, _ = draw(n, *rest)
@@ -196,15 +196,15 @@ def test_sparse_supports_prefer_large_entries_but_never_where_c_has_no_point():
     ],
 )
 def test_no_k_sparse_member_is_an_error_that_says_why(C, k, reason):
-    assert not C.has_sparse_member(30, k)
+    assert C.why_no_sparse_member(30, k) is not None
     with pytest.raises(ks.InfeasibleError, match=reason):
         ks.minimize(ks.LeastSquares(np.eye(30), np.ones(30)), k, C, rho=1.0)
 
 
 def test_sets_with_a_k_sparse_member_say_so():
-    assert ks.BudgetBox(0.5, 0.0, np.full(30, 0.05)).has_sparse_member(30, 10)
-    assert ks.Simplex().has_sparse_member(30, 1)
-    assert ks.Box(np.r_[0.1, np.zeros(29)], 1.0).has_sparse_member(30, 1)
+    assert ks.BudgetBox(0.5, 0.0, np.full(30, 0.05)).why_no_sparse_member(30, 10) is None
+    assert ks.Simplex().why_no_sparse_member(30, 1) is None
+    assert ks.Box(np.r_[0.1, np.zeros(29)], 1.0).why_no_sparse_member(30, 1) is None
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_loss_of_nan_is_refused():
 @pytest.mark.parametrize(
     ("project", "words"),
     [
-        (lambda u: np.sin(37 * u), "leave the points of C where they are"),
+        (lambda u: np.sin(37 * u), "must not move points of C"),
         (lambda u: np.where(u > 0, 1.0, -1.0), "onto a convex set"),
     ],
 )

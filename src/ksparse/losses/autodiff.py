@@ -309,7 +309,7 @@ class Autodiff(Custom):
         super().__init__(self._evaluator.value, self._evaluator.gradient, n=n, lipschitz=lipschitz, convex=convex)
 
     @property
-    def second(self) -> bool:
+    def has_hessian(self) -> bool:
         return self._evaluator.twice
 
     def products(self, x: Vector, D: Vector) -> Vector | None:

@@ -96,19 +96,15 @@ def check_gradient(loss: Loss, x: Any) -> GradientCheck:
     loss = loss.for_vectors_like(given)
     z = to_float64(given)
 
-    def value(v: Vector) -> float:
-        return loss.value(like(v, given))
-
     def gradient(v: Vector) -> Vector:
         return np.asarray(to_float64(loss.gradient(like(v, given))))
 
     there = gradient(z)
     steps = loss.rounding ** (1 / 3) * np.maximum(np.abs(z), max(1e-3, float(np.abs(z).mean())))
-    differences = np.array(
-        [(value(z + h * e) - value(z - h * e)) / (2.0 * h) for h, e in zip(steps, np.eye(z.size), strict=True)]
-    )
+    ends = [[loss.value(like(z + side * move, given)) for side in (1.0, -1.0)] for move in np.diag(steps)]
+    differences = np.array([up - down for up, down in ends]) / (2.0 * steps)
     gaps = np.abs(there - differences)
-    scale = max(float(np.abs(there).max()), float(np.abs(differences).max())) or 1.0
+    scale = float(np.abs([there, differences]).max()) or 1.0
     d = np.random.default_rng(0).standard_normal(z.size)
     d *= float(steps.mean()) / norm(d)
     bend = loss.curvature_at(given, loss.image(given), like(d, given), loss.image(like(d, given)))
@@ -180,11 +176,13 @@ def _check_quadratic(loss: Loss, x: Array, value: float) -> None:
     if squares is not None:
         m, n = (int(side) for side in squares.A.shape)
         for part, given, length in (("b", squares.b, m), ("weight", squares.weight, m), ("ridge", squares.ridge, n)):
-            if given is not None and tuple(np.shape(given)) != (length,):
+            if given is None:
+                continue
+            if tuple(np.shape(given)) != (length,):
                 needed = f"a {part} of shape ({length},) for A of shape {(m, n)}"
                 raise ValueError(f"{name}.squares() needs {needed}, got {np.shape(given)}")
-            if given is not None and part != "b" and float(namespace(given).min(given)) < 0:
-                raise ValueError(f"{name}.squares() needs a {part} >= 0, got {float(namespace(given).min(given)):g}")
+            if part != "b" and (lowest := float(namespace(given).min(given))) < 0:
+                raise ValueError(f"{name}.squares() needs a {part} >= 0, got {lowest:g}")
     model = loss.as_float64().quadratic()
     if model is None:
         return

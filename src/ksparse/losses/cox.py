@@ -40,8 +40,7 @@ class Cox(DesignLoss):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((100, 20))
     >>> life, left = rng.exponential(np.exp(A[:, 7] - A[:, 4])), rng.exponential(2.0, 100)

@@ -109,11 +109,10 @@ class Custom(Loss):
     def gradient_at(self, x: Array, image: Array) -> Array:
         self._calls.gradients += 1
         gradient = call_own(self._gradient, "gradient(x)", x)
-        if not is_array(gradient):
-            try:
-                gradient = np.asarray(gradient, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise TypeError(f"gradient(x) must return a real vector, got {type(gradient).__name__}") from error
+        try:
+            gradient = gradient if is_array(gradient) else np.asarray(gradient, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"gradient(x) must return a real vector, got {type(gradient).__name__}") from error
         if "complex" in str(gradient.dtype):
             raise TypeError(f"gradient(x) must return a real vector, got dtype {gradient.dtype}")
         if tuple(gradient.shape) != tuple(x.shape):
@@ -124,7 +123,7 @@ class Custom(Loss):
 
     def curvature_at(self, x: Array, image: Array, d: Array, image_d: Array) -> float:
         """Return dᵀ∇²φ(x)d by a product, or by one difference of gradients; 0 if both directions leave φ's domain."""
-        found = self.products(to_float64(x), to_float64(d)[None]) if self.second else None
+        found = self.products(to_float64(x), to_float64(d)[None]) if self.has_hessian else None
         if found is not None:
             return float(to_float64(d) @ found[0])
         t = 1e-4 * max(norm(x), 1.0) / max(norm(d), 1e-300)
@@ -138,12 +137,7 @@ class Custom(Loss):
 
     @property
     def has_hessian(self) -> bool:
-        """Whether there are second derivatives; differences are computed on supports only."""
-        return self.second
-
-    @property
-    def second(self) -> bool:
-        """Whether there are second derivatives; otherwise differences of gradients replace them."""
+        """Whether there are second derivatives; otherwise differences of gradients replace them on supports."""
         return self._product is not None
 
     def products(self, x: Vector, D: Vector) -> Vector | None:
@@ -229,10 +223,10 @@ class CustomLossOnSupport(Restricted):
     @property
     def has_hessian(self) -> bool:
         """Whether there are products, or differences are cheap."""
-        return self.inner.second or self.support.size <= DIFFERENCES
+        return self.inner.has_hessian or self.support.size <= DIFFERENCES
 
     def hessian_at(self, x: Array, image: Array) -> Vector:
         H = self.inner.hessian_on(embed(to_float64(x), self.support, self.full), self.support)
         if H is None:
             raise NotFiniteError("points near x are outside φ's domain")
-        return H if self.inner.second else without_noise(H, self.rounding)
+        return H if self.inner.has_hessian else without_noise(H, self.rounding)

@@ -30,8 +30,7 @@ class Huber(DataFit):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
     >>> b = A[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * rng.standard_normal(60)

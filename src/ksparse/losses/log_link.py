@@ -66,8 +66,7 @@ class Poisson(LogLink):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
     >>> y = rng.poisson(np.exp(A[:, 4] - A[:, 7]))
@@ -120,8 +119,7 @@ class NegativeBinomial(DataFit):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
     >>> y = rng.poisson(rng.gamma(2.0, 2.0 * np.exp(A[:, 4] - A[:, 7])))
@@ -188,8 +186,7 @@ class Tweedie(LogLink):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
     >>> mean = np.exp(A[:, 4] - A[:, 7])
@@ -247,8 +244,7 @@ class Gamma(LogLink):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
     >>> y = rng.gamma(2.0, np.exp(A[:, 4] - A[:, 7]))

@@ -27,8 +27,7 @@ class Logistic(DataFit):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
     >>> y = np.sign(A[:, 0] - A[:, 1] + 0.3 * rng.standard_normal(60))

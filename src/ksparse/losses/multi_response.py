@@ -45,8 +45,7 @@ class MultiResponse(RowSparseLoss):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
     >>> B = A[:, [4, 7]] @ rng.standard_normal((2, 5)) + 0.1 * rng.standard_normal((60, 5))

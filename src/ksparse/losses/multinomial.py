@@ -236,8 +236,7 @@ class Multinomial(RowSparseLoss):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((120, 15))
     >>> y = np.argmax(A[:, [3, 8]] @ rng.standard_normal((2, 3)) + 0.3 * rng.standard_normal((120, 3)), axis=1)

@@ -42,6 +42,12 @@ class QuadraticForm(Loss):
         self.precision = epsilon(self.kind)  # of the given data, kept in float64 copies
         self.adjoint_cost = int(factored)
 
+    @classmethod
+    def _of_factor(cls, Z: Matrix, a: float, c: Array | None, name: str) -> Self:
+        loss = cls.__new__(cls)
+        QuadraticForm.__init__(loss, Z, a, c, name, factored=True)
+        return loss
+
     def image(self, x: Array) -> Array:
         return self.matrix @ x
 
@@ -201,9 +207,7 @@ class MeanVariance(QuadraticForm):
         """Return the loss with the sample mean and covariance of a table of returns (one row per day)."""
         returns = check_matrix(returns, "returns")
         Z, mean = standardize(returns, "returns", scale=False)
-        loss, alpha = cls.__new__(cls), check_number(alpha, "alpha", above=0)
-        QuadraticForm.__init__(loss, Z, alpha, -like(mean, kind_of(Z)), "returns", factored=True)
-        return loss
+        return cls._of_factor(Z, check_number(alpha, "alpha", above=0), -like(mean, kind_of(Z)), "returns")
 
 
 class PrincipalComponent(QuadraticForm):
@@ -248,6 +252,4 @@ class PrincipalComponent(QuadraticForm):
         """Return the loss −‖Zx‖²."""
         Z = check_matrix(Z, "Z")
         check_adjoint(Z, "Z")
-        loss = cls.__new__(cls)
-        QuadraticForm.__init__(loss, Z, -1.0, None, "Z", factored=True)
-        return loss
+        return cls._of_factor(Z, -1.0, None, "Z")

@@ -35,8 +35,7 @@ class Quantile(DataFit):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ksparse as ks
+    >>> import numpy as np, ksparse as ks
     >>> rng = np.random.default_rng(0)
     >>> A = rng.standard_normal((60, 20))
     >>> b = A[:, 4] - A[:, 7] + 0.1 * rng.standard_t(2, 60)

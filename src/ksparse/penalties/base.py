@@ -1,4 +1,4 @@
-"""Base classes of penalties g = g1 − g2, both convex; the prox of g1 and a subgradient of g2 are cheap (paper, Table 1).
+"""Base classes of penalties g = g1 − g2, both convex; the prox of g1 and a subgradient of g2 are cheap.
 
 The prox of the whole g, which GIST and nmAPG use, has a closed form for every penalty here on the whole space.
 """

@@ -90,10 +90,6 @@ class ConvexSet(ABC):
         """Return the reason why C has no point with at most k nonzeros; None if it has one, or if that is not known."""
         return None
 
-    def has_sparse_member(self, n: int, k: int) -> bool:
-        """Whether C may have a point with at most k nonzeros."""
-        return self.why_no_sparse_member(n, k) is None
-
     def sparse_support(self, size: Array, k: int) -> Vector:
         """Return a support of at most k indices on which C has a point, preferring large entries of `size`."""
         return indices_of(top_k(size, k))

@@ -62,7 +62,8 @@ class ConicSubproblem:
         squares, ridge, factor = loss.squares(), sp.csc_array((n, n)), None
         if squares is not None:
             root = _root_weights(squares)
-            factor, target, weight = _scaled_rows(root, _matrix(squares.A)), root * to_float64(squares.b), 1.0
+            A, target, weight = _matrix(squares.A), root * to_float64(squares.b), 1.0
+            factor = sp.diags_array(root) @ A if sp.issparse(A) else root[:, None] * A
             entries = factor.multiply(factor) if sp.issparse(factor) else factor * factor
             longest = float(np.sqrt(np.asarray(entries.sum(axis=0))).max())
             self.unit = (float(np.linalg.norm(target)) or 1.0) / (longest or 1.0)
@@ -219,10 +220,6 @@ def _matrix(A: Any) -> Any:
     """Return a data matrix as a dense array or a scipy.sparse matrix."""
     design = design_of(to_float64(A))
     return design.unwrapped if design.entries_in_memory else design.dense()
-
-
-def _scaled_rows(root: Vector, A: Any) -> Any:
-    return sp.diags_array(root) @ A if sp.issparse(A) else root[:, None] * A
 
 
 def _upper(H: Any) -> Any:
