@@ -45,7 +45,7 @@ class Shifted(Design):
                 block = block + fill
             if ones:
                 xp = namespace(block)
-                block = xp.concat([block, xp.ones((block.shape[0], 1), dtype=block.dtype)], axis=1)
+                block = xp.concat([block, xp.ones_like(block[:, :1])], axis=1)
             return work(block, rows)
 
         return shifted
