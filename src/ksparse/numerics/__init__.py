@@ -1,1 +1,1 @@
-"""Dense mathematics that knows no data matrix, loss or set."""
+"""Dense mathematics: constraints, quadratic and linear programs, bounds, eigenvalues, relaxations."""

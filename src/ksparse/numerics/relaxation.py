@@ -34,6 +34,7 @@ import numpy as np
 
 from ksparse.numerics.constraints import Linear, unit_rows
 from ksparse.numerics.eigen import positive_inverse
+from ksparse.numerics.qp import least_sine
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT, y_step, y_step_with_limits
 from ksparse.util.arrays import Vector
 from ksparse.util.compiled import compiled
@@ -335,7 +336,7 @@ class Perspective:
         return y, z, sigma
 
     def _y_step_compiled(self, v: Vector, nodes: NodeBatch) -> tuple[Vector, Vector, Vector]:
-        """Return the result of `_y_step` from a compiled loop over the nodes, which also knows limits per label."""
+        """Return the result of `_y_step` from a compiled loop over the nodes, under limits per label if there are any."""
         y, z, sigma = np.empty_like(v), np.empty_like(v), nodes.sigma.copy()
         common = v, nodes.state, sigma, self.d, self._half, self.sizes.min_abs, nodes.max_above, nodes.max_below
         limits = self.limits
@@ -369,12 +370,9 @@ def diagonal_part(H: Vector) -> float | None:
     if not (unit > 0).all() or not unit.max() <= MAX_SCALE_RATIO * unit.min():
         return None
     H = H / unit / unit[:, None]
-    try:
-        if np.linalg.cholesky(H).diagonal().min() < SINGULAR:
-            return None
-        inverse = positive_inverse(H)
-    except np.linalg.LinAlgError:
+    if least_sine(H) < SINGULAR:
         return None
+    inverse = positive_inverse(H)
     x = np.random.default_rng(0).standard_normal(unit.size)
     size = 0.0
     for _ in range(30):  # power iteration converges from below; the factor 0.98 corrects θ in all but rare cases
