@@ -370,7 +370,7 @@ def diagonal_part(H: Vector) -> float | None:
     if not (unit > 0).all() or not unit.max() <= MAX_SCALE_RATIO * unit.min():
         return None
     H = H / unit / unit[:, None]
-    if least_sine(H) < SINGULAR:
+    if not least_sine(H) >= SINGULAR:
         return None
     inverse = positive_inverse(H)
     x = np.random.default_rng(0).standard_normal(unit.size)
@@ -378,8 +378,7 @@ def diagonal_part(H: Vector) -> float | None:
     for _ in range(30):  # power iteration converges from below; the factor 0.98 corrects θ in all but rare cases
         x = inverse @ (x / np.linalg.norm(x))
         size = float(np.linalg.norm(x))
-    theta = 0.98 / size if size > 0 else 0.0
-    return min(theta, 1.0) if theta > 0 else None
+    return min(0.98 / size, 1.0) if 0.0 < size < np.inf else None
 
 
 def relax(H: Vector, r: Vector, d: Vector, linear: Linear, k: int, steps: int) -> Relaxed:
