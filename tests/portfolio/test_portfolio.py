@@ -100,7 +100,7 @@ def test_costs_turnover_and_short_sides_against_enumeration(seed):
     assert found.maxcv <= 1e-12
 
 
-def test_a_lifted_answer_is_proved():
+def test_an_extended_formulation_is_proved():
     V, r = market(3, 20)
     held = np.zeros(20)
     held[:5] = 0.2
@@ -135,7 +135,7 @@ def test_long_and_short_positions_above_a_floor_are_proved_beside_every_support(
     assert (np.abs(found.x[found.x != 0]) >= floor - 1e-12).all()
 
 
-def test_all_solves_of_a_lifted_problem_share_one_time_limit(monkeypatch):
+def test_all_solves_of_an_extended_formulation_share_one_time_limit(monkeypatch):
     V, r = market(1, 6)
     ends, limit, began = [], 60.0, time.perf_counter()
 
@@ -161,7 +161,7 @@ def test_all_solves_of_a_lifted_problem_share_one_time_limit(monkeypatch):
 @pytest.mark.parametrize(
     ("raised", "status"), [(StopIteration, ks.Status.CALLBACK_STOP), (KeyboardInterrupt, ks.Status.INTERRUPTED)]
 )
-def test_a_lifted_search_that_is_stopped_ends_with_weights_above_the_floor(raised, status):
+def test_a_search_of_an_extended_formulation_that_is_stopped_ends_with_weights_above_the_floor(raised, status):
     V, r = market(1, 8)
     calls = []
 
@@ -182,19 +182,19 @@ def test_a_lifted_search_that_is_stopped_ends_with_weights_above_the_floor(raise
 def test_what_is_held_is_traded_from_whatever_its_sign():
     V, r = market(0, 4)
     held = np.array([0.6, -0.3, 0.0, 0.7])
-    lifted = ExtendedPortfolio(
+    extended = ExtendedPortfolio(
         portfolio(V, r, max_weight=1.0, held=held, cost=[1e-3, 2e-3, 0.0, 3e-3], max_turnover=2.0)
     )
-    T, t = lifted.traded
+    T, t = extended.traded
     for x in (held, np.array([0.2, 0.3, -0.4, 0.9]), np.array([-0.5, -0.8, 0.3, 0.0])):
-        z = lifted.extend(x)
-        np.testing.assert_allclose(lifted.weights(z), x, atol=1e-15)
+        z = extended.extend(x)
+        np.testing.assert_allclose(extended.weights(z), x, atol=1e-15)
         np.testing.assert_allclose(T @ z + t, np.abs(x - held), atol=1e-15)
-        H, c = lifted.quadratic
-        assert 0.5 * z @ H @ z + c @ z + lifted.constant == pytest.approx(lifted.problem.value(x), abs=1e-15)
-        seen, most = lifted.loss.value(z) + lifted.constant, 1e-6 * np.diag(H).max() * np.square(held).sum() / 8
+        H, c = extended.quadratic
+        assert 0.5 * z @ H @ z + c @ z + extended.constant == pytest.approx(extended.problem.value(x), abs=1e-15)
+        seen, most = extended.loss.value(z) + extended.constant, 1e-6 * np.diag(H).max() * np.square(held).sum() / 8
         assert (
-            lifted.problem.value(x) - most - 1e-15 <= seen <= lifted.problem.value(x) + 1e-15
+            extended.problem.value(x) - most - 1e-15 <= seen <= extended.problem.value(x) + 1e-15
         )  # never above, and hardly below
 
 
@@ -295,7 +295,7 @@ def test_a_large_point_is_not_projected_when_the_time_is_up(monkeypatch):
 
 
 @pytest.mark.parametrize("low", [1e-3, 0.0, -0.5])
-def test_the_convexity_of_a_lifted_problem_is_read_from_the_covariance(low, monkeypatch):
+def test_the_convexity_of_an_extended_formulation_is_read_from_the_covariance(low, monkeypatch):
     """Its own matrix is twice as large in both directions: to factorise it takes eight times as long."""
     V, r = market(0, 12)
     values, vectors = np.linalg.eigh(V)

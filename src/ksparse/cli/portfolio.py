@@ -201,7 +201,7 @@ def _without_index(assets: Assets, options: argparse.Namespace) -> tuple[Assets,
 
 def _rules(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
     """Return the parameters of `SparsePortfolio` that the options describe."""
-    known = Known(names, options.file)
+    known = AssetNames(names, options.file)
     groups = None if options.sectors is None else known.sectors(options.sectors)
     lower, upper = ({}, {}) if options.bounds is None else known.bounds(options.bounds)
     return {
@@ -247,7 +247,7 @@ def _sector_counts(given: list[str], groups: list[str] | None) -> dict[str, tupl
 
 
 @dataclass(frozen=True)
-class Known:
+class AssetNames:
     """The assets of the table, which options and other files may name."""
 
     names: list[str]
