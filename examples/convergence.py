@@ -1,8 +1,8 @@
-"""The paper's methods side by side
-================================
+"""Convergence of the paper's methods
+=====================================
 
-Penalised regression as in the paper's Table 2, a quarter of its size: the proximal DC algorithm, its accelerated form, the one
-with extrapolation, and two that take the prox of the whole penalty.
+Penalised regression as in Table 2 of the paper, at a quarter of its size: the proximal DC algorithm, its accelerated
+form, the form with extrapolation, and two methods that use the prox of the whole penalty.
 """
 
 import matplotlib.pyplot as plt
@@ -24,12 +24,12 @@ for name, run in runs.items():
     print(f"{name:>6}: F = {run.fun:.7f} after {run.nit} iterations, {run.support.size} nonzeros; {run.status.name}")
 
 # %%
-# Against iterations.
+# Objective against iterations.
 
 ks.plotting.plot_convergence(runs)
 
 # %%
-# Against what the hardware is charged for: products with the data.
+# Objective against products with the data.
 
 ks.plotting.plot_convergence(runs, "products")
 plt.show()

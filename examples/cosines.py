@@ -1,8 +1,8 @@
-"""A matrix that is known by its products
-======================================
+"""Linear operators: sparse recovery from cosine measurements
+=============================================================
 
-Fifty spikes from a fourth of the cosine transform of 131,072 samples: a dense copy of the matrix would have 4 billion entries, and nothing
-of it is ever made but a few columns.
+Recover 50 spikes from a quarter of the cosine transform of 131,072 samples. A dense copy of the matrix would have 4
+billion entries; the operator is never stored, and only a few columns are computed.
 """
 
 import matplotlib.pyplot as plt
@@ -41,16 +41,16 @@ clean = A @ spikes
 b = clean + 0.1 * np.linalg.norm(clean) / M**0.5 * rng.standard_normal(M)
 
 # %%
-# Products alone: hard thresholding leads to some of the columns, and the search is among those.
+# With products only, hard thresholding proposes columns, and the search is restricted to those.
 
 A.products = 0
 result = ks.minimize(ks.LeastSquares(A, b), K)
 found = np.intersect1d(result.support, np.flatnonzero(spikes)).size
-print(f"products alone: {found} of {K} spikes, {A.products} products, {result.elapsed:.1f} s, {result.status.name}")
+print(f"products only: {found} of {K} spikes, {A.products} products, {result.elapsed:.1f} s, {result.status.name}")
 
 
 # %%
-# What more is known of it lets all exchanges be ranked, and proves that none helps.
+# With access to its columns, all swaps can be ranked, and it is proved that none improves the solution.
 
 
 def columns(rows: np.ndarray, n: int, S: np.ndarray) -> np.ndarray:
@@ -76,11 +76,11 @@ print(
 )
 
 # %%
-# The spikes, and what was found of them.
+# The true and the recovered spikes.
 
 figure, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
-ax.vlines(np.flatnonzero(spikes), 0, spikes[spikes != 0], color="0.75", linewidth=3, label="planted")
-ax.plot(proved.support, proved.x[proved.support], "o", markersize=4, color=ks.plotting.COLOURS[0], label="found")
+ax.vlines(np.flatnonzero(spikes), 0, spikes[spikes != 0], color="0.75", linewidth=3, label="true")
+ax.plot(proved.support, proved.x[proved.support], "o", markersize=4, color=ks.plotting.COLOURS[0], label="recovered")
 ax.axhline(0, color="0.3", linewidth=0.8)
 ax.set(xlabel="sample", ylabel="height")
 ax.legend(frameon=False)

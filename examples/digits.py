@@ -1,7 +1,8 @@
-"""Ten digits by twelve pixels
-===========================
+"""Multinomial regression with shared features: digits
+======================================================
 
-Which pixels of an 8 × 8 image tell ten digits apart? One list for all digits: a multinomial model whose classes share their features.
+Select twelve pixels of an 8 × 8 image that discriminate between all ten digits: a multinomial model whose classes
+share their features.
 """
 
 import matplotlib.pyplot as plt
@@ -15,10 +16,10 @@ X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
 for k in (4, 12):
     model = ks.SparseClassifier(k).fit(X, y)
-    print(f"{k:>2} pixels: {100 * model.score(X_test, y_test):.0f} % of the other images are read right")
+    print(f"{k:>2} pixels: {100 * model.score(X_test, y_test):.0f} % of the test images are classified correctly")
 
 # %%
-# The pixels that were chosen, and how they speak for each digit: red for, blue against.
+# The selected pixels and their coefficients for each digit: red is positive, blue is negative.
 
 weight = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
 fig, axes = plt.subplots(2, 5, figsize=(9, 4))
@@ -32,7 +33,7 @@ for digit, ax in enumerate(axes.flat):
 fig.tight_layout()
 
 # %%
-# Several numbers by the same features go the same way: here the images' left halves predict what the right halves look like.
+# Several targets can share their features in the same way: here the left halves of images predict the right halves.
 
 left, right = X.reshape(-1, 8, 8)[:, :, :4].reshape(len(X), -1), X.reshape(-1, 8, 8)[:, :, 4:].reshape(len(X), -1)
 common = ks.SparseRegressor(6, multi_output="common").fit(left, right)
@@ -40,5 +41,5 @@ apart = ks.SparseRegressor(6).fit(left, right)
 print(
     f"32 targets by 6 pixels for all: R² {common.score(left, right):.2f}; by 6 of its own each: {apart.score(left, right):.2f}"
 )
-print(f"pixels that are looked at: {common.get_support().sum()} against {apart.get_support().sum()}")
+print(f"pixels used: {common.get_support().sum()} against {apart.get_support().sum()}")
 plt.show()

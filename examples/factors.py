@@ -1,8 +1,9 @@
-"""A regression with factors and interactions
-==========================================
+"""Regression with factors and interactions
+===========================================
 
-Prices of houses by city, heating, style and four numbers. The dummies of a factor enter together, the slope of the area in each city only
-beside city and area: `groups` and `requires`. The path over k counts factors, numbers and interactions, not columns.
+Prices of houses by city, heating, style and four numbers. The dummy columns of a factor are selected together
+(`groups`), and the slope of the area in each city only with city and area (`requires`). The path over k counts
+factors, numbers and interactions, not columns.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +32,7 @@ price = (
 price += rng.normal(0, 30, n)
 
 # %%
-# Dummies, and their products with the area.
+# Dummy columns, and their products with the area.
 
 table = pd.get_dummies(houses, columns=["city", "heating", "style"], drop_first=True, dtype=float)
 for factor in ("city", "heating"):
@@ -41,7 +42,7 @@ factors = ks.factors("city", "heating", "style", "city:area", "heating:area")
 rules = {"groups": factors, "requires": {"city:area": ["city", "area"], "heating:area": ["heating", "area"]}}
 
 # %%
-# Every k at once: which groups are chosen, and the error on rows left out.
+# All k at once: the selected groups, and the error on test rows.
 
 chosen = ks.SparseRegressorCV(range(1, 9), cv=5, one_standard_error=True, **rules).fit(table, price)
 labels = np.array(factors(table.columns))
@@ -49,10 +50,10 @@ names = list(dict.fromkeys(labels))
 for k, coef in zip(chosen.ks_, chosen.coef_path_, strict=True):
     print(f"k = {k}: {', '.join(name for name in names if coef[labels == name].any())}")
 model = ks.SparseRegressor(chosen.k_, gap=1e-3, **rules).fit(table, price)
-print(f"chosen: {chosen.k_}; {model.result_.message}")
+print(f"selected k: {chosen.k_}; {model.result_.message}")
 
 # %%
-# The fitted lines of the chosen model, one for each city.
+# The fitted lines of the selected model, one for each city.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
 used = np.array([[coef[labels == name].any() for coef in chosen.coef_path_] for name in names])
@@ -63,7 +64,7 @@ left.set(
     yticks=range(len(names)),
     yticklabels=names,
     xlabel="k",
-    title="Who enters",
+    title="Selected groups by k",
 )
 typical = table.assign(age=table["age"].mean())
 for place, city in enumerate(sorted(houses["city"].unique())):
@@ -71,7 +72,7 @@ for place, city in enumerate(sorted(houses["city"].unique())):
     order = houses["area"][rows].sort_values().index
     right.plot(houses["area"][rows], price[rows], ".", alpha=0.4, color=f"C{place}")
     right.plot(houses["area"][order], model.predict(typical.loc[order]), color=f"C{place}", label=city)
-right.set(xlabel="area", ylabel="price", title="A slope of its own in each city, at the mean age")
+right.set(xlabel="area", ylabel="price", title="Price against area by city, at the mean age")
 right.legend()
 figure.tight_layout()
 plt.show()

@@ -1,8 +1,9 @@
-"""A mandate: sectors, costs, a frontier, a walk
-=============================================
+"""Efficient frontier and walk-forward backtest
+===============================================
 
-At most 10 of 80 assets, no sector above 35 % or with more than three names, two named assets below a tenth together; every return with its
-least risk in one call; and a walk through time in which trades cost and the turnover is limited. The returns are drawn from a factor model.
+Portfolios of at most 10 of 80 assets: at most 35 % and three assets per sector, and at most 10 % in two assets
+together. The efficient frontier is computed in one call; the walk-forward backtest has trading costs and a turnover
+limit. The returns are drawn from a factor model.
 """
 
 import matplotlib.pyplot as plt
@@ -21,15 +22,16 @@ rules = {
 }
 
 # %%
-# The frontier: 25 points under these rules, and under a tighter cap on names.
+# The frontier: 25 points under these constraints, and with fewer assets.
 
 many, few = (ks.SparsePortfolio(k, **rules).frontier(assets.returns, 25) for k in (10, 5))
-ax = ks.plotting.plot_efficient_frontier(many, periods=250, assets=assets.returns, label="10 names")
-ks.plotting.plot_efficient_frontier(few, periods=250, label="5 names", ax=ax)
-print(f"best ratio of return to risk with 10 names {np.nanmax(many.ratios):.4f}, with 5 {np.nanmax(few.ratios):.4f}")
+ax = ks.plotting.plot_efficient_frontier(many, periods=250, assets=assets.returns, label="10 assets")
+ks.plotting.plot_efficient_frontier(few, periods=250, label="5 assets", ax=ax)
+print(f"best ratio of return to risk with 10 assets {np.nanmax(many.ratios):.4f}, with 5 {np.nanmax(few.ratios):.4f}")
 
 # %%
-# The walk: two years to learn from, a month to hold. Where the search knows of the costs it trades less, and here more is left.
+# The backtest: fit on two years, hold for a month. If costs are part of the objective, fewer trades are made, and the
+# final wealth is higher.
 
 fig, ax = plt.subplots()
 for label, trades in {

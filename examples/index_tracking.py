@@ -1,8 +1,8 @@
-"""Track an index with few stocks
-==============================
+"""Index tracking with few stocks
+=================================
 
-``SparsePortfolio.fit(X, y)`` finds the k stocks whose portfolio follows the returns y of an index most closely: long only,
-weights that sum to 1. With ``max_tracking_error`` it finds the best portfolio that stays near the index instead.
+``SparsePortfolio.fit(X, y)`` selects the k stocks whose long-only portfolio is closest to the returns y of an index.
+With ``max_tracking_error`` it optimises the objective within that tracking error instead.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ for k in (3, 5, 10, 20, 40):
     )
 
 # %%
-# What more stocks buy, on the days that were fitted and on those after them.
+# Tracking error against the number of stocks, on the fitted days and on later days.
 
 fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for position, (name, column) in enumerate((("fitted", 0), ("after", 1))):
@@ -35,12 +35,12 @@ for position, (name, column) in enumerate((("fitted", 0), ("after", 1))):
         linestyle=dash,
         label=name,
     )
-ax.set(xlabel="k, stocks allowed", ylabel="tracking error, basis points a day", ylim=(0, None))
+ax.set(xlabel="k (maximum number of stocks)", ylabel="tracking error (basis points per day)", ylim=(0, None))
 ax.legend(frameon=False)
 ax.grid(alpha=0.3)
 
 # %%
-# Ten stocks against the index, on the days that the portfolio has not seen.
+# Ten stocks and the index on days after the fit.
 
 model = ks.SparsePortfolio(10).fit(assets.returns[past], index[past])
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
@@ -50,7 +50,7 @@ ax.set(xlabel="days", ylabel="value")
 ax.legend(frameon=False)
 
 # %%
-# Not as near as can be, but no farther than a limit: what a looser one is worth. The least variance of 10 stocks within each.
+# The minimum variance of 10 stocks for different limits of the tracking error.
 
 limits, risks = [1.0 + 0.25 * step for step in range(8)], []
 closest = model.tracking_error_
@@ -62,6 +62,6 @@ for share in limits:
     print(f"tracking error {1e4 * near.tracking_error_:5.1f} basis points a day: volatility {risks[-1]:.2f} % a year")
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 ax.plot([1e4 * share * closest for share in limits], risks, marker="o", color=ks.plotting.COLOURS[0])
-ax.set(xlabel="tracking error at most, basis points a day", ylabel="least volatility a year, %")
+ax.set(xlabel="limit of the tracking error (basis points per day)", ylabel="minimum annual volatility (%)")
 ax.grid(alpha=0.3)
 plt.show()

@@ -1,8 +1,9 @@
-"""Interactions only with their main effects
-=========================================
+"""Interactions with strong hierarchy
+=====================================
 
-Twelve measurements, their 66 products, and a response that feels three of each. With `requires` a product may be chosen only beside both
-of its factors; `k_path` finds the best such model for every size, and what the rule costs.
+Twelve measurements and their 66 products; three of each are relevant for the response. With `requires`, a product is
+only selected together with both of its factors; `k_path` computes the best such model for every size, and shows the
+cost of the constraint.
 """
 
 import matplotlib.pyplot as plt
@@ -27,11 +28,11 @@ for k in (5, 8):
     print(f"  with main effects: {', '.join(names[i] for i in strong[k].support)}")
 
 # %%
-# The product of x1 and x2 has no main effects of its own: under the rule it takes three places and not one.
+# The product of x1 and x2 is relevant without its main effects: with the constraint it needs three features instead of one.
 
 figure, axes = plt.subplots()
 axes.plot(free.ks, free.objective, "o-", label="any product")
 axes.plot(strong.ks, strong.objective, "s-", label="products with their factors")
-axes.set(xlabel="k", ylabel="½‖Ax − y‖²", title="What the rule costs")
+axes.set(xlabel="k", ylabel="½‖Ax − y‖²", title="Cost of the hierarchy")
 axes.legend()
 plt.show()

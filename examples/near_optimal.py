@@ -1,9 +1,9 @@
-"""All the models that are nearly as good
-======================================
+"""List all near-optimal models
+===============================
 
-One best model hides how many others come close. ``near_optimal`` lists every support within 3 % of the best, and says whether the
-list is complete: variables in all of them are sure, the others may be exchanged. Resampling the rows asks the same in another
-way.
+A single best model does not show how many other models are nearly as good. ``near_optimal`` lists every support
+within 3 % of the best, and states whether the list is complete: variables in every support cannot be replaced.
+Resampling the rows addresses the same question.
 """
 
 import matplotlib.pyplot as plt
@@ -19,12 +19,12 @@ for support, value in zip(found.supports[:6], found.values[:6], strict=False):
     print(f"{value:12.1f}  {', '.join(names[j] for j in support)}")
 
 # %%
-# In which share of them each measurement is.
+# Inclusion frequency of each measurement.
 
 ks.plotting.plot_frequencies(found, names)
 
 # %%
-# The same of the best five in fifty samples of half the patients.
+# Selection frequencies of the best five measurements in fifty samples of half the patients.
 
 rng = np.random.default_rng(0)
 halves = [rng.choice(len(target), len(target) // 2, replace=False) for _ in range(50)]

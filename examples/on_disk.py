@@ -1,8 +1,8 @@
-"""Data that stay on disk
-======================
+"""Data on disk
+===============
 
-A table in several files, read block by block: two blocks are in memory at a time, and ``result.passes`` says how often the files
-were read. The answer is that of the same data in memory.
+A table in several files, read block by block: two blocks are in memory at a time, and ``result.passes`` counts the
+passes over the files. The solution is the same as for data in memory.
 """
 
 import tempfile
@@ -28,10 +28,10 @@ whole = ks.minimize(ks.LeastSquares(np.concatenate(parts), b), 12)
 print(f"same support as in memory: {np.array_equal(result.support, whole.support)}")
 
 # %%
-# What made the data, and what was found.
+# True and estimated coefficients.
 
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 ax.plot(x_true[x_true > 0], result.x[x_true > 0], "o", color=ks.plotting.COLOURS[0])
 ax.axline((0, 0), slope=1, color="0.5", linewidth=1)
-ax.set(xlabel="coefficient that made the data", ylabel="coefficient found")
+ax.set(xlabel="true coefficient", ylabel="estimated coefficient")
 plt.show()

@@ -1,8 +1,8 @@
-"""Outliers and counts
-===================
+"""The Huber loss for outliers, the Poisson loss for counts
+===========================================================
 
-Least squares believes every row. The Huber loss does not, and a Poisson loss knows that counts are never negative; each takes the
-same k, the same sets and the same search.
+The Huber loss is robust to outliers; the Poisson loss models counts. Both use the same k, sets and search as least
+squares.
 """
 
 import matplotlib.pyplot as plt
@@ -21,13 +21,13 @@ for name, loss in (("least squares", ks.LeastSquares(A, b)), ("Huber", ks.Huber(
     print(f"{name:>14}: {dict(zip(result.support.tolist(), result.x[result.support].round(2).tolist(), strict=True))}")
 
 # %%
-# The Huber loss along its path: the four that made the data come first, and the others add nothing.
+# The path of the Huber loss: the four relevant features are selected first, and no other improves the fit much.
 
 path = ks.k_path(ks.Huber(A, b, delta=1.0), range(1, 9))
 ks.plotting.plot_frontier(path, label="Huber loss")
 
 # %%
-# Counts, by their log-mean.
+# Counts, with a log-linear mean.
 
 counts = rng.poisson(np.exp(0.5 + A @ (x_true / 4)))
 model = ks.SparseRegressor(4, loss="poisson").fit(A, counts)

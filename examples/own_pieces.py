@@ -1,8 +1,8 @@
-"""Own pieces beside the house's
-=============================
+"""Write your own loss, set or method
+=====================================
 
-A loss that shows its squares, a set around a ball, a loss by its h, h′ and h″, and a method: each takes the way of the house's
-own, at its speed.
+A loss with its least-squares data, a set around a ball, a loss given by h, h′ and h″, and a method. Custom components
+run at the speed of built-in ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ M, N, K = 200, 100, 10
 
 
 class OwnSquares(ks.Loss):
-    """½‖Ax − b‖². What `squares` shows is what the search and its proofs run on, as they do on `ks.LeastSquares`."""
+    """½‖Ax − b‖². Search and lower bounds use the data returned by `squares`, as for `ks.LeastSquares`."""
 
     convex = True
 
@@ -31,7 +31,7 @@ class OwnSquares(ks.Loss):
         self.A, self.b, self.n = A, b, A.shape[1]
 
     def image(self, x: np.ndarray) -> np.ndarray:
-        """Ax, linear in x: b comes later."""
+        """Ax, linear in x."""
         return self.A @ x
 
     def value_at(self, x: np.ndarray, image: np.ndarray) -> float:
@@ -184,9 +184,9 @@ def main() -> None:
             lambda: ks.minimize(ours, K, method=Plain()),
         ),
     ]
-    table = Table(title=f"Own pieces beside the house's, {M} x {N}, k = {K}")
-    for column in ("house", "own", "φ, house", "φ, own", "same support", "status", "time ratio"):
-        table.add_column(column, justify="left" if column in ("house", "own", "status") else "right")
+    table = Table(title=f"Custom and built-in components, {M} x {N}, k = {K}")
+    for column in ("built-in", "custom", "φ, built-in", "φ, custom", "same support", "status", "time ratio"):
+        table.add_column(column, justify="left" if column in ("built-in", "custom", "status") else "right")
     ratios = {}
     for name, theirs, own_name, mine in rows:
         (first, seconds), (second, own_seconds) = timed(theirs), timed(mine)
@@ -200,7 +200,7 @@ def main() -> None:
     _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
     ax.barh(list(ratios), list(ratios.values()), color=ks.plotting.COLOURS[0])
     ax.axvline(1.0, color="0.3", linewidth=1)
-    ax.set(xlabel="time of the own piece over that of the house's", xscale="log")
+    ax.set(xlabel="time with the custom component / time with the built-in one", xscale="log")
     ax.invert_yaxis()
     plt.show()
 

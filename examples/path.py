@@ -1,8 +1,8 @@
-"""Every k along one path
-======================
+"""Solutions for every k
+========================
 
-``k_path`` gives the best answer for each k: every k starts from its neighbours, and the objective never rises. Lines may end: a
-variable that is in the best pair need not be in the best triple.
+``k_path`` computes the best solution for each k. Each k starts from its neighbours, and the objective never increases
+with k. A variable of the best pair need not be in the best triple, so lines may end.
 """
 
 import matplotlib.pyplot as plt
@@ -18,17 +18,17 @@ path = ks.k_path(ks.LeastSquares(A, b), range(1, 13))
 print(path)
 
 # %%
-# The same as a notebook shows it.
+# Display in a notebook.
 
 path
 
 # %%
-# The entries of each answer.
+# The entries of each solution.
 
 ks.plotting.plot_path(path, limit=8)
 
 # %%
-# What each more variable buys.
+# The objective for each k.
 
 ks.plotting.plot_frontier(path)
 plt.show()

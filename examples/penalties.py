@@ -1,8 +1,8 @@
-"""Penalties, and what they do to large entries
-============================================
+"""Penalties and their effect on large entries
+==============================================
 
-A penalty is a difference of convex functions. The ℓ1 norm shrinks every entry; the others leave large ones alone, and those of
-the paper are 0 exactly on the k-sparse points.
+Each penalty is a difference of convex functions. The ℓ1 norm shrinks every entry; the others leave large entries
+unchanged, and those of the paper are 0 exactly on k-sparse points.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ right.set(xlabel="u", ylabel="prox of 0.8·g at u")
 left.legend(frameon=False)
 
 # %%
-# The same data under each, with the weight at 0.3 of the one that keeps x at 0.
+# The same data with each penalty, at 0.3 times the smallest weight for which x = 0.
 
 rng = np.random.default_rng(1)
 A = rng.standard_normal((100, 200))

@@ -1,8 +1,8 @@
-"""A portfolio of at most k names
-==============================
+"""Portfolios with at most k assets, with skfolio
+=================================================
 
-Six of the 20 stocks that come with skfolio, with floors and caps; what a cap on the number of names costs; and a walk forward
-through the years with skfolio's own tools.
+Six of the 20 stocks of a data set of skfolio, with minimum and maximum positions; the effect of the limit k; and a
+walk-forward backtest with the tools of skfolio.
 """
 
 import matplotlib.pyplot as plt
@@ -16,18 +16,18 @@ from ksparse.skfolio import SparseMeanRisk
 
 returns = prices_to_returns(load_sp500_dataset()).iloc[-1500:]
 model = ks.SparsePortfolio(k=6, risk_aversion=5.0, max_weight=0.4, min_weight=0.05).fit(returns)
-print(f"6 of 20 names, at most 40 % and at least 5 % each: {model.result_.message}")
+print(f"6 of 20 assets, at most 40 % and at least 5 % each: {model.result_.message}")
 ks.plotting.plot_weights(list(returns.columns), model.weights_)
 
 # %%
-# The least volatility of a portfolio of at most k names, for every k.
+# The minimum volatility of a portfolio of at most k assets, for every k.
 
 loss = ks.MeanVariance(np.cov(returns.to_numpy().T), np.zeros(returns.shape[1]), 1.0)
 path = ks.k_path(loss, range(1, 16), ks.Simplex())
-ks.plotting.plot_frontier(path, 100 * np.sqrt(252 * path.objective), label="least volatility a year, %")
+ks.plotting.plot_frontier(path, 100 * np.sqrt(252 * path.objective), label="minimum annual volatility (%)")
 
 # %%
-# Five names, chosen anew every half year from the two years before.
+# Five assets, selected every half year from the two years before.
 
 walk = cross_val_predict(SparseMeanRisk(k=5, min_weight=0.05), returns, cv=WalkForward(train_size=500, test_size=125))
 print(

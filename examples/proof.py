@@ -1,8 +1,8 @@
-"""Prove how good an answer is
-===========================
+"""Optimality gap by branch and bound
+=====================================
 
-With ``gap=`` the search is followed by branch and bound, until no k-sparse point can be better by more than that share. A
-callback is told where it stands.
+With ``gap=``, branch and bound follows the search until the optimality gap is at most that fraction. A callback
+receives the progress.
 """
 
 import matplotlib.pyplot as plt
@@ -34,12 +34,12 @@ for k in (10, 12, 14):
     )
 
 # %%
-# The last result, as a notebook shows it.
+# Display of the last result in a notebook.
 
 result
 
 # %%
-# The gap closing.
+# Optimality gap against time.
 
 ks.plotting.plot_gap(records)
 plt.show()

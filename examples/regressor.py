@@ -1,7 +1,8 @@
-"""Choose k features
-=================
+"""Sparse linear regression
+===========================
 
-At most eight of 64 features of the diabetes data, three signs known in advance, and then: how many are worth having?
+At most eight of 64 features of the diabetes data with three sign constraints, and the choice of k by
+cross-validation.
 """
 
 import matplotlib.pyplot as plt
@@ -17,13 +18,13 @@ for name, value in zip(names, model.coef_, strict=True):
         print(f"  {name:>10} {value:10.1f}")
 
 # %%
-# The coefficients, the largest first. Exactly eight are not 0, and the three known signs hold to the last digit.
+# The coefficients, the largest first. At most eight are nonzero, and the three sign constraints hold exactly.
 
 ks.plotting.plot_coefficients(names, model.coef_)
 
 # %%
-# Cross-validation tries every k along one warm-started path per fold. The least k within one standard error of the best is the
-# usual choice of people who want few features.
+# Cross-validation over k along one warm-started path per fold. The smallest k within one standard error of the best is
+# a usual choice if few features are wanted.
 
 chosen = ks.SparseRegressorCV(range(1, 16), cv=10, one_standard_error=True).fit(X, y)
 print(f"cross-validation with the one-standard-error rule chooses k = {chosen.k_}")

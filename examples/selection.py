@@ -1,8 +1,8 @@
-"""How sure is a selection?
-========================
+"""Stability selection and standard errors
+==========================================
 
-Cross-validation says how many features to take, not which of them would come again. Subsamples of the rows say that, and standard
-errors of the refit how far off the coefficients may be.
+Cross-validation chooses the number of features, but does not show whether the same features would be selected again.
+Subsamples of the rows do, and a refit gives standard errors of the coefficients.
 """
 
 import matplotlib.pyplot as plt
@@ -11,22 +11,22 @@ import ksparse as ks
 
 X, y, names = ks.datasets.diabetes()
 chosen = ks.SparseRegressorCV(range(1, 10), cv=10, one_standard_error=True).fit(X, y)
-print(f"cross-validation chooses k = {chosen.k_}")
+print(f"cross-validation selects k = {chosen.k_}")
 
 # %%
-# The coefficients of the models of every k: large ones that cancel each other come late.
+# Coefficients of the models for every k: large coefficients that cancel each other appear at large k.
 
 ks.plotting.plot_coefficient_path(chosen.ks_, chosen.coef_path_, names)
 
 # %%
-# Sixty subsamples of half the patients, and what is selected in each. Above the dashed line a feature may be called stable.
+# Selection frequencies on sixty subsamples of half the patients. Features above the dashed line are considered stable.
 
 sure = ks.selection_stability(ks.SparseRegressor(chosen.k_), X, y, n_subsamples=60)
 print(f"in at least 90 % of the subsamples: {', '.join(names[int(name[1:])] for name in sure.stable())}")
 ks.plotting.plot_stability(sure, names)
 
 # %%
-# The selected features fitted once more, with intervals. They are given the features: that the same rows chose these is not in them.
+# Refitted coefficients with confidence intervals, which are conditional on the selected features and ignore the selection.
 
 errors = ks.standard_errors(ks.SparseRegressor(chosen.k_).fit(X, y), X, y)
 print(errors)

@@ -1,7 +1,7 @@
-"""Components made of few pixels
-=============================
+"""Sparse PCA of handwritten digits
+===================================
 
-Four sparse components of handwritten digits, 12 pixels each, beside the usual ones that use every pixel.
+Four sparse components of handwritten digits with 12 pixels each, compared with the usual components of all pixels.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ print(f"variance explained by four components: all pixels {dense.explained_varia
 print(f"12 pixels each {sparse.explained_variance_ratio_.sum():.3f}")
 
 # %%
-# Above those of all pixels, below those of twelve.
+# Top: components of all pixels. Bottom: components of twelve pixels.
 
 fig, axes = plt.subplots(2, 4, figsize=(9, 5), layout="constrained")
 for row, (name, model) in zip(axes, (("all pixels", dense), ("12 pixels", sparse)), strict=True):
@@ -28,7 +28,7 @@ for row, (name, model) in zip(axes, (("all pixels", dense), ("12 pixels", sparse
         ax.set_axis_off()
 
 # %%
-# The same as a table of loadings.
+# The loadings as a table.
 
 ks.plotting.plot_loadings(sparse.components_, [f"pixel {i // 8},{i % 8}" for i in range(64)])
 plt.show()

@@ -1,8 +1,8 @@
-"""A synthetic control of few donors
-=================================
+"""Synthetic control with few donors
+====================================
 
-What would have happened without the intervention? The treated unit is matched by a mixture of others before it, weights at or
-above 0 that sum to 1. With at most four donors the mixture can be read, and the weights are exact: no −1e-9, no sum of 0.9997.
+Match a treated unit before the intervention by a mixture of other units, with nonnegative weights that sum to 1. A
+mixture of at most four donors is easy to interpret, and its weights satisfy the constraints exactly.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ treated[before:] += 4.0  # what the intervention did
 
 loss = ks.LeastSquares(units[:before], treated[:before])
 result = ks.minimize(loss, 4, ks.Simplex())
-print(f"{result.message}; the weights sum to {result.x.sum():.15g}, the least is {result.x.min():g}")
+print(f"{result.message}; the weights sum to {result.x.sum():.15g}, the smallest is {result.x.min():g}")
 for j in result.support:
     print(f"  donor {j:>2}: {result.x[j]:.3f}")
 print(f"effect: {np.mean(treated[before:] - units[before:] @ result.x):.2f}")
@@ -37,7 +37,7 @@ ax.set(xlabel="period", ylabel="outcome")
 ax.legend(frameon=False)
 
 # %%
-# How the donors come in as more are allowed.
+# Weights of the donors for every k.
 
 ks.plotting.plot_path(ks.k_path(loss, range(1, 9), ks.Simplex()), [f"donor {j}" for j in range(donors)])
 plt.show()

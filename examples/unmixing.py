@@ -1,8 +1,8 @@
-"""Which minerals are in each pixel
-================================
+"""Hyperspectral unmixing: many regressions on one matrix
+=========================================================
 
-A pixel of a hyperspectral image is a mixture of a few spectra of a library: a nonnegative sparse regression. An image asks a thousand
-of them on one library, and ``minimize_many`` solves them in one call.
+A pixel of a hyperspectral image is a mixture of a few spectra of a library: a nonnegative sparse regression.
+``minimize_many`` solves the thousand regressions of an image on one library in one call.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ BANDS, MINERALS, SIDE, K = 120, 80, 32, 3
 rng = np.random.default_rng(0)
 
 # %%
-# A library of smooth spectra, much alike, as those of minerals are.
+# A library of smooth, highly correlated spectra, as those of minerals are.
 
 wave = np.linspace(0.0, 1.0, BANDS)[:, None]
 centre, width, depth = rng.uniform(0, 1, (3, 1, MINERALS, 4))
