@@ -76,17 +76,17 @@ class LogCosh(ks.DataFit):
 
 
 class ThinBall(ks.ConvexSet):
-    """A ball that projects, measures and restricts; on a support it is a `ks.L2Ball`, which knows the rest."""
+    """A ball with its projection and violation; restricted to a support it is a `ks.L2Ball`."""
 
     def __init__(self, radius: float) -> None:
         self.ball = ks.L2Ball(radius)
 
     def project(self, u: np.ndarray) -> np.ndarray:
-        """The nearest point."""
+        """Return the projection of x."""
         return self.ball.project(u)
 
     def violation(self, x: np.ndarray) -> float:
-        """How far outside x is."""
+        """Return the constraint violation of x."""
         return self.ball.violation(x)
 
     def restrict(self, support: np.ndarray) -> ks.ConvexSet:
@@ -95,7 +95,7 @@ class ThinBall(ks.ConvexSet):
 
 
 class WholeBall(ThinBall):
-    """The same, with all that the search asks of a ball handed on: no other set need be behind it."""
+    """A ball with all optional methods that the search uses."""
 
     has_multipliers = True
 
@@ -118,7 +118,7 @@ class WholeBall(ThinBall):
 
 @dataclass(frozen=True)
 class State:
-    """Where a method stands."""
+    """State of a method."""
 
     x: Any  # the point
     l: float  # noqa: E741  # 1/step
@@ -126,7 +126,7 @@ class State:
 
 
 class Plain(ks.Method):
-    """The proximal DC step with l = L, no more; at most k nonzeros by the top-(k,1) penalty."""
+    """Proximal DC steps with l = L and the top-(k,1) penalty."""
 
     name = "plain"
 

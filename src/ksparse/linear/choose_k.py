@@ -137,7 +137,12 @@ class KSelectionMixin(SparseLinear):
             models = [batched.models]
         task.step("path")
         if self.criterion == "cv":
-            self.cv_errors_ = self._fold_errors(X, y, targets, weight, loss, ks) if batched is None else batched.errors
+            if batched is not None:
+                self.cv_errors_ = batched.errors
+            else:
+                folds = self._folds(X, y, weight, loss)
+                jobs = [delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds]
+                self.cv_errors_ = np.array(run_jobs(jobs, self.n_jobs, "folds"))
             self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
         else:
             self.criterion_ = self._information(X, targets, models, weight, loss)
@@ -218,17 +223,10 @@ class KSelectionMixin(SparseLinear):
         folds = list(check_cv(self.cv, y, classifier=loss in ("logistic", "multinomial")).split(X, y))
         return [(train, test) for train, test in folds if weight is None or weight[test].any()]
 
-    def _fold_errors(
-        self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector
-    ) -> Vector:
-        """Return the mean error on the test rows, one row per fold, one column per k; folds run in parallel."""
-        folds = self._folds(X, y, weight, loss)
-        jobs = [delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds]
-        return np.array(run_jobs(jobs, self.n_jobs, "folds"))
-
     def _one_fold(
         self, X: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector, train: Vector, test: Vector
     ) -> Vector:
+        """Return the mean error on the test rows for each k."""
         errors, inside = np.zeros(len(ks)), None if weight is None else weight[train]
         outside = np.ones(len(test)) if weight is None else weight[test]
         for target in targets:

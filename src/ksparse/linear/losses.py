@@ -29,10 +29,6 @@ CALL = "loss(A, b, sample_weight, ridge)"
 LossMaker = Callable[[Any, Any, Any, Any], Loss]
 
 
-def _huber(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Huber:
-    return Huber(A, b, huber_delta(b, sample_weight), sample_weight, ridge)
-
-
 def huber_delta(y: Any, weight: Any = None) -> float:
     """Return δ for a target: HUBER times its robust standard deviation; weights count as repetitions."""
     y = np.asarray(y, dtype=float)
@@ -53,20 +49,12 @@ def _median(values: Vector, weight: Vector) -> float:
     return 0.5 * float(values[order[np.minimum([low, high], len(values) - 1)]].sum())
 
 
-def _squares(A: Any, b: Any, sample_weight: Any, ridge: Any) -> LeastSquares | MultiResponse:
-    return (MultiResponse if np.ndim(b) == 2 else LeastSquares)(A, b, sample_weight, ridge)
-
-
-def _classes(A: Any, b: Any, sample_weight: Any, ridge: Any) -> Multinomial:
-    return Multinomial(A, b, sample_weight, ridge, classes=np.arange(int(np.max(b)) + 1))
-
-
 LOSSES: dict[str, LossMaker] = {
-    "squared": _squares,
+    "squared": lambda A, b, weight, ridge: (MultiResponse if np.ndim(b) == 2 else LeastSquares)(A, b, weight, ridge),
     "logistic": Logistic,
-    "huber": _huber,
+    "huber": lambda A, b, weight, ridge: Huber(A, b, huber_delta(b, weight), weight, ridge),
     "poisson": Poisson,
-    "multinomial": _classes,
+    "multinomial": lambda A, b, weight, ridge: Multinomial(A, b, weight, ridge, classes=np.arange(int(np.max(b)) + 1)),
     "quantile": Quantile,
     "gamma": Gamma,
     "tweedie": Tweedie,
