@@ -115,7 +115,7 @@ def test_an_interrupt_between_storing_a_row_and_entering_it_loses_nothing(tmp_pa
 
     monkeypatch.setattr(reproduce, "Book", Stopped)
     assert main(["reproduce", "table2", "--quick", "--out", str(tmp_path / "r")]) == 130
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "the same command continues from there" in capsys.readouterr().err
     assert len(list((tmp_path / "r" / "rows").glob("*.json"))) == len(pd.read_csv(tmp_path / "r" / "table2.csv")) == 2
 
 
@@ -141,7 +141,7 @@ def test_reproduce_goes_on_after_being_interrupted(tmp_path):
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=120)
     assert running.returncode == 130
-    assert "the same command goes on from there" in said
+    assert "the same command continues from there" in said
     assert len(pd.read_csv(tmp_path / "r" / "table2.csv")) >= 2
     before = {path.name: (path.stat().st_mtime_ns, path.read_text()) for path in rows.glob("*.json")}
     assert 2 <= len(before) < 154

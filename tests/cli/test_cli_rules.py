@@ -69,7 +69,7 @@ WRONG = {
         "label 'z', which is not in --labels",
     ),
     "an unknown parent": (("--requires", "rooms:area=garden"), 2, "no column 'garden'"),
-    "who cannot be served": (
+    "limits that cannot be met": (
         ("--labels", "labels.csv", "--group-limits", "y=2.."),
         3,
         "at least 2 of label 'y', of which 1 variables",

@@ -23,7 +23,7 @@ FAST = ("l2-APDCA", "auto")
 
 
 @pytest.mark.slow
-def test_table_5_beside_the_paper():
+def test_table_5_with_the_figures_of_the_paper():
     table = table5(sizes=(1,))
     assert list(table["method"]) == list(METHODS)
     first = table[table["seed"] == 0].set_index("method")

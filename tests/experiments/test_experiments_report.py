@@ -75,7 +75,7 @@ def test_readings_and_claims_follow_the_data():
     ]
     assert fewer.fails == ("180 x 640",)
     assert claims("table5", good[good["method"] == "auto"]) == []  # nothing to compare
-    assert reading("table5", good.assign(objective=np.nan)) == "No row can be compared; the notes say why."
+    assert reading("table5", good.assign(objective=np.nan)) == "No row can be compared; see the notes."
 
 
 def test_times_are_medians_over_repetitions():
@@ -88,7 +88,7 @@ def test_times_are_medians_over_repetitions():
     assert "5" not in line.cells
 
 
-def test_the_layout_marks_the_best_and_puts_the_paper_beside():
+def test_the_layout_marks_the_best_and_shows_the_figures_of_the_paper():
     rows = run(table5.jobs(sizes=(1,), methods=("l2-APDCA", "auto")))
     layout = lay_out(frame(rows))
     assert [line.best for line in layout.lines] == [False, True]
@@ -113,7 +113,7 @@ def test_a_method_is_shown_at_the_papers_own_weight():
     F = 0.5 * np.sum((A @ alone.x - b) ** 2) + left
     assert entry["F"] == pytest.approx(F, rel=1e-9)
     assert shown["penalised F"] == f"{F:.4g}"
-    assert float(shown["objective"]) > F  # of a k-sparse point, beside what the paper printed
+    assert float(shown["objective"]) > F  # of a k-sparse point
     assert (shown["paper: objective"], shown["paper: iterations"]) == ("0.127", "102")
     assert not any(line.best for line in layout.lines)
     assert at_papers_weights(made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1])).lines == ()

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     for picture, content in zip(pictures, _draw(rows), strict=True):
         write_atomically(picture, content)
-    output.say(f"Pictures: {pictures[0]} (objective against time), {pictures[1]} (the portfolio of auto)")
+    output.print(f"Pictures: {pictures[0]} (objective against time), {pictures[1]} (the portfolio of auto)")
     records = frame(rows).to_dict("records")
     output.json({"command": "demo", "pictures": [str(picture) for picture in pictures], "rows": records})
     return SOLVED
@@ -75,7 +75,7 @@ def _print(rows: list[Row], output: Output) -> None:
     headings = ("problem", "method", "objective", "nonzeros", "time for\nall weights (s)", "note")
     output.table(title, headings, lines, text=2)
     for line in (reading("demo", table, "time_all"), *claims("demo", table)):
-        output.say(str(line))
+        output.print(str(line))
 
 
 def _draw(rows: list[Row]) -> Iterator[bytes]:

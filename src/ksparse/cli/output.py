@@ -116,7 +116,7 @@ class Output:
             shown.add_row(*(Text(visible(cell)) for cell in row))
         self.screen.print(shown)
 
-    def say(self, line: str) -> None:
+    def print(self, line: str) -> None:
         """Print a line."""
         self.screen.print(visible(line), highlight=False, markup=False, soft_wrap=True)
 
@@ -127,7 +127,7 @@ class Output:
     def written(self, *paths: Path | None) -> None:
         """Print the names of written files."""
         for path in filter(None, paths):
-            self.say(f"written: {path}")
+            self.print(f"written: {path}")
 
     def json(self, answer: dict[str, Any]) -> None:
         """Print the result as JSON if requested."""

@@ -79,12 +79,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.table(f"{part.title.lower()}: {title}", ("column", "loading"), shown)
         if len(part.values) > MAX_ROWS:
             more = "" if options.out else " (write them all with --out)"
-            output.say(f"... and {len(part.values) - MAX_ROWS} smaller ones{more}")
-        output.say(f"{part.result.message}; {part.result.elapsed:.2f} s")
+            output.print(f"... and {len(part.values) - MAX_ROWS} smaller ones{more}")
+        output.print(f"{part.result.message}; {part.result.elapsed:.2f} s")
     status = found.results[-1].status
     if len(parts) < options.components:
         why = "no variance is left" if status.good else status.message
-        output.say(f"{len(parts)} of {options.components} components: {why}")
+        output.print(f"{len(parts)} of {options.components} components: {why}")
     output.written(options.out, options.report)
     described = [
         facts(part.result) | {"variance_share": share, "loadings": part.values}

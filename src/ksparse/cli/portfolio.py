@@ -336,14 +336,14 @@ def _show_portfolio(
     rows = [(name, f"{100 * weights[name]:.2f} %", f"{assets.r[names.index(name)]:.3e}") for name in weights]
     output.table(title, ("asset", "weight", "mean return"), rows)
     moments = f"mean return {mean:.4e}, standard deviation {deviation:.4e}"
-    output.say(f"from {kind}, per period: {moments}; weights sum to {x.sum():.12g}")
+    output.print(f"from {kind}, per period: {moments}; weights sum to {x.sum():.12g}")
     turnover = {} if options.holdings is None else {"turnover": float(traded.sum())}
     if turnover:
         cost = float(problem.cost @ traded)
-        output.say(f"turnover {turnover['turnover']:.6g} from the holdings, at a cost of {cost:.4e}")
+        output.print(f"turnover {turnover['turnover']:.6g} from the holdings, at a cost of {cost:.4e}")
     if index is not None:
-        output.say(f"tracking error {float(np.sqrt(np.mean(np.square(X @ x - index)))):.4e} per period")
-    output.say(f"objective {result.fun:.6e}; {result.message}; {result.elapsed:.2f} s")
+        output.print(f"tracking error {float(np.sqrt(np.mean(np.square(X @ x - index)))):.4e} per period")
+    output.print(f"objective {result.fun:.6e}; {result.message}; {result.elapsed:.2f} s")
     output.written(options.out, options.report)
     output.json(
         {"command": "portfolio", "k": options.k, "periods": len(X)} | facts(result) | {"read_as": kind} | turnover
@@ -413,9 +413,9 @@ def _show_walk(
     mean, deviation = float(walk.returns.mean()), float(walk.returns.std(ddof=1)) if walk.returns.size > 1 else 0.0
     wealth = float(walk.wealth[-1])
     moments = f"mean return {mean:.4e}, standard deviation {deviation:.4e}"
-    output.say(f"per period, after costs: {moments}; final wealth {wealth:.6g} (start 1)")
+    output.print(f"per period, after costs: {moments}; final wealth {wealth:.6g} (start 1)")
     if LIMIT in codes:
-        output.say(f"{codes.count(LIMIT)} of {len(walk)} rebalancings stopped at the time limit")
+        output.print(f"{codes.count(LIMIT)} of {len(walk)} rebalancings stopped at the time limit")
     output.written(options.out, None)
     answer = [
         {"row": start, "turnover": turnover, "cost": cost, "weights": _by_name(names, x)}

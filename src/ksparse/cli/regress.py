@@ -160,12 +160,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
     headings = ("feature", "coefficient", "standardised")
     output.table(f"{what}: {count}, {options.loss} loss", headings, rows)
     label = {"r2": "R²", "deviance_explained": "deviance explained"}.get(measure, measure)
-    output.say(f"{label} {value:.4f} on {len(y)} rows")
-    output.say(result.message)
-    output.say(f"{result.elapsed:.2f} s" + (f", {result.passes} passes over the data" if result.passes else ""))
+    output.print(f"{label} {value:.4f} on {len(y)} rows")
+    output.print(result.message)
+    output.print(f"{result.elapsed:.2f} s" + (f", {result.passes} passes over the data" if result.passes else ""))
     separable = bool(classes) and bool(((2 * y - 1) * score > 0).all())
     if separable:
-        output.say("note: the classes are separable: coefficients diverge and only their direction is meaningful")
+        output.print("note: the classes are separable: coefficients diverge and only their direction is meaningful")
     output.written(options.out, options.report)
     described = {"target": options.target, "k": options.k, "loss": options.loss, "rows": len(y)}
     found = {"nonzeros": len(coefficients), "coefficients": coefficients, "intercept": intercept.get("(intercept)")}

@@ -105,7 +105,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             book.recover()
             book.close()
             again = "the same command, without --force," if output.force else "the same command"
-            message = f"ksparse: interrupted after {book.done} of {len(jobs)} rows; {again} goes on from there"
+            message = f"ksparse: interrupted after {book.done} of {len(jobs)} rows; {again} continues from there"
             print(message, file=sys.stderr)
             return INTERRUPTED
     book.close()
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     _write_report(options, names, rows_of)
     for name in names:
         _print(output, Section.of(name, rows_of[name]))
-    output.say(f"written: {options.out / 'report.html'}, tables.md, and a CSV file and a picture per table")
+    output.print(f"written: {options.out / 'report.html'}, tables.md, and a CSV file and a picture per table")
     records = [record for name in names for record in frame(rows_of[name]).to_dict("records")]
     output.json({"command": "reproduce", "out": str(options.out), "rows": records})
     return LIMIT if any(row.limited for name in names for row in rows_of[name]) else SOLVED
@@ -225,9 +225,9 @@ def _print(output: Output, section: Section) -> None:
     _print_table(output, section.experiment.title, section.layout)
     if section.at_papers_weights.lines:
         _print_table(output, AT_PAPERS_WEIGHTS, section.at_papers_weights)
-    output.say(section.reading)
+    output.print(section.reading)
     for line in (*section.claims, *(f"note: {note}" for note in section.layout.notes)):
-        output.say(f"  {line}")
+        output.print(f"  {line}")
 
 
 def _print_table(output: Output, title: str, layout: Layout) -> None:

@@ -19,7 +19,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class MissingDataError(FileNotFoundError):
-    """A data file is missing from the folder KSPARSE_DATA or invalid; the message says where to get it.
+    """A data file is missing from the folder KSPARSE_DATA or invalid; the message names its source.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def colon() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def leukemia() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def riboflavin() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def communities() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def unmixing() -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def tokyo() -> Assets:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def sp500() -> Assets:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -308,7 +308,7 @@ def orlib_portfolio(i: int) -> Assets:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def buy_ins(name: str) -> BuyIns:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -405,7 +405,7 @@ def orlib_index(i: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     Raises
     ------
     MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message says where to get it.
+        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------

@@ -111,7 +111,7 @@ def reading(name: str, table: pd.DataFrame, time: str = "time") -> str:
     rows = table if name == "pitprops" else summary(table)
     solved = _comparable(rows)
     if solved.empty:
-        return "No row can be compared; the notes say why."
+        return "No row can be compared; see the notes."
     if name == "pitprops":
         return _reading_of_starts(solved)
     total, winners = solved.groupby(KEYS).ngroups, []

@@ -136,8 +136,8 @@ def compact(layout: Layout) -> Layout:
     ours = [heading for heading in layout.headings if not heading.startswith(PAPER)]
 
     def merged(cells: tuple[str, ...]) -> tuple[str, ...]:
-        beside = [cells[paper[heading]] if heading in paper else "" for heading in ours]
-        return tuple(f"{cell} ({other})" if other else cell for cell, other in zip(cells, beside, strict=False))
+        printed = [cells[paper[heading]] if heading in paper else "" for heading in ours]
+        return tuple(f"{cell} ({other})" if other else cell for cell, other in zip(cells, printed, strict=False))
 
     headings = tuple(f"{heading} (paper)" if heading in paper else heading for heading in ours)
     return Layout(headings, tuple(replace(line, cells=merged(line.cells)) for line in layout.lines))

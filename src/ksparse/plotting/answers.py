@@ -27,7 +27,7 @@ def plot_coefficients(names: Sequence[str], values: Any, *, limit: int = 30, ax:
     values : array-like
         One coefficient per name.
     limit : int, default=30
-        Maximum number of bars; the label says how many are not shown.
+        Maximum number of bars; the label counts the others.
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on; None for a new figure.
 
@@ -61,7 +61,7 @@ def plot_weights(names: Sequence[str], weights: Any, *, limit: int = 30, ax: Axe
     weights : array-like
         One weight per name, as fractions of 1.
     limit : int, default=30
-        Maximum number of bars; the label says how many are not shown.
+        Maximum number of bars; the label counts the others.
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on; None for a new figure.
 
@@ -96,7 +96,7 @@ def plot_frequencies(
     names : sequence of str, default=None
         Names of the variables; None for x0, x1, ...
     limit : int, default=30
-        Maximum number of bars; the label says how many are not shown.
+        Maximum number of bars; the label counts the others.
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on; None for a new figure.
 
@@ -137,7 +137,7 @@ def plot_stability(
     names : sequence of str, default=None
         Names of the variables; None for those of the fit, or x0, x1, ...
     limit : int, default=30
-        Maximum number of bars; the label says how many are not shown.
+        Maximum number of bars; the label counts the others.
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on; None for a new figure.
 
@@ -187,7 +187,7 @@ def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes |
     level : float, default=0.95
         Confidence level of the intervals.
     limit : int, default=30
-        Maximum number of coefficients; the label says how many are not shown.
+        Maximum number of coefficients; the label counts the others.
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on; None for a new figure.
 
