@@ -11,7 +11,7 @@ import numpy as np
 
 from ksparse.losses.base import Loss
 from ksparse.util.arrays import Array, Vector, dot, epsilon, like, namespace, norm, norm_inf, to_float64, zeros_like
-from ksparse.util.checks import check_piece, check_vector
+from ksparse.util.checks import as_number, check_piece, check_vector, require_shape
 
 RIGHT = 1e-5  # largest relative error that differences explain
 TRIALS = 3  # directions along which a gradient is checked
@@ -132,15 +132,9 @@ def self_check(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
 
 def _value_and_gradient(loss: Loss, x: Array) -> tuple[float, Array]:
     image, name = loss.image(x), type(loss).__name__
-    value: Any = loss.value_at(x, image)
-    try:
-        value = float(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}.value_at must return one number, got {type(value).__name__}") from error
+    value = as_number(loss.value_at(x, image), f"{name}.value_at")
     gradient = loss.gradient_at(x, image)
-    if tuple(getattr(gradient, "shape", ())) != tuple(x.shape):
-        got = getattr(gradient, "shape", type(gradient).__name__)
-        raise ValueError(f"{name}.gradient_at must have shape {tuple(x.shape)}, got {got}")
+    require_shape(gradient, x.shape, f"{name}.gradient_at")
     return value, gradient
 
 

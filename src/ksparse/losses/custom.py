@@ -15,7 +15,7 @@ from ksparse.errors import NotFiniteError
 from ksparse.losses.base import Loss
 from ksparse.losses.restricted import DIFFERENCES, Restricted, without_noise
 from ksparse.util.arrays import Array, Vector, copy_with, dot, embed, epsilon, finite, is_array, like, norm, to_float64
-from ksparse.util.checks import call_own, check_callable, check_integer, check_number
+from ksparse.util.checks import as_number, call_own, check_callable, check_integer, check_number, require_shape
 
 MODELLED = 2048  # variables up to which a whole Hessian is computed, by n products
 BENT = 1e-8  # an eigenvalue below 0 by more than this fraction of the Hessian's size shows that φ is not convex there
@@ -100,11 +100,7 @@ class Custom(Loss):
 
     def value_at(self, x: Array, image: Array) -> float:
         self._calls.values += 1
-        value = call_own(self._value, "value(x)", x)
-        try:
-            return float(value)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise TypeError(f"value(x) must return one number, got {type(value).__name__}") from error
+        return as_number(call_own(self._value, "value(x)", x), "value(x)")
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         self._calls.gradients += 1
@@ -115,8 +111,7 @@ class Custom(Loss):
             raise TypeError(f"gradient(x) must return a real vector, got {type(gradient).__name__}") from error
         if "complex" in str(gradient.dtype):
             raise TypeError(f"gradient(x) must return a real vector, got dtype {gradient.dtype}")
-        if tuple(gradient.shape) != tuple(x.shape):
-            raise ValueError(f"gradient(x) must have shape {tuple(x.shape)}, got {tuple(gradient.shape)}")
+        require_shape(gradient, x.shape, "gradient(x)")
         if not finite(gradient) and finite(x):
             raise NotFiniteError("gradient(x) returned NaN or inf at a finite x")
         return like(gradient, x) + 0.0  # a copy: the user's function may reuse its memory

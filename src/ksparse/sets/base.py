@@ -34,6 +34,7 @@ from ksparse.util.arrays import (
     top_k,
     zero_outside,
 )
+from ksparse.util.checks import require_shape
 
 FEASIBLE = 1e-9  # largest violation, relative to the size of x, that is rounding
 
@@ -231,8 +232,7 @@ def self_check(C: ConvexSet, zero: Array) -> float:
 
 def _projected(C: ConvexSet, u: Array) -> Array:
     x = C.project(u + 0.0)
-    if tuple(getattr(x, "shape", ())) != tuple(u.shape):
-        raise ValueError(f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}")
+    require_shape(x, u.shape, "project(u)")
     return x
 
 

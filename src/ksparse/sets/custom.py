@@ -23,7 +23,7 @@ from ksparse.util.arrays import (
     to_float64,
     zeros_like,
 )
-from ksparse.util.checks import call_own, check_callable, check_integer
+from ksparse.util.checks import as_number, call_own, check_callable, check_integer, require_shape
 
 DYKSTRA_ROUNDS = 10_000
 ROUNDING = 1e-13  # relative distance from the support, or from C, that is rounding
@@ -79,21 +79,14 @@ class CustomSet(ConvexSet):
 
     def project(self, u: Array) -> Array:
         x = call_own(self._project, "project(u)", u + 0.0)  # a copy: the user's function may overwrite it
-        if tuple(getattr(x, "shape", ())) != tuple(u.shape):
-            raise ValueError(
-                f"project(u) must have shape {tuple(u.shape)}, got {getattr(x, 'shape', type(x).__name__)}"
-            )
+        require_shape(x, u.shape, "project(u)")
         x = like(x, u)
         if not finite(x):
             raise NotFiniteError("project(u) returned NaN or inf")
         return x
 
     def violation(self, x: Array) -> float:
-        given = call_own(self._violation, "violation(x)", x)
-        try:
-            value = float(given)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"violation(x) must return one number, got {type(given).__name__}") from error
+        value = as_number(call_own(self._violation, "violation(x)", x), "violation(x)")
         if not value >= 0:
             raise ValueError(f"violation(x) must be a number >= 0, got {value}")
         return value

@@ -306,3 +306,20 @@ def _real_dtype(dtype: np.dtype[Any], name: str, why: str = "") -> None:
 def _kind(value: Any) -> str:
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+def as_number(value: Any, what: str) -> float:
+    """Return the result of a user's function as a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{what} must return one number, got {type(value).__name__}") from error
+
+
+def require_shape(value: Any, shape: Any, what: str) -> None:
+    """Raise ValueError if the result of a user's function does not have the given shape."""
+    found = getattr(value, "shape", None)
+    if found is None or tuple(found) != tuple(shape):
+        raise ValueError(
+            f"{what} must have shape {tuple(shape)}, got {type(value).__name__ if found is None else tuple(found)}"
+        )
