@@ -2,6 +2,7 @@
 
 import warnings
 
+import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse
@@ -96,6 +97,7 @@ KINDS = {
     "dask": dask,
     "dask of torch": dask_of_torch,
     "torch": torch,
+    "strict": lambda A, _: Device(array_api_strict.asarray(A)),  # refuses to mix with NumPy's arrays, as a GPU's do
     "folder": folder,
     "parquet": parquet,
 }

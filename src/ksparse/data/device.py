@@ -127,7 +127,7 @@ class Device(Design):
     def __init__(self, array: Array) -> None:
         super().__init__(array.shape, np.dtype(np.float64))
         self.array = array
-        self.height = max(1, WIDER * BLOCK // self.shape[1])
+        self.height = max(1, WIDER * BLOCK // max(1, self.shape[1]))
 
     @property
     def device_array(self) -> Array:
