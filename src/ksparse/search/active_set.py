@@ -476,13 +476,8 @@ class ActiveSet(UpdatedInverse):
         """
         p = self.e + self.n_elements
         W = self.inverse[self.free_rows, :p] @ self.B[:p, entering]
-        x, kappa, s, h, needed = (
-            self.x[self.free],
-            self.kappa[self.free],
-            self.s[entering],
-            self.h[entering],
-            self._needed(),
-        )
+        x, kappa, needed = self.x[self.free], self.kappa[self.free], self._needed()
+        s, h = self.s[entering], self.h[entering]
         if not self.bounded:
             gains, pull = swap_gains(x, kappa, W, s, h, needed)
             for beyond, blocked in self.sign_blocked:
@@ -493,10 +488,8 @@ class ActiveSet(UpdatedInverse):
         gains = bounded_gains(pull, curvature, least, low, high) - losses[:, None]
         if self.held.size:
             pull = s + self.level[:, None] * self.coupling(self.held, entering)
-            of_held = (
-                bounded_gains(pull, np.broadcast_to(h, pull.shape), least, low, high) - self._held_losses()[:, None]
-            )
-            gains = np.vstack([gains, of_held])
+            of_held = bounded_gains(pull, np.broadcast_to(h, pull.shape), least, low, high)
+            gains = np.vstack([gains, of_held - self._held_losses()[:, None]])
         return self.support, gains
 
     def pair_moves(self, outside: Vector, most: int, least: float) -> list[Move]:
@@ -641,9 +634,8 @@ class ActiveSet(UpdatedInverse):
         if self.is_decided(i):
             unit = np.zeros(self.e + self.n_elements)
             unit[self.e + self._place(i)] = 1.0
-            self._release_another(
-                unit, np.zeros(self.held.size), float(np.sign((level or 0.0) - unit[self.e :] @ self.x))
-            )
+            towards = float(np.sign((level or 0.0) - unit[self.e :] @ self.x))
+            self._release_another(unit, np.zeros(self.held.size), towards)
             if self.is_decided(i):
                 raise BlockedError
         self.drop(self._place(i), level)
@@ -704,9 +696,8 @@ class ActiveSet(UpdatedInverse):
         variables, x, kappa = self.element[self.free], self.x[self.free], self.kappa[self.free]
         target = np.clip(x, self.low[variables], self.high[variables])
         off = np.abs(x - target)
-        beyond = off > VIOLATION_TOL * max(
-            float(np.abs(x).max(initial=0.0)), float(np.abs(self.level).max(initial=0.0))
-        )
+        size = max(float(np.abs(x).max(initial=0.0)), float(np.abs(self.level).max(initial=0.0)))
+        beyond = off > VIOLATION_TOL * size
         row, row_cost, slack = self._worst_row()
         if not beyond.any() and row is None:
             return False
@@ -750,9 +741,7 @@ class ActiveSet(UpdatedInverse):
     def _release_another(self, a: Vector, of_held: Vector, towards: float) -> None:
         """Release the constraint that moves aᵀu + of_heldᵀlevel, which the active ones decide, at the least cost."""
         p, rows = self.e + self.n_elements, np.flatnonzero(self.element < 0)
-        inward = np.where(
-            self.level == self.low[self.held], 1.0, -1.0
-        )  # the direction that a held variable may move in
+        inward = np.where(self.level == self.low[self.held], 1.0, -1.0)  # in which a held variable may move
         along = a @ self.inverse[:p, :p]
         by_variables = towards * inward * (of_held - along @ self.B[:p, self.held])
         by_variables[self.h[self.held] <= self.dependence_tol[self.held]] = 0.0
@@ -771,9 +760,7 @@ class ActiveSet(UpdatedInverse):
     def _removable(self, rows: Vector) -> Vector:
         """Return which active rows, at places among the elements, K stays regular without."""
         G, variables = self.G[~self.element[rows]], self.element[self.free]
-        alone = np.sum(
-            G[:, variables] ** 2 / self._curvature[variables], axis=1
-        )  # 1/−κ if the row is the only constraint
+        alone = np.sum(G[:, variables] ** 2 / self._curvature[variables], axis=1)  # 1/−κ of a row by itself
         return np.asarray(-self.kappa[rows] * alone > DECIDED)
 
     def _release_worst(self) -> bool:
@@ -818,11 +805,8 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
         super().__init__(model, linear, low, high, forced, np.flatnonzero(~problem.allowed), capacity)
         self.entering, self.walked = problem.settings.entering, WALK_CANDIDATES
         self.rules, self.floored = problem.rules, problem.floors.any
-        self.may_be_unbounded, self.linear_scale = (
-            problem.loss.least == -np.inf,
-            float(np.abs(model.r).max(initial=0.0)),
-        )
-        self.max_size, self.promise = capacity, np.inf
+        self.may_be_unbounded, self.max_size = problem.loss.least == -np.inf, capacity
+        self.linear_scale, self.promise = float(np.abs(model.r).max(initial=0.0)), np.inf
         # variables without the sign they need do not enter, so signs alone leave the gains exact
         self.trust = RankQuality.HEURISTIC if self.bounded or linear.h.size else RankQuality.EXACT
 

@@ -82,9 +82,7 @@ class Incumbent:
     iterations: int = 0
     products: int = 0
     bound: float = -math.inf  # a lower bound of φ on all supports, if all were tried
-    records: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # a start, perturbations or a proof that found a candidate
+    records: list[dict[str, Any]] = field(default_factory=list)  # starts, perturbations and proofs with a candidate
 
     @property
     def found(self) -> Candidate:
@@ -100,6 +98,5 @@ class Incumbent:
             self.proved |= outcome.proved  # the same answer up to rounding
         elif self.best is None or found.value < self.best.value:
             self.best, self.proved = found, outcome.proved
-        self.records.append(
-            {"start": name, "fun": found.value, "swaps": outcome.swaps, "proved": outcome.proved, "elapsed": elapsed}
-        )
+        record = {"start": name, "fun": found.value, "swaps": outcome.swaps, "proved": outcome.proved}
+        self.records.append(record | {"elapsed": elapsed})

@@ -148,9 +148,8 @@ class EigenvalueEvaluator(Evaluator):
         if value <= 0:  # no variance: 0 is as good as any point
             return Candidate.without_multipliers(support, np.zeros(support.size), self.model.constant)
         sign = 1.0 if x[np.argmax(np.abs(x))] > 0 else -1.0  # the sign is free: the largest entry is positive
-        return Candidate.without_multipliers(
-            support, sign * self.radius * x, self.model.constant - value * self.radius**2
-        )
+        value = self.model.constant - value * self.radius**2
+        return Candidate.without_multipliers(support, sign * self.radius * x, value)
 
     def lower_bound(self, support: Vector, found: Candidate) -> float:
         V = -0.5 * self.model.block(support)

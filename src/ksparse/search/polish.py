@@ -61,9 +61,7 @@ class PolishEffort:
     newton: int  # steps of Newton's method
     steps: int  # of the first-order methods, where they are needed
     residual: float  # that they are to end at
-    by_value: bool = (
-        False  # whether Newton's method may end the work where F falls no more: badly scaled residuals lag behind
-    )
+    by_value: bool = False  # Newton's method may stop where F falls no more: badly scaled residuals lag behind
 
 
 THOROUGH = PolishEffort(100, 20_000, KKT)  # for an answer
@@ -245,9 +243,8 @@ def _newton(problem: Problem, x: Point, deadline: float, work: PolishEffort) -> 
                     better = trial
                     break
                 t /= 2.0
-            done = abs(slope) <= settled * max(abs(problem.F(x)), 1e-300) or float(
-                np.abs(t * d.x).max()
-            ) <= 1e-15 * float(np.abs(w).max(initial=1e-300))
+            short = float(np.abs(t * d.x).max()) <= 1e-15 * float(np.abs(w).max(initial=1e-300))
+            done = short or abs(slope) <= settled * max(abs(problem.F(x)), 1e-300)
         if better is None:
             better, done = _damped(problem, model, x), False
         if better is None:
@@ -271,9 +268,8 @@ def _damped(problem: Problem, model: Objective, x: Point) -> Point | None:
     added = L if 0.0 < L < math.inf else norm(x.gradient) / max(norm(x.x), 1.0)
     for _ in range(DAMPINGS):
         try:
-            w = minimize_quadratic(
-                Objective(model.H + np.diag(added * unit), model.c - added * unit * x.x), problem.C, x.x
-            )
+            damped = Objective(model.H + np.diag(added * unit), model.c - added * unit * x.x)
+            w = minimize_quadratic(damped, problem.C, x.x)
         except (InfeasibleError, UnboundedError):
             break
         if w is None or not np.isfinite(w).all():
@@ -348,9 +344,8 @@ def _by_projection(problem: Problem, x: Point, deadline: float, steps: int, targ
     """Run the first-order method for a small quadratic, on its H."""
     x = problem.point(problem.C.project(x.x))  # what is a little outside has a value that no point of C has
     H = problem.loss.hessian_at(x.x, x.image)
-    last = problem.point(
-        settled_by_projection(Objective(H, x.gradient - H @ x.x), problem.C, [x.x], steps, target, deadline)
-    )
+    model = Objective(H, x.gradient - H @ x.x)
+    last = problem.point(settled_by_projection(model, problem.C, [x.x], steps, target, deadline))
     return last if problem.F(last) <= problem.F(x) + 1e-13 * abs(problem.F(x)) else x
 
 
@@ -403,10 +398,8 @@ def _nearest_minimum(objective: Objective, linear: Linear, near: Vector) -> Vect
         return None
     bends, vectors = np.linalg.eigh(along.T @ H @ along)
     flat = np.abs(bends) <= FLAT * bends.size * max(float(bends[-1]), 0.0)
-    pull, terms = (
-        vectors.T @ (along.T @ objective.gradient(x)),
-        np.abs(along.T) @ (np.abs(H) @ np.abs(x) + np.abs(objective.c)),
-    )
+    pull = vectors.T @ (along.T @ objective.gradient(x))
+    terms = np.abs(along.T) @ (np.abs(H) @ np.abs(x) + np.abs(objective.c))
     if not flat.any() or (bends[~flat] < 0).any() or np.abs(pull[flat]).max() > SLOPE * norm(terms):
         return None
     x = x - along @ (vectors[:, ~flat] @ (pull[~flat] / bends[~flat]))
@@ -492,9 +485,8 @@ def _has_falling_ray(objective: Objective, C: ConvexSet, x: Vector) -> bool:
     for _ in range(CUTS):
         way = steepest
         if walls.size:
-            way = solve_qp(
-                Objective(np.eye(way.size), -steepest), Linear.of(way.size, G=walls, h=np.zeros(len(walls)))
-            ).x
+            cone = Linear.of(way.size, G=walls, h=np.zeros(len(walls)))
+            way = solve_qp(Objective(np.eye(way.size), -steepest), cone).x
         if float(way @ steepest) <= RAY_SLOPE * float(steepest @ steepest):
             return False
         ray = (flat @ way) / unit

@@ -33,13 +33,9 @@ class EvaluationCache:
 
     evaluated: dict[bytes, Candidate | None] = field(default_factory=dict)
     undecided: set[bytes] = field(default_factory=set)  # supports without a candidate that may have one all the same
-    modelled: set[tuple[int, bytes]] = field(
-        default_factory=set
-    )  # k and supports whose second-order models were searched
+    modelled: set[tuple[int, bytes]] = field(default_factory=set)  # k and supports whose models were searched
 
-    latest: tuple[bytes, Objective] | None = (
-        None  # φ on the last support: a bound is often computed right after a value
-    )
+    latest: tuple[bytes, Objective] | None = None  # φ on the last support, for a bound right after a value
 
     def copy(self) -> EvaluationCache:
         """Return a copy that changes independently."""
@@ -67,30 +63,19 @@ class Capabilities:
         self.known_convex = loss.convex is True or (loss.convex is None and (by_model or loss.squares() is not None))
         self.radius = ball[1] if ball is not None and ball[0] == 2 else None  # of a Euclidean ball
         # a sparse principal component: −xᵀVx on a ball
-        self.spectral = (
-            self.model is not None
-            and self.radius is not None
-            and not problem.floors.any
-            and self.model.sign < 0
-            and not self.model.r.any()
-        )
+        on_ball = self.radius is not None and not problem.floors.any
+        self.spectral = on_ball and self.model is not None and self.model.sign < 0 and not self.model.r.any()
         self.has_multipliers = linear is not None or C.has_multipliers or _has_multipliers_on_supports(C, problem.n)
         solved = self.spectral or (self.treated_as_convex and quadratic and self.has_multipliers)
         # the best value on a support is computed directly, and can be proved
         self.exact_evaluation = solved if rows is None else rows.exact
         two_sided = linear is not None and problem.floors.two_sided(linear, problem.allowed)
         # gains are upper bounds of the true ones, so that swap-optimality is proved if none exceeds 0
-        certain = (
-            self.known_convex and loss.convexity_is_certain and not two_sided
-        )  # else 0 has other multipliers on either side
-        self.gains_are_bounds = self.exact_evaluation and certain and not self.spectral and rows is None
+        sure = self.known_convex and loss.convexity_is_certain and rows is None
+        self.gains_are_bounds = self.exact_evaluation and sure and not self.spectral and not two_sided
         # a KKT inverse can follow the support: a convex quadratic over a polyhedron
         self.allows_updates = self.treated_as_convex and quadratic and linear is not None and not two_sided
-        self.signs_and_equations = (
-            linear is not None
-            and not (problem.floors.any or linear.h.size)
-            and bool(np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isin(linear.upper, (np.inf, 0.0)).all())
-        )
+        self.signs_and_equations = linear is not None and not problem.floors.any and linear.signs_and_equations
         self.signs_and_one_equation = self.signs_and_equations and linear is not None and linear.f.size <= 1
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
@@ -133,9 +118,7 @@ class SupportProblem:
     deadline: float
     settings: SearchSettings
     row_problem: RowProblem | None  # φ of a matrix whose rows are the variables; then C is the whole space
-    columns_on_demand: (
-        bool  # whether columns of the data are read only where needed: an operator, or k rows of H do not fit
-    )
+    columns_on_demand: bool  # columns of the data are read only where needed: an operator, or k rows of H do not fit
     cache: EvaluationCache = field(default_factory=EvaluationCache)
     given_model: QuadraticModel | None = None  # in place of φ
     original: SupportProblem | None = None  # of which this is a copy with the same capabilities

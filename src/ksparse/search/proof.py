@@ -186,9 +186,7 @@ class _CertifiedGains:
             self.up, self.down = there(linear.lower) >= 0, there(linear.upper) <= 0
         value = -0.5 * float(d @ u) + held + float(own.sum())
         error = size_u * off_u + entry * (abs(value) + abs(held) + float(np.abs(own).sum()) + abs(model.constant))
-        self.slack = (
-            max(0.0, at.value + at.rounding - value) + error
-        )  # of the multipliers: the dual value is that much lower
+        self.slack = max(0.0, at.value + at.rounding - value) + error  # by which the dual value is lower
 
     def _solutions(self, columns: Any) -> Array:
         """Return K⁻¹B for some columns, refined once."""
@@ -225,27 +223,21 @@ class _CertifiedGains:
         most_kappa, least_x = kappa + off_kappa, at_least(xp.abs(x) - off_x, 0.0)
         least_kappa, least_W = at_least(kappa - off_kappa, 0.0), at_least(xp.abs(W) - off_w, 0.0)
         top = (xp.abs(s) + off_s) ** 2 * (at_least(kappa, 0.0) + off_kappa)
-        top += 2.0 * (
-            s * W * x + off_s * xp.abs(W * x) + (xp.abs(s) + off_s) * (off_w * (xp.abs(x) + off_x) + xp.abs(W) * off_x)
-        )
+        off_Wx = off_w * (xp.abs(x) + off_x) + xp.abs(W) * off_x
+        top += 2.0 * (s * W * x + off_s * xp.abs(W * x) + (xp.abs(s) + off_s) * off_Wx)
         top -= least_x**2 * at_least(h - off_h, 0.0)
         bottom = 2.0 * (at_least(h - off_h, 0.0) * least_kappa + least_W**2)
         gains = xp.where(bottom > 0, top / xp.where(bottom > 0, bottom, 1.0), np.inf)
         gains = xp.where(top <= 0, 0.0, gains)
         slope = kappa * s + W * x  # κ times s once j has left
-        off = (
-            off_kappa * xp.abs(s)
-            + (xp.abs(kappa) + off_kappa) * off_s
-            + off_w * xp.abs(x)
-            + (xp.abs(W) + off_w) * off_x
-        )
+        off = off_kappa * xp.abs(s) + (xp.abs(kappa) + off_kappa) * off_s
+        off = off + off_w * xp.abs(x) + (xp.abs(W) + off_w) * off_x
         gains = self._of_right_sign(gains, entering, slope, off)
         if self.bounded:  # nothing is known where an equation needs the variable that leaves
             decided, most = least_kappa > 0, at_least(most_kappa, 1e-300)
             h = at_least(self.h[entering] - off_h, 0.0) + least_W**2 / most  # at least
-            one_sided, within = self._within_bounds(
-                entering, slope, off, h, (xp.where(decided, least_kappa, 1.0), most)
-            )
+            kappas = xp.where(decided, least_kappa, 1.0), most
+            one_sided, within = self._within_bounds(entering, slope, off, h, kappas)
             within = within - least_x**2 / (2.0 * most)
             gains = xp.where(one_sided & decided, xp.minimum(gains, within + 1e-12 * xp.abs(within)), gains)
         return gains + self.own[:, None]

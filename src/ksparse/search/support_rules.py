@@ -44,9 +44,7 @@ class Rules:
     least: Vector  # members of each label
     most: Vector
     weight: Vector  # what a variable counts: 1; in a group one member counts 1 and the others 0
-    brings: (
-        csr_array | None
-    )  # row i: i itself and all variables it requires, directly or not; None without requirements
+    brings: csr_array | None  # row i: i and all variables it requires, directly or not; None without requirements
     group: Vector | None = None  # of each variable, as a number, if k counts groups
     strict: bool = False  # whether the nonzeros themselves must satisfy the rules
 
@@ -129,10 +127,8 @@ class Rules:
     def is_satisfied(self, support: Vector) -> bool:
         """Return whether the support itself satisfies the rules."""
         inside = self._per_label(support)
-        return (
-            bool((inside >= self.least).all() and (inside <= self.most).all())
-            and self.closure(support).size == support.size
-        )
+        within = bool((inside >= self.least).all() and (inside <= self.most).all())
+        return within and self.closure(support).size == support.size
 
     def is_satisfied_within(self, support: Vector, k: int) -> bool:
         """Return whether the support itself satisfies the rules and counts at most k members."""
@@ -240,11 +236,8 @@ class Rules:
     def rows(self, allowed: Vector) -> tuple[csr_array, Vector, Vector] | None:
         """Return the rules as low ≤ M·u ≤ high for 0/1 indicators u, 0 for variables that are not allowed."""
         labels = csr_array(self._counted.T)
-        M, low, high = (
-            [labels, csr_array((~allowed).astype(float)[None])],
-            [self.least, np.zeros(1)],
-            [self.most, np.zeros(1)],
-        )
+        M = [labels, csr_array((~allowed).astype(float)[None])]
+        low, high = [self.least, np.zeros(1)], [self.most, np.zeros(1)]
         if self.brings is not None:
             child, parent = self.brings.nonzero()
             pairs = np.flatnonzero(child != parent)
