@@ -1,4 +1,4 @@
-"""ksparse: the best k-sparse point of a smooth function over a convex set."""
+"""ksparse: best k-sparse point of a smooth function over a convex set."""
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -59,7 +59,7 @@ from ksparse.solve.near_optimal import NearOptimal, near_optimal
 from ksparse.solve.path import KPath, k_path
 from ksparse.util.progress import show_progress
 
-if TYPE_CHECKING:  # what comes late at run time is known to type checkers from the start
+if TYPE_CHECKING:  # imported on first use at run time
     from ksparse import datasets, estimators, experiments, plotting
     from ksparse.estimators import (
         SparseClassifier,
@@ -79,15 +79,15 @@ except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "unknown"
 
 _ESTIMATORS = (
-    "SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV", "factors",
-    "selection_stability", "standard_errors",
+    "SparseClassifier", "SparseClassifierCV", "SparsePCA", "SparsePortfolio", "SparseRegressor", "SparseRegressorCV",
+    "factors", "selection_stability", "standard_errors",
 )  # fmt: skip
 _MODULES = ("datasets", "estimators", "experiments", "plotting")
 
-if not TYPE_CHECKING:  # else every misspelt name would be one of these
+if not TYPE_CHECKING:  # a type checker would accept every misspelt name
 
     def __getattr__(name: str) -> Any:
-        """The estimators and modules that are imported when they are first asked for: scikit-learn and matplotlib take their time."""
+        """Import estimators and modules on first use, since scikit-learn and matplotlib import slowly."""
         if name in _ESTIMATORS:
             return getattr(import_module("ksparse.estimators"), name)
         if name in _MODULES:

@@ -105,8 +105,8 @@ class Trace:
 class Result:
     """Result of an optimisation, with the field names of `scipy.optimize.OptimizeResult`.
 
-    `fun`, `maxcv`, `residual` and the support are recomputed from x and the raw data. In a notebook a result shows a chart
-    of x and its gap.
+    `fun`, `maxcv`, `residual` and the support are recomputed from x and the raw data. In a notebook a result shows a
+    chart of x and its gap.
 
     Attributes
     ----------
@@ -115,7 +115,8 @@ class Result:
     fun : float
         φ(x), plus the penalty in `minimize_penalized`.
     success : bool
-        True if x is finite and feasible (in C, at most k nonzeros) and the run ended normally, checked from the raw data.
+        True if x is finite and feasible (in C, at most k nonzeros) and the run ended normally, checked from the raw
+        data.
     status : Status
         Why the run ended.
     message : str

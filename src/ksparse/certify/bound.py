@@ -7,19 +7,19 @@ positive semidefinite. For any w, λ and any μ ≥ 0, with q = −∇g(w) + E�
          = g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ (qᵢxᵢ − ½dᵢxᵢ²)
          ≥ g(w) − ∇g(w)ᵀw + λᵀf − μᵀh − Σ_{i in} cᵢ(qᵢ) − (the sum of the t largest cᵢ(qᵢ) of the free i),
 
-with t = k − #in, where the conjugate cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have. For a free i it is
-at least 0, since xᵢ = 0 is allowed (unless exactly k variables are to be nonzero). This is the Fenchel dual of the
+with t = k − #in, where the conjugate cᵢ(q) is the largest qx − ½dᵢx² over the sizes that xᵢ may have. For a free i it
+is at least 0, since xᵢ = 0 is allowed (unless exactly k variables are to be nonzero). This is the Fenchel dual of the
 perspective relaxation, whose value the best dual point reaches. It holds at every dual point, so that no solver's
 tolerance can make it wrong. Rounding is subtracted: where qᵢ may be wrong by some amount, cᵢ rises by that amount times
 the largest |xᵢ|.
 
 Where rules limit how many variables of a label may or must be in a support, or groups count as one, the sum is the
-largest under those limits (`numerics/relaxation.py`). What variables require of others is left out of it, which makes it
-no smaller.
+largest under those limits (`numerics/relaxation.py`). What variables require of others is left out of it, which makes
+it no smaller.
 
 With the conjugates sorted, the absence of one of the t largest raises the bound by cᵢ − c₍ₜ₊₁₎, the presence of another
-by c₍ₜ₎ − cⱼ. If the bound then reaches the cutoff, the variable is fixed for the whole subtree. Under limits per label the
-variable that would replace i depends on its label, and a group is fixed as a whole.
+by c₍ₜ₎ − cⱼ. If the bound then reaches the cutoff, the variable is fixed for the whole subtree. Under limits per label
+the variable that would replace i depends on its label, and a group is fixed as a whole.
 """
 
 from __future__ import annotations
@@ -54,16 +54,6 @@ class Bounds:
     x: Vector  # at which the conjugates are attained
 
 
-@dataclass
-class AffineMinorant:
-    """An affine function below g, for several w."""
-
-    value: Vector  # g(w) − ∇g(w)ᵀw
-    gradient: Vector  # ∇g(w)
-    value_error: Vector  # due to rounding
-    gradient_error: Vector
-
-
 class DualBound(ABC):
     """The bound for one split of φ; the subclasses define g."""
 
@@ -71,11 +61,14 @@ class DualBound(ABC):
         self.problem, self.d = problem, d
 
     @abstractmethod
-    def affine_minorant(self, w: Vector, state: Vector) -> AffineMinorant:
-        """Return the minorants of g at the rows of w, for nodes with these fixings."""
+    def affine_minorant(self, w: Vector, state: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+        """Return affine functions below g, one for each row of w, for nodes with these fixings.
+
+        These are g(w) − ∇g(w)ᵀw and ∇g(w), then the errors of both due to rounding.
+        """
 
     def at(self, w: Vector, lam: Vector, mu: Vector, state: Vector, sizes: MagnitudeRange | None = None) -> Bounds:
-        """Return the bound at (w, λ, μ) for each node after a few steps on λ; `sizes`: of each node, or the problem's."""
+        """Return the bound at (w, λ, μ) for each node after steps on λ; `sizes`: of each node, or the problem's."""
         sizes = sizes or self.problem.sizes
         best = self._at(w, lam, mu, state, sizes)
         for _ in range(NEWTON_STEPS if lam.size else 0):
@@ -91,16 +84,11 @@ class DualBound(ABC):
 
     def _at(self, w: Vector, lam: Vector, mu: Vector, state: Vector, sizes: MagnitudeRange) -> Bounds:
         problem, rounding, size = self.problem, self.problem.rounding, np.abs(lam)
-        g, E, f, G, h = (
-            self.affine_minorant(w, state),
-            problem.linear.E,
-            problem.linear.f,
-            problem.linear.G,
-            problem.linear.h,
-        )
-        q = lam @ E - mu @ G - g.gradient
-        q_error = g.gradient_error + rounding * (np.abs(g.gradient) + size @ np.abs(E) + mu @ np.abs(G))
-        error = g.value_error + rounding * (size @ np.abs(f) + mu @ np.abs(h))
+        E, f, G, h = problem.linear.E, problem.linear.f, problem.linear.G, problem.linear.h
+        constant, gradient, error, q_error = self.affine_minorant(w, state)
+        q = lam @ E - mu @ G - gradient
+        q_error = q_error + rounding * (np.abs(gradient) + size @ np.abs(E) + mu @ np.abs(G))
+        error = error + rounding * (size @ np.abs(f) + mu @ np.abs(h))
         conjugates, x = self.conjugates(q, q_error, state, sizes)
         limits = problem.supports.limits
         if limits is None:
@@ -109,7 +97,7 @@ class DualBound(ABC):
             top = limits.top_sum(conjugates, state, problem.exactly)
         counted = np.where(top.selected & np.isfinite(conjugates), conjugates, 0.0)  # conjugates may be of either sign
         error += rounding * np.abs(counted).sum(axis=1)
-        value = g.value + (lam @ f - mu @ h) - top.total - error
+        value = constant + (lam @ f - mu @ h) - top.total - error
         value = np.where(np.isnan(value), -np.inf, value)  # overflow proves nothing
         return Bounds(value, top.values, top.smallest_selected, top.largest_unselected, top.selected, x)
 
@@ -127,10 +115,8 @@ class DualBound(ABC):
             may_be_0 = (state == OUT) | ((state == FREE) & (not self.problem.exactly)) | self.problem.vanishes
             zero = may_be_0 & ~(best > 0)
             best, at = np.where(zero, 0.0, best), np.where(zero, 0.0, at)
-            largest = np.minimum(
-                np.where(d > 0, np.maximum((np.abs(q) + q_error) / d, sizes.min_abs), np.inf),
-                np.maximum(sizes.max_above, sizes.max_below),
-            )
+            largest = np.where(d > 0, np.maximum((np.abs(q) + q_error) / d, sizes.min_abs), np.inf)
+            largest = np.minimum(largest, np.maximum(sizes.max_above, sizes.max_below))
             rise = np.where(q_error > 0, q_error * np.maximum(largest, 0.0), 0.0)
         return best + np.where(np.isnan(rise), np.inf, rise), at
 
@@ -153,11 +139,11 @@ class QuadraticBound(DualBound):
         super().__init__(problem, d)
         self.M = problem.H - np.diag(d)
 
-    def affine_minorant(self, w: Vector, state: Vector) -> AffineMinorant:
+    def affine_minorant(self, w: Vector, state: Vector) -> tuple[Vector, Vector, Vector, Vector]:
         """Return g linearised at w. As no entry of M exceeds 1, (Mw)ᵢ is wrong by at most the rounding times Σ|wⱼ|."""
         problem, rounding = self.problem, self.problem.rounding
         Mw, size = w @ self.M, np.abs(w).sum(axis=1)
-        return AffineMinorant(
+        return (
             problem.constant - 0.5 * np.einsum("ij,ij->i", w, Mw),
             Mw - problem.r,
             rounding * (abs(problem.constant) + size**2),
@@ -200,7 +186,8 @@ class Relaxation:
     def bound(self, nodes: NodeBatch, cutoff: float, steps: int, patience: int, deadline: float = np.inf) -> Vector:
         """Return bounds of the nodes, each as high as it rises below the cutoff; update the nodes and fix variables.
 
-        Excluded choices are known not to fall below the cutoff, and no more: a node with new fixings has no higher bound.
+        Excluded choices are known not to fall below the cutoff, and no more: a node with new fixings has no higher
+        bound.
         """
         best, state_before = np.full(len(nodes), -np.inf), nodes.state.copy()
         every = self.method.steps_per_bound

@@ -1,10 +1,10 @@
 """Sparse principal components: how much variance k of the variables can explain at most.
 
-For any symmetric U, xᵀVx = xᵀ(V − U)x + xᵀUx ≤ λ_max(V − U) + maxᵢ(Uᵢᵢ + the k − 1 largest |Uᵢⱼ|) for unit x with at most k
-nonzeros: the second term bounds the largest eigenvalue of every k × k block of U (Gershgorin). Under rules it is the
-largest sum that they allow next to i. U = V clipped to ±ρ makes it a search in one number; ρ = 0 is the component without
-a limit, the largest |Vᵢⱼ| leaves Gershgorin's bound alone. Only fixing variables out lowers a node's bound, so a node is
-branched on the variables of largest weight in its component.
+For any symmetric U, xᵀVx = xᵀ(V − U)x + xᵀUx ≤ λ_max(V − U) + maxᵢ(Uᵢᵢ + the k − 1 largest |Uᵢⱼ|) for unit x with at
+most k nonzeros: the second term bounds the largest eigenvalue of every k × k block of U (Gershgorin). Under rules it is
+the largest sum that they allow next to i. U = V clipped to ±ρ makes it a search in one number; ρ = 0 is the component
+without a limit, the largest |Vᵢⱼ| leaves Gershgorin's bound alone. Only fixing variables out lowers a node's bound, so
+a node is branched on the variables of largest weight in its component.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _diagonal(M: Vector) -> bool:
 
 
 def _coarse_first(count: int) -> Vector:
-    """Return 0 … count − 1, the last first, since it needs no decomposition, then in an order that tries distant ones early."""
+    """Return 0 … count − 1: the last, which needs no decomposition, then distant ones before those between them."""
     order, step = [count - 1, 0], 1 << (count - 1).bit_length()
     while step > 1:
         order += range(step // 2, count, step)

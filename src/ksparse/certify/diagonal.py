@@ -1,9 +1,9 @@
 """The diagonal part D of H that the bound splits off; it decides how good the bound is.
 
 max Σ wᵢdᵢ s.t. H − D ⪰ 0, D ≥ 0 is the dual of min ⟨H, UUᵀ⟩ over rows uᵢ of length √wᵢ, which coordinate descent solves
-at a rank of about √(2n) (Burer and Monteiro): uᵢ ← −√wᵢ·gᵢ/‖gᵢ‖ with gᵢ = Σ_{j≠i} Hᵢⱼuⱼ, and dᵢ = (Hᵢᵢ − ‖gᵢ‖/√wᵢ)₊. The
-bound is concave in D with supergradient ½xᵢ²(1/zᵢ − 1) at the relaxation's x, z: those are the weights of the next round,
-averaged over the rounds.
+at a rank of about √(2n) (Burer and Monteiro): uᵢ ← −√wᵢ·gᵢ/‖gᵢ‖ with gᵢ = Σ_{j≠i} Hᵢⱼuⱼ, and dᵢ = (Hᵢᵢ − ‖gᵢ‖/√wᵢ)₊.
+The bound is concave in D with supergradient ½xᵢ²(1/zᵢ − 1) at the relaxation's x, z: those are the weights of the next
+round, averaged over the rounds.
 
 H − D ⪰ 0 must hold in exact arithmetic: D is shrunk until H − D less a margin has a Cholesky factor. The margin exceeds
 what the rounding of the factorisation and of H's entries can hide.
@@ -53,8 +53,8 @@ def positive(H: Vector, d: Vector, margin: float) -> bool:
 def scaled_to_psd(problem: ScaledProblem, d: Vector) -> Vector:
     """Return the largest multiple of d, at most d itself, for which H − D is provably positive semidefinite.
 
-    If there is none, D is 0 for a Gram matrix H, else as little below 0 as makes it provable: then only bounds can hold x.
-    A matrix that is the data may be indefinite by its own rounding, and is taken as it is.
+    If there is none, D is 0 for a Gram matrix H, else as little below 0 as makes it provable: then only bounds can hold
+    x. A matrix that is the data may be indefinite by its own rounding, and is taken as it is.
     """
     H, margin = problem.H, margin_of(problem)
     for _ in range(MAX_TRIES):
@@ -93,7 +93,7 @@ class DiagonalSplit:
         self._weights += (gain / max(float(gain.max()), 1e-300) - self._weights) / self._rounds
 
     def solve(self) -> Vector:
-        """Return a safe D with nearly the largest Σwᵢdᵢ; with many variables first a multiple of I, which suits a ridge."""
+        """Return a safe D of nearly the largest Σwᵢdᵢ; first, if n is large, a multiple of I, which suits a ridge."""
         H, n = self.problem.H, self.problem.n
         if not self._rounds and n >= SLOW:
             return scaled_to_psd(self.problem, np.full(n, SHRINK * self.problem.min_eigenvalue))

@@ -1,10 +1,11 @@
 """The problem that a bound is computed for: a convex quadratic over a polyhedron, scaled; the supports of its tree.
 
 Bounds on single variables are implied by an upper bound v on φ. Let x̂ minimise φ subject to Ex = f over the variables
-that are not fixed out, and let P be the inverse of H on {x : Ex = 0}. Since φ(x) = φ(x̂) + ½(x − x̂)ᵀH(x − x̂) on Ex = f,
-every such x with φ(x) ≤ v satisfies |xᵢ − x̂ᵢ| ≤ √(2(v − φ(x̂)))·√Pᵢᵢ. If a gradient ρ remains at the computed x̂, the first
-factor becomes ℓ + √(ℓ² + 2(v − φ(x̂))) with ℓ = √(ρᵀH⁻¹ρ). Rounding is added to it. Fixing variables out raises φ(x̂) and
-shrinks P. With nearly dependent columns a few fixings change the bounds a lot, so each branch-and-bound node has its own.
+that are not fixed out, and let P be the inverse of H on {x : Ex = 0}. Since φ(x) = φ(x̂) + ½(x − x̂)ᵀH(x − x̂) on Ex =
+f, every such x with φ(x) ≤ v satisfies |xᵢ − x̂ᵢ| ≤ √(2(v − φ(x̂)))·√Pᵢᵢ. If a gradient ρ remains at the computed x̂,
+the first factor becomes ℓ + √(ℓ² + 2(v − φ(x̂))) with ℓ = √(ρᵀH⁻¹ρ). Rounding is added to it. Fixing variables out
+raises φ(x̂) and shrinks P. With nearly dependent columns a few fixings change the bounds a lot, so each
+branch-and-bound node has its own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -55,7 +57,7 @@ class Supports:
 
     @cached_property
     def limits(self) -> GroupLimits | None:
-        """What the rules say of counts: limits per label, and groups that count once; None if they say nothing of that."""
+        """Limits on counts: per label, and with groups that count once; None if there are none but k."""
         return self.rules.limits(self.cardinality if self.rules.grouped else self.k)
 
     def propagate(self, state: Vector) -> bool:
@@ -88,7 +90,7 @@ class Supports:
 
 @dataclass(frozen=True, eq=False)
 class ScaledProblem:
-    """min ½xᵀHx − rᵀx + constant s.t. Ex = f, Gx ≤ h, at most k nonzeros of allowed sizes; unit curvature, values near 1."""
+    """min ½xᵀHx − rᵀx + constant s.t. Ex = f, Gx ≤ h, at most k nonzeros of allowed sizes, scaled."""
 
     H: Vector  # ones on its diagonal, except for variables without curvature
     r: Vector
@@ -106,14 +108,7 @@ class ScaledProblem:
     max_eigenvalue: float = np.inf  # not below it
 
     @classmethod
-    def of(
-        cls,
-        problem: SupportProblem,
-        model: QuadraticModel,
-        best: Candidate,
-        scale: float | None = None,
-        exactly: bool = False,
-    ) -> ScaledProblem:
+    def of(cls, problem: SupportProblem, model: QuadraticModel, best: Candidate, scale: float | None = None) -> Self:
         """Return the scaled form of a convex quadratic over a polyhedron or a ball, of which a k-sparse point is known.
 
         On a ball of radius R, φ(x) ≥ φ(x) + ½ν(‖x‖² − R²) for any ν ≥ 0, a quadratic without the ball; ν is that of
@@ -148,12 +143,9 @@ class ScaledProblem:
             sizes=MagnitudeRange.between(lower, upper, min_nonzero),
             vanishes=(lower <= 0) & (upper >= 0) & (min_nonzero == 0),
             state=np.where(forced, IN, FREE if forced.sum() < problem.k else OUT).astype(np.int8),
-            noise=Noise(model.noise.entry_error, model.noise.linear_error / np.sqrt(scale), model.noise.is_gram),
-            supports=supports,
-            unit=unit,
-            scale=scale,
-            exactly=exactly,
-        )
+            noise=replace(model.noise, linear_error=model.noise.linear_error / np.sqrt(scale)),
+            supports=supports, unit=unit, scale=scale,
+        )  # fmt: skip
 
     @property
     def n(self) -> int:
@@ -204,8 +196,9 @@ class ScaledProblem:
         except np.linalg.LinAlgError:
             return self
         pause()
-        ends = [largest_eigenvalue(lambda v, M=M: M @ v, self.n, self.r) for M in (self.H, inverse)]  # type: ignore[misc]
-        known = replace(self, max_eigenvalue=ends[0], min_eigenvalue=1.0 / ends[1])
+        largest = largest_eigenvalue(lambda v: self.H @ v, self.n, self.r)
+        smallest = 1.0 / largest_eigenvalue(lambda v: inverse @ v, self.n, self.r)
+        known = replace(self, max_eigenvalue=largest, min_eigenvalue=smallest)
         if known.min_eigenvalue <= 10.0 * known._eigenvalue_error or not known._inverse_error <= INVERSE_ERROR:
             return self
         sizes = known.implied_sizes(np.arange(self.n), best)
@@ -243,7 +236,7 @@ class ScaledProblem:
         return np.minimum(sizes.max_above, above), np.minimum(sizes.max_below, below)
 
     def tighten_nodes(self, nodes: NodeBatch, best: float) -> None:
-        """Give each node the sizes that its variables imply, if more of them are out than when it got its present ones."""
+        """Give each node the sizes that its variables imply, if more are out than at its last update."""
         out = nodes.state == OUT
         count = out.sum(axis=1)
         for node in np.flatnonzero(count > nodes.n_out_when_tightened):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,6 +72,9 @@ class TreeProgress:
         )
 
 
+Notify = Callable[[TreeProgress], None]
+
+
 def stop_status(error: BaseException) -> Status:
     """Return the status of a run that one of STOPS ended."""
     if isinstance(error, KeyboardInterrupt):
@@ -84,9 +87,7 @@ def _cause(status: Status) -> str:
     return status.message.split(" (")[0]
 
 
-def branch_and_bound(
-    problem: SupportProblem, incumbent: Incumbent, request: GapRequest, notify: Callable[[TreeProgress], None]
-) -> Certificate:
+def branch_and_bound(problem: SupportProblem, incumbent: Incumbent, request: GapRequest, notify: Notify) -> Certificate:
     """Branch until the bound is within the gap of the incumbent; better candidates go into it."""
     best, trees, scale, status = incumbent.found, list[Tree](), 1.0, Status.OPTIMAL
 
@@ -190,9 +191,10 @@ def families_of(problem: SupportProblem, best: Candidate) -> list[Family]:
 def family_of(
     problem: SupportProblem, best: Candidate, threshold: float | None = None, exactly: bool = False
 ) -> Family:
-    """Return how the problem is bounded, for values up to `threshold`, or that of `best`; raise `NoBoundError` if it cannot be.
+    """Return how the problem is bounded; raise `NoBoundError` if it cannot be.
 
-    With `exactly`, supports of fewer than k variables are excluded.
+    Only values up to `threshold` count, by default that of `best`. With `exactly`, supports of fewer than k variables
+    are excluded.
     """
     threshold = best.value if threshold is None else threshold
     if not math.isfinite(best.value):
@@ -213,7 +215,7 @@ def family_of(
     if problem.columns_on_demand:
         raise NoBoundError("there are too many columns to hold all of them")
     if model is not None:
-        scaled = ScaledProblem.of(problem, model, best, exactly=exactly)
+        scaled = replace(ScaledProblem.of(problem, model, best), exactly=exactly)
         pause()
         return QuadraticFamily(scaled.tightened(threshold / scaled.scale))
     composite = None if problem.model_at(best.full(problem.n)) is None else problem.loss.composite()
@@ -222,27 +224,13 @@ def family_of(
     return SmoothFamily(problem, composite, best, threshold)
 
 
-@dataclass(frozen=True)
-class NearOptimalSupports:
-    """The supports that were found, the best first."""
-
-    candidates: list[Candidate]
-    complete: bool  # whether these are all
-    note: str  # why not
-    nodes: int
-
-
 def enumerate_near_optimal(
-    problem: SupportProblem,
-    incumbent: Incumbent,
-    within: float,
-    at_most: int,
-    notify: Callable[[TreeProgress], None],
-    searched: Status,
-) -> NearOptimalSupports:
-    """Find every support whose best value is within a fraction of the best of all.
+    problem: SupportProblem, incumbent: Incumbent, within: float, at_most: int, searched: Status, notify: Notify
+) -> tuple[list[Candidate], str, int]:
+    """Return the best points of all supports that are within a fraction of the best value, the best first.
 
-    If the search was stopped (`searched`), or there is no lower bound, return the supports that the search has evaluated.
+    Return with them why there may be others, or "", and the number of nodes. If the search was stopped (`searched`), or
+    there is no lower bound, the supports are those that the search has evaluated.
     """
     trees, scale, note = list[Tree](), 1.0, _cause(searched) if searched.early else ""
 
@@ -273,8 +261,7 @@ def enumerate_near_optimal(
         note = f"no lower bound is available ({_reason(error)})"
     if not note and problem.cache.undecided:
         note = "on some supports the best point could not be computed reliably"
-    candidates = _near_optimal(problem, incumbent, within)[:at_most]
-    return NearOptimalSupports(candidates, not note, note, sum(tree.nodes for tree in trees))
+    return _near_optimal(problem, incumbent, within)[:at_most], note, sum(tree.nodes for tree in trees)
 
 
 def _threshold(best: Candidate, within: float) -> float:

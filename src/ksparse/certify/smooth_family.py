@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ksparse.certify.bound import AffineMinorant, DualBound, Relaxation
+from ksparse.certify.bound import DualBound, Relaxation
 from ksparse.certify.program import ScaledProblem
 from ksparse.certify.quadratic_family import ROOT_PATIENCE, ROOT_STEPS, QuadraticFamily
 from ksparse.data.model import Gram
@@ -52,7 +52,7 @@ class SmoothBound(DualBound):
         self._unpenalised = np.flatnonzero(ridge == 0)
         self._column = dense(columns(self._A, self._unpenalised))[:, 0] if self._unpenalised.size == 1 else None
 
-    def affine_minorant(self, w: Vector, state: Vector) -> AffineMinorant:
+    def affine_minorant(self, w: Vector, state: Vector) -> tuple[Vector, Vector, Vector, Vector]:
         """Return h linearised at the images of the rows of w, moved along the column without a ridge."""
         unit, scale, rows = self.problem.unit, self.problem.scale, []
         count(len(w), len(w))
@@ -68,11 +68,12 @@ class SmoothBound(DualBound):
             value_error = rounding * (abs(h) + abs(self._h0) + float(terms @ np.abs(u))) / scale
             gradient = np.asarray(self._A.T @ slope) * unit / scale
             rows.append(((h - float(slope @ u)) / scale, gradient, value_error, rounding * length * self._length))
-        return AffineMinorant(*map(np.array, zip(*rows, strict=True)))
+        value, gradients, value_errors, gradient_errors = map(np.array, zip(*rows, strict=True))
+        return value, gradients, value_errors, gradient_errors
 
 
 def _step_to_stationary(composite: Composite, u: Vector, a: Vector) -> float:
-    """Return δ with aᵀ∇h(u + δa) = 0, or nearly; 0 if none is found. The product increases with δ, since h is convex."""
+    """Return δ with aᵀ∇h(u + δa) ≈ 0, which increases with δ, since h is convex; 0 if none is found."""
     from scipy.optimize import brentq  # here: scipy.optimize takes as long to import as all of ksparse
 
     def slope(delta: float) -> float:
@@ -136,7 +137,7 @@ class SmoothFamily(QuadraticFamily):
         return replace(problem, sizes=replace(sizes, max_above=above, max_below=below))
 
     def _unpenalised_sizes(self, threshold: float) -> tuple[int, float, float] | None:
-        """Return the one variable without a ridge and its largest sizes above and below 0; None if these are unknown."""
+        """Return the one variable without a ridge and its largest sizes above and below 0, if known."""
         variables = np.flatnonzero(self.whole.allowed)
         ridge, least = self.composite.ridge[variables], self.whole.loss.least
         if (ridge == 0).sum() != 1 or least == -np.inf:
@@ -188,7 +189,7 @@ class SmoothFamily(QuadraticFamily):
         w[support] = x
         w = (w[problem.supports.variables] / problem.unit)[None]
         state = np.where(inside, IN, OUT).astype(np.int8)[None]
-        gradient = dual.affine_minorant(w, state).gradient[0] + dual.d * w[0]
+        gradient = dual.affine_minorant(w, state)[1][0] + dual.d * w[0]
         E = problem.linear.E[:, inside]
         multipliers = shortest(E.T, gradient[inside]) if E.size else np.zeros(len(E))
         return float(dual.at(w, multipliers[None], np.zeros((1, problem.linear.h.size)), state).value[0])

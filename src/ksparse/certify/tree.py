@@ -1,7 +1,7 @@
 """Branch and bound: nodes fix variables in or out of the support, the lowest bound first, many at a time.
 
-A family of problems defines what a node is and how it is bounded. A round takes a fixed number of open nodes, so that the
-tree does not depend on how its nodes are shared among threads.
+A family of problems defines what a node is and how it is bounded. A round takes a fixed number of open nodes, so that
+the tree does not depend on how its nodes are shared among threads.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Family(ABC):
         """Return a lower bound for each node; fix variables whose other choice does not lead below the cutoff."""
 
     def leaf(self, node: Node, all_fixed: bool) -> Vector | None:
-        """Return the support with the best value of a node, with `all_fixed` its only one; None if it is to be branched on."""
+        """Return the best support of a node, with `all_fixed` its only one; None if it is to be branched on."""
         return self.supports.leaf(node.state[0], all_fixed)
 
     def leaf_bound(self, support: Vector, x: Vector) -> float:

@@ -48,7 +48,7 @@ from ksparse.util.arrays import (
 )
 from ksparse.util.resources import OutOfTimeError
 
-NO_CERTIFICATE = Certificate()
+UNPROVED = Certificate()
 PROVED = (Status.OPTIMAL, Status.SWAP_OPTIMAL)
 STATIONARY = 1e-6  # relative residual up to which a point is called stationary
 ACCEPTED = 1e-2  # relative residual above which a run is no success, however little F changed
@@ -100,15 +100,17 @@ def judge_sparse(request: Request, rho: float | None, run: Run, method: Method) 
     if status is Status.SETTLED and residual <= STATIONARY:
         status = Status.STATIONARY
     return _result(
-        x, value_of(loss, x), C, k, residual, status, accepted, nit=run.nit, elapsed=request.elapsed, method=method.name, rho=rho,
-        trace=run.trace, outcomes=[{"k_sparse": k_sparse, "F": run.F}], passes=request.passes, **_evaluations(loss, request.before),
+        x, value_of(loss, x), C, k, residual, status, accepted, nit=run.nit, elapsed=request.elapsed, rho=rho,
+        method=method.name, trace=run.trace, outcomes=[{"k_sparse": k_sparse, "F": run.F}], passes=request.passes,
+        **_evaluations(loss, request.before),
     )  # fmt: skip
 
 
 def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float = math.inf) -> RoundedPoint:
     """Return the best point on the support that a nearly k-sparse x is rounded to.
 
-    The support is the k largest entries, except if C has no point on them: bounds that exclude 0 and budgets come first.
+    The support is the k largest entries, except if C has no point on them: bounds that exclude 0 and budgets come
+    first.
     """
     support = C.sparse_support(namespace(x).abs(x), k)
     polished = polish(loss, C, support, to_float64(take(x, support)), deadline)
@@ -147,11 +149,7 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
 
 
 def judge_search(
-    request: Request,
-    problem: SupportProblem,
-    incumbent: Incumbent,
-    status: Status,
-    certificate: Certificate = NO_CERTIFICATE,
+    request: Request, problem: SupportProblem, incumbent: Incumbent, status: Status, certificate: Certificate = UNPROVED
 ) -> Result:
     """Return the result of a support search: re-solve the incumbent on the raw data and recompute every value from x.
 
@@ -193,8 +191,9 @@ def judge_search(
     return _result(
         x, fun, C, problem.asked, residual, status, accepted, allowed=_allowed(problem, x), nit=incumbent.iterations,
         elapsed=request.elapsed, method="auto", rho=None, trace=_search_trace(incumbent), swaps=incumbent.swaps,
-        proved=incumbent.proved and status in PROVED, outcomes=incumbent.records, lower_bound=certificate.lower_bound, gap=gap,
-        nodes=certificate.nodes, note=note, message=message, passes=request.passes, **_evaluations(loss, request.before),
+        proved=incumbent.proved and status in PROVED, outcomes=incumbent.records, gap=gap, note=note, message=message,
+        lower_bound=certificate.lower_bound, nodes=certificate.nodes, passes=request.passes,
+        **_evaluations(loss, request.before),
     )  # fmt: skip
 
 
@@ -230,7 +229,7 @@ def value_of(loss: Loss, x: Array) -> float:
 
 
 def _rounding_of(problem: SupportProblem, value: float, x: Array) -> float:
-    """Return how much φ(x) may exceed a proved value: the claimed accuracy, or what rounding x to its precision costs."""
+    """Return how much φ(x) may exceed a proved value: the claimed accuracy, or the cost of single precision."""
     if epsilon(x) < 1e-10:
         return problem.claim_tol(value)
     return SINGLE * (abs(value) + (0.0 if problem.model is None else abs(problem.model.constant)))
@@ -252,8 +251,8 @@ def judge_given(
         status = Status.SETTLED
     only: dict[str, Any] = {"lower_bound": fun, "gap": 0.0, "proved": True} if status is Status.OPTIMAL else {}
     return _result(
-        like(x, loss.kind), fun, C, k, residual, status, STATIONARY, nit=0, nfev=1, njev=1, elapsed=elapsed, method=method, rho=None,
-        trace=Trace(none, none, none, none, np.zeros(0, dtype=np.int64)), **only,
+        like(x, loss.kind), fun, C, k, residual, status, STATIONARY, nit=0, nfev=1, njev=1, elapsed=elapsed,
+        method=method, rho=None, trace=Trace(none, none, none, none, np.zeros(0, dtype=np.int64)), **only,
     )  # fmt: skip
 
 
@@ -318,7 +317,8 @@ def _result(
     success = bool(status.good and C.contains(x) and within and is_finite and residual <= accepted)
     message = (message or status.message) + note
     return Result(
-        x=x, fun=fun, success=success, status=status, message=message, maxcv=maxcv, support=support, k=k, residual=residual, **fields
+        x=x, fun=fun, success=success, status=status, message=message, maxcv=maxcv, support=support, k=k,
+        residual=residual, **fields,
     )  # fmt: skip
 
 

@@ -39,8 +39,8 @@ GRAM = 2**26  # maximum entries of a Gram matrix; for more variables each right-
 class Batch:
     """One solution per right-hand side: what `minimize_many` returns.
 
-    `batch[i]` is that of column i as a `Result`, judged like any other when it is asked for; its `elapsed` is that of the
-    whole batch.
+    `batch[i]` is that of column i as a `Result`, judged like any other when it is asked for; its `elapsed` is that of
+    the whole batch.
 
     Attributes
     ----------
@@ -169,10 +169,11 @@ def minimize_many(
 ) -> Batch:
     """Minimise ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ² over the x in C with at most k nonzeros, for each column b of B.
 
-    Without constraints or with signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix AᵀA, and
-    start from supports that fit other columns: 40 to 50 times faster than single calls of `minimize` (with numba). Optimality
-    is not proved. If columns of A are so nearly dependent that AᵀA may have lost a better solution of a right-hand side, that
-    one is solved by `minimize`; so are all on other sets, and if A does not show its columns or has too many.
+    Without constraints or with signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix
+    AᵀA, and start from supports that fit other columns: 40 to 50 times faster than single calls of `minimize` (with
+    numba). Optimality is not proved. If columns of A are so nearly dependent that AᵀA may have lost a better solution
+    of a right-hand side, that one is solved by `minimize`; so are all on other sets, and if A does not show its columns
+    or has too many.
 
     Parameters
     ----------
@@ -304,7 +305,7 @@ class _BatchRequest:
         return time.perf_counter() - self.started
 
     def solve_batched(self, lower: Vector, upper: Vector) -> Batch:
-        """Solve all columns on one Gram matrix, and single ones by `minimize` where that may have lost a better solution."""
+        """Solve all columns on one Gram matrix, and by `minimize` those for which it is too inaccurate."""
         weight = None if self.weight is None else to_float64(self.weight)
         ridge = np.zeros(self.n) if self.ridge is None else to_float64(self.ridge)
         with one_thread():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.certify.prove import Certificate, GapRequest, TreeProgress, branch_and_bound
+from ksparse.certify.prove import Certificate, GapRequest, Notify, TreeProgress, branch_and_bound
 from ksparse.errors import InfeasibleError, MissingPieceError
 from ksparse.firstorder.continuation import continued
 from ksparse.firstorder.loop import drive
@@ -71,8 +71,8 @@ def minimize_penalized(
     step : str or step rule, default="backtracking"
         "backtracking", "fixed" (1/L), or a rule such as `FixedStep`; pdcae always steps 1/L.
     continuation : bool, default=False
-        Solve for larger λ first, each a quarter of the last, from one solution to the next: far fewer steps for small λ. For
-        penalties with a term λ‖x‖₁ (all but `TopK2`). The trace is that of the last λ.
+        Solve for larger λ first, each a quarter of the last, from one solution to the next: far fewer steps for small
+        λ. For penalties with a term λ‖x‖₁ (all but `TopK2`). The trace is that of the last λ.
     x0 : array-like or None, default=None
         The start, moved into C; None for 0, or 1/n in every entry if 0 is stationary for φ.
     tol : float, default=1e-5
@@ -82,8 +82,8 @@ def minimize_penalized(
     stop : {"objective", "step"} or None, default=None
         Which change tol applies to; None for the rule that the paper uses with the method.
     patience : int or None, default=None
-        Number of consecutive small changes at which to stop; None for 2 with pdca and gist, whose Barzilai–Borwein steps may
-        change little once by accident, and 1 with the others.
+        Number of consecutive small changes at which to stop; None for 2 with pdca and gist, whose Barzilai–Borwein
+        steps may change little once by accident, and 1 with the others.
     max_iter : int, default=10000
         Maximum number of iterations.
     max_time : float or None, default=None
@@ -187,20 +187,21 @@ def minimize(
     C : ConvexSet or None, default=None
         The set; None for the whole space.
     method : str or Method, default="auto"
-        "auto": local search by swaps of variables from several starts. Or one of the paper's first-order methods: "apdca",
-        "pdca", "pdcae", "gist", "nmapg" on the top-(k,2) penalty, rounded and re-solved on the support; "iht" on the
-        constraint itself; "l1pdca", "l1dca" on the top-(k,1) penalty and "mipdca" on relaxed indicators, not rounded if
-        k-sparse (the last two need ksparse[baselines]); or a method object with its own parameters.
+        "auto": local search by swaps of variables from several starts. Or one of the paper's first-order methods:
+        "apdca", "pdca", "pdcae", "gist", "nmapg" on the top-(k,2) penalty, rounded and re-solved on the support; "iht"
+        on the constraint itself; "l1pdca", "l1dca" on the top-(k,1) penalty and "mipdca" on relaxed indicators, not
+        rounded if k-sparse (the last two need ksparse[baselines]); or a method object with its own parameters.
     rho : float, sequence of float or "auto", default="auto"
         For the paper's methods the penalty weight, or several, of which the best solution is returned; "auto" for the
-        paper's grid, 1e-4 to 1e4. For method="auto" the weights of its penalised starts; "auto" chooses them from the data.
+        paper's grid, 1e-4 to 1e4. For method="auto" the weights of its penalised starts; "auto" chooses them from the
+        data.
     step : str or step rule, default="backtracking"
         For the paper's methods: "backtracking", "fixed" (1/L), or a rule such as `FixedStep`.
     continuation : bool, default=False
         For the paper's methods: start each weight at the solution of the one before, instead of at x0.
     x0 : array-like or None, default=None
-        A start. "auto" also searches from its support, so that the result is never worse than a feasible k-sparse x0. The
-        paper's methods start there, moved into C; None for 1/n in every entry.
+        A start. "auto" also searches from its support, so that the result is never worse than a feasible k-sparse x0.
+        The paper's methods start there, moved into C; None for 1/n in every entry.
     forced_in, forced_out : array-like of int, default=()
         Variables that are always, or never, in the support. Only with "auto".
     min_nonzero : float or array-like, default=0.0
@@ -212,17 +213,19 @@ def minimize(
         (labels, {label: (min, max)}): limits on the number of selected variables per label, None for no maximum; with
         `groups`, of groups. Only with "auto".
     requires : dict or None, default=None
-        {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be 0,
-        and count all the same. Only with "auto".
+        {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be
+        0, and count all the same. Only with "auto".
     effort : int or None, default=None
-        Number of independent searches; the best result is returned. None: one, or more within `max_time`. Only with "auto".
+        Number of independent searches; the best result is returned. None: one, or more within `max_time`. Only with
+        "auto".
     n_jobs : int or None, default=None
         Number of threads.
     random_state : int, numpy.random.Generator or None, default=None
         Seed of the search. Results do not depend on `n_jobs`.
     gap : float or None, default=None
-        Target optimality gap (0.01 for 1 %) of a branch and bound after the search; None to skip it. `lower_bound`, `gap` and
-        `nodes` of the result say how far it came; if no bound is available, the message says why. Only with "auto".
+        Target optimality gap (0.01 for 1 %) of a branch and bound after the search; None to skip it. `lower_bound`,
+        `gap` and `nodes` of the result say how far it came; if no bound is available, the message says why. Only with
+        "auto".
     max_nodes : int or None, default=None
         Maximum number of branch-and-bound nodes. Only with "auto".
     settings : SearchSettings or None, default=None
@@ -309,7 +312,7 @@ def _zero(request: Request) -> Result:
 
 
 def one_search(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options of `minimize` for one of several calls that share a time limit: one search unless effort is given."""
+    """Return options for one of several calls that share a time limit: one search unless effort is given."""
     return options if options.get("effort") is not None else options | {"effort": 1}
 
 
@@ -321,12 +324,9 @@ def make_plan(
         seed = int(random_state.integers(2**63))
     else:
         seed = 0 if random_state is None else check_integer(random_state, "random_state", 0)
-    return SearchOptions(
-        effort=None if effort is None else check_integer(effort, "effort", 1),
-        n_jobs=check_n_jobs(n_jobs),
-        seed=seed,
-        weights=None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho),
-    )
+    effort = None if effort is None else check_integer(effort, "effort", 1)
+    weights = None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho)
+    return SearchOptions(effort=effort, n_jobs=check_n_jobs(n_jobs), seed=seed, weights=weights)
 
 
 def make_gap_request(gap: float | None, max_nodes: int | None, n_jobs: int | None) -> GapRequest | None:
@@ -374,7 +374,7 @@ def search_supports(
 
 def certify(
     problem: SupportProblem, incumbent: Incumbent, status: Status, gap_request: GapRequest | None,
-    notify: Callable[[TreeProgress], None] = lambda tree: None,
+    notify: Notify = lambda tree: None,
 ) -> Certificate:  # fmt: skip
     """Return a lower bound by enumeration, or by branch and bound if requested and the search was not stopped."""
     if status is Status.OPTIMAL:

@@ -127,10 +127,10 @@ def near_optimal(
 ) -> NearOptimal:
     """Find every support of at most k variables whose best value over C is nearly optimal: the Rashomon set.
 
-    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it, not even
-    forced ones; with `min_nonzero` all of them are. With rules about supports (`groups`, `group_limits`, `requires`) it is
-    those of the best point on some support that satisfies them. If φ and C allow no lower bound, the list holds what the
-    search has found, and is not called complete.
+    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it, not
+    even forced ones; with `min_nonzero` all of them are. With rules about supports (`groups`, `group_limits`,
+    `requires`) it is those of the best point on some support that satisfies them. If φ and C allow no lower bound, the
+    list holds what the search has found, and is not called complete.
 
     Parameters
     ----------
@@ -211,15 +211,15 @@ def near_optimal(
                     one.update(tree.nodes, f"{tree.nodes} nodes, {tree.open} open")
                     reporter.log_tree(tree, search.incumbent)
 
-                found = enumerate_near_optimal(problem, search.incumbent, within, at_most, update, status)
-        points = np.array([candidate.full(problem.n) for candidate in found.candidates])
+                found, note, nodes = enumerate_near_optimal(problem, search.incumbent, within, at_most, status, update)
+        points = np.array([candidate.full(problem.n) for candidate in found])
         values = np.array([value_of(problem.loss, x) for x in points])
         order = np.argsort(values, kind="stable")
         supports, best = (
             [np.flatnonzero(points[i]) for i in order],
             judge_search(request, problem, search.incumbent, status),
         )
-        message = "complete" if found.complete else f"the list may be incomplete: {found.note}"
+        message = f"the list may be incomplete: {note}" if note else "complete"
         return NearOptimal(
-            best, supports, values[order], points[order], within, found.complete, message, found.nodes, request.elapsed
+            best, supports, values[order], points[order], within, not note, message, nodes, request.elapsed
         )

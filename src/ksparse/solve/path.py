@@ -25,7 +25,7 @@ from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.sets import ConvexSet
-from ksparse.solve.judge import NO_CERTIFICATE, judge_search
+from ksparse.solve.judge import UNPROVED, judge_search
 from ksparse.solve.minimize import certify, make_gap_request, make_plan, make_search
 from ksparse.solve.request import Request, check_request, support_problem
 from ksparse.util import display
@@ -165,9 +165,10 @@ def k_path(
 ) -> KPath:
     """Minimise φ over the points of C with at most k nonzeros, for every k of `ks`.
 
-    The largest k, and a few smaller ones, each half of the last, are solved as `minimize` does. Then every k is searched from
-    the solution for the larger k, without its least useful variables, and from that for the smaller k, which has room for
-    another. A solution for a smaller k is also one for k, so that the objective never increases with k.
+    The largest k, and a few smaller ones, each half of the last, are solved as `minimize` does. Then every k is
+    searched from the solution for the larger k, without its least useful variables, and from that for the smaller k,
+    which has room for another. A solution for a smaller k is also one for k, so that the objective never increases with
+    k.
 
     Parameters
     ----------
@@ -189,8 +190,8 @@ def k_path(
         (labels, {label: (min, max)}): limits on the number of selected variables per label, None for no maximum; with
         `groups`, of groups.
     requires : dict or None, default=None
-        {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be 0,
-        and count all the same.
+        {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be
+        0, and count all the same.
     effort : int or None, default=None
         Number of independent searches; the best result is returned. None: one, or more within `max_time`.
     n_jobs : int or None, default=None
@@ -198,8 +199,8 @@ def k_path(
     random_state : int, numpy.random.Generator or None, default=None
         Seed of the search. Results do not depend on `n_jobs`.
     gap : float or None, default=None
-        Target optimality gap (0.01 for 1 %) of a branch and bound after the search; None to skip it. `lower_bound`, `gap` and
-        `nodes` of the results say how far it came; if no bound is available, the message says why.
+        Target optimality gap (0.01 for 1 %) of a branch and bound after the search; None to skip it. `lower_bound`,
+        `gap` and `nodes` of the results say how far it came; if no bound is available, the message says why.
     max_nodes : int or None, default=None
         Maximum number of branch-and-bound nodes for each k.
     tol : float, default=1e-5
@@ -279,11 +280,9 @@ class PathSolver:
         self.problems = {k: problem.but(k=k) for k in sizes}
         self.incumbents = {k: Incumbent() for k in sizes}
         self.seconds = dict.fromkeys(sizes, 0.0)
-        self.last_start: dict[
-            tuple[int, str], Candidate
-        ] = {}  # the neighbour's candidate that each k was searched from
+        self.last_start: dict[tuple[int, str], Candidate] = {}  # neighbour's candidate that k was searched from
         self.status = dict.fromkeys(sizes, Status.STATIONARY)
-        self.certificates = dict.fromkeys(sizes, NO_CERTIFICATE)
+        self.certificates = dict.fromkeys(sizes, UNPROVED)
         self.callback = as_scipy_callback(request.callback)
         self.bar: Bar = NULL_BAR
 

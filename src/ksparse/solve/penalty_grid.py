@@ -1,4 +1,4 @@
-"""The paper's approach (Sec. 6.2): solve the penalised problem for each weight of a grid, round, and keep the best solution."""
+"""The paper's approach (Sec. 6.2): solve the penalised problem for each weight of a grid, round, keep the best."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ METHODS: dict[str, Callable[[StepRule], Method]] = {
 
 
 def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[float], continuation: bool) -> Result:
-    """Return the best of the rounded solutions over the weights; with continuation each run starts where the last ended."""
+    """Return the best rounded solution over the weights; with continuation each run starts where the last ended."""
     weights: Sequence[float | None] = resolve_weights(rho) if method.weighted else [None]
     results: list[Result] = []
     begin = request.x0

@@ -109,24 +109,14 @@ class Request:
 
 
 def check_request(
-    loss: Loss,
-    k: int,
-    C: ConvexSet | None,
-    x0: Any,
-    stopping: Stopping,
-    callback: Any = None,
-    verbose: int = 0,
-    *,
-    rules: tuple[Any, Any, Any] = (None, None, None),
-    by_entries: bool = False,
-    name: str = "k",
-    least: int = 1,
-) -> Request:
+    loss: Loss, k: int, C: ConvexSet | None, x0: Any, stopping: Stopping, callback: Any = None, verbose: int = 0, *,
+    rules: tuple[Any, Any, Any] = (None, None, None), by_entries: bool = False, name: str = "k", least: int = 1,
+) -> Request:  # fmt: skip
     """Check the k-sparse problem: loss and set fit each other, and C has a point with at most k nonzeros.
 
-    A loss of several coefficients per feature is searched by its features. With `by_entries`, an option is given that is
-    only supported for entries; then the entries of a feature are a group. `rules` are groups, group_limits and requires;
-    `name` is that of the argument k, and `least` its least value.
+    A loss of several coefficients per feature is searched by its features. With `by_entries`, an option is given that
+    is only supported for entries; then the entries of a feature are a group. `rules` are groups, group_limits and
+    requires; `name` is that of the argument k, and `least` its least value.
     """
     started = time.perf_counter()
     loss, C, start = check_pieces(loss, C, x0)
@@ -180,7 +170,8 @@ def check_user_pieces(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> 
 
 
 def support_problem(
-    request: Request, forced_in: Any, forced_out: Any, min_nonzero: Any, settings: SearchSettings | None = None, most: int | None = None,
+    request: Request, forced_in: Any, forced_out: Any, min_nonzero: Any, settings: SearchSettings | None = None,
+    most: int | None = None,
 ) -> SupportProblem:  # fmt: skip
     """Return the problem that is searched, after a check that it is feasible; for several k, `most` is the largest."""
     n, k, width, rules = request.n, request.k, request.loss.per_feature, request.rules
@@ -198,8 +189,8 @@ def support_problem(
         inside, outside = (np.asarray((rows[:, None] * width + np.arange(width)).ravel()) for rows in (inside, outside))
     problem = SupportProblem.of(
         request.loss, request.C, n // width if request.by_rows else n, k, forced_in=inside, forced_out=outside,
-        floor=_check_min_nonzero(min_nonzero, n), deadline=request.deadline, settings=settings, most=rules.widest(most or k),
-        rules=rules, by_rows=request.by_rows,
+        floor=_check_min_nonzero(min_nonzero, n), deadline=request.deadline, settings=settings, rules=rules,
+        most=rules.widest(most or k), by_rows=request.by_rows,
     )  # fmt: skip
     if problem.floors.any and not _supports_min_nonzero(problem):
         given = f"{type(request.loss).__name__} on {request.C}"
@@ -219,7 +210,7 @@ def support_problem(
 
 
 def _check_memory(problem: SupportProblem) -> None:
-    """Raise `MemoryError` if the search would not fit: vectors of n numbers and, of H, k rows thrice or some columns."""
+    """Raise `MemoryError` if vectors of n numbers and rows or columns of H do not fit in memory."""
     k, n, loss, settings = problem.k, problem.n, problem.loss, problem.settings
     if problem.row_problem is not None:
         needed = 8 * (VECTORS + 3 * k) * (n + problem.row_problem.width)
@@ -229,10 +220,10 @@ def _check_memory(problem: SupportProblem) -> None:
         needed = 8 * (VECTORS + (3 * k if loss.has_columns else 0)) * n
     if needed >= ASKED and needed > (available := available_memory()):
         raise MemoryError(
-            f"the search needs {needed / GIB:.2f} GiB in addition to the data ({n} variables, k = {k}), {available / GIB:.2f} GiB are "
-            f"available: use fewer columns, a smaller k, or settings=SearchSettings(memory=...) below {settings.memory / GIB:.2g} GiB, "
-            "which keeps fewer rows of the Gram matrix"
-        )  # fmt: skip
+            f"the search needs {needed / GIB:.2f} GiB in addition to the data ({n} variables, k = {k}), "
+            f"{available / GIB:.2f} GiB are available: use fewer columns, a smaller k, or settings=SearchSettings("
+            f"memory=...) below {settings.memory / GIB:.2g} GiB, which keeps fewer rows of the Gram matrix"
+        )
 
 
 def _check_min_nonzero(min_nonzero: Any, n: int) -> Vector | float:
@@ -334,9 +325,9 @@ def check_rules_feasible(problem: SupportProblem, out: Vector, k: int) -> None:
         may_vanish &= (rules.least > 0)[rules.label]
     if rules.strict and may_vanish.any():
         raise MissingPieceError(
-            f"min_nonzero is 0 for variable {np.flatnonzero(may_vanish)[0]}; it must be > 0 for all variables of labels with a minimum "
-            "count in group_limits (with groups or requires: for all)"
-        )  # fmt: skip
+            f"min_nonzero is 0 for variable {np.flatnonzero(may_vanish)[0]}; it must be > 0 for all variables of "
+            "labels with a minimum count in group_limits (with groups or requires: for all)"
+        )
     _check_closure(rules, forced, allowed, out)
     what, is_forced = "groups" if rules.grouped else "variables", np.isin(np.arange(rules.n), forced)
     inside = np.bincount(rules.label[forced], rules.weight[forced], rules.least.size)
