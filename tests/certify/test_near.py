@@ -72,7 +72,7 @@ def test_frequencies_and_a_picture(rng):
     assert found.frequencies.sum() == pytest.approx(np.mean([s.size for s in found.supports]))
     assert list(found.to_frame().columns) == ["objective", "excess", "nonzeros", "support"]
     assert f"{len(found)} supports within 20 %" in repr(found)
-    assert plot_frequencies(found).get_xlabel().startswith("in this share of")
+    assert plot_frequencies(found).get_xlabel().startswith("inclusion frequency")
     assert plot_frequencies(found, [f"g{i}" for i in range(12)]) is not None
 
 
