@@ -52,6 +52,9 @@ OPTIONS = {  # words in errors of the library, and the option they stand for
     "max_tracking_error": "--max-tracking-error", "max_weight": "--max-weight", "min_weight": "--min-weight",
     "max_short": "--max-short",
 }  # fmt: skip
+UNCHANGED = (  # options that are parameters of `SparsePortfolio`
+    "risk_aversion", "target_return", "long_only", "max_tracking_error", "max_weight", "max_short", "max_turnover",
+)  # fmt: skip
 BLANK = ("", "na", "nan")  # texts that stand for no number in tables
 
 
@@ -204,18 +207,15 @@ def _rules(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
     known = AssetNames(names, options.file)
     groups = None if options.sectors is None else known.sectors(options.sectors)
     lower, upper = ({}, {}) if options.bounds is None else known.bounds(options.bounds)
-    return {
+    return {name: getattr(options, name) for name in UNCHANGED} | {
         "objective": "minimize_risk" if options.min_variance or options.frontier is not None else None,
-        "risk_aversion": options.risk_aversion, "target_return": options.target_return, "long_only": options.long_only,
-        "max_tracking_error": options.max_tracking_error, "max_weight": options.max_weight,
-        "budget": _budget(options.budget), "max_short": options.max_short,
-        "min_weights": lower or None, "max_weights": upper or None, "groups": groups,
-        "group_caps": options.sector_cap, "group_floors": options.sector_floor,
+        "budget": _budget(options.budget), "min_weights": lower or None, "max_weights": upper or None,
+        "groups": groups, "group_caps": options.sector_cap, "group_floors": options.sector_floor,
         "group_cardinalities": _sector_counts(options.sector_names, groups), "linear_constraints": options.rule or None,
         "forced_in": known.listed(options.include, "--include") or None,
         "forced_out": known.listed(options.exclude, "--exclude") or None,
         "previous_weights": None if options.holdings is None else known.numbers(options.holdings, "weight"),
-        "turnover_cost": known.cost(options.cost), "max_turnover": options.max_turnover,
+        "turnover_cost": known.cost(options.cost),
     }  # fmt: skip
 
 

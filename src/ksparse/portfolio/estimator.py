@@ -30,11 +30,8 @@ SET_RULES = (  # parameters that C replaces
     "max_weight", "min_weights", "max_weights", "budget", "max_short", "group_caps", "group_floors",
     "linear_constraints", "target_return", "previous_weights", "max_tracking_error",
 )  # fmt: skip
-RULES = (
-    *SET_RULES, "objective", "risk_aversion", "long_only", "groups", "group_cardinalities", "forced_in", "forced_out",
-    "turnover_cost", "max_turnover",
-)  # fmt: skip
 SEARCH = ("effort", "n_jobs", "random_state", "gap", "max_time")
+OTHERS = ("k", "min_weight", "C", "warm_start", "verbose", *SEARCH)  # parameters that are no part of the problem
 PORTFOLIO = """
 k : int, default=10
     Maximum number of assets. If it is larger than the number of assets, a warning says that it has no effect.
@@ -364,7 +361,8 @@ class SparsePortfolio(SparseEstimator):
                 value = given[name]
                 if value is not default[name] and not (np.ndim(value) == 0 and value == default[name]):
                     raise ValueError(f"{name} cannot be combined with C: put it into the set")
-        return portfolio_of(assets, y, **{name: given[name] for name in RULES} | more)
+        rules = {name: given[name] for name in default if name not in OTHERS}
+        return portfolio_of(assets, y, **rules | more)
 
     def _solve(self, problem: Portfolio, k: int, **more: Any) -> Any:
         options = {name: getattr(self, name) for name in SEARCH}
