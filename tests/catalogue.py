@@ -1,4 +1,4 @@
-"""Every piece once: adding a loss, set, penalty or method to all the tests that mean something is one line here.
+"""Every loss, set, penalty and method once: one line here adds it to all tests of its kind.
 
 Losses are functions of a random generator and of `matrix`, which turns the data matrix into the kind under test.
 """
@@ -124,22 +124,10 @@ SETS = {
     ),
 }
 JOINT = [  # sets with an exact projection onto their k-sparse points
-    "WholeSpace",
-    "L2Ball",
-    "Hyperplane",
-    "Hyperplane of another total",
-    "Hyperplane of zero total",
-    "Nonnegative",
-    "Nonnegative some",
-    "NonnegativeBall",
-    "Box",
-    "Box of vectors",
-    "Box half-open",
-    "Box excluding 0",
-    "Simplex",
-    "BudgetBox",
+    "WholeSpace", "L2Ball", "Hyperplane", "Hyperplane of another total", "Hyperplane of zero total", "Nonnegative",
+    "Nonnegative some", "NonnegativeBall", "Box", "Box of vectors", "Box half-open", "Box excluding 0", "Simplex", "BudgetBox",
     "BudgetBox unbounded",
-]
+]  # fmt: skip
 
 PENALTIES = {
     "L1": lambda n: ks.L1(0.4),

@@ -1,4 +1,4 @@
-"""The naive twin of the search over supports: all of them."""
+"""Enumeration of all supports, to check the search."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from ksparse.search.polish import polish
 
 
 def enumerated(loss, C, n, k):
-    """The best value over all supports of size k, each re-solved."""
+    """Return the best value over all supports of size k, each re-solved."""
     best = np.inf
     for support in itertools.combinations(range(n), k):
         try:

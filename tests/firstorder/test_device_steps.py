@@ -1,4 +1,4 @@
-"""First-order steps on a device: few reads, and the iterates that NumPy gives. Tensors of the CPU stand for those of a GPU."""
+"""First-order steps on a device: few reads, and the same iterates as with NumPy. CPU tensors are treated as those of a GPU."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def run(one, penalty, method, C=None, steps=30):
 @pytest.mark.parametrize("name", ["pdca, fixed", "pdca", "apdca, fixed", "pdcae", "gist"])
 def test_a_step_reads_at_most_twice_and_once_more_for_each_rejected_trial(name, C, on_device, monkeypatch):
     if name == "gist" and C is not None:
-        pytest.skip("GIST knows no sets")
+        pytest.skip("GIST supports no sets")
     penalty = ks.L1(0.5) if name == "gist" else ks.TopK2(1.0, 5)
     counts = []
     for steps_taken in (20, 70):
@@ -98,7 +98,7 @@ def test_a_step_reads_at_most_twice_and_once_more_for_each_rejected_trial(name, 
 
 
 def alike(found, slow):
-    both = min(found.nit, slow.nit)  # one may stand still to the last digit sooner
+    both = min(found.nit, slow.nit)  # one run may stop changing earlier
     np.testing.assert_allclose(found.trace.F[:both], slow.trace.F[:both], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(found.x, slow.x, atol=1e-5)
     np.testing.assert_allclose(found.last, slow.last, atol=1e-5)
@@ -126,7 +126,7 @@ def test_the_same_iterates_on_sets(method, C, request):
 
 
 def test_trials_of_a_line_search_cost_no_product_where_there_is_no_prox(request):
-    """TopK2 on the whole space: a shorter step goes the same way, and its image is known."""
+    """TopK2 on the whole space: a shorter step has the same direction, so its image is known."""
     slow, there = run(loss(), ks.TopK2(1.0, 5), METHODS["pdca"], steps=30)
     request.getfixturevalue("on_device")
     found, here = run(loss(), ks.TopK2(1.0, 5), METHODS["pdca"], steps=30)

@@ -1,4 +1,4 @@
-"""The driver: every way to stop, what comes back then, and what is told on the way."""
+"""The loop: every reason to stop, the result then, and the calls of the callback."""
 
 import logging
 import re
@@ -157,7 +157,7 @@ def test_a_slow_descent_without_floor_is_found_too():
     assert result.status is Status.UNBOUNDED
     early = ks.minimize_penalized(loss, ks.L1(1e-9), x0=np.ones(2), method="pdca")
     assert early.status is Status.SETTLED  # F changes by less than 1e-5 of itself per step
-    assert not early.success  # but the residual, recomputed, says that nothing is stationary
+    assert not early.success  # the recomputed residual shows that the point is not stationary
     assert early.residual > 0.1
 
 

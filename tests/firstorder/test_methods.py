@@ -1,4 +1,4 @@
-"""The methods against the theorems that speak of them and against each other."""
+"""The methods against the theorems about them and against each other."""
 
 import math
 

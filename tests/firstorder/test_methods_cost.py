@@ -98,7 +98,7 @@ def test_a_symmetric_form_is_touched_once_per_step_and_trial(name, rng):
 def test_combining_points_costs_no_product(rng):
     counting = Counting(rng.standard_normal((9, 5)))
     problem = Problem(ks.LeastSquares(counting, np.ones(9)), ks.L1(1.0))
-    counting.count.update(forward=0, adjoint=0)  # the loss asks once whether there is a transpose
+    counting.count.update(forward=0, adjoint=0)  # the loss checks once that there is a transpose
     x, z = problem.point(rng.standard_normal(5)), problem.point(rng.standard_normal(5))
     _ = x.image, z.image
     assert counting.count == {"forward": 2, "adjoint": 0}

@@ -1,4 +1,4 @@
-"""Functions of PyTorch and JAX: as good as the loss they spell out, at a price that is counted."""
+"""Losses given by PyTorch and JAX functions agree with the built-in loss, and evaluations are counted."""
 
 from importlib import import_module
 
@@ -55,18 +55,18 @@ def test_the_answer_is_that_of_the_loss_itself(library, data, C):
 def test_the_hessian_is_that_of_the_loss_itself(library, data, rng):
     A, b = data
     y = np.where(b > 0, 1.0, -1.0)
-    loss, house = ks.autodiff(logistic(library, A, y), n=N, backend=library[0]), ks.Logistic(A, y)
+    loss, built_in = ks.autodiff(logistic(library, A, y), n=N, backend=library[0]), ks.Logistic(A, y)
     x, support = 0.3 * rng.standard_normal(N), np.array([1, 4, 7])
     everything = np.arange(N)
-    model, expected = loss.model_at(x), house.model_at(x)
+    model, expected = loss.model_at(x), built_in.model_at(x)
     assert np.allclose(model.block(everything), expected.block(everything), rtol=1e-9, atol=1e-10)
     assert np.allclose(model.r, expected.r, rtol=1e-9)
     assert model.constant == pytest.approx(expected.constant, rel=1e-9)
-    cut, same = loss.restrict(support), house.restrict(support)
+    cut, same = loss.restrict(support), built_in.restrict(support)
     z = x[support]
     assert np.allclose(cut.hessian_at(z, cut.image(z)), same.hessian_at(z, same.image(z)), rtol=1e-9)
     d = rng.standard_normal(N)
-    assert loss.curvature_at(x, x, d, d) == pytest.approx(house.curvature_at(x, A @ x, d, A @ d), rel=1e-9)
+    assert loss.curvature_at(x, x, d, d) == pytest.approx(built_in.curvature_at(x, A @ x, d, A @ d), rel=1e-9)
 
 
 def test_value_and_gradient_come_of_one_call(library, data):
@@ -117,11 +117,11 @@ def test_however_it_is_compiled_the_numbers_are_the_same(data, monkeypatch, name
     A, b = data
     y = np.where(b > 0, 1.0, -1.0)
     monkeypatch.setattr(f"ksparse.losses.autodiff.{name}", value)
-    loss, house = ks.autodiff(logistic(("jax", jnp), A, y), n=N, backend="jax"), ks.Logistic(A, y)
+    loss, built_in = ks.autodiff(logistic(("jax", jnp), A, y), n=N, backend="jax"), ks.Logistic(A, y)
     x = np.linspace(-1, 1, N)
-    assert loss.value(x) == pytest.approx(house.value(x), rel=1e-13)
-    assert np.allclose(loss.gradient(x), house.gradient(x), rtol=1e-12)
-    assert np.allclose(loss.hessian_on(x, np.arange(N)), house.model_at(x).block(np.arange(N)), rtol=1e-11)
+    assert loss.value(x) == pytest.approx(built_in.value(x), rel=1e-13)
+    assert np.allclose(loss.gradient(x), built_in.gradient(x), rtol=1e-12)
+    assert np.allclose(loss.hessian_on(x, np.arange(N)), built_in.model_at(x).block(np.arange(N)), rtol=1e-11)
 
 
 @pytest.mark.needs("jax")
@@ -140,9 +140,9 @@ def test_a_function_that_is_not_convex_gets_no_model(library):
     loss = ks.autodiff(lambda x: xp.sum(xp.cos(x)), n=4, backend=library[0])
     assert loss.model_at(np.zeros(4)) is None
     assert loss.model_at(np.full(4, np.pi)) is not None
-    told = ks.autodiff(lambda x: xp.sum(xp.cos(x)), n=4, convex=False, backend=library[0])
-    assert told.model_at(np.full(4, np.pi)) is None
-    result = ks.minimize(told, 2, ks.Box(-4.0, 4.0))
+    not_convex = ks.autodiff(lambda x: xp.sum(xp.cos(x)), n=4, convex=False, backend=library[0])
+    assert not_convex.model_at(np.full(4, np.pi)) is None
+    result = ks.minimize(not_convex, 2, ks.Box(-4.0, 4.0))
     assert result.fun == pytest.approx(0.0, abs=1e-8)  # two at −1, two at 1
 
 

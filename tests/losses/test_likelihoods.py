@@ -1,4 +1,4 @@
-"""Quantile, Gamma, Tweedie, negative binomial and Cox: what they say they are, and what enumeration finds."""
+"""Quantile, Gamma, Tweedie, negative binomial and Cox: values against their definitions, and answers against enumeration."""
 
 from functools import partial
 

@@ -88,7 +88,7 @@ def test_prox_of_g1_meets_the_three_point_inequality(name, case):
 @pytest.mark.parametrize("name", catalogue.PENALTIES)
 @given(case=cases)
 def test_prox_of_the_whole_beats_a_fine_grid(name, case):
-    """In one dimension a grid is brute force; in more, no point of a cloud around and beside the answer may be better."""
+    """In one dimension a grid is brute force; in more, no random point near the answer may be better."""
     n, seed, scale, t = case
     penalty = catalogue.PENALTIES[name](n)
     u, _ = draw(n, seed, scale)

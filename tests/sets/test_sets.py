@@ -1,4 +1,4 @@
-"""Each set: its projection by the theorems that characterise one, against a slow twin, and on other arrays."""
+"""Each set: characterisations of its projection, comparison with a slow version, and other kinds of arrays."""
 
 import itertools
 
@@ -253,8 +253,8 @@ def test_a_custom_set_restricts_by_alternation_or_by_the_users_own_way(rng):
     ball = ks.CustomSet(ks.L2Ball().project, ks.L2Ball().violation, n=5)
     u = 3 * rng.standard_normal(2)
     np.testing.assert_allclose(ball.restrict(np.array([1, 3])).project(u), u / np.linalg.norm(u), atol=1e-8)
-    told = ks.CustomSet(ks.L2Ball().project, ks.L2Ball().violation, restrict=lambda support: ks.L2Ball())
-    assert isinstance(told.restrict(np.array([1, 3])), ks.L2Ball)
+    with_restrict = ks.CustomSet(ks.L2Ball().project, ks.L2Ball().violation, restrict=lambda support: ks.L2Ball())
+    assert isinstance(with_restrict.restrict(np.array([1, 3])), ks.L2Ball)
     shifted = ks.CustomSet(lambda u: np.clip(u, 1, 2), lambda x: float(np.abs(x - np.clip(x, 1, 2)).max()), n=3)
     with pytest.raises(ks.InfeasibleError, match="no point on this support"):
         shifted.restrict(np.array([0])).project(np.ones(1))
