@@ -77,7 +77,6 @@ WEAK = {
     "returns": 0,
     "relaxed": 0,
     "drawn": 0,
-    "children": 0,
     "restarts": 0,
 }
 WEAK |= {

@@ -7,7 +7,6 @@ import pytest
 
 import ksparse as ks
 from ksparse.datasets import table5
-from ksparse.search.perturbation import EliteSet
 
 
 def hard_problems():
@@ -75,21 +74,3 @@ def test_a_start_of_the_users_never_makes_the_answer_worse(problem, rng):
         assert ks.minimize(loss, k, C, x0=x0).fun <= alone
     better = ks.minimize(loss, k, C, effort=8).x
     assert ks.minimize(loss, k, C, x0=better).fun <= loss.value(better) * (1 + 1e-9)
-
-
-def test_children_are_made_of_two_parents(rng):
-    elite = EliteSet(3)
-    for value, support in (
-        (3.0, [1, 2, 3, 4]),
-        (1.0, [1, 2, 5, 6]),
-        (2.0, [1, 7, 8, 9]),
-        (9.0, [0, 10, 11, 12]),
-        (1.0, [1, 2, 5, 6]),
-    ):
-        elite.add(value, np.array(support))
-    assert [value for value, _ in elite.known] == [1.0, 2.0, 3.0]  # the best, each once
-    for child in elite.combinations(4, 30, rng):
-        assert child.size == np.unique(child).size == 4
-        assert 1 in child
-        assert not {0, 10, 11, 12} & set(child.tolist())
-    assert list(EliteSet(3).combinations(4, 5, rng)) == []

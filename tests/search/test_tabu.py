@@ -243,10 +243,10 @@ def test_a_search_whose_time_is_up_keeps_what_it_has_found(monkeypatch):
     better = min((problem.evaluate(np.arange(i, i + 5)) for i in range(9)), key=lambda one: one.value)
     assert better.value < begin.value
 
-    def search_from(*given):
+    def search_from(*given, **how):
         yield "walk", SearchOutcome(better, 3)
         raise OutOfTimeError
 
     monkeypatch.setattr(explore, "search_from", search_from)
-    found = explore.run_restarts(problem, choose_strategy(problem), begin, [np.random.SeedSequence(0)], [[]], 1)
+    found = explore.run_restarts(problem, choose_strategy(problem), begin, [np.random.SeedSequence(0)], 1)
     assert found[0].best is better

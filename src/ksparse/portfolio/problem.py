@@ -23,7 +23,7 @@ FAINT = 1e-40  # smallest weight of the variance relative to the returns; smalle
 GOALS = ("objective", "risk_aversion", "target_return")  # parameters of `SparsePortfolio`
 WEIGHTS = ("long_only", "max_weight", "budget", "max_short")  # those that `portfolio` takes unchanged
 WARM = SearchSettings(
-    enumerated=100, relaxed=0, drawn=0, children=0, returns=2
+    enumerated=100, relaxed=0, drawn=0, returns=2
 )  # for a start near the optimum; best of three on port5
 EPS = float(np.finfo(float).eps)
 PRICE, STEADY = 10.0, 0.05  # prices have a larger median, and a smaller median relative change from row to row

@@ -7,10 +7,9 @@ allows.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from ksparse.search.candidate import Candidate, Incumbent, SearchOutcome
 from ksparse.search.enumeration import describe_constraints, enumerate_supports
 from ksparse.search.local_search import LocalSearch, descend_from
 from ksparse.search.neighbourhoods import DependentError
-from ksparse.search.perturbation import EliteSet, iterated_local_search
+from ksparse.search.perturbation import iterated_local_search
 from ksparse.search.polish import slow_to_project
 from ksparse.search.problem import SupportProblem
 from ksparse.search.proof import prove_swap_optimality
@@ -204,7 +203,7 @@ class SupportSearch:
             self._record("all exchanges", prove_or_improve(self.problem, best))
 
     def _search_again(self, strategy: Strategy, begin: Candidate, seeds: np.random.SeedSequence) -> None:
-        """Run more searches from the same start with other seeds, in rounds; later rounds also combine the best so far.
+        """Run more searches from the same start with other seeds, in rounds.
 
         Searches of one round are independent, so that the answer does not depend on n_jobs.
         """
@@ -213,8 +212,6 @@ class SupportSearch:
         open_ended = effort is None and deadline < np.inf  # until a round brings nothing, or time is up
         last = self.started + SEARCH_TIME_SHARE * (deadline - self.started)
         limited = problem.but(deadline=last) if open_ended else problem
-        elite = EliteSet()
-        elite.add(begin.value, begin.support)
         done = 0
         while done < count or open_ended:
             if problem.expired or (open_ended and done >= count and time.perf_counter() >= last):
@@ -222,14 +219,9 @@ class SupportSearch:
             best = self.incumbent.best
             round_ = seeds.spawn(PARALLEL_SEARCHES if done >= count else min(PARALLEL_SEARCHES, count - done))
             done += len(round_)
-            others = [
-                list(elite.combinations(problem.k, PARALLEL_SEARCHES, np.random.default_rng(seed.spawn(1)[0])))
-                for seed in round_
-            ]
             on = problem if done <= count else limited
-            for found in run_restarts(on, strategy, begin, round_, others, self.options.n_jobs):
+            for found in run_restarts(on, strategy, begin, round_, self.options.n_jobs):
                 if found is not None:
-                    elite.add(found.best.value, found.best.support)
                     self._record("search again", found)
             if done > count and self.incumbent.best is best:
                 return
@@ -249,18 +241,20 @@ def search_from(
     strategy: Strategy,
     start: Candidate,
     rng: np.random.Generator,
-    others: Iterable[Vector] | None = None,
+    *,
+    again: bool = False,
 ) -> Improvements:
-    """Yield better and better candidates from a start, and from `others` and the supports that a relaxation suggests.
+    """Yield better and better candidates from a start and from other supports.
 
-    A first search under signs and one equation alone does as well without other supports.
+    A first search under signs and one equation alone does as well without others; a search that comes `again` uses them.
     """
     if strategy.by_columns:
         return search_on_columns(problem, start, rng, lambda on, at, rng: search_from(on, choose_strategy(on), at, rng))
     if strategy.by_models:
         return search_on_models(problem, start, rng)
-    drawn = () if others is None and problem.can.signs_and_one_equation else other_supports(problem, start.support, rng)
-    return iterated_local_search(strategy.search(problem), start, rng, chain(drawn, others or ()))
+    alone = problem.can.signs_and_one_equation and not again
+    others = () if alone else other_supports(problem, start.support, rng)
+    return iterated_local_search(strategy.search(problem), start, rng, others)
 
 
 def run_restarts(
@@ -268,24 +262,23 @@ def run_restarts(
     strategy: Strategy,
     begin: Candidate,
     seeds: list[np.random.SeedSequence],
-    others: list[list[Vector]],
     n_jobs: int | None,
 ) -> list[SearchOutcome | None]:
     """Run independent whole searches in threads, one per seed; the outcomes do not depend on n_jobs."""
 
-    def one(seed: np.random.SeedSequence, others: list[Vector]) -> SearchOutcome | None:
+    def one(seed: np.random.SeedSequence) -> SearchOutcome | None:
         own, rng = problem.but(own_cache=True), np.random.default_rng(seed)
         with deadline_scope(problem.deadline):  # threads do not inherit it
             try:
-                return None if own.expired else _restart(own, strategy, begin, rng, others)
+                return None if own.expired else _restart(own, strategy, begin, rng)
             except OutOfTimeError:
                 return None
 
-    return parallel_map(lambda given: one(*given), list(zip(seeds, others, strict=True)), n_jobs)
+    return parallel_map(one, seeds, n_jobs)
 
 
 def _restart(
-    problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator, others: list[Vector]
+    problem: SupportProblem, strategy: Strategy, begin: Candidate, rng: np.random.Generator
 ) -> SearchOutcome | None:
     """Search once more: from the same start if chance decides what follows, else from a random restart."""
     if not strategy.perturbs or not strategy.wanders:
@@ -293,7 +286,7 @@ def _restart(
         return None if candidate is None else local_search(problem, strategy, candidate)
     best, swaps = begin, 0
     with one_thread(), suppress(DependentError, OutOfTimeError):  # what was found before is kept
-        for _, found in search_from(problem, strategy, begin, rng, others):
+        for _, found in search_from(problem, strategy, begin, rng, again=True):
             best, swaps = found.best, swaps + found.swaps
     return SearchOutcome(best, swaps)
 

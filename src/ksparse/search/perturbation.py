@@ -7,7 +7,7 @@
 - Oscillation in k, otherwise: drop variables, the cheapest first, and fill up again; or add variables and drop others.
   Where
   the way back would retrace the way there, go further.
-- Descents from other starts, and from supports that combine two of the best (`EliteSet`).
+- Descents from other starts.
 - Pair swaps, of two variables for two others.
 - Perturbations of the best support: variables leave at random and stay out until their places are taken.
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from ksparse.search.neighbourhoods import DependentError, Move
 from ksparse.util.arrays import Vector
 
 TENURE = (0.2, 0.1)  # multiples of k: steps that a variable stays out after leaving, in after entering (table5.py)
-ELITE = 6  # local optima that are combined
 
 
 def iterated_local_search(
@@ -56,26 +54,23 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
     if search.support_is_unambiguous:
         return
     yield from _escape(search, rng)
-    yield from _other_starts(search, rng, others)
+    yield from _other_starts(search, others)
     yield from _pair_swaps(search)
     yield from _perturbations(search, rng)
 
 
-def _other_starts(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
-    """Descend from other supports, then from combinations of the best found; this has a work limit of its own."""
+def _other_starts(search: LocalSearch, others: Iterable[Vector]) -> Iterator[str]:
+    """Descend from other supports; this has a work limit of its own."""
     hood, before = search.neighbourhood, search.work
-    best, value, elite = hood.snapshot(), hood.value, EliteSet(ELITE)
-    elite.add(value, hood.support)
-    for support in chain(others, elite.combinations(search.problem.k, search.problem.settings.children, rng)):
+    best, value = hood.snapshot(), hood.value
+    for support in others:
         if search.problem.expired or search.work - before >= search.start_work:
             break
         if not _descend_from_support(search, support):
             continue
-        elite.add(hood.value, hood.support)
         if hood.value < value - search.gain_tol:
             deque(_oscillate_in_k(search), maxlen=0)
             best, value = hood.snapshot(), hood.value
-            elite.add(value, hood.support)
             yield "other start"
     search.work_limit += search.work - before
     hood.restore(best)
@@ -261,30 +256,3 @@ def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     if better:  # stopped before it descended from there
         search.attempt(search.descend, value)
         yield "walk"
-
-
-class EliteSet:
-    """The best local optima so far, and supports that combine two of them.
-
-    What two good supports share is likely to be right, and what they do not share is worth trying.
-    """
-
-    def __init__(self, capacity: int = ELITE) -> None:
-        self.capacity = capacity
-        self.known: list[tuple[float, tuple[int, ...]]] = []
-
-    def add(self, value: float, support: Vector) -> None:
-        """Add a local optimum, if it is among the best."""
-        entry = (value, tuple(sorted(int(i) for i in support)))
-        if entry[1] not in (support for _, support in self.known):
-            self.known = sorted([*self.known, entry])[: self.capacity]
-
-    def combinations(self, k: int, count: int, rng: np.random.Generator) -> Iterator[Vector]:
-        """Yield supports of what two of them share and a random choice of what only one has."""
-        for _ in range(count):
-            if len(self.known) < 2:
-                return
-            one, other = (set(self.known[i][1]) for i in rng.choice(len(self.known), 2, replace=False))
-            common, rest = sorted(one & other), sorted(one ^ other)
-            size = min(k, max(len(one), len(other)))
-            yield np.concatenate([common, rng.permutation(rest)[: size - len(common)]]).astype(np.intp)

@@ -59,8 +59,6 @@ class SearchSettings:
         with the cube.
     drawn : int, default=8
         Random supports to start from if no relaxation suggests any. More takes longer and explores further.
-    children : int, default=24
-        Supports to start from that combine two good ones. More takes longer and explores further.
     large : int, default=524288
         Entries of the data from which losses that are not quadratic are searched on second-order models. More evaluates
         the loss itself more often, which takes longer and gives slightly better answers.
@@ -94,7 +92,6 @@ class SearchSettings:
     depth: float = 0.25
     relaxed: int = 500
     drawn: int = 8
-    children: int = 24
     large: int = 2**19
 
     def __post_init__(self) -> None:

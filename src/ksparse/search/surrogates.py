@@ -12,7 +12,6 @@ gradient points at other columns, or at none that are new.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,6 @@ import numpy as np
 from ksparse.search.candidate import Candidate, SearchOutcome
 from ksparse.search.local_search import descend_from
 from ksparse.search.neighbourhoods import DependentError, GradientNeighbourhood
-from ksparse.search.perturbation import iterated_local_search
 from ksparse.search.problem import NEGLIGIBLE, SupportProblem
 from ksparse.search.starts import random_restart
 from ksparse.search.strategy import choose_strategy, model_problem, without_updates
@@ -40,18 +38,11 @@ Search = Callable[[SupportProblem, Candidate, np.random.Generator], Iterator[tup
 def search_on_models(
     problem: SupportProblem, start: Candidate, rng: np.random.Generator
 ) -> Iterator[tuple[str, SearchOutcome]]:
-    """Yield better and better candidates: descents on models, from the start and from random restarts.
-
-    If models are costly, or C leaves few random supports a point, a whole search on one model comes between.
-    """
+    """Yield better and better candidates: descents on models, from the start and from random restarts."""
     settings, loss = problem.settings, problem.loss
     small = not loss.evaluation_is_costly and (loss.entries or 0) < SMALL_DATA
     best = _descend_on_models(problem, start)
     yield "models", SearchOutcome(best)
-    if not (small and problem.can.signs_and_one_equation):
-        for name, found in _search_on_one_model(problem, best, rng):
-            best = found.best
-            yield name, found
     for _ in range((2 if small else 1) * settings.restarts):
         begin = _restart(problem, best, rng)
         tried = begin if begin is None or problem.expired else _descend_on_models(problem, begin)
@@ -68,21 +59,6 @@ def _restart(problem: SupportProblem, best: Candidate, rng: np.random.Generator)
         if found is not None or most * best.support.size <= 2 or problem.expired:
             return found
         least, most = least / 2, most / 2
-
-
-def _search_on_one_model(
-    problem: SupportProblem, best: Candidate, rng: np.random.Generator
-) -> Iterator[tuple[str, SearchOutcome]]:
-    """Yield what a whole search on the model at the best point finds, if the loss itself is better there."""
-    model = model_problem(problem, best.full(problem.n))
-    if model is None or problem.expired:
-        return
-    with suppress(DependentError):  # variables are dependent in the model, not in the loss: keep what was found
-        for name, found in iterated_local_search(choose_strategy(model).search(model), best, rng):
-            tried = problem.evaluate(found.best.support, best)
-            if tried is not None and tried.value < best.value:
-                best = tried
-                yield f"{name}, on a model", SearchOutcome(best, found.swaps)
 
 
 def _descend_on_models(problem: SupportProblem, best: Candidate) -> Candidate:
