@@ -208,7 +208,7 @@ class SupportSearch:
         Searches of one round are independent, so that the answer does not depend on n_jobs.
         """
         problem, deadline, effort = self.problem, self.problem.deadline, self.options.effort
-        count = strategy.units + (0 if effort is None else effort - 1)
+        count = 0 if effort is None else effort - 1
         open_ended = effort is None and deadline < np.inf  # until a round brings nothing, or time is up
         last = self.started + SEARCH_TIME_SHARE * (deadline - self.started)
         limited = problem.but(deadline=last) if open_ended else problem

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
@@ -160,29 +160,24 @@ class LocalSearch:
         return self._first(pairs, refill=True) and self.descend()
 
     def _first(self, moves: Iterable[Move], *, sure: bool = False, refill: bool = False) -> bool:
-        """Make the first move that improves, or with `sure` the first that is possible; undo all others.
-
-        If the neighbourhood compares several moves, make the best of them.
-        """
-        hood = self.neighbourhood
-        before, tol = hood.value, 0.0 if sure else self.gain_tol
-        best: tuple[float, Move] | None = None
-        for tried, move in enumerate(moves):
-            if tried >= (self.trials if best is None else hood.compared) or self.problem.expired:
+        """Make the first move that improves, or with `sure` the first that is possible; undo all others."""
+        before, tol = self.neighbourhood.value, 0.0 if sure else self.gain_tol
+        for move in islice(moves, self.trials):
+            if self.problem.expired:
                 break
-            size, undo = self.size, hood.apply(move)
+            size, undo = self.size, self.neighbourhood.apply(move)
             if undo is None:
                 continue
             # signs made others leave, or rules let others enter
             if refill and not self.strict and (self.rules.any or self.size < size):
                 self.add_up_to(self.k)
-            improved = (not refill or self.satisfy_rules()) and hood.value < before - max(tol, move.min_gain)
-            if sure or (improved and hood.compared <= 1):
+            improved = (not refill or self.satisfy_rules()) and self.neighbourhood.value < before - max(
+                tol, move.min_gain
+            )
+            if sure or improved:
                 return True
-            if improved and (best is None or hood.value < best[0]):
-                best = hood.value, move
             undo()
-        return best is not None and hood.apply(best[1]) is not None
+        return False
 
     def adds(self, expected: int, tabu: Vector | None = None, k: int | None = None) -> Iterator[Move]:
         """Yield ranked adds that the rules allow in a support of at most k."""

@@ -90,7 +90,6 @@ class Neighbourhood(ABC):
 
     trust: RankQuality
     monotone: bool = False  # whether a variable that enters by its rank never makes φ worse, and stays
-    compared: int = 1  # moves that are made, those that rank highest, to take the best; 1 if ranks are gains
     max_size: int  # of a support between k-sparse ones
     support: Vector  # in any order
     size: int  # the number of variables in it

@@ -20,7 +20,6 @@ from ksparse.search.neighbourhoods import EvaluatingNeighbourhood, Move, indices
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector, norm
 
-COMPARED = 8  # highest-ranked moves that are made, to take the best of them
 SWEEPS = 15  # of power iterations at most
 PROBES = 8  # random products that estimate the lengths of columns
 SETTLED = 1e-3  # relative change of the explained variance at which a start has found its support
@@ -94,7 +93,7 @@ class RayleighNeighbourhood(EvaluatingNeighbourhood):
 
     def __init__(self, problem: SupportProblem) -> None:
         super().__init__(problem)
-        self.model, self.compared = problem.quadratic, COMPARED
+        self.model = problem.quadratic
         self.variances = -0.5 * self.model.diagonal
 
     def _rows(self) -> Vector:

@@ -46,7 +46,6 @@ class Strategy:
     first_order: bool = True  # whether first-order starts come too if there are others
     by_models: bool = False  # whether second-order models choose the supports that are evaluated
     by_columns: bool = False  # whether the search is restricted to columns that gradients point at
-    units: int = 0  # further whole searches if the user does not set `effort`
     wanders: bool = True  # whether perturbations are random, so that another seed is another search
 
     def search(self, problem: SupportProblem) -> LocalSearch:
@@ -93,9 +92,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
         return Strategy(name, _rows, work, START_WORK_SHARE * work, first_order=False)
     if not can.has_second_order_models:
         work = settings.scaled(FIRST_ORDER_WORK)
-        # without convexity each value is the best of several starts already
-        units = settings.restarts if can.treated_as_convex else 1
-        return Strategy("gradients", GradientNeighbourhood, work, START_WORK_SHARE * work, units=units, wanders=False)
+        return Strategy("gradients", GradientNeighbourhood, work, START_WORK_SHARE * work, wanders=False)
     # on a set that only projects Newton's method has no steps to take
     kind = QP_WORK if can.exact_evaluation else NEWTON_WORK if can.has_multipliers else FIRST_ORDER_WORK
     work = settings.scaled(kind)
