@@ -276,3 +276,10 @@ def test_a_row_on_small_entries_is_met_beside_large_ones():
     x = C.project(np.array([-1.7e-13, 1.2, 0.3]))
     assert C.contains(x)
     np.testing.assert_allclose(x, [0.0, 1.0, 0.3], atol=1e-15)
+
+
+@pytest.mark.parametrize("far", [1e18, 1e25, 1e30, 1e100])
+@pytest.mark.parametrize("G", [[[1.0, 0.0]], [[0.02, 0.0], [0.5, 0.0]], [[1.0, 0.0], [0.3, 0.7]]], ids=str)
+def test_bounds_that_are_far_away_do_not_hinder_a_projection(far, G):
+    C = ks.Polyhedron(G, np.zeros(len(G)), lower=-far, upper=far)
+    np.testing.assert_allclose(C.project(np.array([1.0, -0.3])), [0.0, -0.3], atol=1e-12)

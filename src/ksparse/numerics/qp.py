@@ -409,6 +409,8 @@ def _solve_scaled(
         if active is not None:
             yield from_active(active, ROUNDS)
         yield primal_active_set(objective, linear, np.clip(some_point(), linear.lower, linear.upper))
+        # a feasible point at far bounds rounds away what matters near 0
+        yield from_active(Active.none(objective.c.size, linear.h.size), ROUNDS)
 
     def from_active(active: Active, rounds: int) -> Solution | None:
         found = primal_dual_active_set(objective, objective.c, linear, active, rounds)
