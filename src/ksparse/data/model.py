@@ -236,7 +236,7 @@ class QuadraticModel:
         return max(1, min(getattr(self.H, "prefetch_size", PREFETCH), self.memory // (32 * self.n)))
 
     def row(self, i: int, also: Callable[[], Vector] | None = None) -> Any:
-        """Return H[i, :] where it lies, not to be changed; if it is not remembered, fetch the columns `also()` with it."""
+        """Return H[i, :] where it lies, not to be changed; a missing row is fetched with the columns `also()`."""
         if also is not None and self._place[i] < 0:
             self.prefetch(also())
         with self._lock:

@@ -214,7 +214,7 @@ class Relaxed:
 
 @dataclass(frozen=True, eq=False)
 class MagnitudeRange:
-    """Allowed sizes of a nonzero: `min_abs` to `max_above` (positive) or `max_below` (negative); −1: sign not allowed."""
+    """Allowed sizes of a nonzero: `min_abs` to `max_above` or, if negative, `max_below`; −1: sign not allowed."""
 
     min_abs: Vector
     max_above: Vector
@@ -336,7 +336,7 @@ class Perspective:
         return y, z, sigma
 
     def _y_step_compiled(self, v: Vector, nodes: NodeBatch) -> tuple[Vector, Vector, Vector]:
-        """Return the result of `_y_step` from a compiled loop over the nodes, under limits per label if there are any."""
+        """Return the result of `_y_step` from a compiled loop over the nodes, with group limits if there are any."""
         y, z, sigma = np.empty_like(v), np.empty_like(v), nodes.sigma.copy()
         common = v, nodes.state, sigma, self.d, self._half, self.sizes.min_abs, nodes.max_above, nodes.max_below
         limits = self.limits
