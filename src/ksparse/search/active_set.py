@@ -416,25 +416,19 @@ def _hash_keys(n: int) -> Vector:
 class ActiveSet(UpdatedInverse):
     """A support at its optimum over C, the gains of changing it, and changes that keep it optimal."""
 
-    def __init__(
-        self,
-        model: QuadraticModel,
-        linear: Linear,
-        low: Vector,
-        high: Vector,
-        forced: Vector,
-        forbidden: Vector,
-        capacity: int,
-    ) -> None:
-        super().__init__(model, linear, capacity)
-        self.low, self.high, self.forced, self.forbidden = low, high, forced, forbidden
+    def __init__(self, problem: SupportProblem, capacity: int) -> None:
+        linear = problem.polyhedron
+        super().__init__(problem.quadratic, linear, capacity)
+        self.low, self.high = low, high = problem.floors.bounds(linear)
+        self.forced, self.forbidden = np.zeros(self.n, dtype=bool), np.flatnonzero(~problem.allowed)
+        self.forced[problem.forced] = True
         self.changes = 0  # variables and constraints that entered or left so far
         self.capped = bool(np.isfinite(high).any())
         self.signed = bool(np.isfinite(low).any()) or self.capped
         self.bounded = bool(((low != 0) & np.isfinite(low) | (high != 0) & np.isfinite(high)).any())
         sides = ((np.greater, high <= 0), (np.less, low >= 0))  # variables that may not go up, or not down
         self.sign_blocked = [(beyond, blocked) for beyond, blocked in sides if blocked.any()]
-        self._all_removable = not (self.f.size or self.right.size or forced.any())
+        self._all_removable = not (self.f.size or self.right.size or problem.forced.size)
         self._curvature = unit_scales(self.diagonal) ** 2  # 1 for a variable without curvature
         self._within = Linear(low, high, linear.G, linear.h, linear.E, linear.f)
 
@@ -798,17 +792,14 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
     monotone = True
 
     def __init__(self, problem: SupportProblem, capacity: int) -> None:
-        self.problem, model, linear = problem, problem.quadratic, problem.polyhedron
-        low, high = problem.floors.bounds(linear)
-        forced = np.zeros(problem.n, dtype=bool)
-        forced[problem.forced] = True
-        super().__init__(model, linear, low, high, forced, np.flatnonzero(~problem.allowed), capacity)
+        super().__init__(problem, capacity)
+        self.problem = problem
         self.entering, self.walked = problem.settings.entering, WALK_CANDIDATES
         self.rules, self.floored = problem.rules, problem.floors.any
         self.may_be_unbounded, self.max_size = problem.loss.least == -np.inf, capacity
-        self.linear_scale, self.promise = float(np.abs(model.r).max(initial=0.0)), np.inf
+        self.linear_scale, self.promise = float(np.abs(self.r).max(initial=0.0)), np.inf
         # variables without the sign they need do not enter, so signs alone leave the gains exact
-        self.trust = RankQuality.HEURISTIC if self.bounded or linear.h.size else RankQuality.EXACT
+        self.trust = RankQuality.HEURISTIC if self.bounded or self.right.size else RankQuality.EXACT
 
     def walks(self) -> ActiveSetNeighbourhood:
         return self

@@ -326,15 +326,24 @@ def inverse_with_multipliers(
     problem: SupportProblem, model: QuadraticModel, at: Candidate
 ) -> tuple[KKTInverse, Vector]:
     """Return the KKT inverse with the multipliers in r, and what each variable's own bound contributes."""
-    r, own = model.r.copy(), np.zeros(at.support.size)
+    r, _ = slopes_with_multipliers(problem, model, at)
     E, f = np.zeros((0, problem.n)), np.zeros(0)
     if problem.linear is not None:
         E, f = problem.linear.E, problem.linear.f
-        if problem.linear.h.size:
-            r -= problem.linear.G.T @ at.row_multipliers
-        r[at.support] += at.bound_multipliers
-        own = at.bound_multipliers * at.x  # a multiplier is paid only at the bound, where x is the bound
+    own = at.bound_multipliers * at.x  # a multiplier is paid only at the bound, where x is the bound
     return KKTInverse.of(model.rows(at.support), at.support, E, f, r, model.diagonal, at.shift), own
+
+
+def slopes_with_multipliers(problem: SupportProblem, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
+    """Return r with the multipliers of rows and bounds, and the constant of the dual value."""
+    r, linear = model.r.copy(), problem.linear
+    if linear is None:
+        return r, model.constant - 0.5 * at.shift * at.radius**2
+    rows = np.maximum(at.row_multipliers, 0.0)
+    if rows.size:
+        r -= linear.G.T @ rows
+    r[at.support] += at.bound_multipliers
+    return r, model.constant - float(rows @ linear.h)
 
 
 def _several(gains: Vector, leaving: Vector, entering: Vector, min_gain: float, most: int) -> Iterator[Move]:

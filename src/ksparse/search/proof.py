@@ -21,7 +21,7 @@ from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.constraints import unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.candidate import Candidate
-from ksparse.search.neighbourhoods import HEURISTIC_TRIALS
+from ksparse.search.neighbourhoods import HEURISTIC_TRIALS, slopes_with_multipliers
 from ksparse.search.principal_components import is_swap_optimal
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Array, Vector, at_least, column_dots, namespace, to_numpy
@@ -139,7 +139,7 @@ class _CertifiedGains:
     def __init__(self, problem: SupportProblem, model: QuadraticModel, at: Candidate) -> None:
         S, k, shift, linear = at.support, at.support.size, at.shift, problem.linear
         unit = unit_scales(model.diagonal + shift)
-        r, held = _with_multipliers(problem, model, at)
+        r, held = slopes_with_multipliers(problem, model, at)
         r = r / unit
         E, f = np.zeros((0, problem.n)), np.zeros(0)
         if linear is not None:
@@ -261,15 +261,3 @@ class _CertifiedGains:
             return gains
         wrong = (self.up[entering] & (slope + off <= 0)) | (self.down[entering] & (slope - off >= 0))
         return self.xp.where(wrong, 0.0, gains)
-
-
-def _with_multipliers(problem: SupportProblem, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
-    """Return r with the multipliers of rows and bounds, and the constant of the dual value."""
-    r, linear = model.r.copy(), problem.linear
-    if linear is None:
-        return r, model.constant - 0.5 * at.shift * at.radius**2
-    rows = np.maximum(at.row_multipliers, 0.0)
-    if rows.size:
-        r -= linear.G.T @ rows
-    r[at.support] += at.bound_multipliers
-    return r, model.constant - float(rows @ linear.h)
