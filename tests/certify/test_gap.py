@@ -171,7 +171,7 @@ def test_the_command_line_proves_too(tmp_path, capsys, rng):
     assert said["lower_bound"] <= said["objective"]
     with pytest.raises(SystemExit):
         main(["portfolio", str(path), "-k", "5", "--gap", "much"])
-    assert "must be a share such as 1% or 0.01" in capsys.readouterr().err
+    assert "argument --gap: must be a number such as" in capsys.readouterr().err
 
 
 def test_components_are_proved():
