@@ -22,9 +22,8 @@ RISK_AVERSION = 10.0  # the paper's α, and the default
 FAINT = 1e-40  # smallest weight of the variance relative to the returns; smaller ones have no effect on bounded weights
 GOALS = ("objective", "risk_aversion", "target_return")  # parameters of `SparsePortfolio`
 WEIGHTS = ("long_only", "max_weight", "budget", "max_short")  # those that `portfolio` takes unchanged
-WARM = SearchSettings(
-    enumerated=100, relaxed=0, drawn=0, returns=2
-)  # for a start near the optimum; best of three on port5
+# for a start near the optimum; best of three on port5
+WARM = SearchSettings(enumerated=100, relaxed=0, drawn=0, returns=2)
 EPS = float(np.finfo(float).eps)
 PRICE, STEADY = 10.0, 0.05  # prices have a larger median, and a smaller median relative change from row to row
 LOSSES = 0.02  # share of negative entries from which a table holds no prices, not even with errors

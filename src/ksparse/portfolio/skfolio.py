@@ -154,9 +154,8 @@ class SparseMeanRisk(BaseOptimization):
         self.prior_estimator_.fit(X, y, **routed.prior_estimator.fit)
         prior = self.prior_estimator_.return_distribution_
         mu, V = np.asarray(prior.mu, dtype=float), np.asarray(prior.covariance, dtype=float)
-        usable = np.flatnonzero(
-            np.isfinite(mu) & np.isfinite(np.diag(V))
-        )  # NaN for assets that the prior has no data for
+        # mean and variance are NaN for assets that the prior has no data for
+        usable = np.flatnonzero(np.isfinite(mu) & np.isfinite(np.diag(V)))
         if not usable.size:
             raise ValueError("the prior has no mean and variance of any asset: all are NaN")
         problem = self._problem(mu, V, prior.returns, y, usable)
