@@ -1,8 +1,8 @@
 """All benchmarks in one run (`make bench`): every group of the suite, then the scripts that measure ksparse alone.
 
-Writes results.md, profile.png and the rows (one JSON-lines file per group) to the folder `--out`. A run that was stopped leaves the rows
-and the tables of what was done; `--report` puts together what is there, of single scripts too, and measures nothing. `--also scaling`
-adds a script to those run at the end, `--also none` leaves all of them out.
+Writes results.md, profile.png and the rows (one JSON-lines file per group) to the folder `--out`. A run that was
+stopped leaves the rows and the tables of what was done; `--report` puts together what is there, of single scripts too,
+and measures nothing. `--also scaling` adds a script to those run at the end, `--also none` leaves all of them out.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Value and CPU time of every instance of the suite, recorded once and compared after every change.
 
-    python benchmarks/answers.py --record [--older …] [FAMILY …]     # writes benchmarks/answers.json, from this version or an older one
-    python benchmarks/answers.py [FAMILY …]                          # compares the values with that file
+    python benchmarks/answers.py --record [--older …] [FAMILY …]  # write benchmarks/answers.json
+    python benchmarks/answers.py [FAMILY …]                       # compare the values with that file
     git worktree add ../older COMMIT
-    python benchmarks/answers.py --older ../older/src [FAMILY …]     # compares values and CPU times with another version, by turns
+    python benchmarks/answers.py --older ../older/src [FAMILY …]  # compare values and CPU times with another version
 
-Each version runs in a process of its own on one thread. Of several solves the shortest CPU time counts, because other programs only ever
-add to it. Times are compared within one run only: those in the file show the size of an instance. Proofs ask for a gap of 1e-4.
+Each version runs in a process of its own on one thread. Of several solves the shortest CPU time counts, because other
+programs only ever add to it. Times are compared within one run only: those in the file show the size of an instance.
+Proofs ask for a gap of 1e-4.
 
 A value may be at most 0.1 % worse on an instance and no worse in the mean of a family; a proof may not be lost.
 """

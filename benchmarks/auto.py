@@ -1,7 +1,7 @@
 """`auto` beside the paper's ℓ2-APDCA with its grid of weights, all rows in one run.
 
-Prints the objective of both, recomputed from the raw data, and the ratio of their times: below 1 `auto` is faster. Rows on real data need
-the folder named by KSPARSE_DATA and say so where it is missing.
+Prints the objective of both, recomputed from the raw data, and the ratio of their times: below 1 `auto` is faster. Rows
+on real data need the folder named by KSPARSE_DATA and say so where it is missing.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ def main() -> None:
             assert np.count_nonzero(result.x) <= k
             assert C.violation(result.x) <= 1e-9
         table.add_row(
-            name, f"{value(paper.x):.6g}", f"{value(ours.x):.6g}", str(ours.swaps), ours.status.name.lower().replace("_", "-"),
-            f"{seconds:.2f}", f"{our_seconds:.2f}", f"{our_seconds / seconds:.2f}",
+            name, f"{value(paper.x):.6g}", f"{value(ours.x):.6g}", str(ours.swaps),
+            ours.status.name.lower().replace("_", "-"), f"{seconds:.2f}", f"{our_seconds:.2f}",
+            f"{our_seconds / seconds:.2f}",
         )  # fmt: skip
     console.print(table)
 

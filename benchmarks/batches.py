@@ -1,11 +1,12 @@
-"""Thousands of right-hand sides on one A: `minimize_many` beside single `minimize` calls, scikit-learn's batched OMP and scipy's NNLS.
+"""Thousands of right-hand sides on one A: `minimize_many`, single `minimize` calls, batched OMP of scikit-learn, NNLS.
 
-Scenes of 224 bands and a library of 240 spectra, k = 5, nonnegative: the two real ones, and mixtures of 5 random minerals; 30 dB of noise.
-OMP knows no signs: its support is solved again by NNLS, and so are the k largest entries of the NNLS of all spectra. An answer is as good
-as that of `minimize` where its objective, from the raw data, is at most 1e-6 of it above.
+Scenes of 224 bands and a library of 240 spectra, k = 5, nonnegative: the two real ones, and mixtures of 5 random
+minerals; 30 dB of noise. OMP knows no signs: its support is solved again by NNLS, and so are the k largest entries of
+the NNLS of all spectra. An answer is as good as that of `minimize` where its objective, from the raw data, is at most
+1e-6 of it above.
 
-Claims: at most 0.5 ms a pixel on one thread (CPU ms: other programs do not change it), as good as single solves on 99 % of every scene.
-Needs the unmixing data in the folder named by KSPARSE_DATA.
+Claims: at most 0.5 ms a pixel on one thread (CPU ms: other programs do not change it), as good as single solves on 99 %
+of every scene. Needs the unmixing data in the folder named by KSPARSE_DATA.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=1000, help="pixels that are solved one by one, and compared")
     options = parser.parse_args()
     table = Table(
-        title=f"{options.pixels} pixels of 224 bands, 240 spectra, k = {K}, nonnegative; shares of {options.sample} pixels"
+        title=f"{options.pixels} pixels of 224 bands, 240 spectra, k = {K}, nonnegative; shares of {options.sample} "
+        "pixels"
     )
     for column in ("scene", "contender", "ms a pixel", "CPU ms", "as good", "better", "mean excess"):
         table.add_column(column, justify="left" if column in ("scene", "contender") else "right")
@@ -97,8 +99,8 @@ def main() -> None:
             reference = fun if not reference.size else reference
             excess = fun / reference - 1.0
             table.add_row(
-                name, contender, f"{1e3 * seconds / count:.2f}", f"{1e3 * busy / count:.2f}", f"{(excess <= 1e-6).mean():.3f}",
-                f"{(excess < -1e-6).mean():.3f}", f"{100 * excess.mean():+.2f} %",
+                name, contender, f"{1e3 * seconds / count:.2f}", f"{1e3 * busy / count:.2f}",
+                f"{(excess <= 1e-6).mean():.3f}", f"{(excess < -1e-6).mean():.3f}", f"{100 * excess.mean():+.2f} %",
             )  # fmt: skip
     Console(width=110).print(table)
 

@@ -1,4 +1,4 @@
-"""Best subset, 5000 × 10000, 100 planted variables, as in skscope's comparison with other libraries; and the same with x ≥ 0.
+"""Best subset, 5000 × 10000, 100 planted variables, as in skscope's comparison of libraries; also with x ≥ 0.
 
 Claims: objective at most abess's and Scope's, in at most a fifth of abess's time.
 """

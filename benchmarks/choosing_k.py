@@ -1,4 +1,4 @@
-"""Cross-validation over 20 k on 300 × 100, `SparseRegressorCV` beside abess's LinearRegression, and single paths; in one run.
+"""Cross-validation over 20 k on 300 × 100: `SparseRegressorCV` and abess's LinearRegression; also single paths.
 
 Each three times, the least counts. The error is that of 10,000 fresh rows, less the noise.
 

@@ -1,10 +1,11 @@
-"""k features for several targets or classes at once: `MultiResponse` and `Multinomial` beside abess, skscope, groups of entries; one run.
+"""Common features of several targets or classes: `MultiResponse` and `Multinomial` against abess, skscope and groups.
 
-Least squares of t correlated targets on n correlated columns, and the digits of scikit-learn by k of 64 pixels. Every contender's features
-are judged alike: the objective of the best model on them, by a solver of its own. Excess is over the best of the run.
+Least squares of t correlated targets on n correlated columns, and the digits of scikit-learn by k of 64 pixels. Every
+contender's features are judged alike: the objective of the best model on them, by a solver of its own. Excess is over
+the best of the run.
 
-Claims: no contender has a better objective, and groups of entries take longer where they find as good. Needs abess and skscope (with jax)
-for their rows.
+Claims: no contender has a better objective, and groups of entries take longer where they find as good. Needs abess and
+skscope (with jax) for their rows.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def squares(A: np.ndarray, B: np.ndarray, S: np.ndarray) -> float:
 
 
 def deviance(A: np.ndarray, Y: np.ndarray, S: np.ndarray) -> float:
-    """The multinomial loss with the ridge at its least on the columns S and an intercept, by L-BFGS on the definition."""
+    """Return the least multinomial loss with ridge on the columns S and an intercept, by L-BFGS on the definition."""
     Z, (m, t) = np.column_stack([A[:, S], np.ones(len(A))]), Y.shape
     rho = np.append(np.full(S.size, RIDGE * m), 0.0)[:, None]
 
@@ -142,7 +143,8 @@ def classes(k: int) -> tuple[str, dict[str, Chooser], Callable[[np.ndarray], flo
 
 def main() -> None:
     for title, contenders, worth in (
-        targets(300, 200, 5, 10), targets(500, 1_000, 20, 20), targets(100, 300, 3, 15, 0.9), classes(5), classes(10), classes(20),
+        targets(300, 200, 5, 10), targets(500, 1_000, 20, 20), targets(100, 300, 3, 15, 0.9), classes(5), classes(10),
+        classes(20),
     ):  # fmt: skip
         table = Table(title=title)
         for column in ("contender", "seconds", "CPU seconds", "features", "objective", "excess"):

@@ -2,8 +2,8 @@
 
     python benchmarks/device.py [--quick] [--device cuda] [--profile] [--only steps]
 
-Prints tables. `--quick` takes small data, and any device. A step's share is that of the device's own copy: bytes of A that two products
-read, over the time of a step, over what a copy moves in that time.
+Prints tables. `--quick` takes small data, and any device. A step's share is that of the device's own copy: bytes of A
+that two products read, over the time of a step, over what a copy moves in that time.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def search(m: int, n: int, k: int, device: str, profile: bool, host: bool = True
         on_host, other = timed(lambda: ks.minimize(beside, k), "cpu")
         same = "the same" if np.array_equal(found.support, other.support) else "another"
     print(
-        f"| auto, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | {found.status.name} |",
+        f"| auto, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | "
+        f"{found.status.name} |",
         flush=True,
     )
 
@@ -92,7 +93,8 @@ def regressor(m: int, n: int, k: int, device: str) -> None:
     same = "the same" if np.array_equal(found.coef_ != 0, other.coef_ != 0) else "another"
     status = found.result_.status.name
     print(
-        f"| SparseRegressor, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | {status} |",
+        f"| SparseRegressor, {m} × {n}, k = {k} | {seconds:.3f} | {on_host:.2f} | {on_host / seconds:.1f} | {same} | "
+        f"{status} |",
         flush=True,
     )
 

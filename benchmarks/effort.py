@@ -1,4 +1,4 @@
-"""The objective against time: ours with `max_time`, and abess and Scope searching again from random supports for as long.
+"""Objective against time: ksparse with `max_time`; abess and Scope restarted from random supports for as long.
 
 Claims: objective at most that of each of them in the same time.
 """

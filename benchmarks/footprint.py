@@ -2,8 +2,8 @@
 
     python benchmarks/footprint.py [--files]
 
-A crossing is a call whose nearest caller inside the library is in another file. Each call runs once before it is counted, so that lazy
-imports and caches do not count. `--files` prints the number of functions entered in each file.
+A crossing is a call whose nearest caller inside the library is in another file. Each call runs once before it is
+counted, so that lazy imports and caches do not count. `--files` prints the number of functions entered in each file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far a proof comes in a minute: larger markets, sectors with floors, regression on real data, logistic with a ridge, components."""
+"""Gap proved in a minute: larger markets, sectors with minimum weights, real data, logistic with ridge, components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long `import ksparse` takes, beside what it stands on: python benchmarks/imports.py. The best of ten processes each, in turn."""
+"""Time of `import ksparse` and of its dependencies: python benchmarks/imports.py. The best of ten processes each."""
 
 import os
 import subprocess

@@ -1,13 +1,13 @@
 """Names per sector, turnovers, costs and tracking errors beside skfolio, which hands mixed-integer programs to SCIP.
 
-At most 10 names of weekly S&P data, long only, by `SparseMeanRisk` and by skfolio's `MeanRisk` in the same words: at most 2 names of each
-of eight sectors; no weight more than 0.05 away from what is held; costs of 0.002 in a utility; a tracking error of 1.5 times the least.
-Sectors are every eighth column: only their number matters here. SCIP sees returns scaled to variances of about 1, since its tolerances
-are absolute. Values and rules are recomputed from the raw returns; CPU seconds. Needs skfolio and pyscipopt, and the data in the folder
-named by KSPARSE_DATA.
+At most 10 names of weekly S&P data, long only, by `SparseMeanRisk` and by skfolio's `MeanRisk` in the same words: at
+most 2 names of each of eight sectors; no weight more than 0.05 away from what is held; costs of 0.002 in a utility; a
+tracking error of 1.5 times the least. Sectors are every eighth column: only their number matters here. SCIP sees
+returns scaled to variances of about 1, since its tolerances are absolute. Values and rules are recomputed from the raw
+returns; CPU seconds. Needs skfolio and pyscipopt, and the data in the folder named by KSPARSE_DATA.
 
-Claims: on every row ours obeys every rule, is worse than SCIP's answer by no more than 1e-4 of the value, and takes less time; for sectors
-and turnovers at most a tenth of it from 100 assets on.
+Claims: on every row ours obeys every rule, is worse than SCIP's answer by no more than 1e-4 of the value, and takes
+less time; for sectors and turnovers at most a tenth of it from 100 assets on.
 """
 
 from __future__ import annotations
@@ -72,10 +72,12 @@ def cases(X: Any) -> list[Case]:
     gain = {"objective_function": ObjectiveFunction.MAXIMIZE_UTILITY}
     return [
         Case("2 names a sector", sectors, lambda _: sectors, variance, crowded),
-        Case("turnover of 0.05 each", trades | {"max_turnover": TRADED}, lambda _: trades | {"max_turnover": TRADED}, variance,
+        Case("turnover of 0.05 each", trades | {"max_turnover": TRADED}, lambda _: trades | {"max_turnover": TRADED},
+             variance,
              lambda x: float(np.abs(x - held).max()) - TRADED),
         Case("costs in a utility", trades | {"transaction_costs": COST, "risk_aversion": AVERSION},
-             lambda s: trades | gain | {"transaction_costs": s * COST, "risk_aversion": AVERSION / s}, utility, lambda _: 0.0),
+             lambda s: trades | gain | {"transaction_costs": s * COST, "risk_aversion": AVERSION / s}, utility,
+             lambda _: 0.0),
         Case("tracking error", {"max_tracking_error": limit}, lambda s: {"max_tracking_error": s * limit}, variance,
              lambda x: error(x) - limit, y),
     ]  # fmt: skip

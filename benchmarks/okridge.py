@@ -1,9 +1,9 @@
-"""Ours beside okridge on its own example, 6000 × 3000, k = 10, ridge 0.1: a proof to 0.01 %, one thread each, one after the other.
+"""ksparse and okridge on okridge's own example, 6000 × 3000, k = 10, ridge 0.1: a proof to 0.01 %, one thread each.
 
     python benchmarks/okridge.py --peer other/bin/python
 
-okridge needs NumPy 1 and ksparse NumPy 2, so that it runs by the Python of an environment of its own (pip install okridge requests).
-Both get the same arrays from a file; values are computed here from those arrays. Prints a table.
+okridge needs NumPy 1 and ksparse NumPy 2, so that it runs by the Python of an environment of its own (pip install
+okridge requests). Both get the same arrays from a file; values are computed here from those arrays. Prints a table.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Losses of the user's own in JAX, `ks.autodiff` beside skscope's ScopeSolver: least squares, Cox, a smoothed quantile; 100 × 200, k = 5.
+"""Losses written in JAX: `ks.autodiff` and skscope on least squares, Cox and a smoothed quantile; 100 × 200, k = 5.
 
-Each contender and loss in a process of its own, on one thread, with the library loaded and tried on a little function; there twice: the
-first call compiles, the second has a loss that is compiled (skscope compiles again at every call). The median of `--times` such processes,
-by turns, of the processor's time, which other programs change little. Objectives from the raw data, by NumPy in double precision. Cox is
-there by a cumulative sum, and by `cumlogsumexp`, of which JAX makes hundreds of operations.
+Each contender and loss in a process of its own, on one thread, with the library loaded and tried on a little function;
+there twice: the first call compiles, the second has a loss that is compiled (skscope compiles again at every call). The
+median of `--times` such processes, by turns, of the processor's time, which other programs change little. Objectives
+from the raw data, by NumPy in double precision. Cox is there by a cumulative sum, and by `cumlogsumexp`, of which JAX
+makes hundreds of operations.
 
-Claims: an objective as good as skscope's or better everywhere, in no more time at the first call, in two thirds of it at the second.
-Needs jax and skscope.
+Claims: an objective as good as skscope's or better everywhere, in no more time at the first call, in two thirds of it
+at the second. Needs jax and skscope.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Pieces of a user's own beside the house's, all rows in one run: the same answer, the same status, and the ratio of their times.
+"""Pieces written by a user and those of the library in one run: same answer, same status, ratio of their times.
 
-The own pieces are those of examples/own_pieces.py: ½‖Ax − b‖² as a `Loss` with squares(), a ball that hands everything on, and one that
-only projects and restricts. Calls are made in turn, so that both see the same machine; below 1 the own piece is faster.
+The own pieces are those of examples/own_pieces.py: ½‖Ax − b‖² as a `Loss` with squares(), a ball that hands everything
+on, and one that only projects and restricts. Calls are made in turn, so that both see the same machine; below 1 the own
+piece is faster.
 """
 
 from __future__ import annotations

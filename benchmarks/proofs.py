@@ -1,7 +1,7 @@
-"""Proofs: OR-Library's portfolios under a budget, with a return to be reached and with a ridge, and buy-ins; beside SCIP.
+"""Proofs for OR-Library's portfolios: budget, required return, ridge and minimum weights; compared with SCIP.
 
-Claims: proved to within 0.01 %, the lower bound below the best answer of all, in at most a hundredth of the time of SCIP with perspective
-cuts. Ends with a picture of the gap closing, `proofs.png`.
+Claims: proved to within 0.01 %, the lower bound below the best answer of all, in at most a hundredth of the time of
+SCIP with perspective cuts. Ends with a picture of the gap closing, `proofs.png`.
 """
 
 from __future__ import annotations

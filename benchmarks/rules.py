@@ -1,10 +1,11 @@
 """Rules about supports: what proofs gain where bounds know them, and whole groups beside abess and skscope.
 
-Sectors: OR-Library's markets, at most k assets and so many of each of ten sectors (clusters of correlated assets), proved to 0.01 %: nodes
-and CPU seconds, with bounds that know the limits and with bounds that know only k. Factors: regressions with groups of three, proved the
-same two ways. Groups: planted and dense truths, group sizes 2 to 5, correlated columns; each contender's objective is that of the least
-squares fit on the groups it chose, from the raw data, over the best of all; CPU seconds, one thread, compiling not counted.
-Needs the data in the folder named by KSPARSE_DATA; peers that are not installed are left out, and said to be.
+Sectors: OR-Library's markets, at most k assets and so many of each of ten sectors (clusters of correlated assets),
+proved to 0.01 %: nodes and CPU seconds, with bounds that know the limits and with bounds that know only k. Factors:
+regressions with groups of three, proved the same two ways. Groups: planted and dense truths, group sizes 2 to 5,
+correlated columns; each contender's objective is that of the least squares fit on the groups it chose, from the raw
+data, over the best of all; CPU seconds, one thread, compiling not counted. Needs the data in the folder named by
+KSPARSE_DATA; peers that are not installed are left out, and said to be.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def sector_table(console: Console, limit: int) -> None:
 
 
 def grouped(seed: int, groups: int, rows: int, k: int, planted: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A regression whose groups have 2 to 5 correlated columns: k of them matter, or all, each less than the one before."""
+    """Return a regression whose groups of 2 to 5 correlated columns matter: k of them, or all with falling weight."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(groups), rng.integers(2, 6, groups))
     common = rng.standard_normal((rows, groups))
@@ -171,7 +172,8 @@ def fitted(A: np.ndarray, b: np.ndarray, labels: np.ndarray, x: np.ndarray, k: i
 def group_table(console: Console, repeats: int) -> None:
     """Whole groups beside the peers that have them."""
     table = Table(
-        title=f"Least squares with whole groups, {repeats} instances each: mean excess over the best, how often best, CPU s"
+        title=f"Least squares with whole groups, {repeats} instances each: mean excess over the best, how often best, "
+        "CPU s"
     )
     for column in ("groups", "rows", "k", "truth", *CONTENDERS):
         table.add_column(column, justify="right")

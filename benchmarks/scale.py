@@ -1,9 +1,9 @@
-"""Data wherever they lie, and columns by the million: time, memory and passes of one search, each in a process of its own.
+"""Millions of columns and data on disk: time, memory and passes of one search, each in its own process.
 
     python benchmarks/scale.py [--quick] [--threads 1] [--plot scale.png]
 
-Planted problems. Memory is the most that the search held of its own, beyond the data and what was there before; pages of mapped files do
-not count. Files are made in a temporary folder, and removed.
+Planted problems. Memory is the most that the search held of its own, beyond the data and what was there before; pages
+of mapped files do not count. Files are made in a temporary folder, and removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The measuring half of `scaling.py`: seconds and peak memory at each size of one sweep, in a process whose threads are pinned.
+"""Measurements of `scaling.py`: seconds and peak memory at each size of one sweep, in a process with pinned threads.
 
 Run by `scaling.py` with a job as JSON; prints one row as JSON per size.
 """
@@ -137,7 +137,7 @@ def measure(shape: Shape, job: Job) -> Row:
 
 
 def rows(job: Job) -> Iterator[Row]:
-    """The rows from the first size to the last that fits in the time; the next is taken to last twice as long as the one before."""
+    """Yield rows up to the last size that fits in the time; each size is assumed to take twice as long."""
     A, b = planted(Shape(30, 60, 3))
     ks.minimize(ks.LeastSquares(A, b), 3)  # what is loaded on first use is loaded now
     began, last = time.perf_counter(), 0.0

@@ -51,7 +51,7 @@ def upper_half(values: Sequence[float]) -> np.ndarray:
 
 
 def slope(values: Sequence[float], heights: Sequence[float]) -> float:
-    """The p of heights ~ valuesᵖ: least squares on logs over the upper half of the range, where overheads no longer dominate."""
+    """Fit p of heights ~ valuesᵖ by least squares on logs over the upper half of the range."""
     keep = upper_half(values) if len(values) else np.zeros(0, dtype=bool)
     if keep.sum() < 2:
         return math.nan
@@ -99,7 +99,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def claim(found: Sequence[Measured], dense: bool) -> list[str]:
-    """Whether the first-order methods stayed within their share of memory, and where they came nearest to it or passed it."""
+    """Report whether the first-order methods stayed within their share of memory, with the worst case."""
     rows = [row for part in found for row in part.rows if (row.shape.row_nonzeros is None) == dense]
     kind = "dense" if dense else "CSR"
     if not rows:
@@ -119,8 +119,8 @@ def _verdict(rows: Sequence[Row], column: str, what: str) -> str:
     share = worst.nnz / worst.shape.m
     vectors = max((CURVES[column](row) - row.input_bytes) / (8 * (row.shape.m + row.shape.n)) for row in rows)
     return (
-        f"{what}: **{verdict}**, worst {max(ratios):.2f} × (m = {worst.shape.m}, n = {worst.shape.n}, {share:.3g} entries a row); "
-        f"beyond the input never more than {vectors:.3g} vectors of length m + n"
+        f"{what}: **{verdict}**, worst {max(ratios):.2f} × (m = {worst.shape.m}, n = {worst.shape.n}, {share:.3g} "
+        f"entries a row); beyond the input never more than {vectors:.3g} vectors of length m + n"
     )
 
 
@@ -128,11 +128,13 @@ def report(found: Sequence[Measured], *, steps: int, repeats: int, threads: int)
     """The table, what its columns are, the claim, and what is missing."""
     missing = [f"- left out of the sweep over {part.variable}: {note}" for part in found for note in part.missing]
     about = (
-        f"Planted least squares, float64, {threads} thread{'s' * (threads != 1)}; medians of {repeats} run{'s' * (repeats != 1)} after a "
-        f"warm-up (fewer where a run takes seconds). First-order methods: {steps} fixed steps on λ(‖x‖₁ − ‖x‖₂), in the sweep over k on "
-        "ρ(‖x‖² − |||x|||²_{k,2}). auto: the whole of `minimize(loss, k)`. Memory: what Python and NumPy hold at the peak of a call of its "
-        "own (tracemalloc), A and b counted in, over the bytes of A and b; of the first-order methods the one that needs most. L: checking "
-        "the data and computing the Lipschitz constant, once, before the steps. Slopes: least squares on logs over the upper half of the "
+        f"Planted least squares, float64, {threads} thread{'s' * (threads != 1)}; medians of {repeats} "
+        f"run{'s' * (repeats != 1)} after a warm-up (fewer where a run takes seconds). First-order methods: {steps} "
+        "fixed steps on λ(‖x‖₁ − ‖x‖₂), in the sweep over k on "
+        "ρ(‖x‖² − |||x|||²_{k,2}). auto: the whole of `minimize(loss, k)`. "
+        "Memory: what Python and NumPy hold at the peak of a call of its own (tracemalloc), A and b counted in, over "
+        "the bytes of A and b; of the first-order methods the one that needs most. L: checking the data and computing "
+        "the Lipschitz constant, once, before the steps. Slopes: least squares on logs over the upper half of the "
         "range (on a log scale), where overheads no longer dominate; those of memory are of the bytes."
     )
     claims = [f"First-order methods never need more than {CLAIM:g} × the input (input included):", ""]

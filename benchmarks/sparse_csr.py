@@ -1,4 +1,4 @@
-"""Least squares with a sparse matrix, 50,000 × 200,000 with 50 entries a row, 50 planted variables: everyone who takes scipy.sparse.
+"""Least squares with a sparse 50,000 × 200,000 matrix, 50 entries a row, 50 planted variables: solvers for CSR input.
 
 Claim: our process stays below 3 GiB.
 """

@@ -1,7 +1,8 @@
-"""Which minerals are in a pixel: support recovery on real spectra with known sparse nonnegative abundances and 30 dB of noise.
+"""Minerals in a pixel: support recovery on real spectra with known sparse nonnegative abundances and 30 dB of noise.
 
-`SparseRegressor(k, positive=True)` at the true k beside nonnegative least squares whose k largest entries are kept, and orthogonal
-matching pursuit with its negative entries clipped. Needs the unmixing data in the folder named by KSPARSE_DATA.
+`SparseRegressor(k, positive=True)` at the true k beside nonnegative least squares whose k largest entries are kept, and
+orthogonal matching pursuit with its negative entries clipped. Needs the unmixing data in the folder named by
+KSPARSE_DATA.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def main() -> None:
     options = parser.parse_args()
     console, rng = Console(width=110), np.random.default_rng(0)
     table = Table(
-        title=f"Supports of pixels with abundances of at least {options.least:g}, 30 dB: found exactly, and share of true members found"
+        title=f"Supports of pixels with abundances of at least {options.least:g}, 30 dB: found exactly, and share of "
+        "true members found"
     )
     for column in ("data", "contender", "pixels", "exactly", "share", "ms a pixel"):
         table.add_column(column, justify="left" if column in ("data", "contender") else "right")

@@ -1,7 +1,7 @@
-"""The built site in a real browser, every page at 1200 and 360 px: python docs/browse.py build/docs (needs playwright and a Chromium).
+"""Check every page of the built site in Chromium at 1200 and 360 px: python docs/browse.py build/docs.
 
-No console message, no request that fails or leaves the disk, no link or anchor that leads nowhere, no picture that does not load,
-nothing wider than the screen, and a search that finds something.
+Needs playwright and a Chromium. No console message, no request that fails or leaves the disk, no link or anchor that
+leads nowhere, no picture that does not load, nothing wider than the screen, and a search that finds something.
 """
 
 import re
@@ -18,7 +18,8 @@ THEME = "[PST]"  # how the theme begins its own notes: of the colours it chose, 
 CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 LOOK = """() => {
   const root = document.documentElement, room = root.clientWidth;
-  const wide = [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > room + 1 && e.getClientRects().length)
+  const wide = [...document.querySelectorAll('body *')]
+    .filter(e => e.getBoundingClientRect().right > room + 1 && e.getClientRects().length)
     .slice(0, 3).map(e => `${e.tagName.toLowerCase()}.${e.className}`);
   return {
     over: root.scrollWidth - room, wide,

@@ -1,7 +1,7 @@
 """Whether every public name has a docstring in numpydoc's form: python docs/check_docstrings.py, a part of `make lint`.
 
-The checks are those of [tool.numpydoc_validation] in pyproject.toml. What comes back to the user lists its fields as Attributes, which
-numpydoc does not count as parameters: here they are.
+The checks are those of [tool.numpydoc_validation] in pyproject.toml. What comes back to the user lists its fields as
+Attributes, which numpydoc does not count as parameters: here they are.
 """
 
 import inspect
@@ -29,7 +29,7 @@ CHECKS = set(
 
 
 def public() -> Iterator[tuple[str, bool]]:
-    """Every public class and function by its path, and the public methods of estimators; and whether it is one of these."""
+    """Yield every public class, function and estimator method by its path, and whether it is an estimator method."""
     for module in MODULES:
         space = import_module(module)
         for name in space.__all__:

@@ -89,7 +89,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def _as_page(app, name, source):
-    """Point links to files of the repository (examples, CONTRIBUTING, CHANGELOG, SECURITY) to their pages on the site."""
+    """Point links to files of the repository (examples, CONTRIBUTING, CHANGELOG, SECURITY) to their pages here."""
     text = source[0]
     up = "../" * name.count("/")
     text = re.sub(r"\]\((?:\.\./)*examples/(\w+)\.py\)", rf"]({up}gallery/\1.rst)", text)

@@ -1,6 +1,6 @@
-"""Pictures of the pages: python docs/pictures.py writes docs/start.png (start page, README) and docs/guide/portfolio.png.
+"""Write the pictures of the pages, docs/start.png and docs/guide/portfolio.png: python docs/pictures.py.
 
-And docs/start.txt, the first in letters: a package index shows the README without the folder beside it.
+Write also docs/start.txt, the first picture as text: a package index shows the README without images.
 """
 
 from pathlib import Path

@@ -72,7 +72,8 @@ A.products = 0
 proved = ks.minimize(ks.LeastSquares(known, b), K)
 found = np.intersect1d(proved.support, np.flatnonzero(spikes)).size
 print(
-    f"lengths and columns known: {found} of {K} spikes, {A.products} products, {proved.elapsed:.1f} s, {proved.status.name}"
+    f"lengths and columns known: {found} of {K} spikes, {A.products} products, {proved.elapsed:.1f} s, "
+    f"{proved.status.name}"
 )
 
 # %%

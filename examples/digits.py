@@ -39,7 +39,8 @@ left, right = X.reshape(-1, 8, 8)[:, :, :4].reshape(len(X), -1), X.reshape(-1, 8
 common = ks.SparseRegressor(6, multi_output="common").fit(left, right)
 apart = ks.SparseRegressor(6).fit(left, right)
 print(
-    f"32 targets by 6 pixels for all: R² {common.score(left, right):.2f}; by 6 of its own each: {apart.score(left, right):.2f}"
+    f"32 targets by 6 pixels for all: R² {common.score(left, right):.2f}; by 6 of its own each: "
+    f"{apart.score(left, right):.2f}"
 )
 print(f"pixels used: {common.get_support().sum()} against {apart.get_support().sum()}")
 plt.show()

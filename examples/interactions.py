@@ -28,7 +28,7 @@ for k in (5, 8):
     print(f"  with main effects: {', '.join(names[i] for i in strong[k].support)}")
 
 # %%
-# The product of x1 and x2 is relevant without its main effects: with the constraint it needs three features instead of one.
+# The product of x1 and x2 is relevant without its main effects: with the constraint it needs three features, not one.
 
 figure, axes = plt.subplots()
 axes.plot(free.ks, free.objective, "o-", label="any product")

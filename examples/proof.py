@@ -30,7 +30,8 @@ for k in (10, 12, 14):
     told = records[f"k = {k}"] = []
     result = ks.minimize(loss, k, gap=1e-4, max_time=20, callback=into(told))
     print(
-        f"k = {k:>2}: {result.fun:.6e} >= {result.lower_bound:.6e}, gap {100 * result.gap:.4f} %, {result.nodes} nodes; {result.message}"
+        f"k = {k:>2}: {result.fun:.6e} >= {result.lower_bound:.6e}, gap {100 * result.gap:.4f} %, {result.nodes} "
+        f"nodes; {result.message}"
     )
 
 # %%

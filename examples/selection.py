@@ -26,7 +26,7 @@ print(f"in at least 90 % of the subsamples: {', '.join(names[int(name[1:])] for 
 ks.plotting.plot_stability(sure, names)
 
 # %%
-# Refitted coefficients with confidence intervals, which are conditional on the selected features and ignore the selection.
+# Refitted coefficients with confidence intervals, conditional on the selected features (the selection is ignored).
 
 errors = ks.standard_errors(ks.SparseRegressor(chosen.k_).fit(X, y), X, y)
 print(errors)

@@ -41,7 +41,8 @@ batch = ks.minimize_many(A, B, K, ks.Nonnegative())
 truth = [np.flatnonzero(x) for x in X.T]
 right = sum(len(np.intersect1d(found, true)) for found, true in zip(batch.supports, truth, strict=True))
 print(
-    f"{len(batch)} pixels, {int(batch.success.sum())} successes; {right / sum(map(len, truth)):.1%} of their minerals found"
+    f"{len(batch)} pixels, {int(batch.success.sum())} successes; {right / sum(map(len, truth)):.1%} of their minerals "
+    "found"
 )
 most = np.argsort(-batch.counts())[:4]
 print(f"the four most frequent: {sorted(most.tolist())}, those of the image: {np.flatnonzero(X.any(axis=1)).tolist()}")

@@ -1,1 +1,1 @@
-"""Contenders beside each other: the same raw problems, one child process per run, one judge that knows only the raw data."""
+"""Comparison of contenders: the same raw problems, one process per run, answers checked against the raw data alone."""

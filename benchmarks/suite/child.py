@@ -1,4 +1,4 @@
-"""One contender on one problem, in a process of its own: `python -m suite.child '{...}'`. Speaks JSON lines on stdout."""
+"""Run one contender on one problem: `python -m suite.child '{...}'` writes JSON lines to stdout."""
 
 from __future__ import annotations
 

@@ -53,9 +53,10 @@ def _claim(rows: Rows, sentence: str, ratio: float, bound: float, why: str = "",
 
 
 def at_most(other: str, bound: float = 1.0, proved: bool = False, obeying: bool = False, mine: str = OURS) -> Rule:
-    """Our objective is at most `bound` times the other's, which may break signs (that can only help it), but not the limit on nonzeros.
+    """Claim that our objective is at most `bound` times the other's.
 
-    With `obeying` only where the other broke nothing; `mine` is another of our own rows.
+    The other may break signs, which can only help it, but not the limit on nonzeros. With `obeying` the claim is made
+    only where the other broke nothing; `mine` is another of our own rows.
     """
     words = f"objective at most {'' if bound == 1 else f'{bound:g} × '}that of {other}"
 
@@ -115,7 +116,7 @@ def within_gap(mine: str, gap: float) -> Rule:
 
 
 def faster(other: str, bound: float = 1.0, mine: str = OURS) -> Rule:
-    """Our median time is at most `bound` times the other's; one that was stopped counts with the limit, which it would have exceeded."""
+    """Claim that our median time is at most `bound` times the other's; a stopped run counts with the time limit."""
     words = f"time at most {'' if bound == 1 else f'1/{1 / bound:g} of '}that of {other}"
 
     def rule(rows: Rows) -> list[Claim]:
@@ -150,7 +151,7 @@ def within_memory(gib: float) -> Rule:
 
 
 def mean_within(share: float, mine: str, kind: str) -> Callable[[list[Row]], list[Claim]]:
-    """On the problems of a kind where all took part, `mine` is on the average within a share of the best of the rows there."""
+    """Claim that `mine` is on average within a share of the best row, on the problems of one kind."""
 
     def rule(rows: list[Row]) -> list[Claim]:
         problems = [

@@ -1,4 +1,4 @@
-"""Runs a contender on a problem in a fresh process with pinned threads and a hard limit, and has the answer judged here."""
+"""Run a contender on a problem in a fresh process with pinned threads and a time limit, and check the answer."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def run(group: str, name: str, problem: Problem, contender: Contender, settings:
     except ValueError as error:
         return Row(group, name, contender.name, reason=f"no answer to judge: {error}", warm_up=heard.warm_up, **common)
     return Row(
-        group, name, contender.name, objective=verdict.objective, violation=verdict.violation, nonzeros=verdict.nonzeros,
-        feasible=verdict.feasible, proved=last["proved"], bound=last["bound"],
+        group, name, contender.name, objective=verdict.objective, violation=verdict.violation,
+        nonzeros=verdict.nonzeros, feasible=verdict.feasible, proved=last["proved"], bound=last["bound"],
         seconds=[one["seconds"] for one in heard.runs], warm_up=heard.warm_up,
         before=heard.runs[0]["before"], peak=max(one["peak"] for one in heard.runs), note=last["note"],
         reason="" if verdict.finite else "the answer is not finite", **common,

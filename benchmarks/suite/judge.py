@@ -26,7 +26,7 @@ class Verdict:
 
 
 def judge(problem: Problem, x: Any, tolerance: float = TOLERANCE) -> Verdict:
-    """The objective and the worst violation of a constraint at x; feasible: finite, at most k nonzeros, violation within tolerance."""
+    """Objective and largest violation at x; feasible: finite, at most k nonzeros, violation within tolerance."""
     x = np.asarray(x, dtype=np.float64)
     if x.shape != (problem.n,):
         raise ValueError(f"x must have shape ({problem.n},), got {x.shape}")
@@ -63,7 +63,7 @@ def _penalised(problem: Problem, x: Vector) -> float:
 
 
 def _rows(problem: Problem, x: Vector) -> float:
-    """The worst of the equations, the rows, and how far an entry that is not 0 lies below its floor or above its bound."""
+    """Return the largest violation of the equations, the rows, and the bounds of nonzero entries."""
     held = x != 0
     floor, upper = (np.broadcast_to(side, x.shape)[held] for side in (problem.floor, problem.upper))
     worst = [np.abs(problem.E @ x - problem.f), floor - x[held], x[held] - upper]

@@ -47,9 +47,9 @@ def reset_peak() -> None:
 
 
 class Anonymous:
-    """The most memory of its own that the process held within, beyond what it held before, in MiB: pages of mapped files do not count.
+    """Measure the most memory that the process held within, beyond what it held before, in MiB, without mapped files.
 
-    Looked at every few milliseconds by a thread: the system keeps no peak of it. NaN where it does not tell.
+    A thread reads the number every few milliseconds, because the system keeps no peak of it. NaN where it is unknown.
     """
 
     def __init__(self, every: float = 0.002) -> None:

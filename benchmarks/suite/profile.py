@@ -1,4 +1,4 @@
-"""Performance profiles (Dolan and Moré 2002): which share of problems a contender solves within a multiple of the fastest time."""
+"""Performance profiles (Dolan and Moré 2002): share of problems solved within a multiple of the fastest time."""
 
 from __future__ import annotations
 
@@ -64,9 +64,10 @@ def _panel(axes, kind: str, found: Ratios, problems: int) -> None:
         at = sorted(found[name])
         heights = [(i + 1) / problems for i in range(len(at))]
         axes.step(
-            [1.0, *at, longest], [0.0, *heights, heights[-1] if heights else 0.0], where="post", label=f"{name} ({len(at)} of {problems})",
-            color=COLOURS[position % len(COLOURS)], linestyle=STYLES[position // len(COLOURS) % len(STYLES)],
-            linewidth=2.6 if name == OURS else 1.6, zorder=3 if name == OURS else 2,
+            [1.0, *at, longest], [0.0, *heights, heights[-1] if heights else 0.0], where="post",
+            label=f"{name} ({len(at)} of {problems})", color=COLOURS[position % len(COLOURS)],
+            linestyle=STYLES[position // len(COLOURS) % len(STYLES)], linewidth=2.6 if name == OURS else 1.6,
+            zorder=3 if name == OURS else 2,
         )  # fmt: skip
     axes.set_xscale("log")
     axes.set_xlim(1.0, longest)

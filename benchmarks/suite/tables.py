@@ -45,8 +45,9 @@ def _environment(settings: Settings) -> str:
     found.pop("linear algebra threads")  # ours here, not those of the children
     clock = ", in seconds of the processor" if settings.processor else ""
     run = (
-        f"Each contender in a process of its own, {settings.threads} thread(s), {settings.limit:g} s for a solve, medians of up to "
-        f"{settings.repeats} solves after a warm-up{clock}; objectives and constraints recomputed from the raw data."
+        f"Each contender in a process of its own, {settings.threads} thread(s), {settings.limit:g} s for a solve, "
+        f"medians of up to {settings.repeats} solves after a warm-up{clock}; objectives and constraints recomputed "
+        "from the raw data."
     )
     return run + "\n\n" + ", ".join(f"{name}: {value}" for name, value in found.items()) + "."
 
@@ -61,7 +62,7 @@ def _version(package: str) -> str:
 
 
 def problem_tables(rows: Sequence[Row]) -> Iterable[str]:
-    """One table per problem: best objective first among the feasible, then the infeasible, then those without an answer."""
+    """Return one table per problem: feasible rows by objective, then infeasible rows, then rows without an answer."""
     for (_, problem), several in problems_of(list(rows)).items():
         best = best_of(several)
         ours = next((row.time for row in several if row.contender == OURS), math.nan)
@@ -85,8 +86,9 @@ def _cells(row: Row, best: float, ours: float) -> list[str]:
     excess = 100 * (row.objective - best) / abs(best) if math.isfinite(best) and best else math.nan
     feasible = "yes" if row.feasible else _why_not(row)
     return [
-        name, number(row.objective, ".6g"), number(excess + 0.0, ".3f"), feasible, str(row.nonzeros), number(row.time, ".3g"),
-        number(row.time / ours, ".2f"), number(row.warm_up, ".1f"), number(row.peak, ".0f"), number(row.before, ".0f"), row.note,
+        name, number(row.objective, ".6g"), number(excess + 0.0, ".3f"), feasible, str(row.nonzeros),
+        number(row.time, ".3g"), number(row.time / ours, ".2f"), number(row.warm_up, ".1f"), number(row.peak, ".0f"),
+        number(row.before, ".0f"), row.note,
     ]  # fmt: skip
 
 
@@ -100,7 +102,8 @@ def claims_table(found: Sequence[Claim]) -> str:
     if not found:
         return "No claim can be judged from these rows."
     judged = [claim for claim in found if claim.holds is not None]
-    head = f"{sum(bool(claim.holds) for claim in judged)} of {len(judged)} hold; {len(found) - len(judged)} cannot be judged."
+    holding = sum(bool(claim.holds) for claim in judged)
+    head = f"{holding} of {len(judged)} hold; {len(found) - len(judged)} cannot be judged."
     words = {True: "holds", False: "**does not hold**", None: "cannot be judged"}
     cells = [
         [

@@ -11,14 +11,14 @@ from suite.contenders.base import BUDGETS, Answer, Contender, ignores_signs, joi
 from suite.judge import judge
 from suite.problem import Problem
 
-SCALE = 1e3  # its splicing stops below an absolute gain (0.01·k·log p·log log n / n): scaled up, so that no gain is too small for it
+SCALE = 1e3  # splicing stops below an absolute gain, 0.01·k·log p·log log n / n: scaled up, no gain is too small
 SHIFT = 1e-9  # its sparse PCA wants no negative eigenvalue, not even by rounding
 WIDE = 128  # inactive variables that it looks at by default; 0 is all
 
 
 @dataclass(frozen=True)
 class Abess(Contender):
-    """Linear and logistic regression on the raw columns: no intercept, no normalisation. With a budget: again from random supports."""
+    """Linear and logistic regression on raw columns, no intercept; with a budget, restarts from random supports."""
 
     name: str = "abess"
     search: int = WIDE

@@ -21,7 +21,7 @@ WARM_UP = 10.0  # seconds that a solver with a clock may spend on the tiny twin
 
 @dataclass(frozen=True)
 class Answer:
-    """x as the library gave it, what a reader must know about it, whether the library proved it optimal, and its lower bound."""
+    """Answer of a library: x, a note for the reader, whether x is proved optimal, and a lower bound."""
 
     x: Any
     note: str = ""
@@ -56,12 +56,12 @@ class Contender:
         self.solve(twin(problem), WARM_UP)
 
     def solve(self, problem: Problem, seconds: float) -> Answer:
-        """Solve; those that have a clock stop after `seconds` with the best they have, the others are stopped from outside."""
+        """Solve; stop after `seconds` with the best x where the library has a time limit."""
         raise NotImplementedError
 
 
 def restarted(again: Callable[[Any], tuple[Any, float]], problem: Problem, seconds: float) -> Any:
-    """The best of a library's searches, the first from its own start, the others from random supports, while the time lasts."""
+    """Return the best search within the time: the first by default settings, the others from random supports."""
     rng, began = np.random.default_rng(0), time.perf_counter()
     best, value = again(None)
     longest = time.perf_counter() - began

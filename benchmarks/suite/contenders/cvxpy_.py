@@ -1,4 +1,4 @@
-"""CVXPY with Clarabel: the convex problem without the limit on names, its k largest kept, the problem solved again on these."""
+"""CVXPY with Clarabel: the convex problem without the limit on k, solved again on the k largest entries."""
 
 from __future__ import annotations
 

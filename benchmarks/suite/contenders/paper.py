@@ -1,4 +1,4 @@
-"""The paper's methods, as its experiments run them: from our implementation, with their own steps, stops and grid of weights."""
+"""The paper's methods with the steps, stopping rules and grid of weights of its experiments, by this library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For libraries that give a support and a shrunken x: the loss minimised on the support, and the weight that gives k nonzeros."""
+"""Refitting for libraries that return a shrunken x: minimise the loss on its support; find the weight of k nonzeros."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Fit = Callable[[float], Any]  # x at a weight
 def along_weights(
     fit: Fit, start: float, k: int, factor: float = 0.7, steps: int = 40, halvings: int = 12
 ) -> tuple[Any, Any]:
-    """Weights fall from `start` until x has more than k nonzeros, then bisection: the x with most nonzeros up to k, and with fewest above.
+    """Return x with the most nonzeros up to k and x with the fewest above k, by lowering and bisecting the weight.
 
     The second is None if there was none.
     """

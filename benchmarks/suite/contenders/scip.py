@@ -1,4 +1,4 @@
-"""SCIP, called directly: mixed-integer quadratic programs with one binary per asset, V scaled to variances around 1, gap 0."""
+"""SCIP, called directly: mixed-integer quadratic programs, one binary per asset, V scaled to unit variances, gap 0."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def clean(x: Any, unit: bool = True) -> Any:
 class Scip(Contender):
     """min t s.t. xᵀVx ≤ t, Σx = 1 (or the rows of the problem), floor·z ≤ x ≤ upper·z, Σz ≤ k, z binary.
 
-    Or with the perspective of the part of xᵀVx that is diagonal (Frangioni and Gentile 2006): V = δI + LᵀL, δΣs + ‖Lx‖² ≤ t,
-    xᵢ² ≤ sᵢzᵢ, whose relaxation is tighter the larger the least eigenvalue δ of V.
+    Or with the perspective of the part of xᵀVx that is diagonal (Frangioni and Gentile 2006): V = δI + LᵀL, δΣs + ‖Lx‖²
+    ≤ t, xᵢ² ≤ sᵢzᵢ, whose relaxation is tighter the larger the least eigenvalue δ of V.
     """
 
     name: str = "SCIP"

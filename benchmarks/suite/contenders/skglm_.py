@@ -1,4 +1,4 @@
-"""skglm: coordinate descent on MCP and SCAD, warm-started along falling weights, the loss then minimised on the support."""
+"""skglm: coordinate descent on MCP and SCAD with warm starts along falling weights, then a refit on the support."""
 
 from __future__ import annotations
 

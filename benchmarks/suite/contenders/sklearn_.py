@@ -30,7 +30,7 @@ class Pursuit(Contender):
 
 @dataclass(frozen=True)
 class Component(Contender):
-    """SparsePCA or MiniBatchSparsePCA with one component; its weight is sought by bisection. Or the leading component on its support."""
+    """SparsePCA or MiniBatchSparsePCA with one component and a bisected weight, or the component of its support."""
 
     name: str
     estimator: str

@@ -1,4 +1,4 @@
-"""The catalogue: groups of problems by name, each built when it is asked for, so that a child process can rebuild it."""
+"""Catalogue of problems: groups of named problems, each built on request so that a child process can rebuild it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Portfolios under rows, bounds and floors: returns to be reached, sectors that are capped, buy-ins. The quick ones need no file."""
+"""Portfolios with required returns, sector limits and minimum weights. The quick ones need no data file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUY_IN = 0.01
 
 
 def row_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
-    """A return to be reached exactly, by OR-Library's assets with and without a ridge, and by larger markets above a floor."""
+    """Return problems with an exact return, with and without a ridge, and larger markets with minimum weights."""
     if quick:
         return {"generated 40": partial(_market, "generated", 5, n=40)}
     libraries = {

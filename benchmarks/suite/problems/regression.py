@@ -104,7 +104,7 @@ def best_subset_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def planted(m: int, n: int, k: int, nonnegative: bool, seed: int = 0) -> Problem:
-    """The data of skscope's comparison with other libraries: independent N(0, 1) columns, coefficients ±1, ±2, ±3, noise N(0, 1).
+    """Data of skscope's comparison of libraries: independent N(0, 1) columns, coefficients ±1, ±2, ±3, noise N(0, 1).
 
     That comparison draws with abess.datasets.make_glm_data and coef_=..., which at rho = 0 and sigma = 1 is this.
     """
@@ -141,7 +141,7 @@ def gene_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def _genes(m: int, n: int, k: int, seed: int) -> Problem:
-    """Two classes and far more columns than rows: blocks of columns that go together, 60 that shift with the class, labels flipped.
+    """Two classes, far more columns than rows: correlated blocks of columns, 60 shifted by class, flipped labels.
 
     Any ten of so many columns separate the classes: a ridge of 1 keeps the coefficients finite.
     """
@@ -164,7 +164,7 @@ def csr_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def _csr(m: int, n: int, a_row: int, k: int, seed: int = 0) -> Problem:
-    """`a_row` entries N(0, 1) in every row, one in each block of n / a_row columns; coefficients ±1, ±2, ±3, noise N(0, 0.01)."""
+    """Rows of `a_row` N(0, 1) entries, one per block of n / a_row columns; coefficients ±1, ±2, ±3, small noise."""
     rng = np.random.default_rng(seed)
     width = n // a_row
     columns = rng.integers(width, size=(m, a_row)) + width * np.arange(a_row)
