@@ -67,9 +67,8 @@ class TreeProgress:
         """Return the state of trees that share the whole problem."""
         best = min((tree.incumbent_value for tree in trees), default=math.inf)
         bound = min((tree.bound for tree in trees), default=-math.inf)
-        return cls(
-            sum(tree.nodes for tree in trees), sum(len(tree.queue) for tree in trees), best * scale, bound * scale
-        )
+        nodes, n_open = sum(tree.nodes for tree in trees), sum(len(tree.queue) for tree in trees)
+        return cls(nodes, n_open, best * scale, bound * scale)
 
 
 Notify = Callable[[TreeProgress], None]
