@@ -41,7 +41,7 @@ def test_no_dual_point_is_above_a_point_of_the_problem(seed):
         problem = SupportProblem.of(loss, ks.Box(-1.0, 1.0), 7, 3)
         start = np.zeros(7)
         known = Candidate.without_multipliers(NONE, np.zeros(0), loss.value(start))
-        program = ScaledProblem.of(problem, problem.model_at(start), known)
+        program = ScaledProblem.of(problem, problem.can.model_at(start), known)
         dual = SmoothBound(program, loss.composite())
         points = np.zeros((200, 7))
         for point in points:

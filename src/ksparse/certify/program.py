@@ -77,7 +77,8 @@ class Supports:
     def leaf(self, state: Vector, all_fixed: bool) -> Vector | None:
         """Return the variables that are not out, if they are a support; with `all_fixed` only if none is free."""
         n_free, kept = int((state == FREE).sum()), np.flatnonzero(state != OUT)
-        if n_free and (all_fixed or kept.size > self.k or not self.rules.is_satisfied_within(kept, self.cardinality)):
+        allowed = self.rules.is_satisfied(kept) and self.rules.is_extendable(kept, self.cardinality)
+        if n_free and (all_fixed or kept.size > self.k or not allowed):
             return None
         return self.variables[kept]
 

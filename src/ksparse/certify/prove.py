@@ -217,7 +217,7 @@ def family_of(
         scaled = replace(ScaledProblem.of(problem, model, best), exactly=exactly)
         pause()
         return QuadraticFamily(scaled.tightened(threshold / scaled.scale))
-    composite = None if problem.model_at(best.full(problem.n)) is None else problem.loss.composite()
+    composite = None if problem.can.model_at(best.full(problem.n)) is None else problem.loss.composite()
     if composite is None:
         raise NoBoundError("none is implemented for this loss (see ks.DataFit)")
     return SmoothFamily(problem, composite, best, threshold)

@@ -124,7 +124,7 @@ class SmoothFamily(QuadraticFamily):
 
     def _model(self, x: Vector) -> ScaledProblem | None:
         """Return the problem with the second-order model at x; None if it overflows there. All have one scale."""
-        model = self.whole.model_at(x)
+        model = self.whole.can.model_at(x)
         if model is None:
             return None
         problem = ScaledProblem.of(self.whole, model, self.best, abs(self.best.value) or 1.0)

@@ -249,7 +249,7 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
         """Return the KKT inverse here, and what each variable's own bound contributes; None if there is no model."""
 
         def make() -> tuple[KKTInverse, Vector] | None:
-            model = self.problem.model_at(self.at.full(self.problem.n))
+            model = self.problem.can.model_at(self.at.full(self.problem.n))
             return None if model is None else inverse_with_multipliers(self.problem, model, self.at)
 
         return self.at_point(make)

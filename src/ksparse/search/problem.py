@@ -118,6 +118,7 @@ class SupportProblem:
     deadline: float
     settings: SearchSettings
     row_problem: RowProblem | None  # φ of a matrix whose rows are the variables; then C is the whole space
+    width: int  # entries of x for each variable
     columns_on_demand: bool  # columns of the data are read only where needed: an operator, or k rows of H do not fit
     cache: EvaluationCache = field(default_factory=EvaluationCache)
     given_model: QuadraticModel | None = None  # in place of φ
@@ -163,7 +164,8 @@ class SupportProblem:
         allowed = rules.usable_within(allowed)
         crowded = loss.has_columns and 8 * most * n > settings.memory and not floors.any
         on_demand = rows is None and (loss.hides_columns or crowded)
-        return cls(loss, C, n, k, linear, forced, allowed, floors, rules, deadline, settings, rows, on_demand)
+        width = 1 if rows is None else rows.width
+        return cls(loss, C, n, k, linear, forced, allowed, floors, rules, deadline, settings, rows, width, on_demand)
 
     def but(
         self,
@@ -220,15 +222,6 @@ class SupportProblem:
         assert self.linear is not None
         return self.linear
 
-    def model_at(self, x: Vector) -> QuadraticModel | None:
-        """Return the second-order model of φ at x, if there is one."""
-        return self.can.model_at(x)
-
-    @property
-    def width(self) -> int:
-        """Entries of x for each variable."""
-        return 1 if self.row_problem is None else self.row_problem.width
-
     @property
     def expired(self) -> bool:
         """Whether the deadline has passed."""
@@ -253,16 +246,12 @@ class SupportProblem:
         """Return whether a point may have these nonzeros: at most k, none of them forbidden, and as the rules say."""
         return support.size <= self.k and bool(self.allowed[support].all()) and self.rules.allows(support, self.asked)
 
-    def forced_first(self, support: Vector) -> Vector:
-        """Return a support with the forced variables at its head, so that they stay when its end is cut off."""
-        return np.asarray(np.concatenate([self.forced, support[~np.isin(support, self.forced)]]), dtype=np.intp)
-
     def trim_to_rules(self, support: Vector) -> Vector:
         """Drop from a support forbidden variables and what does not fit the rules, the last first.
 
         Under strict rules the rest need not satisfy them by itself.
         """
-        return self.rules.longest_extendable(self.forced_first(support[self.allowed[support]]), self.asked)
+        return self.rules.longest_extendable(forced_first(self, support[self.allowed[support]]), self.asked)
 
     def extend_to_rules(self, support: Vector) -> Vector:
         """Add to a support the variables that the rules require, if nonzeros themselves must satisfy them."""
@@ -354,6 +343,12 @@ class SupportProblem:
     def _constant(self) -> float:
         of = self.model if self.row_problem is None else self.row_problem
         return 0.0 if of is None else abs(of.constant)
+
+
+def forced_first(problem: SupportProblem, support: Vector) -> Vector:
+    """Return a support with the forced variables at its head, so that they stay when its end is cut off."""
+    forced = problem.forced
+    return np.asarray(np.concatenate([forced, support[~np.isin(support, forced)]]), dtype=np.intp)
 
 
 def _never_at_0(linear: Linear) -> Vector:

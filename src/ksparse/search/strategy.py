@@ -105,7 +105,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
 
 def model_problem(problem: SupportProblem, x: Vector) -> SupportProblem | None:
     """Return the problem with the second-order model at x in place of its loss; None if that is no easier."""
-    model = None if problem.model is not None else problem.model_at(x)
+    model = None if problem.model is not None else problem.can.model_at(x)
     of_model = None if model is None else problem.but(model=model)
     return of_model if of_model is not None and of_model.updatable else None
 

@@ -130,10 +130,6 @@ class Rules:
         within = bool((inside >= self.least).all() and (inside <= self.most).all())
         return within and self.closure(support).size == support.size
 
-    def is_satisfied_within(self, support: Vector, k: int) -> bool:
-        """Return whether the support itself satisfies the rules and counts at most k members."""
-        return self.is_satisfied(support) and self.is_extendable(support, k)
-
     def barred(self, at: Sized, k: int, others: Vector | None) -> Vector | None:
         """Return a mask of the variables that may not enter a support of at most k, with `others` (mask or indices)."""
         closed = ~self.enterable(at.support, k)
@@ -294,18 +290,11 @@ class NoRules(Rules):
         zeros = np.broadcast_to(np.intp(0), n)
         return cls(zeros, (None,), np.zeros(1), np.full(1, float(n)), np.broadcast_to(1.0, n), None)
 
-    @property
-    def members(self) -> int:
-        return self.n
-
     def min_cardinality(self, support: Vector) -> int:
         return int(support.size)
 
     def count(self, at: Sized) -> int:
         return at.size
-
-    def is_satisfied(self, support: Vector) -> bool:
-        return True
 
     def barred(self, at: Sized, k: int, others: Vector | None) -> Vector | None:
         return others
@@ -323,12 +312,6 @@ class NoRules(Rules):
 
     def propagate(self, state: Vector, k: int) -> bool:
         return True
-
-    def on(self, shown: Vector) -> NoRules:
-        return NoRules.of(shown.size)
-
-    def limits(self, k: int) -> GroupLimits | None:
-        return None
 
     def rows(self, allowed: Vector) -> tuple[csr_array, Vector, Vector] | None:
         return None

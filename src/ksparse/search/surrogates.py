@@ -19,7 +19,7 @@ import numpy as np
 from ksparse.search.candidate import Candidate, SearchOutcome
 from ksparse.search.local_search import descend_from
 from ksparse.search.neighbourhoods import DependentError, GradientNeighbourhood
-from ksparse.search.problem import NEGLIGIBLE, SupportProblem
+from ksparse.search.problem import NEGLIGIBLE, SupportProblem, forced_first
 from ksparse.search.starts import random_restart
 from ksparse.search.strategy import choose_strategy, model_problem, without_updates
 from ksparse.util.arrays import Vector
@@ -91,13 +91,13 @@ def search_on_columns(
         if problem.expired or best.value <= perfect:
             return
         at.move_to(best)
-        wanted = np.union1d(problem.forced_first(best.support), _price_columns(problem, at, length))
+        wanted = np.union1d(forced_first(problem, best.support), _price_columns(problem, at, length))
         wanted = problem.rules.closure(wanted)
         if np.isin(wanted, columns).all():
             return
         columns = np.union1d(columns, wanted)
         restricted = restricted_to_columns(problem, columns)
-        begin = restricted.evaluate(np.searchsorted(columns, problem.forced_first(best.support)))
+        begin = restricted.evaluate(np.searchsorted(columns, forced_first(problem, best.support)))
         if begin is None:
             continue
         for name, outcome in _search_or_descend(restricted, begin, rng, search):
