@@ -36,8 +36,8 @@ class SearchSettings:
         Bytes for rows of the Gram matrix or Hessian. If k rows exceed it, columns are read on demand, which takes
         longer.
     restarts : int, default=4
-        Random restarts of searches whose moves cannot be perturbed: losses known by gradients only, and second-order
-        models (twice as many if the data are small). More finds better supports and takes proportionally longer.
+        Random restarts of a search on second-order models, twice as many if the data are small. More finds better
+        supports and takes proportionally longer.
     returns : int, default=8
         Perturbations in a row that may fail (reach a known or infeasible support) before a search ends. More searches
         longer near the best support.
@@ -58,7 +58,8 @@ class SearchSettings:
         Largest number of variables for which the perspective relaxation suggests supports to start from. Its cost grows
         with the cube.
     drawn : int, default=8
-        Random supports to start from if no relaxation suggests any. More takes longer and explores further.
+        Random supports to start from, or three times as many that the relaxation suggests. More takes longer and
+        explores further.
     large : int, default=524288
         Entries of the data from which losses that are not quadratic are searched on second-order models. More evaluates
         the loss itself more often, which takes longer and gives slightly better answers.
