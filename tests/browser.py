@@ -8,13 +8,14 @@ import subprocess
 import pytest
 
 FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync --enable-logging=stderr"
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --enable-logging=stderr"
 )
 PROBE = """<!DOCTYPE html><html><head><title>not loaded</title><link rel="icon" href="data:,"></head><body>
 <iframe id="page" style="width:{width}px;height:800px" srcdoc="{content}"></iframe>
-<script>page.onload = () => {{ const d = page.contentDocument, shown = [...d.images].filter(i => i.complete && i.naturalWidth > 100);
-const root = d.documentElement, drawn = [...d.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 100);
+<script>page.onload = () => {{ const d = page.contentDocument, root = d.documentElement;
+const shown = [...d.images].filter(i => i.complete && i.naturalWidth > 100);
+const drawn = [...d.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 100);
 const seen = `images ${{shown.length}} of ${{d.images.length}}, drawings ${{drawn.length}}`;
 document.title = `wide ${{root.scrollWidth}} of ${{root.clientWidth}}, ${{seen}}`; }}</script></body></html>"""
 
@@ -28,7 +29,7 @@ def find_browser():
 
 
 def look_at(browser, page, width, folder):
-    """(pictures that show, pictures there are, drawings that show) of a page that fits its screen and says nothing on the console."""
+    """Return (loaded images, images, drawn SVGs) of a page; check that it fits the screen and logs nothing."""
     probe = folder / "probe.html"
     probe.write_text(PROBE.format(width=width, content=html.escape(page)))
     command = [browser, *FLAGS.split(), f"--user-data-dir={folder / 'profile'}", "--dump-dom", probe.as_uri()]

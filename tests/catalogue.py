@@ -125,8 +125,8 @@ SETS = {
 }
 JOINT = [  # sets with an exact projection onto their k-sparse points
     "WholeSpace", "L2Ball", "Hyperplane", "Hyperplane of another total", "Hyperplane of zero total", "Nonnegative",
-    "Nonnegative some", "NonnegativeBall", "Box", "Box of vectors", "Box half-open", "Box excluding 0", "Simplex", "BudgetBox",
-    "BudgetBox unbounded",
+    "Nonnegative some", "NonnegativeBall", "Box", "Box of vectors", "Box half-open", "Box excluding 0", "Simplex",
+    "BudgetBox", "BudgetBox unbounded",
 ]  # fmt: skip
 
 PENALTIES = {

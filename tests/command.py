@@ -13,7 +13,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
 
 
 def ksparse(*arguments, cwd, expect=0):
-    """What a command prints and its exit code, as `python -m ksparse` would; a process for each would spend its time on imports."""
+    """Run `python -m ksparse` in this process, to save its imports, and return the output and the exit code."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.chdir(cwd))

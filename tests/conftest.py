@@ -38,7 +38,7 @@ def cases(names):
 
 
 def sweep(values, always=1):
-    """Return `values` as parameters, all but the first `always` of them marked `sweep`: `make test-all` runs these too."""
+    """Return `values` as parameters, all but the first `always` marked `sweep` (run by `make test-all`)."""
     values = list(values)
     return [
         *values[:always],

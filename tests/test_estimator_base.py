@@ -55,8 +55,8 @@ class Model(Base):
 def test_a_docstring_holds_the_shared_entries_that_it_names():
     shown = inspect.getdoc(Model)
     assert (
-        'k : {"a", "b"}\n    Own.\nalpha : float, default=0.0\n    Ridge.\neffort : int\n    Own text,\n    in two lines.\n'
-        in shown
+        'k : {"a", "b"}\n    Own.\nalpha : float, default=0.0\n    Ridge.\n'
+        "effort : int\n    Own text,\n    in two lines.\n" in shown
     )
     assert shown.endswith("verbose : int, default=0\n    Level.\n\n    Second paragraph.")
     assert inspect.getdoc(Model.fit) == "Fit.\n\nalpha : float, default=0.0\n    Ridge."
@@ -81,7 +81,10 @@ def test_no_name_in_braces_is_left(name):
 
 
 def test_estimators_work_without_docstrings():
-    code = "import ksparse as ks; model = ks.SparseRegressor(k=3); print('Parameters' in model.__doc__, model.get_params()['k'])"
+    code = (
+        "import ksparse as ks; model = ks.SparseRegressor(k=3); "
+        "print('Parameters' in model.__doc__, model.get_params()['k'])"
+    )
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "3"]
 

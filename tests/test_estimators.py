@@ -20,9 +20,10 @@ from ksparse.estimators import (
 )
 
 ALL = [
-    SparseRegressor(), SparseRegressor(loss="huber"), SparseRegressor(loss="poisson"), SparseRegressor(method="apdca"), SparseClassifier(),
-    SparseRegressor(multi_output="common"),
-    SparseRegressorCV(cv=3), SparseRegressorCV(criterion="bic"), SparseClassifierCV(ks=[1, 2], cv=2), SparsePCA(), SparsePortfolio(),
+    SparseRegressor(), SparseRegressor(loss="huber"), SparseRegressor(loss="poisson"), SparseRegressor(method="apdca"),
+    SparseClassifier(), SparseRegressor(multi_output="common"),
+    SparseRegressorCV(cv=3), SparseRegressorCV(criterion="bic"), SparseClassifierCV(ks=[1, 2], cv=2), SparsePCA(),
+    SparsePortfolio(),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What people hand to estimators: DataFrames of all dtypes, text where numbers belong, prices for returns, numbers of any size."""
+"""Data given to estimators: DataFrames of all dtypes, text for numbers, prices for returns, numbers of any size."""
 
 import inspect
 import warnings

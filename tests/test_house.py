@@ -12,9 +12,9 @@ import ksparse as ks
 
 HOUSE = Path(__file__).parents[1] / "src" / "ksparse"
 ROOMS = [  # each may use those before it
-    "errors", "util", "result", "numerics", "data", "losses", "sets", "penalties", "firstorder", "search", "batch", "certify", "solve",
-    "datasets", "estimator_base", "linear", "components", "portfolio", "estimators", "skfolio", "plotting", "experiments", "cli",
-    "__main__",
+    "errors", "util", "result", "numerics", "data", "losses", "sets", "penalties", "firstorder", "search", "batch",
+    "certify", "solve", "datasets", "estimator_base", "linear", "components", "portfolio", "estimators", "skfolio",
+    "plotting", "experiments", "cli", "__main__",
 ]  # fmt: skip
 PIECES = ("losses", "sets", "penalties", "firstorder/methods")
 ABSTRACT = {"Loss", "ConvexSet", "Penalty", "Method"}  # what a piece is at all may be asked at the door

@@ -72,7 +72,10 @@ def test_every_dependency_has_a_lowest_version():
 
 
 def test_what_takes_its_time_comes_late():
-    heavy = "scipy.optimize scipy.linalg scipy.stats sklearn matplotlib pandas rich joblib numba dask pyarrow torch jax skfolio"
+    heavy = (
+        "scipy.optimize scipy.linalg scipy.stats sklearn matplotlib pandas rich joblib numba dask pyarrow torch jax "
+        "skfolio"
+    )
     code = f"""import sys, scipy.sparse
 before = set(sys.modules)  # an old SciPy brings more along
 import ksparse
@@ -117,6 +120,9 @@ def test_the_citation_is_of_this_version():
 
 
 def test_modules_that_come_late_are_attributes():
-    code = "import ksparse as ks; print(*(getattr(ks, name).__name__ for name in ('datasets', 'estimators', 'experiments', 'plotting')))"
+    code = (
+        "import ksparse as ks; names = ('datasets', 'estimators', 'experiments', 'plotting'); "
+        "print(*(getattr(ks, name).__name__ for name in names))"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["ksparse.datasets", "ksparse.estimators", "ksparse.experiments", "ksparse.plotting"]

@@ -24,8 +24,8 @@ def data_of(rng, lower, upper, k=K, ridge=0.0, weight=None):
 
 def run(search, problem, R, half, starts, perturbations, perturb_known, best):
     search(
-        problem.G, R, half, problem.signed, starts, perturbations, problem.hash_keys, perturb_known, best.support, best.x, best.value,
-        best.share,
+        problem.G, R, half, problem.signed, starts, perturbations, problem.hash_keys, perturb_known, best.support,
+        best.x, best.value, best.share,
     )  # fmt: skip
 
 

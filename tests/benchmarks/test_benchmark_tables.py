@@ -36,8 +36,9 @@ def late(contender):
 
 def test_a_table_ranks_the_feasible_first():
     rows = [
-        made("cheat", 0.5, feasible=False, violation=0.25), made(OURS, 2.0, 0.5), made("second", 2.1, 5.0, note="a note"),
-        late("slow"), made("many", 0.1, feasible=False, nonzeros=3), Row("table5", "p", "gone", reason="not installed: gone", missing=True),
+        made("cheat", 0.5, feasible=False, violation=0.25), made(OURS, 2.0, 0.5),
+        made("second", 2.1, 5.0, note="a note"), late("slow"), made("many", 0.1, feasible=False, nonzeros=3),
+        Row("table5", "p", "gone", reason="not installed: gone", missing=True),
     ]  # fmt: skip
     text = tables.report(rows, ONE)
     order = [text.index(word) for word in ("| **ksparse**", "| second", "| many", "| cheat", "| slow")]

@@ -1,4 +1,4 @@
-"""No bound is above the optimum: at no dual point, at no node, for no D; beside enumeration by code that is not the library's."""
+"""Bounds never exceed the optimum, at any dual point, node or D; compared with independent enumeration."""
 
 import itertools
 from dataclasses import replace
@@ -50,8 +50,9 @@ class Small:
         self.floor = float(rng.choice([0.0, 0.2]))
         self.forced = rng.choice(n, 1) if rng.random() < 0.3 and self.k > 1 else NONE
         self.loss = ks.LeastSquares(self.M, self.t)
-        self.C = ks.Polyhedron(self.G if len(self.h) else None, self.h if len(self.h) else None, self.E if len(self.f) else None,
-                               self.f if len(self.f) else None, lower=self.lower, upper=self.upper)  # fmt: skip
+        rows = (self.G, self.h) if len(self.h) else (None, None)
+        equations = (self.E, self.f) if len(self.f) else (None, None)
+        self.C = ks.Polyhedron(*rows, *equations, lower=self.lower, upper=self.upper)
 
     def best(self, state=None, exactly=False):
         """The optimum with variables in, out or free, of at most or exactly k; ∞ where there is no point."""

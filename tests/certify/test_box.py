@@ -1,4 +1,4 @@
-"""The box of a node holds every point that is good enough: beside the ends of the ellipsoid, worked out in more digits."""
+"""The box of a node contains every good enough point; compared with the ellipsoid in extended precision."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def solved(M, b):
 
 
 def ends(program, kept, best):
-    """The least and the largest value of each variable where φ is at most `best`, the equations hold and all others are 0."""
+    """Return the range of each variable over the points with φ ≤ `best`, the equations satisfied and all others 0."""
     H, r, E, f = program.H[np.ix_(kept, kept)], program.r[kept], program.linear.E[:, kept], program.linear.f
     K = np.block([[H, E.T], [E, np.zeros((f.size, f.size))]])
     x = solved(K, np.concatenate([r, f]))[: kept.size]

@@ -287,7 +287,7 @@ def test_a_variable_without_a_ridge_that_need_not_be_there():
 
 
 def test_a_variable_that_an_equation_fixes_does_not_hold_up_a_proof(rng):
-    """It is in every support, and large beside the others in a row: the relaxation would go on in ever smaller steps."""
+    """The fixed variable has the largest coefficient of a row: the relaxation must not take ever smaller steps."""
     C = ks.Polyhedron([[1.8, 0.14]], [2.3], [[1.0, 0.0]], [1.2], 0.0, 5.6)
     found = ks.minimize(
         ks.LeastSquares([[0.0, -1.24]], [-1.65], ridge=0.015), 2, C, gap=1e-6, settings=SEARCHED, max_time=20.0

@@ -1,4 +1,4 @@
-"""Bounds under limits per label and whole groups: at no dual point above what enumeration finds, and what they decide keeps the best."""
+"""Bounds under limits per label and whole groups, against enumeration at any dual point; decisions keep the optimum."""
 
 from itertools import combinations
 
@@ -89,7 +89,7 @@ WEAK |= {
 
 
 def test_a_node_of_more_small_groups_than_k_is_no_leaf():
-    """Groups are counted, not their variables: a group of three leaves room for as many single ones in numbers, and not in groups."""
+    """Limits on groups count groups, not variables: a group of three uses one place of the limit."""
     groups, drawn = [3, 4, 2, 0, 2, 5, 5, 2], 0
     for seed in range(40):
         rng = np.random.default_rng(seed)

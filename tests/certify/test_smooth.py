@@ -62,7 +62,7 @@ def test_without_a_ridge_the_message_says_what_would_help():
 
 
 def test_a_slope_that_is_a_difference_is_not_trusted_beyond_its_terms():
-    """1 − σ(40) is 0 in arithmetic, and not in truth: a value of 1e-17 cannot be bounded by slopes that are known to 1e-16."""
+    """1 − σ(40) rounds to 0: a value of 1e-17 cannot be bounded by slopes with errors of 1e-16."""
     A = np.array(
         [[48.9, 0.16, -0.4], [93.3, -1.46, -0.09], [150.6, 0.05, -0.62], [39.4, -1.0, -0.47], [-64.0, 0.9, -0.41]]
     )

@@ -68,7 +68,8 @@ def test_reproduce_writes_tables_pictures_and_report(tmp_path):
     assert "table2 · 720 x 2560 · pDCAe" in done.stderr  # progress, on standard error
     out = tmp_path / "r"
     assert {path.name for path in out.iterdir()} == {
-        "rows", "run.json", "report.html", "tables.md", "table2.csv", "table2.png", "pitprops.csv", "pitprops.png", "pitprops_weights.csv",
+        "rows", "run.json", "report.html", "tables.md", "table2.csv", "table2.png", "pitprops.csv", "pitprops.png",
+        "pitprops_weights.csv",
     }  # fmt: skip
     assert len(pd.read_csv(out / "table2.csv")) == 4  # the three of the paper, and ours
     assert len(pd.read_csv(out / "pitprops.csv")) == 5 * 30

@@ -1,4 +1,4 @@
-"""Tables of every kind, good and bad, at the three commands that read them: an answer or a message, never a traceback or a warning."""
+"""Good and bad tables given to the three commands that read them: an answer or a message, no traceback or warning."""
 
 import csv
 import json
@@ -270,7 +270,8 @@ def test_dates_are_in_the_first_column_or_named(run, tmp_path):
         (range(43831, 43861), "column 'Date' should hold dates: row 1 holds '43831'; name another with --dates"),
         (
             ["2020-01-01"] * 30,
-            "duplicate date 2020-01-01 in column 'Date', in rows 1 and 2; if these are no dates, name another column with --dates",
+            "duplicate date 2020-01-01 in column 'Date', in rows 1 and 2; if these are no dates, name another column "
+            "with --dates",
         ),
         (
             pd.bdate_range("2020-01-01", periods=30)[::-1],

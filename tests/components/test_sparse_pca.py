@@ -60,8 +60,9 @@ def test_what_hotelling_leaves_by_its_products(rng):
     left, design = Z.T @ Z - (taken.T * values) @ taken, Deflated(Dense(Z), values, taken)
     X, S = rng.standard_normal((4, 40)), np.array([3, 0, 17])
     for found, expected in (
-        (design @ X[0], left @ X[0]), (design @ X.T, left @ X.T), (design.T @ X[0], left @ X[0]), (design.times(X), X @ left),
-        (design.columns(S), left[:, S]), (design.diagonal(), np.diag(left)), (design.dense(), left),
+        (design @ X[0], left @ X[0]), (design @ X.T, left @ X.T), (design.T @ X[0], left @ X[0]),
+        (design.times(X), X @ left), (design.columns(S), left[:, S]), (design.diagonal(), np.diag(left)),
+        (design.dense(), left),
     ):  # fmt: skip
         np.testing.assert_allclose(found, expected, atol=1e-12)
 

@@ -1,4 +1,4 @@
-"""Data wherever they lie: every kind gives the products of NumPy in double precision, and `minimize` the same answers."""
+"""Design matrices of every kind: products equal NumPy's in double precision, `minimize` gives the same answers."""
 
 import warnings
 
@@ -318,9 +318,10 @@ def test_data_less_a_few_directions_are_those_of_numpy(rng):
         less = data_package.design_of(once.minus_outer(u[1], v[1]))
         X, R, S = rng.standard_normal((8, 2)), rng.standard_normal((30, 2)), np.array([0, 4, 6])
         for found, twin in (
-            (less @ X, plain @ X), (less.adjoint_product(R), plain.T @ R), (less.columns(S), plain[:, S]), (less.dense(), plain),
-            (less.column_square_sums(None), (plain**2).sum(axis=0)), (less.column_square_sums(w), w @ plain**2),
-            (less.gram(S, None), plain[:, S].T @ plain), (less.gram(S, w), plain[:, S].T @ (w[:, None] * plain)),
+            (less @ X, plain @ X), (less.adjoint_product(R), plain.T @ R), (less.columns(S), plain[:, S]),
+            (less.dense(), plain), (less.column_square_sums(None), (plain**2).sum(axis=0)),
+            (less.column_square_sums(w), w @ plain**2), (less.gram(S, None), plain[:, S].T @ plain),
+            (less.gram(S, w), plain[:, S].T @ (w[:, None] * plain)),
         ):  # fmt: skip
             np.testing.assert_allclose(found, twin, rtol=1e-10, atol=1e-12)
 

@@ -12,8 +12,10 @@ from ksparse.data.device import DeviceTable, products_with_row, quadratic_forms,
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytestmark = pytest.mark.needs("torch")
 
-SETS = [ks.WholeSpace(), ks.Nonnegative(), ks.Box(-0.5, 0.8), ks.Simplex(3.0), ks.BudgetBox(2.0, 0.0, 0.7), ks.L2Ball(1.5),
-        ks.Polyhedron(np.vstack([np.ones(60), np.arange(60) % 3 == 0]), [2.0, 0.5])]  # fmt: skip
+SETS = [
+    ks.WholeSpace(), ks.Nonnegative(), ks.Box(-0.5, 0.8), ks.Simplex(3.0), ks.BudgetBox(2.0, 0.0, 0.7), ks.L2Ball(1.5),
+    ks.Polyhedron(np.vstack([np.ones(60), np.arange(60) % 3 == 0]), [2.0, 0.5]),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -89,9 +91,12 @@ def test_centred_on_the_device(ones, rng):
     found = half.with_ones() if ones else half
     n = 7 + ones
     x, r, support = rng.standard_normal(n), rng.standard_normal(50), np.array([n - 1, 2, 0])
-    for ours, theirs in ((found @ x, slow @ x), (found.T @ r, slow.T @ r), (found.column_square_sums(w), slow.column_square_sums(w)),
-                         (found.column_square_sums(None), slow.column_square_sums(None)), (found.gram(support, w), slow.gram(support, w)),
-                         (found.columns(support), slow.columns(support)), (found.dense(), slow.dense())):  # fmt: skip
+    for ours, theirs in (
+        (found @ x, slow @ x), (found.T @ r, slow.T @ r), (found.columns(support), slow.columns(support)),
+        (found.column_square_sums(w), slow.column_square_sums(w)), (found.dense(), slow.dense()),
+        (found.column_square_sums(None), slow.column_square_sums(None)),
+        (found.gram(support, w), slow.gram(support, w)),
+    ):  # fmt: skip
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
     share = w / w.sum()
     for ours, theirs in zip(found.moments(share, True), slow.moments(share, True), strict=True):

@@ -49,7 +49,7 @@ def test_rows_that_others_hold_stay_as_they_are():
 
 
 def test_all_rows_at_once_are_nobody_elses():
-    """An H of the user's may hand out a table of its own, or use it again; ours makes its rows anew, and no copy is made of those."""
+    """A user's H may return its own or a reused array, so rows are copied; rows of built-in losses are not."""
     M = np.diag([1.0, 2.0, 3.0])
 
     class Own:

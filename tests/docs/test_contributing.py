@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md to the letter: a loss, a set, a penalty and a method written by its recipes pass the checks of the house's own."""
+"""A loss, a set, a penalty and a method by the recipes of CONTRIBUTING.md pass the checks of built-in pieces."""
 
 import importlib.util
 import inspect
@@ -24,7 +24,7 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 KINDS = [name for name in NAMESPACES if "torch" not in name and "cuda" not in name]
 
 
-# --- what a contributor writes --------------------------------------------------------------------------------------------
+# --- what a contributor writes ----------------------------------------------------------------------------------------
 
 
 class SquaredHinge(ks.DataFit):
@@ -146,7 +146,7 @@ LINES = {  # the one line each in the catalogue
 }
 
 
-# --- the checks of the house's own pieces ---------------------------------------------------------------------------------
+# --- the checks of the house's own pieces -----------------------------------------------------------------------------
 
 
 def module_of(where):
@@ -246,7 +246,7 @@ def test_the_pieces_work_together_at_the_front_doors(rng, monkeypatch):
     assert ks.minimize(loss, 2, method="heavyball", rho=1.0).method == "heavyball"
 
 
-# --- the page -------------------------------------------------------------------------------------------------------------
+# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def section(title):

@@ -16,10 +16,11 @@ ROOT = Path(__file__).parents[2]
 
 
 PAGES = {  # a page, and how many examples it has at least
-    "README.md": 11, "docs/index.md": 8, "docs/estimators.md": 19, "docs/scale.md": 12, "docs/own_pieces.md": 15, "docs/proofs.md": 4,
-    "docs/paper.md": 3, "docs/coming_from.md": 15, "docs/guide/features.md": 15, "docs/guide/portfolio.md": 24,
-    "docs/guide/component.md": 8, "docs/batches.md": 10, "docs/own_losses.md": 9, "docs/guide/proof.md": 8, "docs/rules.md": 25,
-    "docs/common_features.md": 20, "docs/guide/long_runs.md": 14, "docs/guide/factors.md": 25,
+    "README.md": 11, "docs/index.md": 8, "docs/estimators.md": 19, "docs/scale.md": 12, "docs/own_pieces.md": 15,
+    "docs/proofs.md": 4, "docs/paper.md": 3, "docs/coming_from.md": 15, "docs/guide/features.md": 15,
+    "docs/guide/portfolio.md": 24, "docs/guide/component.md": 8, "docs/batches.md": 10, "docs/own_losses.md": 9,
+    "docs/guide/proof.md": 8, "docs/rules.md": 25, "docs/common_features.md": 20, "docs/guide/long_runs.md": 14,
+    "docs/guide/factors.md": 25,
 }  # fmt: skip
 
 
@@ -100,10 +101,11 @@ def test_what_own_pieces_promises_exists():
 def test_every_public_name_of_the_contract_exists():
     contract = """LeastSquares Quadratic MeanVariance PrincipalComponent Logistic Huber Poisson Custom autodiff
     WholeSpace L2Ball Hyperplane Nonnegative Box Simplex BudgetBox L1Ball Polyhedron CustomSet
-    L1 CappedL1 LogSum SCAD MCP L1MinusL2 TopK1 TopK2 minimize minimize_penalized k_path Result InfeasibleError APDCA FixedStep
+    L1 CappedL1 LogSum SCAD MCP L1MinusL2 TopK1 TopK2 minimize minimize_penalized k_path Result InfeasibleError
+    APDCA FixedStep
     Loss DataFit ConvexSet Penalty Separable Method QuadraticModel Squares Linear SearchSettings
-    SparseRegressor SparseClassifier SparseRegressorCV SparseClassifierCV SparsePCA SparsePortfolio near_optimal Design blocks operator
-    minimize_many show_progress Batch check_gradient GradientCheck Cox Quantile Gamma Tweedie
+    SparseRegressor SparseClassifier SparseRegressorCV SparseClassifierCV SparsePCA SparsePortfolio near_optimal
+    Design blocks operator minimize_many show_progress Batch check_gradient GradientCheck Cox Quantile Gamma Tweedie
     NegativeBinomial factors selection_stability standard_errors"""
     assert [name for name in contract.split() if not hasattr(ks, name)] == []
     assert [name for name in ks.__all__ if not hasattr(ks, name)] == []

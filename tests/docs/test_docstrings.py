@@ -1,4 +1,4 @@
-"""Docstrings say everything, and what they show runs; scikit-learn's page of an estimator shows every parameter with its text."""
+"""Docstrings are complete and their examples run; scikit-learn's page of an estimator shows every parameter."""
 
 import doctest
 import html

@@ -1,4 +1,4 @@
-"""First-order steps on a device: few reads, and the same iterates as with NumPy. CPU tensors are treated as those of a GPU."""
+"""First-order steps on a device: few reads, same iterates as with NumPy. CPU tensors are treated as those of a GPU."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,9 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 pytestmark = pytest.mark.needs("torch")
 
 METHODS = {
-    "pdca, fixed": ks.PDCA(ks.FixedStep()), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(ks.FixedStep()), "apdca": ks.APDCA(),
-    "pdcae": ks.PDCAe(), "gist": ks.GIST(), "nmapg": ks.NmAPG(), "apdca, adaptive": ks.APDCA(adaptive=True),
+    "pdca, fixed": ks.PDCA(ks.FixedStep()), "pdca": ks.PDCA(), "apdca, fixed": ks.APDCA(ks.FixedStep()),
+    "apdca": ks.APDCA(), "pdcae": ks.PDCAe(), "gist": ks.GIST(), "nmapg": ks.NmAPG(),
+    "apdca, adaptive": ks.APDCA(adaptive=True),
 }  # fmt: skip
 PENALTIES = [
     ks.TopK2(1.0, 5),

@@ -29,7 +29,7 @@ def regression(rng, m=30, n=12):
 PENALISED = [ks.L1(0.5), ks.MCP(0.5, 1.2), ks.L1MinusL2(0.5), ks.TopK1(0.5, 3), ks.TopK2(0.5, 3)]
 
 
-# --- equivalences, iterate for iterate -----------------------------------------------------------------------------------
+# --- equivalences, iterate for iterate --------------------------------------------------------------------------------
 
 
 def test_pdca_without_g2_is_the_proximal_gradient_method(rng):
@@ -46,7 +46,7 @@ def test_pdca_without_g2_is_the_proximal_gradient_method(rng):
 
 @pytest.mark.parametrize("penalty", PENALISED, ids=repr)
 def test_pdca_is_scp(penalty, rng):
-    """SCP (Lu 2012) minimises f(x) + ⟨∇f(x), y − x⟩ + (L/2)‖y − x‖² + g1(y) − ⟨s(x), y − x⟩: no other y may do better."""
+    """SCP (Lu 2012) minimises f(x) + ⟨∇f(x), y − x⟩ + (L/2)‖y − x‖² + g1(y) − ⟨s(x), y − x⟩ over y."""
     _, loss = regression(rng)
     problem = Problem(loss, penalty)
     L = problem.lipschitz()
@@ -145,7 +145,7 @@ def test_l2_pdca_is_the_papers_closed_form(rng):
     np.testing.assert_allclose(iterates(ks.PDCA(ks.FixedStep()), problem, slow[0], 50), slow, atol=1e-12)
 
 
-# --- bounds along the run ------------------------------------------------------------------------------------------------
+# --- bounds along the run ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("penalty", PENALISED, ids=repr)
@@ -159,7 +159,7 @@ def test_monotone_methods_descend(method, penalty, rng):
 
 @pytest.mark.parametrize("penalty", PENALISED, ids=repr)
 def test_steps_of_pdca_shrink_as_the_theorem_says(penalty, rng):
-    """Theorem PDCA_speed: min ‖x⁽ᵗ⁺¹⁾ − x⁽ᵗ⁾‖² ≤ 2(F(x⁽⁰⁾) − F*)/(τσ); with GIST's l in the test, l‖·‖² stands on the left."""
+    """Theorem PDCA_speed: min ‖x⁽ᵗ⁺¹⁾ − x⁽ᵗ⁾‖² ≤ 2(F(x⁽⁰⁾) − F*)/(τσ); with GIST's test, l‖·‖² is on the left."""
     sigma = 0.1
     _, loss = regression(rng)
     problem = Problem(loss, penalty)
@@ -206,7 +206,7 @@ def test_every_method_reaches_a_stationary_point(name, penalty, rng):
     assert seen.residual(seen.point(run.x), seen.lipschitz()) <= 1e-6
 
 
-# --- arrays --------------------------------------------------------------------------------------------------------------
+# --- arrays -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", catalogue.METHODS)
@@ -227,7 +227,7 @@ def test_methods_run_on_other_arrays_and_keep_their_kind(name, asarray):
     np.testing.assert_allclose(found["given"].trace.F, found["numpy"].trace.F, rtol=tol)
 
 
-# --- what a method needs -------------------------------------------------------------------------------------------------
+# --- what a method needs ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["gist", "nmapg"])

@@ -33,7 +33,7 @@ def regression(rng, m=30, n=12):
 
 @pytest.mark.parametrize("name", [*catalogue.METHODS, "IHT"])
 def test_products_with_the_data(name, rng):
-    """Per accepted step one forward and one adjoint product, one forward per further trial, one of each for the v-step."""
+    """Count one forward and one adjoint product per accepted step, one forward per further trial, both per v-step."""
     A, _ = regression(rng, 60, 40)
     counting = Counting(A)
     loss = ks.LeastSquares(counting, A[:, :3].sum(1))
@@ -110,7 +110,7 @@ def test_combining_points_costs_no_product(rng):
     assert counting.count == {"forward": 2, "adjoint": 1}
 
 
-# --- the paper's own problem ---------------------------------------------------------------------------------------------
+# --- the paper's own problem ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,10 @@ _bound = without(bad_vectors(np.zeros(3)), "inf", "too long", "too short") | {
     "None": None,
     "bool": True,
 }
-_indices = {"negative": [-1], "float": [0.5], "NaN": [NAN], "twice": [0, 0], "word": "a", "matrix": [[0]], "None": [None], "bool": [True],
-            "number": 1.5}  # fmt: skip
+_indices = {
+    "negative": [-1], "float": [0.5], "NaN": [NAN], "twice": [0, 0], "word": "a", "matrix": [[0]], "None": [None],
+    "bool": [True], "number": 1.5,
+}  # fmt: skip
 
 
 def _rows():

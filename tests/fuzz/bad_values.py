@@ -18,14 +18,15 @@ def spoiled(array, value):
 def bad_matrices(M):
     """What no data matrix may be."""
     return {
-        "NaN": spoiled(M, NAN), "inf": spoiled(M, INF), "-inf": spoiled(M, -INF), "object": M.astype(object), "complex": M.astype(complex),
-        "float16": M.astype(np.float16), "text": M.astype(str), "masked": np.ma.masked_array(M, M == M.flat[0]), "vector": M[0],
-        "three axes": M[None], "no rows": M[:0], "no columns": M[:, :0], "number": 3.0, "None": None, "word": "A",
-        "ragged": [[1.0], [1.0, 2.0]],
+        "NaN": spoiled(M, NAN), "inf": spoiled(M, INF), "-inf": spoiled(M, -INF), "object": M.astype(object),
+        "complex": M.astype(complex), "float16": M.astype(np.float16), "text": M.astype(str),
+        "masked": np.ma.masked_array(M, M == M.flat[0]), "vector": M[0], "three axes": M[None], "no rows": M[:0],
+        "no columns": M[:, :0], "number": 3.0, "None": None, "word": "A", "ragged": [[1.0], [1.0, 2.0]],
         "sparse NaN": scipy.sparse.csr_array(spoiled(M, NAN)), "sparse inf": scipy.sparse.csc_array(spoiled(M, INF)),
         "sparse complex": scipy.sparse.csr_array(M.astype(complex)), "sparse empty": scipy.sparse.csr_array((0, 3)),
-        "complex operator": aslinearoperator(M.astype(complex)), "dates": np.full(M.shape, np.datetime64("2020-01-01")), "dict": {"a": 1},
-        "list of None": [[None] * M.shape[1]] * M.shape[0], "structured": np.zeros(M.shape, dtype=[("a", float)]), "function": np.sin,
+        "complex operator": aslinearoperator(M.astype(complex)), "dates": np.full(M.shape, np.datetime64("2020-01-01")),
+        "dict": {"a": 1}, "list of None": [[None] * M.shape[1]] * M.shape[0],
+        "structured": np.zeros(M.shape, dtype=[("a", float)]), "function": np.sin,
     }  # fmt: skip
 
 
@@ -33,10 +34,11 @@ def bad_vectors(v):
     """What no vector may be."""
     v = np.asarray(v, dtype=float)
     return {
-        "NaN": spoiled(v, NAN), "inf": spoiled(v, INF), "object": v.astype(object), "complex": v.astype(complex), "text": v.astype(str),
-        "float16": v.astype(np.float16), "masked": np.ma.masked_array(v, v == v[0]), "too long": np.append(v, 1.0), "too short": v[:-1],
-        "matrix": v[:, None], "empty": v[:0], "word": "b", "sparse": scipy.sparse.csr_array(v[None]), "dict": {"a": 1},
-        "list of None": [None] * len(v), "ragged": [[1.0], [1.0, 2.0]], "dates": np.full(len(v), np.datetime64("2020-01-01")),
+        "NaN": spoiled(v, NAN), "inf": spoiled(v, INF), "object": v.astype(object), "complex": v.astype(complex),
+        "text": v.astype(str), "float16": v.astype(np.float16), "masked": np.ma.masked_array(v, v == v[0]),
+        "too long": np.append(v, 1.0), "too short": v[:-1], "matrix": v[:, None], "empty": v[:0], "word": "b",
+        "sparse": scipy.sparse.csr_array(v[None]), "dict": {"a": 1}, "list of None": [None] * len(v),
+        "ragged": [[1.0], [1.0, 2.0]], "dates": np.full(len(v), np.datetime64("2020-01-01")),
     }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def form_in_ball(H, c, radius):
 
 
 def _secular(values, pull, radius, vectors):
-    """(values + μ)w = pull with the least μ ≥ max(0, −min) for which ‖w‖ ≤ radius, and the rest of the radius along the lowest vector."""
+    """Solve (values + μ)w = pull for the least μ ≥ max(0, −min) with ‖w‖ ≤ radius; extend w along the lowest vector."""
     floor = max(0.0, -float(values.min()))
     size = max(float(np.abs(values).max()), float(np.linalg.norm(pull)) / radius, 1e-300)
 

@@ -1,4 +1,4 @@
-"""What is tried: a case is a handful of plain choices, made by a chooser; everything else follows from them and the seed."""
+"""Cases of the fuzzer: a few plain choices, made by a chooser; everything else follows from them and the seed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-QUADRATIC = ("LeastSquares", "LeastSquares weighted", "LeastSquares ridge", "Quadratic", "Quadratic singular", "MeanVariance",
-             "MeanVariance.from_returns")  # fmt: skip
+QUADRATIC = (
+    "LeastSquares", "LeastSquares weighted", "LeastSquares ridge", "Quadratic", "Quadratic singular", "MeanVariance",
+    "MeanVariance.from_returns",
+)  # fmt: skip
 COMPONENTS = ("PrincipalComponent", "PrincipalComponent.from_data", "PrincipalComponent.from_factor")
 GENERAL = ("Logistic", "Logistic separable", "Logistic ridge", "Huber", "Huber weighted", "Poisson", "Poisson weighted")
 FREE = ("Quadratic indefinite", *COMPONENTS, "Custom convex", "Custom nonconvex")
@@ -16,9 +18,10 @@ LOSSES = (*QUADRATIC, *GENERAL, *FREE)
 TABLES = ("MeanVariance.from_returns", "PrincipalComponent.from_data")  # made from a table whose columns must be seen
 
 POLYHEDRA = (
-    "WholeSpace", "Hyperplane", "Hyperplane zero", "Hyperplane weighted", "Nonnegative", "Nonnegative some", "Box", "Box vectors",
-    "Box half", "Box forced", "Box fixed", "Simplex", "BudgetBox", "BudgetBox vectors", "BudgetBox forced", "BudgetBox tight",
-    "BudgetBox unbounded", "Polyhedron inequalities", "Polyhedron equations", "Polyhedron both", "Polyhedron cone",
+    "WholeSpace", "Hyperplane", "Hyperplane zero", "Hyperplane weighted", "Nonnegative", "Nonnegative some", "Box",
+    "Box vectors", "Box half", "Box forced", "Box fixed", "Simplex", "BudgetBox", "BudgetBox vectors",
+    "BudgetBox forced", "BudgetBox tight", "BudgetBox unbounded", "Polyhedron inequalities", "Polyhedron equations",
+    "Polyhedron both", "Polyhedron cone",
 )  # fmt: skip
 ROUND = ("L2Ball", "NonnegativeBall", "L1Ball")
 OWN = ("CustomSet box", "CustomSet ball", "CustomSet halfspace")
@@ -66,8 +69,10 @@ SCALES = (
     (1e-100, 1e-100),
 )  # of A and of b
 
-SHRINKING = ("WholeSpace", "Nonnegative", "Nonnegative some", "Box", "Box vectors", "Box half", "Box forced", "Box fixed", "Simplex",
-             "L2Ball", "NonnegativeBall")  # fmt: skip
+SHRINKING = (
+    "WholeSpace", "Nonnegative", "Nonnegative some", "Box", "Box vectors", "Box half", "Box forced", "Box fixed",
+    "Simplex", "L2Ball", "NonnegativeBall",
+)  # fmt: skip
 PAPER = ("apdca", "pdca", "pdcae", "gist", "nmapg", "iht", "l1pdca")
 SLOW = ("l1dca", "mipdca")
 PENALTIES = ("L1", "CappedL1", "LogSum", "SCAD", "MCP", "L1MinusL2", "TopK1", "TopK2")
@@ -132,7 +137,7 @@ def chance(chooser: Chooser, percent: int) -> bool:
 
 
 def choose(chooser: Chooser, losses=LOSSES, sets=SETS, *, small: bool = False) -> Case:
-    """A case, the usual choices first so that what hypothesis makes smaller becomes more usual; `small` ones cost little."""
+    """Choose a case, usual choices first so that hypothesis shrinks towards them; `small` cases are cheap."""
     loss = chooser.pick(losses if chance(chooser, 60) or len(losses) < len(LOSSES) else QUADRATIC)
     C = chooser.pick(sets if loss not in COMPONENTS or len(sets) < len(SETS) else ("L2Ball",) * len(sets) + SETS)
     n = _size(chooser, loss, C, small)
@@ -168,8 +173,9 @@ def _special(chooser, case):
     kind = chooser.pick(("groups", "saturated", "near_optimal", "minimize_many", "floor at a value", "interrupt"))
     n = chooser.integer(2, 6)
     case = replace(
-        case, n=n, m=chooser.integer(1, 2 * n + 3), k=chooser.integer(1, n), layout="C", scale=(1.0, 1.0), natural=True, call="minimize",
-        method="auto", penalty="", options=(), loss=chooser.pick(QUADRATIC[:4]), set=chooser.pick(POLYHEDRA),
+        case, n=n, m=chooser.integer(1, 2 * n + 3), k=chooser.integer(1, n), layout="C", scale=(1.0, 1.0), natural=True,
+        call="minimize", method="auto", penalty="", options=(), loss=chooser.pick(QUADRATIC[:4]),
+        set=chooser.pick(POLYHEDRA),
     )  # fmt: skip
     if kind == "groups":
         return replace(

@@ -11,8 +11,9 @@ from .phi import wide
 from .region import FEASIBLE
 
 FORBIDDEN = (
-    "crash", "nan", "infeasible_success", "over_k", "wrong_fun", "wrong_field", "disobeyed", "false_optimal", "false_swap", "false_bound",
-    "false_unbounded", "false_infeasible", "missed_unbounded", "warning", "printed", "slow", "hung", "mutated", "irreproducible",
+    "crash", "nan", "infeasible_success", "over_k", "wrong_fun", "wrong_field", "disobeyed", "false_optimal",
+    "false_swap", "false_bound", "false_unbounded", "false_infeasible", "missed_unbounded", "warning", "printed",
+    "slow", "hung", "mutated", "irreproducible",
 )  # fmt: skip
 COUNTED = ("suboptimal",)  # at most one in a thousand
 TOLD = ("gave_up",)  # an answer that does not call itself a success is honest
@@ -158,7 +159,7 @@ def judge_claims(problem, result, k):
 
 
 def judge_near_optimal(problem, found):
-    """Every listed support is that of its point, which is feasible, good enough, and obeys; a complete list misses none."""
+    """Check every listed support: its point is feasible, good enough and obeys the rules; a full list misses none."""
     verdicts, points = [], [np.asarray(row, dtype=float) for row in found.x]
     listed = {tuple(sorted(np.asarray(support).tolist())) for support in found.supports}
     if len(listed) != len(found.supports):
@@ -231,7 +232,7 @@ def _judge_gap(problem, result):
 
 
 def _sure(problem):
-    """Whether the data leave no doubt about what is flat: not in single precision, where a rounded covariance may be indefinite."""
+    """Whether flat directions are certain: in single precision a rounded covariance may be indefinite."""
     return problem.phi.precision == "float64"
 
 
@@ -261,7 +262,7 @@ def _judge_swap(problem, result, twin, x):
 
 
 def _judge_unbounded(problem, twin):
-    """Unbounded is false where C is bounded, where φ is bounded below by itself, or where every support came to an optimum."""
+    """ "Unbounded" is false if C is bounded, φ is bounded below, or an optimum was found on every support."""
     bounded_loss = not problem.phi.quadratic or getattr(problem.phi, "kind", "") == "squares"
     if problem.region.bounded or bounded_loss:
         return [Verdict("false_unbounded", "φ is bounded below on C")]
@@ -286,7 +287,7 @@ def judge_infeasible(problem, error, k):
 
 
 def better(problem, x, y, claim):
-    """Whether y is better than x beyond rounding; for a claim of proof a millionth is too much, else a ten-thousandth."""
+    """Whether y is better than x beyond rounding: by a millionth against a proof, else by a ten-thousandth."""
     phi, single = problem.phi, problem.phi.precision == "float32"
     at_x, at_y = phi.value(x), phi.value(y)
     size = max(abs(at_x), abs(at_y))
@@ -297,7 +298,7 @@ def better(problem, x, y, claim):
 
 
 def _jitter(phi, x):
-    """What φ changes by when every entry of x moves by a rounding of the largest: all that an equation lets a solver promise."""
+    """Return the change of φ if every entry of x moves by a rounding of the largest: what equations can guarantee."""
     delta = wide((1e-6 if phi.precision == "float32" else 1e-14) * np.abs(x).max(initial=0.0))
     moved = np.abs(wide(phi.factor(x, np.arange(phi.n)))).sum(axis=1) * delta
     return np.abs(wide(phi.gradient(x))).sum() * delta + 0.5 * (moved**2).sum()

@@ -81,11 +81,10 @@ def _form(case, rng, kind):
     """A loss given by a symmetric matrix."""
     indefinite = case.loss == "Quadratic indefinite"
     Q = form(case, rng, indefinite)
-    c = as_given((rng.standard_normal(case.n) if case.layout != "int" else np.rint(4 * rng.standard_normal(case.n))) * case.scale[1],
-                 case.layout)  # fmt: skip
-    if (
-        case.loss == "Quadratic singular" or case.regime == "perfect"
-    ):  # c in the range of Q: bounded below whatever the rank
+    drawn = rng.standard_normal(case.n)
+    c = as_given((drawn if case.layout != "int" else np.rint(4 * drawn)) * case.scale[1], case.layout)
+    # c in the range of Q: bounded below for any rank
+    if case.loss == "Quadratic singular" or case.regime == "perfect":
         c = as_given(Q @ np.rint(2 * rng.standard_normal(case.n)) * (case.scale[1] / case.scale[0]), case.layout)
     if case.regime == "no signal":
         c = np.zeros(case.n)
@@ -144,9 +143,10 @@ def _custom(case, rng):
             True,
         )
     lines.append(
-        f"loss = ks.Custom(lambda x: float(((x**2 - 1)**2).sum() / 4 + c @ x), lambda x: x**3 - x + c{told}, convex=False)"
+        "loss = ks.Custom(lambda x: float(((x**2 - 1)**2).sum() / 4 + c @ x), "
+        f"lambda x: x**3 - x + c{told}, convex=False)"
     )
     return lines, Smooth(
-        n, lambda x: ((x**2 - 1) ** 2).sum() / 4 + c @ x, lambda x: x**3 - x + c, lambda x: np.diag(3 * x**2 - 1), False,
-        size=lambda x: ((x**2 + 1) ** 2).sum() + np.abs(c) @ np.abs(x),
+        n, lambda x: ((x**2 - 1) ** 2).sum() / 4 + c @ x, lambda x: x**3 - x + c, lambda x: np.diag(3 * x**2 - 1),
+        False, size=lambda x: ((x**2 + 1) ** 2).sum() + np.abs(c) @ np.abs(x),
     )  # fmt: skip

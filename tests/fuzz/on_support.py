@@ -1,4 +1,4 @@
-"""The best point on one support, for any loss and set: exact where φ is quadratic, by second-order models where it is not."""
+"""Minimisation on one support, for any loss and set: exact for quadratic φ, by second-order models otherwise."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _embed(z, support, n):
 
 
 def _starts(phi, cut, support):
-    """Feasible points to descend from: the one nearest to 0, and where φ is not convex those nearest to some random points."""
+    """Return feasible starts: the point nearest to 0, and for nonconvex φ the points nearest to random points."""
     rng = np.random.default_rng(7)
     size = cut.ball if cut.ball < np.inf else cut.diamond if cut.diamond < np.inf else None
     if size is None:
@@ -145,8 +145,9 @@ def _huber_by_qp(phi, cut, support, z):
     c = np.concatenate([np.zeros(size), phi.delta * phi.weight, phi.delta * phi.weight])
     zeros, inf = np.zeros(2 * m), np.full(2 * m, np.inf)
     wide = Region(
-        np.concatenate([cut.lower, zeros]), np.concatenate([cut.upper, inf]), np.hstack([cut.G, np.zeros((len(cut.h), 2 * m))]), cut.h,
-        np.hstack([cut.E, np.zeros((len(cut.f), 2 * m))]), cut.f,
+        np.concatenate([cut.lower, zeros]), np.concatenate([cut.upper, inf]),
+        np.hstack([cut.G, np.zeros((len(cut.h), 2 * m))]), cut.h, np.hstack([cut.E, np.zeros((len(cut.f), 2 * m))]),
+        cut.f,
     )  # fmt: skip
     found = solve_qp(M, t, c, wide, np.concatenate([z, np.maximum(u, 0.0), np.maximum(-u, 0.0)]))
     return found.x[:size]

@@ -1,4 +1,4 @@
-"""φ from the raw data by its formula: the judge's values, in extended precision, and the derivatives that the twin works with."""
+"""φ by its formula from the raw data, in extended precision, with the derivatives that the twin needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def wide(x):
 
 @dataclass(frozen=True)
 class Fit:
-    """Σ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σ ρⱼxⱼ², h of least squares, logistic, Huber, Poisson or the quantile smoothed over the width delta."""
+    """Σ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σ ρⱼxⱼ², h of least squares, logistic, Huber, Poisson or a quantile smoothed by delta."""
 
     kind: str
     A: np.ndarray
@@ -110,7 +110,7 @@ class Fit:
         return np.asarray(wide(self.A).T @ pull + wide(self.ridge) * x, dtype=float)
 
     def factor(self, x, support, majorant=False):
-        """M with MᵀM the Hessian at x on the support, or where that may vanish (Huber, logistic) that of a quadratic majorant."""
+        """Return M with MᵀM the Hessian on the support, or that of a quadratic majorant where it may vanish."""
         t, b = wide(self.A) @ wide(x), wide(self.b)
         bend = self._bend(t, b)
         if majorant:

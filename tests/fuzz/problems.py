@@ -121,7 +121,7 @@ def _ridge_argument(loss_lines):
 
 
 def _floor_at_a_value(case, phi, region):
-    """A minimum size that a bound or an optimal entry has exactly, that is the next number above or below it, or out of reach."""
+    """Return a minimum size equal to a bound or to an optimal entry, next to it in floating point, or out of reach."""
     rng = np.random.default_rng([case.seed, 8])
     sides = np.abs(np.concatenate([region.lower, region.upper]))
     values = set(sides[np.isfinite(sides) & (sides > 0)].tolist())

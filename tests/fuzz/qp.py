@@ -1,7 +1,7 @@
 """min ½‖Mx − t‖² + cᵀx over a polyhedron, by a primal active-set method on the factor itself: never MᵀM.
 
-Slow and plain: singular value decompositions of a few rows at every step. Every iterate is feasible, so that whatever comes back is an
-upper bound; "optimal" is said only of a point whose multipliers have the right signs, "unbounded" only with a direction to show for it.
+Slow and plain: singular value decompositions of a few rows at every step. Every iterate is feasible, so that the
+result is an upper bound; "optimal" requires multipliers of the right signs, "unbounded" a direction of descent.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _norms(M):
 
 
 def _scales(M, t, c, region):
-    """Units in which columns of M have length 1, and a size of x in them that neither the data nor the set finds odd."""
+    """Return units in which columns of M have length 1, and a typical size of x in these units."""
     norms = _norms(M)
     seen = norms > 0
     unit = np.ones(len(c))
@@ -163,7 +163,7 @@ def _touching(R, r, E, v):
 
 
 def _active_set(M, t, c, R, r, E, f, v, active):
-    """From a feasible v: step to the optimum of the active equations or to the first constraint in the way; drop one of wrong price."""
+    """Step from a feasible v to the active optimum or the first blocking constraint; drop one of wrong multiplier."""
     size = max(1.0, float(np.linalg.norm(M)))
     for count in range(LIMIT):
         B = np.vstack([E, R[active]])
@@ -220,7 +220,7 @@ def _step(M, t, c, v, N, size):
 
 
 def _wrong_price(M, t, c, v, B, equations, first):
-    """The active inequality whose multiplier is most negative (or the first one, against cycles), counted from the first inequality."""
+    """Return the active inequality of most negative multiplier, or the first (against cycles), without equations."""
     if len(B) == equations:
         return None
     gradient = M.T @ (M @ v - t) + c

@@ -1,4 +1,4 @@
-"""C from its definition: bounds, rows, equations and balls, and how far a point is outside, relative to the sizes involved."""
+"""C by its definition, as bounds, rows, equations and balls, and the relative constraint violation of a point."""
 
 from __future__ import annotations
 

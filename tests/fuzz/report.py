@@ -41,7 +41,7 @@ def failed(outcomes):
     """Whether a run has a forbidden verdict, or too many that are only counted."""
     names = Counter(verdict.name for outcome in outcomes.values() for verdict in outcome.verdicts)
     small = sum(outcome.case.enumerable for outcome in outcomes.values())
-    # where the trying of all supports was switched off, to test the search's claims, it may miss what the library would find
+    # where enumeration was switched off, to test the claims of the search, the optimum may be missed
     missed = sum(
         any(v.name in COUNTED for v in o.verdicts) and o.case.enumerable and not o.case.search
         for o in outcomes.values()

@@ -88,7 +88,7 @@ def _interrupted(names):
 
 
 def _clocks():
-    """Seconds on the wall and of this process: the lesser says what a solve takes on a machine that is busy with other things."""
+    """Return wall and process time: the lesser difference is the cost of a solve on a machine that is busy."""
     return time.perf_counter(), time.process_time()
 
 
@@ -98,7 +98,7 @@ def _judge_result(problem, result, k):
 
 
 def _judge_error(problem, error, trace):
-    """An error on good input is a crash, unless it says what is so: that there is no point, or that a method lacks a piece."""
+    """Whether an error on good input is a crash: not if it reports that no point exists or that a piece is missing."""
     name = type(error).__name__
     if name == "InfeasibleError":
         with np.errstate(all="ignore"):

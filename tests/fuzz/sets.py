@@ -143,7 +143,8 @@ def _custom_set(n, k, variant, unit, rng):
         low, high = _bounds(n, "vectors", 1.0, rng)
         lines = [f"low, high = {literal(low)}, {literal(high)}"]
         lines.append(
-            f"C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n={n})"
+            "C = ks.CustomSet(lambda u: np.clip(u, low, high), "
+            f"lambda x: np.abs(x - np.clip(x, low, high)).max(), n={n})"
         )
         return lines, Region.of(n, low, high)
     if variant == "ball":
@@ -153,13 +154,14 @@ def _custom_set(n, k, variant, unit, rng):
     a[int(rng.integers(n))] = 1.0
     lines = [f"a = {literal(a)}"]
     lines.append(
-        f"C = ks.CustomSet(lambda u: u - max(0.0, a @ u - {b}) / (a @ a) * a, lambda x: max(0.0, a @ x - {b}) / np.linalg.norm(a), n={n})"
+        f"C = ks.CustomSet(lambda u: u - max(0.0, a @ u - {b}) / (a @ a) * a, "
+        f"lambda x: max(0.0, a @ x - {b}) / np.linalg.norm(a), n={n})"
     )
     return lines, Region.of(n, G=a, h=b)
 
 
 BUILDERS = {
-    "WholeSpace": _whole, "L2Ball": _ball("L2Ball"), "NonnegativeBall": _ball("NonnegativeBall", lower=0.0), "L1Ball": _ball("L1Ball"),
-    "Hyperplane": _hyperplane, "Nonnegative": _nonnegative, "Box": _box, "Simplex": _simplex, "BudgetBox": _budget_box,
-    "Polyhedron": _polyhedron, "CustomSet": _custom_set,
+    "WholeSpace": _whole, "L2Ball": _ball("L2Ball"), "NonnegativeBall": _ball("NonnegativeBall", lower=0.0),
+    "L1Ball": _ball("L1Ball"), "Hyperplane": _hyperplane, "Nonnegative": _nonnegative, "Box": _box, "Simplex": _simplex,
+    "BudgetBox": _budget_box, "Polyhedron": _polyhedron, "CustomSet": _custom_set,
 }  # fmt: skip

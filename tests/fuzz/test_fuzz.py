@@ -1,4 +1,4 @@
-"""A fixed slice of the fuzzer's problems, its bad input, properties on its strategies, and the judge's own test: planted errors."""
+"""Fixed slice of the fuzzer: its problems, its bad input, properties of its strategies, and planted errors."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -23,7 +23,7 @@ SEED, PROBLEMS, CHUNK = 2017, 500, 20
 
 
 def test_the_twin_keeps_to_points_of_C():
-    """The last step of Newton's method may end a little outside, where φ is lower by a rounding: no reason to lose the support."""
+    """Newton's last step may end slightly outside, where φ is lower by a rounding: the support must be kept."""
     problem = build(
         Case(
             seed=2317871865,
@@ -61,7 +61,7 @@ def test_bad_input_is_refused_by_name(where):
     assert not {which: text for which, text in wrong.items() if text}
 
 
-# --- a check that cannot fail is no check: planted errors ------------------------------------------------------------------
+# --- a check that cannot fail is no check: planted errors -------------------------------------------------------------
 
 PLAIN = Case(seed=5, loss="LeastSquares", set="BudgetBox", n=6, m=9, k=2)
 
@@ -197,7 +197,7 @@ def test_the_twins_quadratic_programs_against_slsqp(rng):
         assert value(ours.x) <= theirs.fun + 1e-7 * max(1.0, abs(theirs.fun))
 
 
-# --- properties, on the fuzzer's own problems ------------------------------------------------------------------------------
+# --- properties, on the fuzzer's own problems -------------------------------------------------------------------------
 
 
 def as_polyhedron(region, order=slice(None)):

@@ -1,6 +1,6 @@
-"""The brute-force twin: every support, each solved by means that share nothing with the library.
+"""Brute-force twin: every support is solved by code that shares nothing with the library.
 
-What it gives are feasible points with their true values: each is an upper bound on the optimum, whatever went wrong on the way to it.
+The twin returns feasible points with their true values: each is an upper bound on the optimum, even if a solve failed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Several targets or classes that share their features: SparseRegressor(multi_output="common") and the multinomial SparseClassifier."""
+"""Targets or classes with common features: SparseRegressor(multi_output="common"), multinomial SparseClassifier."""
 
 from itertools import combinations
 

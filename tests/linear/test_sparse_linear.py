@@ -21,8 +21,9 @@ from ksparse.estimators import (
 
 
 @given(
-    seed=st.integers(0, 10_000), m=st.integers(4, 30), n=st.integers(1, 12), k=st.integers(1, 12), positive=st.booleans(),
-    loss=st.sampled_from(["squared", "huber", "poisson"]), scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    seed=st.integers(0, 10_000), m=st.integers(4, 30), n=st.integers(1, 12), k=st.integers(1, 12),
+    positive=st.booleans(), loss=st.sampled_from(["squared", "huber", "poisson"]),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
 )  # fmt: skip
 def test_regressors_obey_exactly(seed, m, n, k, positive, loss, scale):
     rng = np.random.default_rng(seed)

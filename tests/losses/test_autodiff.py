@@ -173,7 +173,7 @@ def test_a_product_of_another_shape_is_refused(data):
         ks.Custom(lambda x: 0.0, lambda x: x, product=3)
 
 
-# --- check_gradient --------------------------------------------------------------------------------------------------------
+# --- check_gradient ---------------------------------------------------------------------------------------------------
 
 
 def test_right_gradients_pass(data):

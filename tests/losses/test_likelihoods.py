@@ -1,4 +1,4 @@
-"""Quantile, Gamma, Tweedie, negative binomial and Cox: values against their definitions, and answers against enumeration."""
+"""Quantile, Gamma, Tweedie, negative binomial and Cox: values against definitions, answers against enumeration."""
 
 from functools import partial
 

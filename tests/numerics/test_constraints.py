@@ -1,4 +1,4 @@
-"""What rows are at least beside an equation, against linear programming; solvers that print are suppress_native_stdout."""
+"""Minima of rows subject to an equation, against linear programming; native output is suppressed."""
 
 import os
 import subprocess
@@ -63,7 +63,8 @@ def test_a_point_that_only_rounding_hides_is_not_denied():
 def test_nothing_is_printed_past_python():
     code = (
         "import os\nfrom ksparse.numerics.linear_programs import suppress_native_stdout as quiet\n"
-        "print('before')\nwith quiet():\n    with quiet():\n        os.write(1, b'noise')\n    os.write(1, b'noise')\nprint('after')"
+        "print('before')\nwith quiet():\n    with quiet():\n        os.write(1, b'noise')\n"
+        "    os.write(1, b'noise')\nprint('after')"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert ran.stdout.split() == ["before", "after"]

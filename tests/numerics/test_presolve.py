@@ -34,7 +34,7 @@ def test_rows_that_the_bounds_imply_are_left_out():
 
 @pytest.mark.parametrize("seed", range(30))
 def test_no_point_is_lost(seed):
-    """Whatever is left out, the same supports have points, between the same bounds; and one that is not usable is in none of them."""
+    """Presolve keeps the feasible supports and their bounds, and drops only variables that no support can use."""
     rng = np.random.default_rng(seed)
     n, k = 6, 3
     low, high = np.round(rng.uniform(0.0, 0.3, n), 1), np.round(rng.uniform(0.2, 0.9, n), 1)

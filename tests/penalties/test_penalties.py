@@ -1,4 +1,4 @@
-"""Each penalty: its pair (g1, g2), its proxes against brute force, its subgradient, and the weight that keeps x at 0."""
+"""Each penalty: the pair (g1, g2), proxes against brute force, the subgradient, and the weight that keeps x at 0."""
 
 import itertools
 

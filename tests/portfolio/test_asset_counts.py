@@ -45,8 +45,8 @@ def test_counts_against_enumeration(seed):
                 continue
             for signs in sides(S) if short else [(1,) * size]:
                 best = min(best, best_on(
-                    S, signs, V, r, 5.0, lower=wanted.lower, upper=wanted.upper, total=1.0, G=np.zeros((0, n)), h=np.zeros(0), held=held,
-                    cost=cost, turnover=most, short=0.3 if short else None, floor=floor,
+                    S, signs, V, r, 5.0, lower=wanted.lower, upper=wanted.upper, total=1.0, G=np.zeros((0, n)),
+                    h=np.zeros(0), held=held, cost=cost, turnover=most, short=0.3 if short else None, floor=floor,
                 ))  # fmt: skip
     if best == np.inf:
         with pytest.raises(ks.InfeasibleError):

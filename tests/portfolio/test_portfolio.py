@@ -21,7 +21,7 @@ def market(seed, n, periods=60):
 
 
 def best_on(S, signs, V, r, alpha, *, lower, upper, total, G, h, held, cost, turnover, short, floor):
-    """The least value on a support with these signs, in (x, |x − held|), by sequential quadratic programming from a feasible point."""
+    """Return the least value on a support with these signs, in (x, |x − held|), by SLSQP from a feasible point."""
     S, m = list(S), len(S)
     low, high = lower[S].copy(), upper[S].copy()
     for j, sign in enumerate(signs):
@@ -47,8 +47,9 @@ def best_on(S, signs, V, r, alpha, *, lower, upper, total, G, h, held, cost, tur
     outside = float(np.delete(cost, S) @ away)
     Q = V[np.ix_(S, S)]
     found = minimize(
-        lambda z: 1e4 * (alpha * z[:m] @ Q @ z[:m] - r[S] @ z[:m] + dear @ z + outside), start.x, bounds=bounds, method="SLSQP",
-        jac=lambda z: 1e4 * (np.r_[2 * alpha * Q @ z[:m] - r[S], np.zeros(m)] + dear), options={"maxiter": 300, "ftol": 1e-15},
+        lambda z: 1e4 * (alpha * z[:m] @ Q @ z[:m] - r[S] @ z[:m] + dear @ z + outside), start.x, bounds=bounds,
+        method="SLSQP", jac=lambda z: 1e4 * (np.r_[2 * alpha * Q @ z[:m] - r[S], np.zeros(m)] + dear),
+        options={"maxiter": 300, "ftol": 1e-15},
         constraints=[{"type": "eq", "fun": lambda z: sums @ z - total}, {"type": "ineq", "fun": lambda z: b - A @ z}],
     )  # fmt: skip
     feasible = (b - A @ found.x).min() >= -1e-8 and abs(sums @ found.x - total) <= 1e-8
@@ -70,8 +71,8 @@ def test_costs_turnover_and_short_sides_against_enumeration(seed):
     lower, upper = np.full(n, -0.9 if short else 0.0), np.full(n, 0.9)
     most_short = 0.3 if short else None
     wanted = portfolio(
-        V, r, risk_aversion=10.0, long_only=not short, max_weight=0.9, rows=LinearRules.of(n, [(G[0], 0.7)]), held=held, cost=cost,
-        max_turnover=turnover, max_short=most_short,
+        V, r, risk_aversion=10.0, long_only=not short, max_weight=0.9, rows=LinearRules.of(n, [(G[0], 0.7)]), held=held,
+        cost=cost, max_turnover=turnover, max_short=most_short,
     )  # fmt: skip
     rules = {"lower": lower, "upper": upper, "total": 1.0, "G": G, "h": h, "held": held, "cost": cost}
     rules |= {"turnover": turnover, "short": most_short, "floor": floor}

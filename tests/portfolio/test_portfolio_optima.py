@@ -47,7 +47,7 @@ def test_portfolios_obey_and_are_best_of_all_supports(options, kind, rng):
 
 
 def test_the_published_portfolio_of_or_library_is_reached():
-    """OR-Library port1 at most 5 assets, each at least 1 %: the variance published for one target return (an equation there)."""
+    """OR-Library port1, at most 5 assets of at least 1 % each: the published variance for one exact target return."""
     data = np.load(data_file("orlib_port1_n31.npz"))
     V = data["corr"] * np.outer(data["sd"], data["sd"])
     t = 25

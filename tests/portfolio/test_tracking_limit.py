@@ -1,4 +1,4 @@
-"""Portfolios within a tracking error, against every support by a general-purpose solver, and judged from the raw returns."""
+"""Portfolios within a tracking error, compared with SLSQP on every support and checked against raw returns."""
 
 from itertools import combinations
 
@@ -21,7 +21,7 @@ def distance(X, y, x):
 
 
 def best_by_enumeration(X, y, k, limit, alpha, floor, cost, held):
-    """The least αxᵀVx − rᵀx + cost·|x − held| of k long names within the limit, by sequential quadratic programming in (x, |x − held|)."""
+    """Return the least αxᵀVx − rᵀx + cost·|x − held| of k long assets within the limit, by SLSQP in (x, |x − held|)."""
     n, V, r = X.shape[1], np.cov(X.T), X.mean(axis=0)
     best = np.inf
     for S in map(list, combinations(range(n), k)):
@@ -92,8 +92,9 @@ def test_limits_with_groups_shorts_and_turnovers():
     labels = [f"s{i % 4}" for i in range(20)]
     held = np.r_[np.full(4, 0.25), np.zeros(16)]
     model = ks.SparsePortfolio(
-        6, objective="minimize_risk", long_only=False, max_weight=0.6, max_short=0.2, min_weight=0.02, groups=labels, group_caps=0.5,
-        group_cardinalities={"s0": 2, "s1": (1, 2)}, previous_weights=held, max_turnover=1.2, max_tracking_error=0.006,
+        6, objective="minimize_risk", long_only=False, max_weight=0.6, max_short=0.2, min_weight=0.02, groups=labels,
+        group_caps=0.5, group_cardinalities={"s0": 2, "s1": (1, 2)}, previous_weights=held, max_turnover=1.2,
+        max_tracking_error=0.006,
     ).fit(X, y)  # fmt: skip
     x = model.weights_
     assert distance(X, y, x) <= 0.006

@@ -1,4 +1,4 @@
-"""Searches over rows of a matrix, several targets or classes by the same features, against plain enumeration by code of its own."""
+"""Searches over rows of a matrix (targets or classes with common features) against independent enumeration."""
 
 from itertools import combinations
 
@@ -323,7 +323,7 @@ def test_of_the_support_itself_only_rounding_is_left():
 @pytest.mark.parametrize("C", [None, ks.Nonnegative(), ks.Box(-1e12, np.inf), ks.Hyperplane(np.r_[1.0, np.zeros(8)])])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_all_classes_share_stays_small(seed, C):
-    """A constant added to a row of X changes nothing: along it rounding must not drive X, and with it the value, away."""
+    """A constant added to a row of X changes nothing: rounding must not drive X, and with it the value, that way."""
     rng = np.random.default_rng(seed)
     A, y = 1e-3 * rng.standard_normal((12, 3)), np.append([0, 1, 2], rng.integers(0, 3, 9))
     free, found = ks.minimize(ks.Multinomial(A, y), 3), ks.minimize(ks.Multinomial(A, y), 3, C, gap=1e-3)

@@ -1,4 +1,4 @@
-"""Many columns: what is remembered of the Gram matrix is limited, the answers stay, and what does not fit is refused with the numbers."""
+"""Many columns: the Gram cache is limited, answers stay the same, and too large problems are refused with numbers."""
 
 import numpy as np
 import pytest

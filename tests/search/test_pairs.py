@@ -22,7 +22,7 @@ def tight(seed, n=12, k=5):
 
 
 def naive(loss, C, low, x, free, active, leaving, entering):
-    """φ after a move, the free variables following under the rows that are equations now; None where one of them or a row breaks."""
+    """Return φ after a move with free variables re-solved under the active rows; None if a bound or a row breaks."""
     H, x, C = np.asarray(loss.quadratic().H.M), x.copy(), C.as_linear(x.size)
     x[list(leaving)], x[list(entering)] = 0.0, low[list(entering)]
     x[free] = 0.0

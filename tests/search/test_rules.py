@@ -1,4 +1,4 @@
-"""Rules about supports against plain enumeration, by code of its own: which nonzeros are allowed, and what is best on them."""
+"""Rules about supports against independent enumeration: allowed supports, and the best point on each."""
 
 from itertools import combinations
 
@@ -48,7 +48,7 @@ def allowed_supports(n, k, *, groups=None, group_limits=None, requires=None, for
 
 
 def squares(A, b, T, signed=False):
-    """The best fit on T; with signs only where it is positive throughout: other supports have the best of the others."""
+    """Return the best fit on T; under signs only if it is positive, since smaller supports cover the other cases."""
     T = sorted(T)
     x = np.linalg.lstsq(A[:, T], b, rcond=None)[0] if T else np.zeros(0)
     return np.inf if signed and (x < 0).any() else 0.5 * float(np.sum((A[:, T] @ x - b) ** 2))
@@ -65,7 +65,7 @@ def budgeted(V, r, T):
 
 
 def drawn(seed):
-    """A random problem of each kind with random rules: the loss, the set, k, the rules, and the least value by enumeration."""
+    """Return a random problem with random rules: loss, set, k, rules, and the least value by enumeration."""
     rng = np.random.default_rng(seed)
     n, kind, rules = int(rng.integers(6, 10)), seed % 3, {}
     k = int(rng.integers(2, 5))
@@ -140,9 +140,12 @@ def groups_and_more(seed, n=8):
 
 LOSSES = {
     "squares": lambda A, b: (ks.LeastSquares(A, b), None, lambda T: squares(A, b, T)),
-    "component": lambda A, b: (ks.PrincipalComponent(A.T @ A), ks.L2Ball(), lambda T: -np.linalg.norm(A[:, sorted(T)], 2) ** 2),
+    "component": lambda A, b: (
+        ks.PrincipalComponent(A.T @ A), ks.L2Ball(), lambda T: -np.linalg.norm(A[:, sorted(T)], 2) ** 2,
+    ),
     "custom": lambda A, b: (
-        ks.Custom(lambda x: 0.5 * float(np.sum((A @ x - b) ** 2)), lambda x: A.T @ (A @ x - b), n=8), None, lambda T: squares(A, b, T),
+        ks.Custom(lambda x: 0.5 * float(np.sum((A @ x - b) ** 2)), lambda x: A.T @ (A @ x - b), n=8), None,
+        lambda T: squares(A, b, T),
     ),
 }  # fmt: skip
 
@@ -264,23 +267,50 @@ def test_what_variables_bring_is_closed():
 LABELS = list("aabbc")
 WRONG = {
     "limits are no pair": ({"group_limits": LABELS}, TypeError, "group_limits must be"),
-    "too few labels": ({"group_limits": (LABELS[:4], {"a": (0, 1)})}, ValueError, "label for each of the 5 variables, got 4"),
+    "too few labels": (
+        {"group_limits": (LABELS[:4], {"a": (0, 1)})}, ValueError, "label for each of the 5 variables, got 4",
+    ),
     "one label for all": ({"groups": "aabbc"}, TypeError, "groups must hold a label"),
     "unknown label": ({"group_limits": (LABELS, {"z": (0, 1)})}, ValueError, "label 'z', which no variable"),
-    "least above most": ({"group_limits": (LABELS, {"a": (2, 1)})}, ValueError, "at least 2 and at most 1 of label 'a'"),
-    "limits no integers": ({"group_limits": (LABELS, {"a": (0.5, 1)})}, TypeError, "minimum count in group_limits for label 'a'"),
+    "least above most": (
+        {"group_limits": (LABELS, {"a": (2, 1)})}, ValueError, "at least 2 and at most 1 of label 'a'",
+    ),
+    "limits no integers": (
+        {"group_limits": (LABELS, {"a": (0.5, 1)})}, TypeError, "minimum count in group_limits for label 'a'",
+    ),
     "requires a list": ({"requires": [1, 2]}, TypeError, "requires must be"),
     "a parent too far": ({"requires": {1: [5]}}, ValueError, "a parent in requires"),
     "k counts groups": ({"groups": LABELS, "k": 4}, ValueError, "k must be an integer in 0..3"),
-    "more than k": ({"group_limits": (list("aaaab"), {"a": (4, 4)})}, ks.InfeasibleError, "at least 4 of label 'a', more than k = 3"),
-    "more than there are": ({"group_limits": (LABELS, {"c": (2, 2)})}, ks.InfeasibleError, "at least 2 of label 'c', of which 1 variables"),
-    "taken away": ({"group_limits": (LABELS, {"c": (1, 1)}), "forced_out": [4]}, ks.InfeasibleError, "label 'c', of which 0 variables"),
-    "forced too many": ({"group_limits": (LABELS, {"a": (0, 1)}), "forced_in": [0, 1]}, ks.InfeasibleError, "1 of label 'a', but 2"),
-    "together too many": ({"group_limits": (LABELS, {"a": (2, 2), "b": (2, 2)})}, ks.InfeasibleError, "2 of label 'a', 2 of label 'b'"),
-    "parent forced out": ({"requires": {1: 2}, "forced_in": [1], "forced_out": [2]}, ks.InfeasibleError, "requires variable 2, which"),
-    "nobody alone": ({"group_limits": (LABELS, {"c": (1, 1)}), "requires": {4: 0}}, ks.MissingPieceError, "without parents, there are 0"),
-    "a paper's method": ({"requires": {1: 2}, "method": "apdca"}, ValueError, "requires is only supported with method='auto'"),
-    "two labels in a group": ({"groups": LABELS, "group_limits": (list("xyxyz"), {"x": (0, 1), "y": (0, 1)})}, ValueError, "of group 'a'"),
+    "more than k": (
+        {"group_limits": (list("aaaab"), {"a": (4, 4)})}, ks.InfeasibleError,
+        "at least 4 of label 'a', more than k = 3",
+    ),
+    "more than there are": (
+        {"group_limits": (LABELS, {"c": (2, 2)})}, ks.InfeasibleError, "at least 2 of label 'c', of which 1 variables",
+    ),
+    "taken away": (
+        {"group_limits": (LABELS, {"c": (1, 1)}), "forced_out": [4]}, ks.InfeasibleError,
+        "label 'c', of which 0 variables",
+    ),
+    "forced too many": (
+        {"group_limits": (LABELS, {"a": (0, 1)}), "forced_in": [0, 1]}, ks.InfeasibleError, "1 of label 'a', but 2",
+    ),
+    "together too many": (
+        {"group_limits": (LABELS, {"a": (2, 2), "b": (2, 2)})}, ks.InfeasibleError, "2 of label 'a', 2 of label 'b'",
+    ),
+    "parent forced out": (
+        {"requires": {1: 2}, "forced_in": [1], "forced_out": [2]}, ks.InfeasibleError, "requires variable 2, which",
+    ),
+    "nobody alone": (
+        {"group_limits": (LABELS, {"c": (1, 1)}), "requires": {4: 0}}, ks.MissingPieceError,
+        "without parents, there are 0",
+    ),
+    "a paper's method": (
+        {"requires": {1: 2}, "method": "apdca"}, ValueError, "requires is only supported with method='auto'",
+    ),
+    "two labels in a group": (
+        {"groups": LABELS, "group_limits": (list("xyxyz"), {"x": (0, 1), "y": (0, 1)})}, ValueError, "of group 'a'",
+    ),
 }  # fmt: skip
 
 
@@ -300,7 +330,8 @@ def test_all_that_are_nearly_as_good(seed):
     b = A @ rng.standard_normal(8) + rng.standard_normal(30)
     whole = [
         sorted(S) for S in subsets(8, 8)
-        if obeys(S, k, rules.get("groups"), rules.get("group_limits"), rules.get("requires")) and S >= set(forced.get("forced_in", ()))
+        if S >= set(forced.get("forced_in", ()))
+        and obeys(S, k, rules.get("groups"), rules.get("group_limits"), rules.get("requires"))
     ]  # fmt: skip
     values = {tuple(S): squares(A, b, S) for S in whole}
     if not values:

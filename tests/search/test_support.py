@@ -1,4 +1,4 @@
-"""Gains of adds, drops and swaps against re-solving; the quadratic program, the ball and polishing against slow twins."""
+"""Gains of adds, drops and swaps against re-solving; quadratic program, ball and polishing against slow code."""
 
 import itertools
 

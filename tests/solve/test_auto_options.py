@@ -73,7 +73,7 @@ def test_other_arrays_keep_their_kind(asarray, rng):
     assert result.fun == pytest.approx(reference.fun, rel=1e-5)
 
 
-# --- ties and degeneracy ---------------------------------------------------------------------------------------------------
+# --- ties and degeneracy ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])
@@ -127,7 +127,7 @@ def test_generalised_linear_models_find_planted_features(loss_name, rng):
     assert result.residual <= 1e-8
 
 
-# --- bad input -------------------------------------------------------------------------------------------------------------
+# --- bad input --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a status claims is true: proofs, swap-optimality and stationary points, beside slower and more exact arithmetic."""
+"""Statuses are true: proofs, swap-optimality and stationary points, checked by slower and more exact arithmetic."""
 
 import itertools
 
@@ -46,7 +46,7 @@ def test_least_squares_on_nearly_dependent_columns_is_solved_from_the_data():
 
 @pytest.mark.parametrize("condition", [1e2, 1e6, 1e8, 1e10, 1e13])
 def test_a_proof_on_ill_conditioned_columns_is_one(condition, rng):
-    """The value is that of orthogonal arithmetic wherever optimality is claimed, and it is claimed where there is no doubt."""
+    """The value equals that of orthogonal arithmetic where optimality is claimed, and clear cases are claimed."""
     U, _ = np.linalg.qr(rng.standard_normal((40, 6)))
     V, _ = np.linalg.qr(rng.standard_normal((6, 6)))
     A, b = U @ np.diag(np.geomspace(1, 1 / condition, 6)) @ V, rng.standard_normal(40)

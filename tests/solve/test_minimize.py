@@ -26,7 +26,7 @@ PAIRS = [
 
 
 def independent_residual(loss, C, x):
-    """The KKT residual on the support from scratch: projected gradient step on the restricted problem, gradient scale 1."""
+    """Return the KKT residual on the support: projected gradient step of the restricted problem, gradient scale 1."""
     support = np.flatnonzero(x)
     cut, on = loss.restrict(support), C.restrict(support)
     g = cut.gradient(x[support])

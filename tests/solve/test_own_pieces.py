@@ -1,4 +1,4 @@
-"""Pieces of the user's own: the same answers, status and proofs as the house's, and clear errors for those that are not what they say."""
+"""Pieces written by a user: answers, status and proofs of the built-in ones, and clear errors for invalid pieces."""
 
 import math
 from dataclasses import dataclass
@@ -190,7 +190,7 @@ SETS = [
 ]
 
 
-# --- losses ---------------------------------------------------------------------------------------------------------------
+# --- losses -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("C", SETS, ids=str)
@@ -315,7 +315,7 @@ def test_a_loss_of_any_length_learns_it_from_x0():
     np.testing.assert_allclose(ks.minimize(Cosh(), 2, x0=np.zeros(5)).x, [0, 0, 0, 3, 4], atol=1e-6)
 
 
-# --- sets -----------------------------------------------------------------------------------------------------------------
+# --- sets -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("own", [WholeBall, ThinBall])
@@ -333,7 +333,7 @@ def test_an_own_polyhedron_is_proved_by_its_constraints(data, rng):
     assert own.proved
 
 
-# --- penalties and methods ------------------------------------------------------------------------------------------------
+# --- penalties and methods --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["pdca", "apdca", "pdcae", "gist", "nmapg"])
@@ -395,7 +395,7 @@ def test_a_method_without_a_weight_runs_once(data):
     assert result.rho is None
 
 
-# --- what is not what it says ---------------------------------------------------------------------------------------------
+# --- what is not what it says -----------------------------------------------------------------------------------------
 
 
 def changed(piece, **methods):

@@ -77,7 +77,8 @@ def test_the_path_as_a_table(rng):
 def test_other_losses_have_paths_too(kind, rng):
     A, b = regression(rng, 50, 12)
     loss = ks.Logistic(A, np.where(b > 0, 1.0, -1.0)) if kind == "logistic" else ks.Custom(
-        lambda x: 0.5 * float(np.sum((A @ x - b) ** 2)) + 0.1 * float(np.sum(x**4)), lambda x: A.T @ (A @ x - b) + 0.4 * x**3, n=12
+        lambda x: 0.5 * float(np.sum((A @ x - b) ** 2)) + 0.1 * float(np.sum(x**4)),
+        lambda x: A.T @ (A @ x - b) + 0.4 * x**3, n=12
     )  # fmt: skip
     path = ks.k_path(loss, [1, 2, 4])
     assert (np.diff(path.objective) <= 0).all()

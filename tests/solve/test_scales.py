@@ -183,7 +183,7 @@ def test_the_relaxation_in_values_of_any_size(rng):
 
 @pytest.mark.parametrize(("kind", "seed"), [("huber", 11), ("poisson", 6), ("logistic", 6)])
 def test_nearly_equal_columns_of_a_smooth_loss(kind, seed):
-    """The best point is far out along their difference, which H = AᵀDA hardly sees: the model is solved from the data."""
+    """The best point is far out along a difference that H = AᵀDA hardly resolves: the model is solved from A."""
     rng = np.random.default_rng(seed)
     A, b = rng.standard_normal((8, 3)), rng.integers(0, 2, 8).astype(float)
     A[:, 1] = A[:, 0] + 1e-8 * A[:, 1]

@@ -1,4 +1,4 @@
-"""What a notebook and a terminal show: the values by name, the status in words, charts that are well-formed, nothing unescaped."""
+"""Display in a notebook and a terminal: values by name, the status in words, well-formed charts, escaped text."""
 
 import re
 import xml.etree.ElementTree as ET

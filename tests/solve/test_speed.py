@@ -17,7 +17,7 @@ from ksparse.solve.request import support_problem
 from ksparse.util.checks import check_array
 from ksparse.util.resources import all_threads, available_threads, map_row_chunks, one_thread
 
-# --- one pass over A ------------------------------------------------------------------------------------------------------
+# --- one pass over A --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_one_pass_serves_auto_restriction_and_float64(one_pass_everywhere, rng):
     np.testing.assert_allclose(cut.gradient(np.array([1.0, -2.0])), 0, atol=1e-4)
 
 
-# --- continuation and restarts --------------------------------------------------------------------------------------------
+# --- continuation and restarts ----------------------------------------------------------------------------------------
 
 PENALTIES = [
     ks.L1(0.5),
@@ -160,7 +160,7 @@ def test_apdca_restarts_its_momentum_where_it_points_uphill():
     assert ends[True].fun <= 1.0005 * 0.029620772
 
 
-# --- threads ---------------------------------------------------------------------------------------------------------------
+# --- threads ----------------------------------------------------------------------------------------------------------
 
 
 def blas_counts():

@@ -33,7 +33,7 @@ def test_a_loss_that_is_linear_on_a_support(method):
 
 
 def test_linear_drift_is_unbounded():
-    """A fixed step along a flat direction: x grows by the same amount each time, and would take 1e20 steps to look large."""
+    """A fixed step along a flat direction: x grows by a constant, and would need 1e20 steps to look large."""
     Q = np.diag([1.0, 2.0, 0.0])
     run = drive(
         ks.PDCA(ks.FixedStep()), Problem(ks.Quadratic(Q, [0, 0, 1.0]), ks.L1(0.1)), np.ones(3), Stopping(tol=0.0)
