@@ -1,4 +1,4 @@
-"""The lowest versions that pyproject.toml allows, as requirements: what `make test-lowest` installs and runs the slice with.
+"""Print the lowest versions that pyproject.toml allows, as requirements for `make test-lowest`.
 
 python .ci/lowest.py > requirements.txt
 """

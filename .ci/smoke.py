@@ -1,4 +1,4 @@
-"""What a fresh install must do, with nothing but what it asks for: solve, fit, speak on the command line, and say what an extra is for."""
+"""Smoke test of a fresh install without extras: solve, fit, run a command, and check the message of an extra."""
 
 import subprocess
 import sys

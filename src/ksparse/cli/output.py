@@ -307,7 +307,8 @@ def warnings_of(X: Vector, names: Sequence[str]) -> list[str]:
     constant = np.ptp(X, axis=0) == 0
     if constant.any():
         found.append(
-            f"Constant columns, which carry no information: {_listed(names[j] for j in np.flatnonzero(constant).tolist())}."
+            "Constant columns, which carry no information: "
+            f"{_listed(names[j] for j in np.flatnonzero(constant).tolist())}."
         )
     moving = np.flatnonzero(~constant)
     if 1 < moving.size <= MAX_COMPARED:

@@ -185,8 +185,8 @@ table3 = Experiment(
     "Table 3: sparse principal component",
     table3_jobs,
     "min −xᵀRx s.t. ‖x‖₀ ≤ k, ‖x‖₂ ≤ 1, R the correlation matrix, from x⁰ = 1/n, ρ the best of 10⁻⁴…10⁴.",
-    f"The paper does not describe the preparation of the colon data; here they are raw intensities. {SOLVERS} The digits are "
-    "not in the paper.",
+    f"The paper does not describe the preparation of the colon data; here they are raw intensities. {SOLVERS} The "
+    "digits are not in the paper.",
 )
 
 TABLE4_ALPHA, TABLE4_K = 10.0, 10

@@ -104,7 +104,7 @@ class Floors:
         return best, -np.inf if undecided else lowest
 
     def feasible(self, linear: Linear, support: Vector) -> Vector | None:
-        """Return a point of a support with every variable at least at its floor, by linear programs; None if none is found."""
+        """Return a point of a support with every variable at its floor or above, by linear programs, or None."""
         size = self.size[support]
         stack = [Linear(*_bounds_above(linear, size), linear.G, linear.h, linear.E, linear.f)]
         for _ in range(BRANCHES):

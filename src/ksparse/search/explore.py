@@ -246,7 +246,7 @@ def search_from(
 ) -> Improvements:
     """Yield better and better candidates from a start and from other supports.
 
-    A first search under signs and one equation alone does as well without others; a search that comes `again` uses them.
+    A first search under signs and one equation alone does as well without other supports; a search `again` uses them.
     """
     if strategy.by_columns:
         return search_on_columns(problem, start, rng, lambda on, at, rng: search_from(on, choose_strategy(on), at, rng))

@@ -23,7 +23,8 @@ WIDE = 320  # width of a chart, in user units of the drawing
 def facts(rows: Mapping[str, str]) -> str:
     """Return a table of names and values."""
     cells = "".join(
-        f'<tr><th style="text-align:left;padding:1px 12px 1px 0">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
+        f'<tr><th style="text-align:left;padding:1px 12px 1px 0">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(text)}</td></tr>'
         for name, text in rows.items()
     )
     return f'<table style="margin:0 0 .5em">{cells}</table>'
@@ -49,11 +50,13 @@ def bars(values: Mapping[str, float], title: str) -> str:
         y, left, width = place * ROW, zero + min(0.0, size) * scale, abs(size) * scale
         parts.append(f'<text x="104" y="{y + 13}" text-anchor="end">{escape(shortened(name))}</text>')
         parts.append(
-            f'<rect x="{left:.1f}" y="{y + 3}" width="{max(width, 0.5):.1f}" height="{ROW - 6}" fill="{UP if size >= 0 else DOWN}"></rect>'
+            f'<rect x="{left:.1f}" y="{y + 3}" width="{max(width, 0.5):.1f}" height="{ROW - 6}" '
+            f'fill="{UP if size >= 0 else DOWN}"></rect>'
         )
         parts.append(f'<text x="236" y="{y + 13}">{escape(f"{value:.5g}")}</text>')
     parts.append(
-        f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(values) * ROW}" stroke="currentColor" stroke-width="0.5"></line>'
+        f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(values) * ROW}" '
+        'stroke="currentColor" stroke-width="0.5"></line>'
     )
     return drawing(parts, len(values) * ROW, title)
 
@@ -87,8 +90,9 @@ def curve(x: Sequence[float], y: Sequence[float], title: str) -> str:
 def drawing(parts: Iterable[str], height: float, title: str) -> str:
     """Return an SVG drawing with a title for screen readers."""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDE}" height="{height}" viewBox="0 0 {WIDE} {height}" '
-        f'style="max-width:100%;font:11px sans-serif" fill="currentColor"><title>{escape(title)}</title>{"".join(parts)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDE}" height="{height}" '
+        f'viewBox="0 0 {WIDE} {height}" style="max-width:100%;font:11px sans-serif" fill="currentColor">'
+        f"<title>{escape(title)}</title>{''.join(parts)}</svg>"
     )
 
 
