@@ -91,7 +91,7 @@ class Rows:
         (lambda A, b: ks.minimize(ks.LeastSquares(A, b), 4, method="apdca", rho=[0.1, 1.0]), {"weights", "apdca"}),
         (lambda A, b: ks.minimize_penalized(ks.LeastSquares(A, b), ks.L1(1.0)), {"apdca"}),
         (lambda A, b: ks.k_path(ks.LeastSquares(A, b), [1, 2, 4], gap=0.1), {"path", "proof", "search, k = 4"}),
-        (lambda A, b: ks.near_optimal(ks.LeastSquares(A, b), 3, within=0.02), {"supports nearly as good"}),
+        (lambda A, b: ks.near_optimal(ks.LeastSquares(A, b), 3, within=0.02), {"nearly optimal supports"}),
         (lambda A, b: ks.SparsePCA(n_components=2, k=2).fit(A[:, :8]), {"components"}),
         (regressor_cv, {"paths, growing", "paths, shrinking"}),
         (classifier_cv, {"folds", "path"}),
