@@ -265,6 +265,8 @@ class UpdatedInverse:
 
     def _likely_rows(self, i: int) -> Vector:
         count = min(max(self.model.prefetch_size, min(self.prefetch_size, self.capacity)), self.n)
+        if count == 1:
+            return np.array([i])
         likely = add_gains(self.s, self.h, self.dependence_tol)
         likely[self.model.known] = 0.0
         likely[i] = np.inf
