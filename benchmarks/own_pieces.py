@@ -68,7 +68,7 @@ def in_turn(first: Solve, second: Solve) -> tuple[ks.Result, ks.Result, list[flo
 
 def main() -> None:
     console = Console(width=140)
-    table = Table(title=f"Own pieces beside the house's, k = {K} (medians of {REPEATS} runs)")
+    table = Table(title=f"Own and built-in pieces, k = {K} (medians of {REPEATS} runs)")
     for column in ("problem", "own piece", "same x", "ended", "ended, own", "ms", "ms, own", "time ratio"):
         table.add_column(column, justify="right" if "ms" in column or column == "time ratio" else "left")
     for size in SIZES:

@@ -146,11 +146,11 @@ LINES = {  # the one line each in the catalogue
 }
 
 
-# --- the checks of the house's own pieces -----------------------------------------------------------------------------
+# --- the checks of built-in pieces ------------------------------------------------------------------------------------
 
 
 def module_of(where):
-    """The tests of a module, with the catalogue as it is now."""
+    """Import a test module afresh, with the current catalogue."""
     spec = importlib.util.spec_from_file_location(f"with_own_{Path(where).stem}", ROOT / "tests" / where)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -158,13 +158,13 @@ def module_of(where):
 
 
 def run(test, **given):
-    """A test with those of the arguments that it takes."""
+    """Call a test with the arguments in its signature."""
     takes = inspect.signature(test).parameters
     test(**{name: value for name, value in given.items() if name in takes})
 
 
 @pytest.fixture
-def house(monkeypatch):
+def with_own_pieces(monkeypatch):
     for name, line in LINES.items():
         monkeypatch.setitem(getattr(catalogue, name), "own", line)
     return module_of
@@ -181,8 +181,8 @@ def house(monkeypatch):
         "test_other_array_namespaces_keep_kind_and_agree",
     ],
 )
-def test_the_loss_passes(house, test, rng):
-    test = getattr(house("losses/test_losses.py"), test)
+def test_the_loss_passes(with_own_pieces, test, rng):
+    test = getattr(with_own_pieces("losses/test_losses.py"), test)
     takes = inspect.signature(test).parameters
     for kind in MATRIX_KINDS if "kind" in takes else KINDS if "asarray" in takes else [None]:
         run(test, name="own", rng=rng, seed=3, kind=kind, asarray=NAMESPACES.get(kind, lambda: None)())
@@ -197,8 +197,8 @@ def test_the_loss_passes(house, test, rng):
         "test_linear_description_and_shrink_agree_with_the_set",
     ],
 )
-def test_the_set_passes(house, test, rng):
-    test = getattr(house("sets/test_sets.py"), test)
+def test_the_set_passes(with_own_pieces, test, rng):
+    test = getattr(with_own_pieces("sets/test_sets.py"), test)
     for kind in KINDS if "asarray" in inspect.signature(test).parameters else [KINDS[0]]:
         run(test, name="own", rng=rng, asarray=NAMESPACES[kind]())
 
@@ -211,8 +211,8 @@ def test_the_set_passes(house, test, rng):
         "test_prox_of_the_whole_beats_a_fine_grid",
     ],
 )
-def test_the_penalty_passes(house, test):
-    run(getattr(house("penalties/test_penalties.py"), test), name="own")
+def test_the_penalty_passes(with_own_pieces, test):
+    run(getattr(with_own_pieces("penalties/test_penalties.py"), test), name="own")
 
 
 def test_the_method_iterates_like_one_already_trusted(rng):

@@ -512,7 +512,7 @@ def test_classes_are_no_objects_and_other_things_no_pieces(data):
         ks.minimize(loss, 3, method=changed(Plain, penalty=lambda self, k, rho, C: rho)())
 
 
-def test_the_houses_own_pieces_are_not_tried_out(data):
+def test_built_in_pieces_are_not_tried_out(data):
     loss = ks.LeastSquares(*data)
     before = Problem(loss, ks.TopK2(1.0, 3)).products.total
     loss.self_check(np.ones(30), lambda u: 1 / 0)

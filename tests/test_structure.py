@@ -1,4 +1,4 @@
-"""The house keeps its order: imports go one way, and nobody asks a piece for its class."""
+"""Structure of the package: imports go one way, and code never branches on the concrete class of a piece."""
 
 import ast
 import dataclasses
@@ -10,26 +10,26 @@ import pytest
 
 import ksparse as ks
 
-HOUSE = Path(__file__).parents[1] / "src" / "ksparse"
-ROOMS = [  # each may use those before it
+PACKAGE = Path(__file__).parents[1] / "src" / "ksparse"
+SUBPACKAGES = [  # in order of import: each may import those before it
     "errors", "util", "result", "numerics", "data", "losses", "sets", "penalties", "firstorder", "search", "batch",
     "certify", "solve", "datasets", "estimator_base", "linear", "components", "portfolio", "estimators", "skfolio",
     "plotting", "experiments", "cli", "__main__",
 ]  # fmt: skip
 PIECES = ("losses", "sets", "penalties", "firstorder/methods")
-ABSTRACT = {"Loss", "ConvexSet", "Penalty", "Method"}  # what a piece is at all may be asked at the door
+ABSTRACT = {"Loss", "ConvexSet", "Penalty", "Method"}  # checks of arguments may test for these
 
 
 def modules():
-    return sorted(path for path in HOUSE.rglob("*.py") if path != HOUSE / "__init__.py")
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
-def room_of(path):
-    return path.relative_to(HOUSE).with_suffix("").parts[0]
+def subpackage_of(path):
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
-def imported_rooms(tree):
-    """The rooms that a module imports from, lazily or not."""
+def imported_subpackages(tree):
+    """Yield the subpackages that a module imports from, at the top or in a function."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "ksparse":
             yield from (alias.name for alias in node.names)
@@ -39,31 +39,31 @@ def imported_rooms(tree):
             yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("ksparse."))
 
 
-@cache  # asked for every module
+@cache
 def pieces():
-    """The concrete losses, sets, penalties and methods, and the room each lives in."""
+    """Return the concrete losses, sets, penalties and methods, each with its subpackage."""
     found = {}
-    for room in PIECES:
-        for path in (HOUSE / room).glob("*.py"):
+    for folder in PIECES:
+        for path in (PACKAGE / folder).glob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name not in ABSTRACT:
-                    found[node.name] = room
+                    found[node.name] = folder
     return found
 
 
-def test_every_module_is_in_a_room():
-    assert {room_of(path) for path in modules()} <= set(ROOMS)
+def test_every_module_belongs_to_a_listed_subpackage():
+    assert {subpackage_of(path) for path in modules()} <= set(SUBPACKAGES)
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(HOUSE)))
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_one_way(path):
-    order = {room: place for place, room in enumerate(ROOMS)}
-    for room in imported_rooms(ast.parse(path.read_text(encoding="utf-8"))):
-        assert order[room] <= order[room_of(path)], f"{room} comes after {room_of(path)}"
+    order = {name: position for position, name in enumerate(SUBPACKAGES)}
+    for name in imported_subpackages(ast.parse(path.read_text(encoding="utf-8"))):
+        assert order[name] <= order[subpackage_of(path)], f"{name} comes after {subpackage_of(path)}"
 
 
-def classes_asked_for(tree):
-    """The names in the second argument of every isinstance and issubclass, and in `type(x) is …`."""
+def classes_in_type_checks(tree):
+    """Yield the names in the second argument of isinstance and issubclass, and in `type(x) is …`."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -79,16 +79,16 @@ def classes_asked_for(tree):
             yield from (name.id for side in node.comparators for name in ast.walk(side) if isinstance(name, ast.Name))
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(HOUSE)))
-def test_nobody_asks_a_piece_for_its_class(path):
-    where = path.relative_to(HOUSE).as_posix()
-    known = {name for name, room in pieces().items() if not where.startswith(room)}
-    asked = known.intersection(classes_asked_for(ast.parse(path.read_text(encoding="utf-8"))))
-    assert not asked, f"{where} asks for the class {', '.join(sorted(asked))}: ask the piece what it can do"
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_module_tests_for_a_concrete_class(path):
+    where = path.relative_to(PACKAGE).as_posix()
+    others = {name for name, folder in pieces().items() if not where.startswith(folder)}
+    tested = others.intersection(classes_in_type_checks(ast.parse(path.read_text(encoding="utf-8"))))
+    assert not tested, f"{where} tests for the class {', '.join(sorted(tested))}: use a capability method instead"
 
 
 def test_tests_that_need_an_optional_library_are_marked():
-    """CI runs `-m needs` where the libraries are installed: a test that only skips itself would never run."""
+    """CI runs `-m needs` where the libraries are installed: without the mark a skipped test would never run."""
     for path in Path(__file__).parent.rglob("test_*.py"):
         text = path.read_text(encoding="utf-8")
         if re.search(r"importorskip\(.(torch|jax)", text):
@@ -96,16 +96,16 @@ def test_tests_that_need_an_optional_library_are_marked():
 
 
 def test_few_settings_each_documented():
-    """Numbers that a user would not change are constants beside their formula."""
+    """Numbers that a user would not change are constants next to their formula."""
     names = [field.name for field in dataclasses.fields(ks.SearchSettings)]
     assert len(names) <= 20
     documented = re.findall(r"^    (\w+) : .*, default=", ks.SearchSettings.__doc__, re.MULTILINE)
     assert documented == names
 
 
-def test_the_greps_find_breaches():
+def test_the_checks_find_violations():
     tree = ast.parse(
         "def f(x):\n    from ksparse.cli import main\n    return isinstance(x, L2Ball | int) or type(x) is LeastSquares"
     )
-    assert list(imported_rooms(tree)) == ["cli"]
-    assert {"L2Ball", "LeastSquares"} <= set(classes_asked_for(tree)) & set(pieces())
+    assert list(imported_subpackages(tree)) == ["cli"]
+    assert {"L2Ball", "LeastSquares"} <= set(classes_in_type_checks(tree)) & set(pieces())
