@@ -24,7 +24,7 @@ ALSO = ("engine", "auto", "batches", "own_losses", "choosing_k", "common_feature
 
 
 def alone(script: str, console: Console) -> str:
-    """What a script of its own prints, as a section of the report."""
+    """Return the output of a script in its own process as a section of the report."""
     console.print(f"{script}.py ...", highlight=False)
     done = subprocess.run(
         [sys.executable, str(HERE / f"{script}.py")], capture_output=True, text=True, encoding="utf-8", check=False

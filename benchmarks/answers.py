@@ -70,7 +70,7 @@ for line in sys.stdin:
 
 
 def instances(family: str) -> list[tuple[str, str]]:
-    """The (group, name) pairs of a family."""
+    """Return the (group, name) pairs of a family."""
     if family == "batches":
         return [("", str(seed)) for seed in range(3)]
     if family == "genes":
@@ -146,12 +146,12 @@ def main() -> None:
 
 
 def least(one: Any, other: Any) -> Any:
-    """The same instance twice: the shorter time, and the value of that run."""
+    """Solve an instance twice; return the shorter time and the value of that run."""
     return other if one is None or other[1] < one[1] else one
 
 
 def line(family: str, name: str, before: Any, now: Any) -> str:
-    """One instance."""
+    """Solve one instance."""
     text = f"{family}, {name}: {now[0]:.9g} in {now[1]:.4f} s"
     if before is not None:
         text += f"; before {before[0]:.9g} in {before[1]:.4f} s ({100 * worse(before, now):+.4f} %)"
@@ -159,12 +159,12 @@ def line(family: str, name: str, before: Any, now: Any) -> str:
 
 
 def worse(before: Any, now: Any) -> float:
-    """By which fraction a value is worse."""
+    """Return the fraction by which a value is worse."""
     return float((now[0] - before[0]) / max(abs(before[0]), 1e-300))
 
 
 def summary(family: str, rows: list[list[Any]], timed: bool) -> bool:
-    """Print what a family came to; return whether it fails."""
+    """Print the comparison of a family and return whether it fails."""
     changes = np.array([worse(before, now) for before, now in rows])
     lost = sum(bool(before[2]) and not now[2] for before, now in rows)
     text = f"== {family}: values {100 * changes.mean():+.4f} % in the mean, {100 * changes.max():+.4f} % at worst"

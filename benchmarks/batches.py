@@ -49,7 +49,7 @@ def on_support(A: np.ndarray, b: np.ndarray, support: np.ndarray) -> np.ndarray:
 
 
 def contenders(A: np.ndarray, B: np.ndarray, sample: int) -> dict[str, tuple[Callable[[], np.ndarray], int]]:
-    """Each gives x, one column per pixel, for so many pixels."""
+    """Return each contender's call, which gives x with one column per pixel, and its number of pixels."""
     size = np.linalg.norm(A, axis=0)
 
     def many(**how: int) -> np.ndarray:

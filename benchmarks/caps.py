@@ -1,4 +1,4 @@
-"""Least variance under sector caps, and with a buy-in for each asset (Frangioni and Gentile); beside SCIP.
+"""Least variance under sector caps, and with minimum weights (Frangioni and Gentile); compared with SCIP.
 
 Claims: within 0.1 % of SCIP wherever SCIP proves its answer, in at most a fiftieth of its time.
 """

@@ -28,7 +28,7 @@ Chooser = Callable[[], np.ndarray]
 
 
 def squares(A: np.ndarray, B: np.ndarray, S: np.ndarray) -> float:
-    """½‖AX − B‖² at its least on the columns S."""
+    """Return the least ½‖AX − B‖² on the columns S."""
     return 0.5 * float(np.sum((A[:, S] @ np.linalg.lstsq(A[:, S], B, rcond=None)[0] - B) ** 2))
 
 
@@ -51,14 +51,14 @@ def deviance(A: np.ndarray, Y: np.ndarray, S: np.ndarray) -> float:
 
 
 def rows_of(loss: ks.Loss, k: int, **options: object) -> np.ndarray:
-    """Features that `minimize` chooses."""
+    """Return the features that `minimize` selects."""
     return np.flatnonzero(loss.matrix(ks.minimize(loss, k, **options).x).any(axis=1))
 
 
 def targets(
     m: int, n: int, t: int, k: int, near: float = 0.0
 ) -> tuple[str, dict[str, Chooser], Callable[[np.ndarray], float]]:
-    """Least squares, neighbouring columns correlated by `near`: who chooses, and what a choice is worth."""
+    """Least squares with neighbouring columns correlated by `near`: title, solvers, objective of a selection."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((m, n)) @ (
         np.eye(n) + 0.5 * rng.standard_normal((n, n)) / np.sqrt(n)
@@ -104,7 +104,7 @@ def targets(
 
 
 def classes(k: int) -> tuple[str, dict[str, Chooser], Callable[[np.ndarray], float]]:
-    """The digits, less the pixels that are always blank."""
+    """Return the digits without the pixels that are always blank."""
     X, y = load_digits(return_X_y=True)
     X = X[:, X.std(axis=0) > 0]
     A, Y = (X - X.mean(axis=0)) / X.std(axis=0), (y[:, None] == np.arange(10)).astype(float)

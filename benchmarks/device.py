@@ -1,4 +1,4 @@
-"""Data that stay on a GPU: searches beside the same machine's processor, first-order steps beside their two products.
+"""Data on a GPU: searches compared with the CPU of the same machine, first-order steps with their two products.
 
     python benchmarks/device.py [--quick] [--device cuda] [--profile] [--only steps]
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def planted(m: int, n: int, k: int, device: str) -> tuple[Any, Any]:
-    """A and b with k ones planted."""
+    """Return A and b with k planted coefficients of 1."""
     import torch
 
     generator = torch.Generator(device).manual_seed(0)
@@ -63,7 +63,7 @@ def planted(m: int, n: int, k: int, device: str) -> tuple[Any, Any]:
 
 
 def search(m: int, n: int, k: int, device: str, profile: bool, host: bool = True) -> None:
-    """`minimize` on planted data, the second of two runs on the device, and in NumPy beside it."""
+    """Time `minimize` on planted data, the second of two runs on the device, and with NumPy."""
     import ksparse as ks
 
     A, b = planted(m, n, k, device)
@@ -84,7 +84,7 @@ def search(m: int, n: int, k: int, device: str, profile: bool, host: bool = True
 
 
 def regressor(m: int, n: int, k: int, device: str) -> None:
-    """An estimator with an intercept: columns are centred where they lie."""
+    """Time an estimator with an intercept: columns are centred on the device."""
     import ksparse as ks
 
     A, b = planted(m, n, k, device)
@@ -100,7 +100,7 @@ def regressor(m: int, n: int, k: int, device: str) -> None:
 
 
 def steps(m: int, n: int, device: str, speed: float, profile: bool) -> None:
-    """Milliseconds of a step, of the two products that it cannot do without, and how many it makes."""
+    """Measure the milliseconds of a step and of two products, and count the products of a step."""
     import torch
 
     import ksparse as ks
@@ -149,7 +149,7 @@ def methods_of(loss: Any) -> dict[str, Any]:
 
 
 def copy_speed(device: str, entries: int) -> float:
-    """Bytes that a copy reads and writes in a second."""
+    """Return the bytes per second that a copy reads and writes."""
     import torch
 
     source = torch.zeros(entries, device=device)

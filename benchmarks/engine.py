@@ -1,4 +1,4 @@
-"""What a step of each method costs beside one product with A and one with its transpose, all in one run.
+"""Cost of a step of each method compared with one product with A and one with its transpose, in one run.
 
 Steps and products are measured in turn, pairs before and after every run, so that both see the same machine. The ratio
 is the median over the runs of the median time of a step, from the trace, over that of the pairs around it: 1.0 would be
@@ -39,7 +39,7 @@ def pair_seconds(A: np.ndarray, x: np.ndarray, r: np.ndarray) -> list[float]:
 
 
 def by_blocks(A: np.ndarray, x: np.ndarray, rows: int = 16) -> np.ndarray:
-    """AᵀAx by a plain loop over blocks of rows that stay in the cache: one pass, if the loop itself cost nothing."""
+    """Compute AᵀAx by a plain loop over blocks of rows that stay in the cache: one pass over A."""
     g, part = np.zeros(A.shape[1]), np.empty(A.shape[1])
     for begin in range(0, A.shape[0], rows):
         block = A[begin : begin + rows]
@@ -49,7 +49,7 @@ def by_blocks(A: np.ndarray, x: np.ndarray, rows: int = 16) -> np.ndarray:
 
 
 def measure_blocks(m: int, n: int, A: np.ndarray, rng: np.random.Generator) -> list[str]:
-    """The same one pass without a compiler, in turn with the pair."""
+    """Time the same single pass without a compiler, in turn with the two products."""
     x, r = rng.standard_normal(n), rng.standard_normal(m)
     pairs, loops = [], []
     for _ in range(2 * REPEATS):

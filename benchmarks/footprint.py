@@ -1,4 +1,4 @@
-"""How much of the library one call runs through: files, functions, calls and file crossings, for six calls.
+"""Code that one call runs through: files, functions, calls and calls across files, for six calls.
 
     python benchmarks/footprint.py [--files]
 
@@ -26,7 +26,7 @@ LIBRARY = str(Path(ks.__file__).parent)
 
 @dataclass
 class Footprint:
-    """What one call enters."""
+    """Code entered by one call."""
 
     functions: set[tuple[str, str]] = field(default_factory=set)
     calls: int = 0
@@ -34,12 +34,12 @@ class Footprint:
 
     @property
     def files(self) -> Counter[str]:
-        """The files, with the number of functions entered in each."""
+        """Return the files, with the number of functions entered in each."""
         return Counter(name for name, _ in self.functions)
 
 
 def footprint(call: Callable[[], Any]) -> Footprint:
-    """Count what `call` enters the second time it runs."""
+    """Count the code that `call` enters when it runs for the second time."""
     call()
     found = Footprint()
 
@@ -63,7 +63,7 @@ def footprint(call: Callable[[], Any]) -> Footprint:
 
 
 def calls() -> dict[str, Callable[[], Any]]:
-    """The six calls."""
+    """Return the six calls."""
     rng = np.random.default_rng(0)
     A, b, R = rng.standard_normal((60, 40)), rng.standard_normal(60), rng.standard_normal((120, 30)) / 100
     squares = ks.LeastSquares(A, b)

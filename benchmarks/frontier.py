@@ -1,4 +1,4 @@
-"""Frontiers and walks of portfolios: what warm starts save and lose, and skfolio beside us where it has the feature.
+"""Frontiers and rebalancings of portfolios: gains and losses by warm starts, compared with skfolio where possible.
 
 50 points of the OR-Library's port5 (225 assets), K = 10, in one call and one by one; rebalancings every four weeks on
 the S&P data (476 assets, windows of 104 weeks), with and without costs and a turnover; skfolio's frontier and its
@@ -28,13 +28,13 @@ WINDOW, STEP = 104, 4
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """What a run gives, and its CPU seconds."""
+    """Return the result of a run and its CPU seconds."""
     began = time.process_time()
     return run(), time.process_time() - began
 
 
 def frontiers(console: Console) -> None:
-    """A frontier in one call beside its points one by one."""
+    """Compare a frontier in one call with its points solved one by one."""
     try:
         assets = orlib_portfolio(5)
     except MissingDataError as error:
@@ -58,7 +58,7 @@ def frontiers(console: Console) -> None:
 
 
 def walks(console: Console) -> None:
-    """Rebalancings one after the other."""
+    """Rebalance portfolios in sequence."""
     try:
         returns = sp500().returns
     except MissingDataError as error:
@@ -87,7 +87,7 @@ def walks(console: Console) -> None:
 
 
 def skfolio_walk(returns: Any, console: Console) -> list[tuple[str, ...]]:
-    """skfolio on the last window, without a cap on names."""
+    """Time skfolio on the last window, without a limit on assets."""
     try:
         from skfolio.optimization import MeanRisk, ObjectiveFunction
     except ImportError:

@@ -1,4 +1,4 @@
-"""Installs the libraries of the extra `bench` one by one; one that cannot be had is named and left out."""
+"""Install the libraries of the extra `bench` one by one; print and skip those that cannot be installed."""
 
 from __future__ import annotations
 

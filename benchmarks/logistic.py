@@ -1,4 +1,4 @@
-"""Logistic regression, 2000 × 5000, 50 planted variables: everyone who can. No ridge; the loss is judged as it is.
+"""Logistic regression, 2000 × 5000, 50 planted variables: all contenders; the loss has no ridge.
 
 Claims: objective at most abess's and Scope's.
 """

@@ -1,4 +1,4 @@
-"""Names per sector, turnovers, costs and tracking errors beside skfolio, which hands mixed-integer programs to SCIP.
+"""Portfolios with limits per sector, turnover, costs and tracking error, compared with skfolio (SCIP).
 
 At most 10 names of weekly S&P data, long only, by `SparseMeanRisk` and by skfolio's `MeanRisk` in the same words: at
 most 2 names of each of eight sectors; no weight more than 0.05 away from what is held; costs of 0.002 in a utility; a
@@ -37,7 +37,7 @@ HELD = 1e-5  # a solver's weight below this is not held
 
 @dataclass(frozen=True)
 class Case:
-    """A mandate: what it minimises, and by how much an answer breaks it, both from raw returns."""
+    """A portfolio problem: its objective and its constraint violation, both from raw returns."""
 
     name: str
     ours: dict[str, Any]
@@ -48,7 +48,7 @@ class Case:
 
 
 def cases(X: Any) -> list[Case]:
-    """The four mandates on some columns."""
+    """Return the four problems on some columns."""
     n, V, mu, y = X.shape[1], np.cov(X.T), X.mean(axis=0), X.mean(axis=1)
     labels = np.array([f"s{i % SECTORS}" for i in range(n)])
     held = np.zeros(n)
@@ -84,7 +84,7 @@ def cases(X: Any) -> list[Case]:
 
 
 def timed(fit: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """The weights, 0 where they are nothing, and CPU seconds; None where there are none."""
+    """Return the weights, with rounding removed, and CPU seconds; None without a solution."""
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def timed(fit: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 
 def row(case: Case, who: str, x: Any, seconds: float, least: float) -> tuple[str, ...]:
-    """What an answer is worth."""
+    """Return a table row for an answer."""
     if isinstance(x, str):
         return case.name, who, x, "", "", f"{seconds:.2f}"
     worst = max(case.broken(x), abs(float(x.sum()) - 1.0), -float(x.min()), float(np.count_nonzero(x) - K), 0.0)
@@ -112,7 +112,7 @@ def row(case: Case, who: str, x: Any, seconds: float, least: float) -> tuple[str
 
 
 def main() -> None:
-    """Every mandate by both."""
+    """Solve every problem with both libraries."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--sizes", type=int, nargs="+", default=[30, 100, 476], help="columns (default 30 100 476)")
     options.add_argument("--limit", type=float, default=60.0, help="CPU seconds for SCIP (default 60)")

@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def run(python: str, work: str, data: Path) -> tuple[float, float, list[float]]:
-    """Seconds, bound and x of one solver, in a process of its own on one thread."""
+    """Return seconds, bound and x of one solver, run in its own process on one thread."""
     one = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     done = subprocess.run(
         [python, "-c", AROUND.format(work=work), str(data)],

@@ -30,7 +30,7 @@ M, N, K, TAU, WIDTH = 100, 200, 5, 0.7, 0.5
 
 
 def problems() -> dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], float]]]:
-    """By name: the function in JAX, and its value in NumPy."""
+    """Return the functions in JAX and their values in NumPy, by name."""
     import jax
     import jax.numpy as jnp
 
@@ -70,7 +70,7 @@ def problems() -> dict[str, tuple[Callable[[Any], Any], Callable[[np.ndarray], f
 
 
 def ours(fn: Callable[[Any], Any]) -> Callable[[], np.ndarray]:
-    """Loaded, and what solves."""
+    """Load JAX and return a call that solves."""
     ks.minimize(ks.autodiff(lambda x: ((x - 1.0) ** 2).sum(), n=40, backend="jax"), 3)
     loss = ks.autodiff(fn, n=N, backend="jax")
     return lambda: np.asarray(ks.minimize(loss, K).x)
@@ -95,7 +95,7 @@ CONTENDERS = {"ksparse": ours, "skscope": theirs}
 
 
 def measure(name: str, contender: str) -> tuple[float, float, float]:
-    """Seconds of the first call and of the second, and the objective."""
+    """Return the seconds of the first and of the second call, and the objective."""
     fn, value = problems()[name]
     call, spent = CONTENDERS[contender](fn), []
     for _ in range(2):
@@ -106,7 +106,7 @@ def measure(name: str, contender: str) -> tuple[float, float, float]:
 
 
 def alone(name: str, contender: str) -> tuple[float, float, float]:
-    """The same in a process of its own, on one thread."""
+    """Measure in a separate process, on one thread."""
     command = [sys.executable, __file__, "--only", name, contender]
     one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | one)

@@ -26,7 +26,7 @@ Solve = Callable[[], ks.Result]
 
 
 def problems(m: int, n: int) -> Iterator[tuple[str, str, Solve, Solve]]:
-    """What is solved, whose piece is the user's, and both ways to solve it."""
+    """Yield the problem, the user's piece, and the solves with the built-in and with the user's piece."""
     rng = np.random.default_rng(0)
     A, x = rng.standard_normal((m, n)), np.zeros(n)
     x[rng.choice(n, K, replace=False)] = rng.standard_normal(K)
@@ -54,7 +54,7 @@ def problems(m: int, n: int) -> Iterator[tuple[str, str, Solve, Solve]]:
 
 
 def in_turn(first: Solve, second: Solve) -> tuple[ks.Result, ks.Result, list[float], list[float]]:
-    """Both answers, and the seconds of every call."""
+    """Return both results, and the seconds of every call."""
     seconds: tuple[list[float], list[float]] = ([], [])
     found: list[ks.Result] = []
     for _ in range(REPEATS):

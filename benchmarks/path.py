@@ -1,4 +1,4 @@
-"""What a path over k = 1…50 costs beside one fit at k = 50, and how good it is, on real data (riboflavin, communities).
+"""Time and quality of a path over k = 1…50 compared with one fit at k = 50, on real data (riboflavin, communities).
 
 Needs the data files in the folder named by KSPARSE_DATA. Prints the ratio of the times: 50 would be fifty fits.
 """

@@ -17,7 +17,7 @@ SHOWN = ("port2, budget, k = 10", "port4, budget, k = 5", "port4, ridge + return
 
 
 def closing(name: str, quick: bool) -> tuple[list[float], list[float]]:
-    """Seconds, and the gap after them."""
+    """Return the times of a proof in seconds, and the gap at each."""
     import ksparse as ks
 
     problem = build("proofs", name, quick)

@@ -1,4 +1,4 @@
-"""Least variance with a return that is to be reached exactly, beside SCIP.
+"""Least variance with an exact return, compared with SCIP.
 
 OR-Library with and without a ridge; S&P, Tokyo and 2,000 generated assets above a floor of 0.01.
 

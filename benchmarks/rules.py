@@ -1,4 +1,4 @@
-"""Rules about supports: what proofs gain where bounds know them, and whole groups beside abess and skscope.
+"""Rules about supports: proofs with and without bounds for the rules, whole groups compared with abess and skscope.
 
 Sectors: OR-Library's markets, at most k assets and so many of each of ten sectors (clusters of correlated assets),
 proved to 0.01 %: nodes and CPU seconds, with bounds that know the limits and with bounds that know only k. Factors:
@@ -38,14 +38,14 @@ SEED = 7_000  # no other benchmark or test begins here
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """What a run gives, and its CPU seconds."""
+    """Return the result of a run and its CPU seconds."""
     began = time.process_time()
     return run(), time.process_time() - began
 
 
 @contextmanager
 def knowing_only_k() -> Iterator[None]:
-    """Bounds as if rules said nothing of numbers; the tree obeys them all the same."""
+    """Compute bounds from k alone, without the limits of the rules; branching still obeys the rules."""
     known = Supports.limits
     Supports.limits = property(lambda self: None)  # type: ignore[assignment]
     try:
@@ -55,7 +55,7 @@ def knowing_only_k() -> Iterator[None]:
 
 
 def sectors_of(V: np.ndarray) -> np.ndarray:
-    """Clusters of assets by their correlations (Ward)."""
+    """Cluster assets by their correlations (Ward)."""
     size = np.sqrt(np.diag(V))
     apart = np.sqrt(np.maximum(0.5 - 0.5 * V / np.outer(size, size), 0.0))
     np.fill_diagonal(apart, 0.0)
@@ -63,7 +63,7 @@ def sectors_of(V: np.ndarray) -> np.ndarray:
 
 
 def proved_both_ways(solve: Callable[[], Any]) -> list[str]:
-    """Nodes, seconds and gap with bounds that know the rules, and with those that do not."""
+    """Compare nodes, seconds and gap of proofs with and without bounds for the rules."""
     cells = []
     for how in (None, knowing_only_k):
         if how is None:
@@ -77,7 +77,7 @@ def proved_both_ways(solve: Callable[[], Any]) -> list[str]:
 
 
 def warm_up() -> None:
-    """Whatever is compiled, compiled: steps under limits and without, for few nodes and for many."""
+    """Compile all loops: steps with and without limits, for few and for many nodes."""
     rng = np.random.default_rng(0)
     A, b, labels = rng.standard_normal((100, 60)), rng.standard_normal(100), np.arange(60) // 3
     for rules in ({"groups": labels}, {"group_limits": (labels, dict.fromkeys(range(20), (0, 1)))}, {}):
@@ -85,7 +85,7 @@ def warm_up() -> None:
 
 
 def sector_table(console: Console, limit: int) -> None:
-    """Portfolios of least variance with so many assets of each sector."""
+    """Prove portfolios of least variance with limits on assets per sector."""
     table = Table(title=f"Least variance, long only, {SECTORS} sectors, proved to 0.01 % in at most {limit:,} nodes")
     for column in ("market", "k", "of each", "nodes", "s", "nodes, only k", "s, only k"):
         table.add_column(column, justify="right")
@@ -121,7 +121,7 @@ def grouped(seed: int, groups: int, rows: int, k: int, planted: bool) -> tuple[n
 
 
 def factor_table(console: Console, limit: int) -> None:
-    """Regressions with whole groups, proved."""
+    """Prove regressions with whole groups."""
     table = Table(title=f"Least squares with groups of 2 to 5, proved to 0.1 % in at most {limit:,} nodes")
     for column in ("groups", "rows", "k", "truth", "nodes", "s", "nodes, only k", "s, only k"):
         table.add_column(column, justify="right")
@@ -161,7 +161,7 @@ CONTENDERS = {"ksparse": ours, "abess": abess, "skscope": skscope}
 
 
 def fitted(A: np.ndarray, b: np.ndarray, labels: np.ndarray, x: np.ndarray, k: int) -> float:
-    """½‖Ax − b‖² at the best fit on the groups that x uses; ∞ where they are more than k."""
+    """Return ½‖Ax − b‖² of the best fit on the groups of x; ∞ for more than k groups."""
     used = np.unique(labels[x != 0])
     if used.size > k:
         return np.inf
@@ -170,7 +170,7 @@ def fitted(A: np.ndarray, b: np.ndarray, labels: np.ndarray, x: np.ndarray, k: i
 
 
 def group_table(console: Console, repeats: int) -> None:
-    """Whole groups beside the peers that have them."""
+    """Compare selections of whole groups with other libraries."""
     table = Table(
         title=f"Least squares with whole groups, {repeats} instances each: mean excess over the best, how often best, "
         "CPU s"

@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def run(case: dict[str, Any], threads: int) -> dict[str, Any]:
-    """One case in a process of its own; what it says of itself."""
+    """Run one case in its own process and return its measurements."""
     environment = dict(os.environ)
     if threads:
         environment |= {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
@@ -83,7 +83,7 @@ def run(case: dict[str, Any], threads: int) -> dict[str, Any]:
 
 
 def show(name: str, row: dict[str, Any]) -> None:
-    """A line of a table."""
+    """Return a line of a table."""
     if "error" in row:
         print(f"| {name} | {row['error']} | | | | | |", flush=True)
         return
@@ -98,7 +98,7 @@ def show(name: str, row: dict[str, Any]) -> None:
 
 
 def make(folder: Path, m: int, n: int) -> None:
-    """A.npy, the same in parts, and b.npy."""
+    """Write A.npy, the same data in parts, and b.npy."""
     rng = np.random.default_rng(0)
     A = np.lib.format.open_memmap(folder / "A.npy", "w+", np.float32, (m, n))
     x = np.zeros(n, dtype=np.float32)
@@ -113,7 +113,7 @@ def make(folder: Path, m: int, n: int) -> None:
 
 
 def measure(kind: str, **size: Any) -> dict[str, Any]:
-    """One search, in this process."""
+    """Run one search in this process."""
     import ksparse as ks
 
     A, b, planted = {"csr": csr, "generated": generated, "cosines": cosines}.get(kind, on_disk)(
@@ -136,7 +136,7 @@ def measure(kind: str, **size: Any) -> dict[str, Any]:
 
 
 def warm_up(kind: str) -> None:
-    """What is imported late."""
+    """Import modules that are loaded lazily."""
     import ksparse as ks
 
     small = np.random.default_rng(0).standard_normal((40, 6))
@@ -147,7 +147,7 @@ def warm_up(kind: str) -> None:
 
 
 def on_disk(kind: str, folder: str) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The data that `make` made, in their place."""
+    """Open the data that `make` wrote."""
     import ksparse as ks
 
     path, b = Path(folder), np.load(Path(folder) / "b.npy")
@@ -175,7 +175,7 @@ def on_disk(kind: str, folder: str) -> tuple[Any, np.ndarray, np.ndarray]:
 
 
 def csr(kind: str, m: int, n: int, per: int) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Nonzeros anywhere; the fullest columns are planted."""
+    """Return sparse data with random nonzeros; the fullest columns are planted."""
     rng = np.random.default_rng(0)
     places = rng.integers(0, n, m * per, dtype=np.int32), np.arange(0, m * per + 1, per, dtype=np.int32)
     A = scipy.sparse.csr_array((rng.standard_normal(m * per), *places), shape=(m, n))
@@ -185,7 +185,7 @@ def csr(kind: str, m: int, n: int, per: int) -> tuple[Any, np.ndarray, np.ndarra
 
 
 class Toeplitz:
-    """Row i is the vector from its place i·step on: dense, held nowhere, made as its rows are read."""
+    """Rows cut from one long vector, row i from entry i·step: dense, computed when they are read."""
 
     def __init__(self, m: int, n: int, step: int = 997) -> None:
         self.shape, self.dtype, self.step = (m, n), np.dtype(np.float32), step
@@ -198,7 +198,7 @@ class Toeplitz:
 
 
 def generated(kind: str, m: int, n: int, k: int) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Dense columns that nobody holds."""
+    """Return dense data that are never stored as a whole."""
     A, rng = Toeplitz(m, n), np.random.default_rng(1)
     planted = np.sort(rng.choice(n, k, replace=False))
     image = np.array([A[slice(i, i + 1)][0, planted].sum() for i in range(m)])
@@ -206,7 +206,7 @@ def generated(kind: str, m: int, n: int, k: int) -> tuple[Any, np.ndarray, np.nd
 
 
 def cosines(kind: str, m: int, n: int) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Random rows of the cosine transform, as products."""
+    """Return random rows of the cosine transform as an operator."""
     from scipy.fft import dct, idct
     from scipy.sparse.linalg import LinearOperator
 
@@ -229,7 +229,7 @@ def cosines(kind: str, m: int, n: int) -> tuple[Any, np.ndarray, np.ndarray]:
 
 
 def plot(path: Path, sizes: tuple[int, ...], found: list[dict[str, Any]]) -> None:
-    """Time and memory against the number of columns."""
+    """Plot time and memory against the number of columns."""
     from matplotlib.figure import Figure
 
     from ksparse.plotting import COLOURS

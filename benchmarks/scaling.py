@@ -34,7 +34,7 @@ THREAD_VARIABLES = (
 
 @dataclass(frozen=True)
 class Sweep:
-    """Sizes along which one variable moves."""
+    """Sizes of a sweep over one variable."""
 
     variable: str  # m, n, k or nnz: names the picture
     shapes: list[Shape]
@@ -59,7 +59,7 @@ def sweeps(quick: bool) -> list[Sweep]:
 
 
 def measured(sweep: Sweep, options: argparse.Namespace, seconds: float, console: Console) -> Measured:
-    """The rows of a sweep, from a process of its own, and what is missing of it."""
+    """Return the rows of a sweep run in its own process, and what is missing."""
     shapes = [shape for shape in sweep.shapes if shape.bytes <= options.max_bytes]
     job = Job(shapes, options.steps, options.repeats, seconds, top_k=sweep.variable == "k")
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(options.threads))}
@@ -87,7 +87,7 @@ def measured(sweep: Sweep, options: argparse.Namespace, seconds: float, console:
 
 
 def run(options: argparse.Namespace, console: Console) -> list[Measured]:
-    """All sweeps, each within what is left of the time, and at most twice its share of that."""
+    """Run all sweeps, each with at most twice its share of the time left."""
     plan, began, found = sweeps(options.quick), time.perf_counter(), []
     for i, sweep in enumerate(plan):
         left = options.seconds - (time.perf_counter() - began)

@@ -26,7 +26,7 @@ ENOUGH = 5.0  # seconds after which a measurement is not repeated
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of one planted least-squares problem."""
+    """Size of one planted least-squares problem."""
 
     m: int
     n: int
@@ -35,14 +35,14 @@ class Shape:
 
     @property
     def bytes(self) -> int:
-        """What A and b take, nearly: of a row's nonzeros some may fall together."""
+        """Estimate the bytes of A and b; nonzeros of a row may coincide."""
         entries = 8 * self.m * self.n if self.row_nonzeros is None else (12 * self.row_nonzeros + 4) * self.m
         return entries + 8 * self.m
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured at one size."""
+    """Measurements at one size."""
 
     shape: Shape
     input_bytes: int
@@ -65,7 +65,7 @@ class Job:
 
     @classmethod
     def from_json(cls, text: str) -> Job:
-        """The job that `asdict` and `json.dumps` wrote."""
+        """Read the job written by `asdict` and `json.dumps`."""
         fields = json.loads(text)
         return cls(**{**fields, "shapes": [Shape(**shape) for shape in fields["shapes"]]})
 
@@ -94,7 +94,7 @@ def input_bytes(A: Any, b: np.ndarray) -> int:
 
 
 def median_run(call: Callable[[], ks.Result], repeats: int) -> tuple[ks.Result, float]:
-    """The last of `repeats` calls, fewer where they take long, and the median of their seconds."""
+    """Return the last of up to `repeats` results, fewer for long calls, and the median of their seconds."""
     times: list[float] = []
     while len(times) < repeats and sum(times) < ENOUGH:
         began = time.perf_counter()
@@ -104,7 +104,7 @@ def median_run(call: Callable[[], ks.Result], repeats: int) -> tuple[ks.Result, 
 
 
 def peak_extra(call: Callable[[], Any]) -> int:
-    """The most bytes of Python and NumPy that a call holds at once beyond what was there before it."""
+    """Return the peak of bytes allocated by Python and NumPy during a call."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -116,7 +116,7 @@ def peak_extra(call: Callable[[], Any]) -> int:
 
 
 def measure(shape: Shape, job: Job) -> Row:
-    """Seconds, then memory in calls of their own: counting allocations slows them down."""
+    """Measure seconds, then memory in separate calls, because counting allocations slows them down."""
     A, b = planted(shape)
     loss = ks.LeastSquares(A, b)
     L = loss.lipschitz()  # paid once, apart

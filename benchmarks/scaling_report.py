@@ -1,4 +1,4 @@
-"""The telling half of `scaling.py`: slopes, the Markdown table, the claim about memory, the pictures."""
+"""Report of `scaling.py`: slopes, the Markdown table, the claim about memory, the plots."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class Measured:
 
     @property
     def values(self) -> list[int]:
-        """The variable that moves."""
+        """Return the variable of the sweep."""
         return [row.nnz if self.variable == "nnz" else getattr(row.shape, self.variable) for row in self.rows]
 
     @property
     def kind(self) -> str:
-        """dense or CSR, with the sizes that stay."""
+        """Return "dense" or "CSR" with the fixed sizes."""
         shape, csr = self.rows[0].shape, self.rows[0].shape.row_nonzeros
         fixed = [f"{name} = {getattr(shape, name)}" for name in ("m", "n", "k") if name != self.variable]
         return ", ".join([*fixed, "dense" if csr is None else "CSR" if self.variable == "nnz" else f"CSR, {csr} a row"])
 
 
 def upper_half(values: Sequence[float]) -> np.ndarray:
-    """Which values lie in the upper half of their range, on a log scale."""
+    """Mark the values in the upper half of their range, on a log scale."""
     logs = np.log(np.asarray(values, dtype=float))
     return logs >= (logs.min() + logs.max()) / 2 - 1e-9
 
@@ -61,7 +61,7 @@ def slope(values: Sequence[float], heights: Sequence[float]) -> float:
 
 
 def peak(row: Row, calls: Sequence[str]) -> float:
-    """Bytes at the peak of the call that needs most, input included."""
+    """Return the peak bytes of the call that needs most, input included."""
     return float(row.input_bytes + max(row.extra_bytes[call] for call in calls))
 
 
@@ -79,7 +79,7 @@ def power(p: float) -> str:
 
 
 def table(found: Sequence[Measured]) -> str:
-    """One line per size, then one with the slopes, for every sweep."""
+    """Return one line per size, then one with the slopes, for every sweep."""
     lines = [_line(HEADINGS), _line(["---", *["--:"] * (len(HEADINGS) - 1)])]
     for part in found:
         for place, (value, row) in enumerate(zip(part.values, part.rows, strict=True)):
@@ -125,7 +125,7 @@ def _verdict(rows: Sequence[Row], column: str, what: str) -> str:
 
 
 def report(found: Sequence[Measured], *, steps: int, repeats: int, threads: int) -> str:
-    """The table, what its columns are, the claim, and what is missing."""
+    """Return the report: table, description of columns, claim, and missing sizes."""
     missing = [f"- left out of the sweep over {part.variable}: {note}" for part in found for note in part.missing]
     about = (
         f"Planted least squares, float64, {threads} thread{'s' * (threads != 1)}; medians of {repeats} "
@@ -143,7 +143,7 @@ def report(found: Sequence[Measured], *, steps: int, repeats: int, threads: int)
 
 
 def draw(parts: Sequence[Measured]) -> Figure:
-    """Seconds above, memory below, one column per sweep over the same variable."""
+    """Plot seconds above and memory below, one column per sweep over the same variable."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.0 + 6.4 * len(parts), 8.6), layout="constrained", facecolor="white")

@@ -1,4 +1,4 @@
-"""The penalised problem of Table 2, i = 1…5: `minimize_penalized` with continuation beside the paper's methods.
+"""The penalised problem of Table 2, i = 1…5: `minimize_penalized` with continuation and the paper's methods.
 
 Claims: F at most 1.0005 times that of pDCAe, in at most half the time of APDCA with fixed step.
 """

@@ -1,6 +1,6 @@
-"""The instances of Table 5 on seeds 3…9, on which nothing in our search was chosen, beside Scope and abess.
+"""The instances of Table 5 on seeds 3…9, not used to tune the search, compared with Scope and abess.
 
-The same claims as in table5.py. What fails here is what to expect on data of this kind: no support stands out, and now
+The claims are those of table5.py. Failures are to be expected on such data: no support stands out, and now
 and then another search ends at a better one.
 """
 

@@ -1,4 +1,4 @@
-"""CPU and wall time with the default number of threads, over those with one thread.
+"""CPU and wall time with the default number of threads, relative to one thread.
 
     python benchmarks/threads.py [CASE …] [--repeats 3]
 
@@ -64,7 +64,7 @@ CASES = {
 
 
 def table(m: int, n: int) -> tuple[Any, Any]:
-    """A matrix, and a vector that K of its columns give, with noise."""
+    """Return a matrix, and a noisy combination of K of its columns."""
     rng = np.random.default_rng(0)
     A, x = rng.standard_normal((m, n)), np.zeros(n)
     x[rng.choice(n, K, replace=False)] = rng.standard_normal(K)
@@ -77,7 +77,7 @@ def labels(m: int, n: int) -> tuple[Any, Any]:
 
 
 def measured(case: str, threads: str | None) -> tuple[float, float]:
-    """CPU and wall time of one case in a process of its own; "1" thread, or None for the default."""
+    """Return CPU and wall time of one case in its own process; "1" thread, or None for the default."""
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {name: value for name, value in os.environ.items() if name not in names}
     if threads is not None:

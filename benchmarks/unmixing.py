@@ -21,7 +21,7 @@ from ksparse.estimators import SparseRegressor
 
 
 def recover(A: np.ndarray, y: np.ndarray, k: int) -> dict[str, tuple[set[int], float]]:
-    """The support that each contender finds, and its seconds."""
+    """Return the support that each contender finds, and its seconds."""
 
     def ours() -> np.ndarray:
         return SparseRegressor(k, positive=True, fit_intercept=False).fit(A, y).coef_

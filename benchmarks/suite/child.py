@@ -22,7 +22,7 @@ Tell = Callable[..., None]
 
 
 def _speaker() -> Tell:
-    """Our lines go where stdout went; whatever a library prints goes to stderr from now on."""
+    """Reserve stdout for the result lines: whatever a library prints goes to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
 
@@ -33,7 +33,7 @@ def _speaker() -> Tell:
 
 
 def _pin(threads: int) -> None:
-    """As many cores as threads: pools that read no environment variable count cores."""
+    """Pin the process to as many cores as threads, because some thread pools count cores."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 

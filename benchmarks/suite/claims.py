@@ -1,4 +1,4 @@
-"""What we say of ourselves, computed from the rows of a run: each claim with its ratio, and whether it holds."""
+"""Claims about ksparse, computed from the rows of a run: each claim with its ratio, and whether it holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GIB = 1024.0
 
 @dataclass(frozen=True)
 class Claim:
-    """A ratio and its bound. `holds` is None where it cannot be judged; `why` then says so."""
+    """A ratio and its bound. `holds` is None if the claim cannot be judged, for the reason `why`."""
 
     group: str
     problem: str
@@ -32,7 +32,7 @@ Rule = Callable[[Rows], list[Claim]]
 
 
 def claims(rows: list[Row]) -> list[Claim]:
-    """Every claim on every problem for which there are rows of ours."""
+    """Return every claim on every problem that ksparse solved."""
     found = []
     for (group, _), several in problems_of(rows).items():
         by_name = {row.contender: row for row in several}
@@ -79,7 +79,7 @@ def at_most(other: str, bound: float = 1.0, proved: bool = False, obeying: bool 
 
 
 def _ratio(ours: float, theirs: float) -> float:
-    """ours / theirs where values are positive, the other way round where they are negative: below 1 ours is better."""
+    """Return ours / theirs for positive values, theirs / ours for negative values: below 1 ours is better."""
     if theirs == ours:
         return 1.0
     over, under = (ours, theirs) if theirs > 0 else (theirs, ours)
@@ -87,7 +87,7 @@ def _ratio(ours: float, theirs: float) -> float:
 
 
 def bounded(mine: str) -> Rule:
-    """Our lower bound is not above the best answer that anyone has found."""
+    """Claim that our lower bound is not above the best answer of all contenders."""
 
     def rule(rows: Rows) -> list[Claim]:
         best = best_of(list(rows.values()))
@@ -103,7 +103,7 @@ def bounded(mine: str) -> Rule:
 
 
 def within_gap(mine: str, gap: float) -> Rule:
-    """Our answer is proved to be within a gap."""
+    """Claim that our answer is proved to within a gap."""
 
     def rule(rows: Rows) -> list[Claim]:
         ours = rows.get(mine)
@@ -141,12 +141,12 @@ def faster(other: str, bound: float = 1.0, mine: str = OURS) -> Rule:
 
 
 def everyone(make: Callable[..., Rule]) -> Rule:
-    """A rule against every other contender."""
+    """Make a rule against every other contender."""
     return lambda rows: [claim for name in rows if not name.startswith(OURS) for claim in make(name)(rows)]
 
 
 def within_memory(gib: float) -> Rule:
-    """Our process never held more."""
+    """Claim that our process never held more memory."""
     return lambda rows: [_claim(rows, f"peak memory at most {gib:g} GiB", rows[OURS].peak / (gib * GIB), 1.0)]
 
 

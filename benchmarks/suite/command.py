@@ -20,7 +20,7 @@ QUICK_LIMIT = 20.0
 
 
 def parser(about: str | None) -> argparse.ArgumentParser:
-    """The options of every script."""
+    """Return the parser of the options shared by all scripts."""
     options = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="small sizes, a few minutes in all")
     options.add_argument("--only", metavar="NAME", help="only problems with this in their name")
@@ -50,7 +50,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
 def run_group(
     group: str, given: argparse.Namespace, console: Console, field: list[Contender] | None = None
 ) -> list[Row]:
-    """All problems of a group by all contenders; every row is written as it comes, every table after each problem."""
+    """Run all problems of a group with all contenders; write rows and tables as they are made."""
     settings, lines = settings_of(given), given.out / f"{group}.jsonl"
     given.out.mkdir(parents=True, exist_ok=True)
     lines.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def write(rows: list[Row], settings: Settings, path: Path) -> None:
 
 
 def main(group: str, about: str | None) -> None:
-    """One script, one group."""
+    """Run one script with one group."""
     given = parser(about).parse_args()
     console = Console()
     rows = run_group(group, given, console)

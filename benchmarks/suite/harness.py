@@ -35,13 +35,13 @@ OWN_CLOCK = 0.9  # of the limit is given to solvers with a clock of their own, s
 
 
 def cores() -> int:
-    """Cores that we may use."""
+    """Return the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How every contender of a run is run."""
+    """Settings for every contender of a run."""
 
     repeats: int = 3
     limit: float = 120.0  # seconds for imports and warm-up, and again for each solve
@@ -54,7 +54,7 @@ class Settings:
 
 @dataclass
 class _Heard:
-    """What a child said."""
+    """Output of a child process."""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     warm_up: float = float("nan")
@@ -63,7 +63,7 @@ class _Heard:
 
 
 def run(group: str, name: str, problem: Problem, contender: Contender, settings: Settings) -> Row:
-    """The row of one contender on one problem."""
+    """Return the row of one contender on one problem."""
     common = {"kind": problem.kind, "size": problem.size, "k": problem.k, "limit": settings.limit}
     absent = contender.missing()
     if absent:
@@ -101,7 +101,7 @@ def _environment(threads: int) -> dict[str, str]:
 
 
 def _listen(wanted: dict[str, Any], settings: Settings) -> _Heard:
-    """Start the child and hear it out; each of its lines has the limit's time to come."""
+    """Start the child and read its lines; each line must come within the time limit."""
     heard = _Heard()
     with tempfile.TemporaryFile() as errors:
         command = [sys.executable, "-m", "suite.child", json.dumps(wanted)]
@@ -122,7 +122,7 @@ def _listen(wanted: dict[str, Any], settings: Settings) -> _Heard:
 
 
 def _messages(stdout: IO[str] | None, limit: float) -> Iterator[dict[str, Any]]:
-    """The child's lines; {"event": "late"} and no more when one does not come in time."""
+    """Yield the child's lines; {"event": "late"} and no more if one does not come in time."""
     lines: queue.Queue[str | None] = queue.Queue()
 
     def pump() -> None:

@@ -1,4 +1,4 @@
-"""The judge: float64, raw data, textbook formulas. It knows no library, and of ours neither losses nor sets."""
+"""Independent check of answers: float64, raw data, textbook formulas, no code of any library or of ksparse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Vector = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What x is worth."""
+    """Value and feasibility of an answer."""
 
     objective: float
     violation: float

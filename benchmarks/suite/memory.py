@@ -1,4 +1,4 @@
-"""How much memory a process holds, and held at most, in MiB."""
+"""Memory of a process, current and peak, in MiB."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _line(name: str) -> float | None:
 
 
 def now() -> float:
-    """Held now; where the system does not tell, the most so far."""
+    """Return the current memory, or the peak if the system does not report it."""
     return _line("VmRSS") or peak()
 
 
 def peak() -> float:
-    """The most since `reset_peak`, where the system can; else since the process began.
+    """Return the peak since `reset_peak` where the system supports it, else since the process began.
 
     Linux keeps ru_maxrss across exec, so that it starts at what the parent held: VmHWM does not.
     """
@@ -41,13 +41,13 @@ def peak() -> float:
 
 
 def reset_peak() -> None:
-    """Forget the peak of imports and warm-up, where the system can."""
+    """Reset the peak after imports and warm-up, where the system supports it."""
     with contextlib.suppress(OSError):
         RESET.write_text("5", encoding="ascii")
 
 
 class Anonymous:
-    """Measure the most memory that the process held within, beyond what it held before, in MiB, without mapped files.
+    """Most memory that the process holds during a block, beyond the memory held before, in MiB, without mapped files.
 
     A thread reads the number every few milliseconds, because the system keeps no peak of it. NaN where it is unknown.
     """

@@ -1,4 +1,4 @@
-"""What a benchmark problem is: raw data and what is asked of x. Nothing of any library."""
+"""Benchmark problems: raw data and constraints on x, independent of any library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _none() -> np.ndarray[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One of six kinds, always to be minimised.
+    """Minimisation problem of one of six kinds.
 
     least squares   ½‖Ax − b‖² + ½ridge‖x‖²    s.t. ‖x‖₀ ≤ k, x ≥ 0 on `nonnegative`
     logistic        Σ log(1 + exp(−bᵢ(Ax)ᵢ)) + ½ridge‖x‖²   s.t. ‖x‖₀ ≤ k, labels b in {−1, 1}
@@ -53,19 +53,19 @@ class Problem:
 
     @property
     def signs(self) -> str:
-        """How many signs are asked for: none, some or all."""
+        """Return how many signs are constrained: none, some or all."""
         return "none" if not self.nonnegative.size else "all" if self.nonnegative.size == self.n else "some"
 
     @property
     def size(self) -> str:
-        """In words, for the head of a table."""
+        """Return a description for the head of a table."""
         data = self.V if self.A is None else self.A
         limit = f"λ = {self.lam:g}" if self.kind == "penalised" else f"k = {self.k}"
         return f"{data.shape[0]} × {data.shape[1]}, {limit}"
 
 
 def tiny(kind: str, signs: str = "none", sparse: bool = False) -> Problem:
-    """A problem of a kind that anything solves at once: to warm up on, and for tests."""
+    """Return a tiny problem of a kind, for warm-ups and tests."""
     rng = np.random.default_rng(0)
     if kind == "portfolio":
         returns = 0.01 * (rng.standard_normal((80, 12)) * rng.uniform(0.5, 1.5, 12) + rng.standard_normal((80, 1)))
@@ -107,5 +107,5 @@ def tiny(kind: str, signs: str = "none", sparse: bool = False) -> Problem:
 
 
 def twin(problem: Problem) -> Problem:
-    """The tiny problem of the same kind, signs and storage."""
+    """Return the tiny problem of the same kind, signs and storage."""
     return tiny(problem.kind, problem.signs, problem.sparse)

@@ -24,7 +24,7 @@ Ratios = dict[str, list[float]]  # by contender: time over the fastest, for each
 
 
 def ratios(rows: Sequence[Row], gap: float = GAP) -> tuple[Ratios, int]:
-    """The ratios of all contenders that took part, and the number of problems that anyone solved."""
+    """Return the ratios of all contenders, and the number of problems solved by at least one of them."""
     found: Ratios = {row.contender: [] for row in rows if not row.missing}
     solved_problems = 0
     for several in problems_of(list(rows)).values():
@@ -42,7 +42,7 @@ def ratios(rows: Sequence[Row], gap: float = GAP) -> tuple[Ratios, int]:
 
 
 def draw(rows: Sequence[Row], path: Path, gap: float = GAP) -> None:
-    """One panel per kind of problem: a library is not blamed for kinds that it is not made for."""
+    """Draw one panel per kind of problem, so that a library is compared only on kinds that it supports."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # no display, no global state
     from matplotlib.figure import Figure
 

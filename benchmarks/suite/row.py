@@ -1,4 +1,4 @@
-"""A row: one contender on one problem, as measured and as judged; kept as a line of JSON."""
+"""Row of results: one contender on one problem, as measured and as checked; stored as a line of JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Row:
-    """What a table needs to know of one run."""
+    """Results of one run for the tables."""
 
     group: str
     problem: str
@@ -38,29 +38,29 @@ class Row:
 
     @property
     def solved(self) -> bool:
-        """There is an answer, good or bad."""
+        """Whether there is an answer, good or bad."""
         return not self.reason and math.isfinite(self.objective)
 
     @property
     def time(self) -> float:
-        """The median over the repetitions."""
+        """Return the median time of the repetitions."""
         return statistics.median(self.seconds) if self.seconds else NAN
 
 
 def append(path: Path, row: Row) -> None:
-    """One more line; a run that is stopped leaves the lines before."""
+    """Append a line to the file; lines before it survive an interruption."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(asdict(row)) + "\n")
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a file; none if it is not there."""
+    """Read the rows of a file; none if the file does not exist."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [Row(**json.loads(line)) for line in lines]
 
 
 def problems_of(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Rows by group and problem, in the order they came."""
+    """Group rows by group and problem, in order of appearance."""
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row.group, row.problem), []).append(row)
@@ -68,5 +68,5 @@ def problems_of(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def best_of(rows: list[Row]) -> float:
-    """The best feasible objective; inf if there is none."""
+    """Return the best feasible objective; inf if there is none."""
     return min((row.objective for row in rows if row.solved and row.feasible), default=math.inf)

@@ -1,4 +1,4 @@
-"""Markdown of a run: where it was made, a table per problem, the claims, and who was not there."""
+"""Markdown of a run: machine and versions, a table per problem, the claims, and missing contenders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LEFT = ("contender", "feasible", "note", "problem", "claim", "holds")
 
 
 def report(rows: Sequence[Row], settings: Settings) -> str:
-    """The whole of it."""
+    """Return the complete report."""
     parts = ["# Benchmarks", _environment(settings)]
     for group in dict.fromkeys(row.group for row in rows):
         parts += [f"## {GROUPS[group].title}", *problem_tables([row for row in rows if row.group == group])]
@@ -98,7 +98,7 @@ def _why_not(row: Row) -> str:
 
 
 def claims_table(found: Sequence[Claim]) -> str:
-    """Each claim with its ratio."""
+    """Return a table of the claims with their ratios."""
     if not found:
         return "No claim can be judged from these rows."
     judged = [claim for claim in found if claim.holds is not None]
@@ -120,13 +120,13 @@ def claims_table(found: Sequence[Claim]) -> str:
 
 
 def missing(rows: Sequence[Row]) -> str:
-    """Contenders and problems that were left out, each once, with the reason."""
+    """List contenders and problems that were left out, each once, with the reason."""
     found = dict.fromkeys((row.contender or f"{row.group}, {row.problem}", row.reason) for row in rows if row.missing)
     return "\n".join(f"- {name}: {reason}" for name, reason in found) or "All contenders and all data were there."
 
 
 def table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; figures to the right."""
+    """Return a Markdown table with numbers aligned right."""
     lines = [list(columns), [":--" if column in LEFT else "--:" for column in columns], *cells]
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines

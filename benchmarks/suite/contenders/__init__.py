@@ -11,12 +11,12 @@ MODULES = ("ours", "paper", "abess_", "skscope_", "sklearn_", "skglm_", "el0ps_"
 
 
 def contenders() -> list[Contender]:
-    """Every contender, ours first."""
+    """Return every contender, ours first."""
     return [contender for module in MODULES for contender in import_module(f"suite.contenders.{module}").CONTENDERS]
 
 
 def find(module: str, name: str, kind: str) -> Contender:
-    """The contender of that name for that kind in a module's CONTENDERS."""
+    """Return the contender of that name for that kind in a module's CONTENDERS."""
     return next(one for one in import_module(module).CONTENDERS if one.name == name and kind in one.kinds)
 
 

@@ -1,4 +1,4 @@
-"""What a contender is: a name, the kinds of problems it takes, and one call of its library."""
+"""Base class of contenders: a name, the kinds of problems it takes, and one call of its library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Answer:
 
 
 class Contender:
-    """One way of one library. `solve` does all that the library needs, from the raw data: that is what is timed."""
+    """One method of one library. `solve` includes all preparation of the raw data, and is timed."""
 
     name: str
     kinds: ClassVar[tuple[str, ...]] = ()
@@ -39,7 +39,7 @@ class Contender:
     invited: ClassVar[bool] = False  # runs only in groups that name it
 
     def missing(self) -> str | None:
-        """Why it cannot run here, without importing anything."""
+        """Return why the contender cannot run here, without importing anything, or None."""
         absent = [module for module in self.needs if find_spec(module) is None]
         return f"not installed: {', '.join(absent)}" if absent else None
 
@@ -52,7 +52,7 @@ class Contender:
             import_module(module)
 
     def warm_up(self, problem: Problem) -> None:
-        """Whatever is compiled on first use, compiled before the clock runs: a solve of the tiny twin."""
+        """Compile whatever is compiled on first use, before timing, by a solve of a tiny problem."""
         self.solve(twin(problem), WARM_UP)
 
     def solve(self, problem: Problem, seconds: float) -> Answer:
@@ -75,14 +75,14 @@ def restarted(again: Callable[[Any], tuple[Any, float]], problem: Problem, secon
 
 
 def quietly(call: Any, *arguments: Any) -> Any:
-    """A call whose warnings do not matter: the judge looks at the answer."""
+    """Call without warnings: the answer is checked anyway."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return call(*arguments)
 
 
 def ignores_signs(problem: Problem) -> str:
-    """The note of a contender that cannot be told of signs."""
+    """Return the note of a contender that cannot handle signs."""
     return "" if problem.signs == "none" else "ignores the signs"
 
 
@@ -91,13 +91,13 @@ def joined(*notes: str) -> str:
 
 
 def standardised(A: Any) -> Any:
-    """Z with ZᵀZ the correlations of the columns of A."""
+    """Return Z with ZᵀZ the correlations of the columns of A."""
     Z = A - A.mean(axis=0)
     return Z / np.sqrt((Z * Z).sum(axis=0))
 
 
 def keep_largest(x: Any, k: int) -> Any:
-    """x with its k largest entries only."""
+    """Keep the k largest entries of x."""
     kept = np.zeros_like(x)
     order = np.argsort(-np.abs(x), kind="stable")[:k]
     kept[order] = x[order]
@@ -105,6 +105,6 @@ def keep_largest(x: Any, k: int) -> Any:
 
 
 def unit(x: Any) -> Any:
-    """x on the unit sphere."""
+    """Scale x to the unit sphere."""
     length = float(np.linalg.norm(x))
     return x if length == 0 else x / length

@@ -1,4 +1,4 @@
-"""El0ps: branch and bound on the ℓ0-penalised problem, its weight sought so that at most k variables enter."""
+"""El0ps: branch and bound on the ℓ0-penalised problem, with a weight for which at most k variables enter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOM = 2.0  # |x| may be as large as this multiple of the largest single-variabl
 
 
 def _without_mpi() -> None:
-    """Where there is no MPI library, its branch and bound is told to run in this process alone: pybnb's comm=None."""
+    """Without an MPI library, run branch and bound in this process alone (comm=None of pybnb)."""
     try:
         import mpi4py.MPI  # noqa: F401
     except (ImportError, RuntimeError):
@@ -32,7 +32,7 @@ def _without_mpi() -> None:
 
 @dataclass(frozen=True)
 class El0ps(Contender):
-    """Least squares with a big M, the best of the nodes that it saw in its time; refitted on the support."""
+    """Least squares with a big M, the best node within the time, refitted on its support."""
 
     name: str = "El0ps"
     kinds = ("least squares",)

@@ -1,4 +1,4 @@
-"""ksparse as a user calls it."""
+"""ksparse, called as a user would."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EFFORTS = (16, 100)
 
 
 def pieces(problem: Problem) -> tuple[Any, Any]:
-    """The loss and the set of a problem, from the raw data."""
+    """Build the loss and the set of a problem from the raw data."""
     import ksparse as ks
 
     match problem.kind:
@@ -43,7 +43,7 @@ def pieces(problem: Problem) -> tuple[Any, Any]:
 
 
 def ended(result: Any) -> str:
-    """How a run of ours ended, where that matters to the reader."""
+    """Return how a run ended, where this matters to the reader."""
     return result.status.name.lower().replace("_", " ")
 
 
@@ -77,7 +77,7 @@ class Ours(Contender):
 
 @dataclass(frozen=True)
 class OursInSkfolio(Contender):
-    """`SparseMeanRisk`, what users of skfolio call."""
+    """`SparseMeanRisk`, the estimator for users of skfolio."""
 
     name: str = "ksparse in skfolio"
     kinds = ("portfolio",)

@@ -54,7 +54,7 @@ def _fuller(x: Any, y: Any) -> Any:
 
 
 def least_squares_on(problem: Problem, x: Any, nonnegative: bool = False) -> Any:
-    """½‖Ax − b‖² minimised on the support of x."""
+    """Minimise ½‖Ax − b‖² on the support of x."""
     S = np.flatnonzero(x)
     columns = problem.A[:, S]
     columns = columns.toarray() if problem.sparse else columns
@@ -64,7 +64,7 @@ def least_squares_on(problem: Problem, x: Any, nonnegative: bool = False) -> Any
 
 
 def logistic_on(problem: Problem, x: Any, tolerance: float = 1e-10) -> Any:
-    """The logistic loss minimised on the support of x: Newton's method, halved steps."""
+    """Minimise the logistic loss on the support of x by Newton's method with halved steps."""
     S = np.flatnonzero(x)
     A, y, w = problem.A[:, S], problem.b, np.asarray(x)[S].copy()
 

@@ -16,14 +16,14 @@ RANK = 1e-10  # eigenvalues below this share of the largest are zeros
 
 
 def clean(x: Any, unit: bool = True) -> Any:
-    """Weights without a solver's dust, made to add up to 1 where that breaks nothing else."""
+    """Set rounding noise to 0; with `unit`, scale the weights to sum to 1."""
     x = np.where(np.abs(x) > DUST, x, 0.0)
     return x / x.sum() if unit else x
 
 
 @dataclass(frozen=True)
 class Scip(Contender):
-    """min t s.t. xᵀVx ≤ t, Σx = 1 (or the rows of the problem), floor·z ≤ x ≤ upper·z, Σz ≤ k, z binary.
+    """Mixed-integer program min t s.t. xᵀVx ≤ t, Σx = 1 (or the rows), floor·z ≤ x ≤ upper·z, Σz ≤ k, z binary.
 
     Or with the perspective of the part of xᵀVx that is diagonal (Frangioni and Gentile 2006): V = δI + LᵀL, δΣs + ‖Lx‖²
     ≤ t, xᵢ² ≤ sᵢzᵢ, whose relaxation is tighter the larger the least eigenvalue δ of V.
@@ -67,7 +67,7 @@ class Scip(Contender):
 
 
 def _constrain(model: Any, problem: Problem, x: list[Any]) -> None:
-    """Σx = 1, or Ex = f and Gx ≤ h."""
+    """Add Σx = 1, or Ex = f and Gx ≤ h."""
     from pyscipopt import quicksum
 
     if problem.kind == "portfolio":

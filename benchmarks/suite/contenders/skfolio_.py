@@ -1,4 +1,4 @@
-"""skfolio: MeanRisk with a cardinality constraint, which hands a mixed-integer program to SCIP through CVXPY."""
+"""skfolio: MeanRisk with a cardinality constraint, a mixed-integer program for SCIP by way of CVXPY."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from suite.problem import Problem
 
 @dataclass(frozen=True)
 class Skfolio(Contender):
-    """Returns scaled to variances around 1: SCIP's tolerances are absolute."""
+    """Scale returns to variances near 1, because SCIP's tolerances are absolute."""
 
     name: str = "skfolio with SCIP"
     kinds = ("portfolio",)

@@ -16,7 +16,7 @@ GAMMA = {"MCPenalty": 3.0, "SCAD": 3.7}  # the customary ones, for columns of me
 
 
 def _scaled(A: Any) -> Any:
-    """A with columns of mean square 1, as its penalties are made for, in the layout that skglm reads without a copy."""
+    """Scale columns of A to mean square 1, as the penalties expect, in the layout that skglm reads without a copy."""
     if scipy.sparse.issparse(A):
         A = scipy.sparse.csc_matrix(A, dtype=np.float64)
         size = np.sqrt(np.asarray(A.multiply(A).mean(axis=0)).ravel())

@@ -75,7 +75,7 @@ def _data(problem: Problem) -> tuple[Any, ...]:
 
 
 def _start(problem: Problem, data: tuple[Any, ...]) -> dict[str, Any]:
-    """A Rayleigh quotient is flat at 0: it starts at the dense component, and picks its first support itself."""
+    """Start at the dense component, because a Rayleigh quotient is flat at 0."""
     return (
         {"init_params": np.linalg.svd(np.asarray(data[0]), full_matrices=False)[2][0]}
         if problem.kind == "component"
@@ -85,7 +85,7 @@ def _start(problem: Problem, data: tuple[Any, ...]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Skscope(Contender):
-    """One of its solvers, in the manner of its documentation; `layer` obeys signs by transforming x."""
+    """A solver of skscope used as documented; `layer` enforces signs by a transformation of x."""
 
     name: str
     solver: str

@@ -85,10 +85,10 @@ ALL = tuple(name for name in GROUPS if name != "tiny")
 
 
 def names(group: str, quick: bool = False) -> list[str]:
-    """The names of a group's problems."""
+    """Return the names of the problems of a group."""
     return list(GROUPS[group].builders(quick))
 
 
 def build(group: str, name: str, quick: bool = False) -> Problem:
-    """One problem. Real data that are not there raise `MissingDataError`, a library that is not there `ImportError`."""
+    """Build one problem; raise `MissingDataError` without its data, `ImportError` without its library."""
     return GROUPS[group].builders(quick)[name]()

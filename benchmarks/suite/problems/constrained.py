@@ -33,7 +33,7 @@ def row_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def cap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
-    """Sectors that are capped, weights that are bounded on both sides; and the buy-ins of Frangioni and Gentile."""
+    """Return problems with sector caps and bounds on weights, and those of Frangioni and Gentile."""
     sectors = {f"sectors {n}": partial(_sectors, n) for n in ((40,) if quick else (200, 476))}
     files = () if quick else ("200_a", "200_b", "200_c", "300_a", "300_b", "400_a")
     limits = {"none": None, "6": 6, "8": 8, "10": 10, "12": 12}
@@ -43,7 +43,7 @@ def cap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def proof_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
-    """What is to be proved: OR-Library under a budget, with a return and with a ridge; buy-ins."""
+    """Return problems to prove: OR-Library under a budget, with a return and with a ridge; minimum weights."""
     if quick:
         return {"generated 40": partial(_market, "generated", 5, n=40)}
     budgets = {f"port{i}, budget, k = {k}": partial(_budget, i, k) for i in range(1, 6) for k in (5, 10, 20)}
@@ -52,7 +52,7 @@ def proof_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
-    """How far a proof comes: larger markets, sectors with floors."""
+    """Return problems for the gap after a minute: larger markets, sectors with minimum weights."""
     if quick:
         return {"generated 40": partial(_market, "generated", 5, n=40)}
     markets = {
@@ -72,7 +72,7 @@ def _invested(V: Any, k: int) -> Problem:
 
 
 def _long_only(name: str, k: int) -> Problem:
-    """The covariance of the returns where there are more days than assets, else Ledoit and Wolf's."""
+    """Return the sample covariance for more days than assets, else the estimate of Ledoit and Wolf."""
     from ksparse import datasets
 
     returns = getattr(datasets, name)().returns

@@ -20,7 +20,7 @@ def component_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def component_gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
-    """How far the proof of a component comes."""
+    """Return components for the gap after a minute."""
     if quick:
         return {}
     return {
@@ -31,7 +31,7 @@ def component_gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def _correlated(name: str, k: int) -> Problem:
-    """Of riboflavin the first 257 columns."""
+    """Return a component problem; of riboflavin only the first 257 columns."""
     from ksparse import datasets
 
     return Problem("component", k, A=np.asarray(getattr(datasets, name)()[0], dtype=float)[:, :257])
@@ -68,7 +68,7 @@ def _generated() -> Problem:
 
 
 def _skfolio() -> Problem:
-    """20 stocks of the S&P, the data that come with skfolio."""
+    """Return 20 stocks of the S&P, the data that come with skfolio."""
     from skfolio.datasets import load_sp500_dataset
     from skfolio.preprocessing import prices_to_returns
 
@@ -94,7 +94,7 @@ def _orlib(i: int) -> Problem:
 
 
 def drawn_returns(V: Any, r: Any, seed: int = 0) -> Any:
-    """Returns whose sample covariance is V to rounding, around the mean r: for those who take returns only."""
+    """Return returns with sample covariance V and mean r, for libraries that take returns only."""
     draws = np.random.default_rng(seed).standard_normal((DAYS, len(r)))
     draws -= draws.mean(axis=0)
     draws = draws @ np.linalg.inv(np.linalg.cholesky(np.cov(draws.T))).T  # exactly the identity as sample covariance

@@ -53,7 +53,7 @@ def _table5(i: int, seed: int, signs: bool) -> Problem:
 
 
 def knob_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
-    """Table 5 without signs on every seed but those in view, and gene-like classes: what effort buys."""
+    """Return problems for `effort`: Table 5 without signs on other seeds than before, and gene-like classes."""
     instances = {
         f"i = {i}, seed {seed}": partial(_table5, i, seed, False) for i in range(1, 6) for seed in range(3, 30)
     }
@@ -61,7 +61,7 @@ def knob_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def effort_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
-    """Hard ones of several kinds, for curves of the objective against time."""
+    """Return hard problems of several kinds for curves of the objective against time."""
     if quick:
         return {"i = 1, seed 10": partial(_table5, 1, 10, False)}
     instances = {f"i = {i}, seed {seed}": partial(_table5, i, seed, False) for i in (1, 3, 5) for seed in (10, 11)}
@@ -83,7 +83,7 @@ def _products(k: int) -> Problem:
 
 
 def _crimes(k: int) -> Problem:
-    """Crimes against the columns and all products of two of them, each of unit length around its mean."""
+    """Regress crimes on the columns and all products of two of them, each centred and of unit length."""
     from ksparse.datasets import communities
 
     X, b = communities()
@@ -182,7 +182,7 @@ def _csr(m: int, n: int, a_row: int, k: int, seed: int = 0) -> Problem:
 
 
 def gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
-    """How far a proof comes: real data, random columns, OKRidge's example, logistic with a ridge."""
+    """Return problems for the gap after a minute: real data, random columns, OKRidge's example, logistic."""
     if quick:
         return {"random 100 × 20": partial(_every, 100, 20, 4)}
     real = {f"{name}, k = {k}": partial(_real, name, k) for name in ("diabetes", "communities") for k in (5, 10)}
@@ -195,7 +195,7 @@ def gap_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 
 
 def _real(name: str, k: int) -> Problem:
-    """Columns of mean 0 and variance 1."""
+    """Scale columns to mean 0 and variance 1."""
     from ksparse import datasets
 
     A, b = datasets.diabetes(quadratic=True)[:2] if name == "diabetes" else datasets.communities()
@@ -204,7 +204,7 @@ def _real(name: str, k: int) -> Problem:
 
 
 def _every(m: int, n: int, k: int, snr: float = 1.0, correlation: float = 0.0, ridge: float = 0.0) -> Problem:
-    """A support of every n/k-th column with signs ±1."""
+    """Return a support of every n/k-th column with signs ±1."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((m, n))
     for j in range(1, n if correlation else 0):
