@@ -1,4 +1,4 @@
-"""A page in a real browser: what it says on the console, how wide it is, how many pictures it shows."""
+"""Load a page in a real browser: console messages, width, number of visible images."""
 
 import html
 import re

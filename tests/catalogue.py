@@ -1,4 +1,4 @@
-"""Every loss, set, penalty and method once: one line here adds it to all tests of its kind.
+"""Catalogue of losses, sets, penalties and methods: one line here adds a piece to all tests of its kind.
 
 Losses are functions of a random generator and of `matrix`, which turns the data matrix into the kind under test.
 """

@@ -1,4 +1,4 @@
-"""The real entry point: called where the tests run, or as a process of its own where that is what is looked at."""
+"""Run the command line: in this process, or as a separate process where the process itself is tested."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Array namespaces and matrix kinds that the pieces are tested on."""
+"""Array namespaces and matrix kinds on which the pieces are tested."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items):
 
 
 class OnlyMatmul:
-    """The least a data matrix may be: an object with shape, @ and .T."""
+    """Smallest possible data matrix: an object with shape, @ and .T."""
 
     def __init__(self, A):
         self._A = A
@@ -120,12 +120,12 @@ NAMESPACES = {
 
 @pytest.fixture(params=cases(NAMESPACES))
 def asarray(request):
-    """Turns a NumPy array into one of the namespace and dtype under test."""
+    """Convert a NumPy array to one of the tested namespaces and dtypes."""
     return NAMESPACES[request.param]()
 
 
 def data_file(name: str) -> Path:
-    """A file of the real data, or a skip that says which file is wanted and where."""
+    """Return the path of a real data file, or skip the test with the name and place of the file."""
     folder = os.environ.get("KSPARSE_DATA")
     path = Path(folder or ".") / name
     if folder is None or not path.exists():

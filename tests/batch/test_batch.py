@@ -1,4 +1,4 @@
-"""The batch search: the compiled loop and its twin by whole arrays say the same, and what they say is right."""
+"""The batch search: the compiled loop agrees with its array version, and both are right."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def run(search, problem, R, half, starts, perturbations, perturb_known, best):
 
 
 def naive(A, b, k, lower, upper, ridge=0.0):
-    """All supports, each by a bounded least-squares solver that is not ours."""
+    """Solve every support by a bounded least-squares solver of SciPy."""
     best = np.inf
     for support in itertools.combinations(range(A.shape[1]), k):
         S = A[:, support]
@@ -70,7 +70,7 @@ def test_the_twin_finds_what_enumeration_finds(rng, signs, ridge):
 @pytest.mark.parametrize("signs", SIGNS)
 @pytest.mark.parametrize("unit", [0, 1, 2])
 def test_the_loop_does_what_the_arrays_do(rng, signs, unit):
-    """Interpreted, so that this is tested where nothing can be compiled."""
+    """The loop runs interpreted, so that it is tested without a compiler."""
     _, B, data = data_of(rng, *SIGNS[signs])
     problem, (R, half) = data.problem, data.linear_terms(B)
     starts, kicks = problem.empty_supports(COUNT)[:, None], problem.perturbations(unit, 0)
@@ -82,7 +82,7 @@ def test_the_loop_does_what_the_arrays_do(rng, signs, unit):
 
 
 def test_they_agree_on_supports_of_others_too(rng):
-    """From those alone, with nothing known before."""
+    """Start from these supports alone, with no incumbent."""
     _, B, data = data_of(rng, 0.0, np.inf)
     problem, (R, half) = data.problem, data.linear_terms(B)
     known = Incumbents.zero(problem, COUNT)

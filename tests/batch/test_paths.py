@@ -1,4 +1,4 @@
-"""Paths over k that walk together: each as good as a path of its own, and the choice of k the same."""
+"""Joint paths over k: each as good as a single path, with the same choice of k."""
 
 import itertools
 

@@ -57,7 +57,7 @@ CONTENDERS += [Strange("missing", ("no_such_module",))]
 
 @pytest.fixture
 def strange(tmp_path, monkeypatch):
-    """Runs one of the contenders above on the tiny least squares problem."""
+    """Run one of the contenders above on the tiny least-squares problem."""
     (tmp_path / "strange_contenders.py").write_text(STRANGE, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))

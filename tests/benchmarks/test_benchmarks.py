@@ -1,4 +1,4 @@
-"""The benchmark suite: the judge by hand, the problems, every contender on tiny ones."""
+"""The benchmark suite: the judge on answers by hand, the problems, every contender on tiny problems."""
 
 import os
 import sys
@@ -152,7 +152,7 @@ def cases():
 
 @cache
 def best_on(kind, signs):
-    """A good answer to a tiny problem: by all supports, or by the paper's pDCAe where there is no limit on nonzeros."""
+    """Return a good answer to a tiny problem: by enumeration, or by pDCAe without a limit on nonzeros."""
     problem = tiny(kind, signs)
     if kind == "penalised":
         return ks.minimize_penalized(
@@ -163,7 +163,7 @@ def best_on(kind, signs):
 
 @pytest.fixture(autouse=True)
 def leave_jax_as_it_was():
-    """Contenders that use JAX switch it to float64, in a process of their own; here others come after them."""
+    """Restore JAX's precision: contenders with JAX set float64, and here other tests follow in the same process."""
     yield
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_enable_x64", False)

@@ -1,4 +1,4 @@
-"""The benchmark of scale: every kind of case at a tiny size, and memory that says something."""
+"""The benchmark of scale: every kind of case at a tiny size, with plausible memory."""
 
 import sys
 from pathlib import Path

@@ -18,7 +18,7 @@ from scaling_report import HEADINGS, Measured, claim, report, slope, table  # no
 
 
 def row(shape, seconds=1.0, extra=0.0):
-    """A row whose calls need `extra` times the input beyond it, computing L twice that."""
+    """Return a row whose calls need `extra` times the input beyond it, and twice that for L."""
     size = shape.bytes
     nnz = shape.m * (shape.n if shape.row_nonzeros is None else shape.row_nonzeros)
     needs = {**dict.fromkeys((*METHODS, "auto"), int(extra * size)), "L": int(2 * extra * size)}

@@ -23,7 +23,7 @@ NONE = np.zeros(0, dtype=int)
 
 
 def known(value):
-    """A point of which only the value matters."""
+    """Return a point of which only the value matters."""
     return Candidate.without_multipliers(NONE, np.zeros(0), value)
 
 
@@ -55,7 +55,7 @@ class Small:
         self.C = ks.Polyhedron(*rows, *equations, lower=self.lower, upper=self.upper)
 
     def best(self, state=None, exactly=False):
-        """The optimum with variables in, out or free, of at most or exactly k; ∞ where there is no point."""
+        """Return the optimum with variables in, out or free, of at most or exactly k; ∞ without a feasible point."""
         state = np.zeros(self.n, dtype=int) if state is None else state
         state = state.copy()
         state[self.forced] = np.maximum(state[self.forced], IN)
@@ -90,7 +90,7 @@ class Small:
         return ScaledProblem.of(problem, problem.model, known(best)), problem
 
     def whole(self, program, state):
-        """Decisions of the program's variables as those of all."""
+        """Extend decisions about the program's variables to all variables."""
         full = np.full(self.n, OUT)
         full[program.supports.variables] = state
         return full
@@ -162,7 +162,7 @@ def test_no_bound_of_exactly_k_is_above_the_best_of_exactly_k(seed):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_parts_by_the_number_of_nonzeros_are_the_whole(seed):
-    """Buy-ins that few assets fit beside: the tree is grown in parts, and proves what enumeration finds."""
+    """Minimum weights that few assets fit: the tree is split by the number of nonzeros and proves the optimum."""
     rng = np.random.default_rng(seed)
     n = 9
     returns = rng.standard_normal((60, n)) * rng.uniform(0.5, 1.5, n) + 0.5 * rng.standard_normal((60, 1))

@@ -10,7 +10,7 @@ from ksparse.search.problem import SupportProblem
 
 
 def solved(M, b):
-    """M⁻¹b in extended precision, by elimination with pivots."""
+    """Return M⁻¹b in extended precision, by elimination with pivots."""
     M, b = M.astype(np.longdouble), b.astype(np.longdouble)
     for j in range(len(M)):
         pivot = j + int(np.abs(M[j:, j]).argmax())

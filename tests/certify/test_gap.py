@@ -1,4 +1,4 @@
-"""`gap=` at every door: what is proved, what is said where nothing can be, and what a limit leaves."""
+"""`gap=` in every function: what is proved, the message where no proof is possible, and results after a limit."""
 
 import importlib
 import json
@@ -121,7 +121,7 @@ def test_what_arithmetic_cannot_tell_is_not_claimed():
 
 
 class Risk(ks.Quadratic):
-    """A quadratic with a name of its own: what it offers is asked for, not its class."""
+    """A subclass: its capabilities count, not its class."""
 
 
 def test_a_loss_of_the_users_is_bounded_too(risk):
@@ -220,7 +220,7 @@ def test_an_implied_bound_below_0_is_widened_and_not_narrowed():
 
 
 def test_a_matrix_that_is_indefinite_by_its_rounding_is_taken_as_it_is():
-    """In single precision BᵀB has eigenvalues of −1e-8: far out in a box φ falls below what a convex one would."""
+    """In single precision BᵀB has eigenvalues of −1e-8: in a large box φ is below its convex approximation."""
     rng = np.random.default_rng(0)
     for big in (1e2, 1e3, 1e4):
         for _ in range(6):
@@ -237,7 +237,7 @@ def test_a_matrix_that_is_indefinite_by_its_rounding_is_taken_as_it_is():
 
 
 def clustered(n=40, k=6):
-    """A portfolio whose tree has some hundred nodes."""
+    """Return a portfolio whose tree has some hundred nodes."""
     rng = np.random.default_rng(5)
     returns = rng.standard_normal((200, 8)) @ rng.standard_normal((8, n)) + rng.standard_normal((200, n))
     return ks.Quadratic(np.cov(returns.T)), k, ks.Simplex()
@@ -262,7 +262,7 @@ def test_compiled_or_not_the_bounds_are_the_same(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_forced_variable_with_a_floor_stays_in(seed):
-    """The tree looks for answers where its relaxation has most, and cuts what does not fit: never what is forced."""
+    """Rounding the relaxation drops the variables that do not fit, but never a forced one."""
     rng, n = np.random.default_rng(seed), 7
     F = rng.standard_normal((n + 3, n))
     floor = np.where(np.arange(n) % 2, 0.2, 0.35)
@@ -305,14 +305,14 @@ def test_a_variable_that_an_equation_fixes_does_not_hold_up_a_proof(rng):
 
 
 class Clock:
-    """A clock that moves only where a test says so."""
+    """A clock that moves only when a test moves it."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
         monkeypatch.setattr("time.perf_counter", lambda: self.now)
 
     def slow(self, function, seconds, when=lambda *args: True):
-        """The same function, which takes so many seconds, and the number of its calls."""
+        """Wrap a function: each call takes the given seconds and is counted."""
 
         def slowed(*args, **options):
             if when(*args):
@@ -391,7 +391,7 @@ def test_a_callback_is_heard_while_the_root_is_bounded(place, raised, status):
 
 
 def test_a_reached_gap_and_the_status_agree_however_good_the_fit():
-    """Where a fit is nearly perfect a proof reaches to rounding beside φ(0), not to a share of the value."""
+    """For a nearly perfect fit, a proof reaches rounding relative to φ(0), not a share of the value."""
     for seed in range(25):
         rng = np.random.default_rng(seed)
         A, x = (

@@ -18,7 +18,7 @@ N, NONE = 7, np.zeros(0, dtype=np.intp)
 
 
 def drawn(rng, grouped):
-    """A regression, k, and rules of one kind or both."""
+    """Return a regression, k, and rules of one or both kinds."""
     A = rng.standard_normal((15, N)) + rng.uniform(0, 2) * rng.standard_normal((15, 1))
     b = A @ rng.standard_normal(N) + rng.standard_normal(15)
     groups = [int(g) for g in np.sort(rng.integers(0, 5, N))] if grouped else None
@@ -29,7 +29,7 @@ def drawn(rng, grouped):
 
 
 def best(A, b, k, rules, state):
-    """The least value over all supports that obey and that the decisions allow."""
+    """Return the least value over all supports that obey the rules and the decisions."""
     found = np.inf
     for size in range(N + 1):
         for S in (np.array(S, dtype=np.intp) for S in combinations(range(N), size)):
@@ -115,7 +115,7 @@ def test_a_node_of_more_small_groups_than_k_is_no_leaf():
     ],
 )
 def test_a_member_may_be_fixed_to_0(rules):
-    """Its bounds leave it no size but 0, which it may have."""
+    """The bounds fix a member at 0, which remains allowed."""
     lower, upper = np.full(8, -0.5), np.full(8, 0.5)
     lower[0] = upper[0] = 0.0
     weak = ks.SearchSettings(**WEAK)

@@ -1,4 +1,4 @@
-"""All supports that are nearly as good as the best, beside enumeration."""
+"""All supports that are nearly as good as the best, compared with enumeration."""
 
 import itertools
 
@@ -22,7 +22,7 @@ def families(seed):
 
 
 def enumerated(loss, C, n, k, within):
-    """The nonzeros of the best point on every k of the variables, where its value is good enough."""
+    """Return the nonzeros of the best point on every k-subset whose value is good enough."""
     C = ks.WholeSpace() if C is None else C
     found = {}
     for size in range(1, k + 1):

@@ -1,4 +1,4 @@
-"""Bounds of losses that are not quadratic, beside enumeration."""
+"""Bounds of losses that are not quadratic, compared with enumeration."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_nothing_to_bound():
 @pytest.mark.parametrize("kind", ["logistic", "huber", "poisson"])
 @pytest.mark.parametrize("seed", range(4))
 def test_an_intercept_without_a_ridge(kind, seed):
-    """The tree, with enumeration switched off, proves what enumeration finds; no bound is above it."""
+    """With enumeration switched off, the tree proves the enumerated optimum; no bound is above it."""
     rng = np.random.default_rng(seed)
     A = np.column_stack([rng.standard_normal((40, 6)), np.ones(40)])
     score, ridge = A[:, [1, 4, 6]] @ np.array([1.0, -1.0, 0.7]), np.append(np.full(6, 0.5), 0.0)
@@ -99,7 +99,7 @@ def test_an_intercept_without_a_ridge(kind, seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_how_far_an_intercept_can_be(seed):
-    """No point with a value of at most the edge has it further out."""
+    """No point with a value below the edge has a larger intercept."""
     rng = np.random.default_rng(seed)
     A, ridge = np.column_stack([rng.standard_normal((30, 3)), np.ones(30)]), np.array([0.3, 0.3, 0.3, 0.0])
     loss = ks.Logistic(A, rng.integers(0, 2, 30).astype(float), ridge=ridge)

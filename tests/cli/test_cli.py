@@ -1,4 +1,4 @@
-"""The command regress as people use it: real files, good and bad."""
+"""The command regress on real files, good and bad."""
 
 import json
 import subprocess

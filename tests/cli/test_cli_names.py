@@ -1,4 +1,4 @@
-"""Names that look like something else, in the files and options of portfolios and rules: 0700, NA, @ES, a comma."""
+"""Names that look like other values (0700, NA, @ES, a comma) in files and options of portfolios and rules."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The commands pca and portfolio as people use them: real files, good and bad."""
+"""The commands pca and portfolio on real files, good and bad."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Where a command says how far it has come: on a terminal, or where asked; never on standard output."""
+"""Progress of a command: shown on a terminal or on request, never on standard output."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from command import ENVIRONMENT  # noqa: E402
 
 @pytest.fixture
 def hard(tmp_path):
-    """A proof that takes longer than anyone waits."""
+    """Write data whose proof takes very long, and return the folder."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((60, 50))
     table = np.column_stack([A, A.sum(axis=1) + rng.standard_normal(60)])
@@ -44,7 +44,7 @@ COMMAND = [
 
 
 def on_a_terminal(*more, cwd):
-    """Standard output, and what standard error showed on a terminal."""
+    """Return standard output and what standard error showed on a terminal."""
     ours, theirs = pty.openpty()
     environment = ENVIRONMENT | {"TERM": "xterm"}
     with subprocess.Popen(

@@ -46,7 +46,7 @@ def pages(tables):
 
 
 class Tags(HTMLParser):
-    """Which tags a page has, and what they load."""
+    """Collect the tags of a page and what they load."""
 
     def __init__(self, page):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Demo, help, and the paper from one command: stopped, killed, and gone on with."""
+"""Demo, help, and the paper's tables from one command: stopped, killed and resumed."""
 
 import json
 import random
@@ -122,7 +122,7 @@ def test_an_interrupt_between_storing_a_row_and_entering_it_loses_nothing(tmp_pa
 
 @pytest.fixture
 def interruptible():
-    """A shell's background jobs ignore Ctrl-C, and so do the processes they start, unless told otherwise."""
+    """Background jobs of a shell ignore Ctrl-C, and so do their child processes, unless the signal is restored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -162,7 +162,7 @@ def test_reproduce_goes_on_after_being_interrupted(tmp_path):
 
 @pytest.mark.slow
 def test_reproduce_killed_at_random_moments_ends_as_if_it_had_not_been(tmp_path):
-    """Killed while it starts, among the rows, and while it writes the report; each time the same command goes on."""
+    """Kill the command at the start, between rows and while it writes the report; the same command resumes."""
     rng = random.Random(0)
     command = [sys.executable, "-m", "ksparse", "reproduce", "pitprops", "--quick", "--out", "r"]
     out, kept = tmp_path / "r", {}

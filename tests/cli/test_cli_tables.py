@@ -23,7 +23,7 @@ COMMANDS = {
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """The command in a folder of its own: (exit code, standard output, standard error)."""
+    """Run a command in its own folder and return (exit code, standard output, standard error)."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
@@ -37,7 +37,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 def rows(count, *names, seed=0):
-    """A table of positive numbers, as prices are."""
+    """Return a table of positive numbers, like prices."""
     table = 100 * np.exp(np.cumsum(0.01 * np.random.default_rng(seed).standard_normal((count, len(names))), axis=0))
     return pd.DataFrame(table, columns=list(names))
 
@@ -124,7 +124,7 @@ def test_good_tables_of_every_kind_are_the_same_table(command, run, tmp_path):
 
 
 def _numbers(answer):
-    """The numbers of an answer, but for times."""
+    """Return the numbers of an answer without times."""
     if isinstance(answer, dict):
         return [number for key, value in answer.items() if key != "seconds" for number in _numbers(value)]
     if isinstance(answer, list):
@@ -327,7 +327,7 @@ def test_prices_and_returns_are_told_apart_or_asked_for(run, tmp_path):
 
 @pytest.fixture
 def mandate(tmp_path):
-    """Prices of an index and nine assets in three sectors, with files that speak of them; the sector of each."""
+    """Write prices of an index and nine assets in three sectors and files about them; return each asset's sector."""
     assets = [f"N{i}" for i in range(9)]
     prices = rows(160, "IDX", *assets)
     prices.to_csv(tmp_path / "p.csv", index=False)

@@ -1,4 +1,4 @@
-"""Sparse components: the ordinary ones where all loadings are allowed, honest where not."""
+"""Sparse components: ordinary components without a limit, correct variances with one."""
 
 import tracemalloc
 

@@ -19,7 +19,7 @@ M, N, K = 90, 24, 4
 
 
 class Own:
-    """A user's object: shape, dtype and row slices."""
+    """A user's object with shape, dtype and row slices."""
 
     def __init__(self, A):
         self._A, self.shape, self.dtype, self.reads = A, A.shape, A.dtype, 0
@@ -51,7 +51,7 @@ def dask(A, tmp_path):
 
 
 def dask_of_torch(A, tmp_path):
-    """Blocks of rows that PyTorch holds: as on workers with a GPU each."""
+    """Return a dask array of PyTorch blocks, as on workers with a GPU each."""
     import torch
 
     da, delayed = pytest.importorskip("dask.array", reason="dask is not installed"), pytest.importorskip("dask").delayed
@@ -238,7 +238,7 @@ def test_dask_of_unknown_size_and_by_columns(rng):
 
 
 def test_workers_of_a_cluster(rng):
-    """Two processes; nothing but sums and k columns comes back."""
+    """Two worker processes return only sums and k columns."""
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
     import dask.array as da
 
@@ -328,7 +328,7 @@ def test_data_less_a_few_directions_are_those_of_numpy(rng):
 
 @pytest.mark.needs("torch")
 def test_blocks_on_a_device_are_multiplied_there(rng, tmp_path, monkeypatch):
-    """What comes to the host of dask's blocks of tensors is sums, rows' answers and columns, never a block."""
+    """The host receives sums, products and columns of dask's tensor blocks, never a block."""
     from ksparse.data import dask
     from ksparse.data import design as designs
 

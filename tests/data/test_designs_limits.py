@@ -1,4 +1,4 @@
-"""Data larger than the memory that there is, and workers that die: time may be lost, the answer is not."""
+"""Data larger than memory, and workers that die: time may be lost, the answer stays."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_a_worker_that_dies_costs_no_answer(rng):
         warnings.simplefilter("ignore")
 
         def kill(intermediate_result):
-            """The process of one worker, once the search is under way."""
+            """Kill the process of one worker during the search."""
             if not killed:
                 worker = next(iter(cluster.workers.values()))
                 killed.append(loss.passes)

@@ -1,4 +1,4 @@
-"""Rows that stay on a device: what a NumPy table gives, and the same searches and proofs. On the CPU's tensors."""
+"""Rows on a device: same results as a NumPy array, same searches and proofs. Runs on CPU tensors."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ SETS = [
 
 @pytest.fixture
 def far_away(monkeypatch):
-    """The CPU's tensors are taken for a device's, however short the rows."""
+    """Treat CPU tensors as those of a device, for rows of any length."""
     monkeypatch.setattr(data, "LARGE", 1)
     monkeypatch.setattr(model, "on_device", lambda x: True)
     monkeypatch.setattr(model, "LONG", 1)

@@ -1,4 +1,4 @@
-"""What a model remembers of H."""
+"""Cache of a model: the stored columns of H."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ H0 = np.add.outer(np.arange(10.0), np.arange(10.0)) + 1000 * np.eye(10)
 
 
 class Failing:
-    """H by its rows, of which one call fails."""
+    """H by its rows; one call fails."""
 
     def __init__(self):
         self.fails = False
@@ -75,7 +75,7 @@ def test_all_rows_at_once_are_nobody_elses():
 
 
 def test_columns_come_one_at_a_time_where_few_are_asked_for(rng):
-    """Of the curvature at one point, of data that are in memory and small; else a pass brings several."""
+    """Columns of the curvature at one point, of small data in memory, come singly; else one pass brings several."""
     A, b, w = rng.standard_normal((30, 12)), rng.standard_normal(30), rng.random(30)
     y, x = np.arange(30) % 2, np.zeros(12)
     assert ks.Logistic(A, y).model_at(x).prefetch_size == 1

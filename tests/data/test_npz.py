@@ -1,4 +1,4 @@
-"""A .npz file is not read whole: its table is mapped, or unpacked as it is read."""
+"""A .npz file is not read whole: its array is mapped, or decompressed in parts."""
 
 import io
 import pickle
@@ -62,7 +62,7 @@ def test_what_cannot_be_read(table, tmp_path):
 
 @pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_a_member_that_is_too_short(how, table, tmp_path):
-    """A mapped one would read on in the member behind it."""
+    """A mapped array would otherwise continue into the next member."""
     whole = io.BytesIO()
     np.save(whole, table)
     with zipfile.ZipFile(tmp_path / "short.npz", "w", how) as archive:
@@ -101,7 +101,7 @@ def test_what_is_no_number(strange, tmp_path):
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_tables_without_rows(save, table, tmp_path):
-    """One is refused, as a part among others it does no harm."""
+    """A file without rows is refused alone and allowed as one part of several."""
     save(tmp_path / "0.npz", table[:0])
     with pytest.raises(ValueError, match=r"a row and a column at least, got shape \(0, 7\) in 0.npz"):
         ks.blocks(tmp_path / "0.npz")

@@ -1,4 +1,4 @@
-"""The embedded data and the generators are what they say."""
+"""The embedded data and the generators match their descriptions."""
 
 import numpy as np
 import pytest

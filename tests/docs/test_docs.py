@@ -1,4 +1,4 @@
-"""What the documents show runs as printed."""
+"""Examples in the documents give the printed results."""
 
 import doctest
 import re
@@ -25,7 +25,7 @@ PAGES = {  # a page, and how many examples it has at least
 
 
 def blocks_of(page):
-    """The fenced blocks of a page: (language, text)."""
+    """Return the fenced blocks of a page as (language, text)."""
     return re.findall(r"^```(.*?)\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
@@ -40,7 +40,7 @@ WITH_JAX = [
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_a_page_runs_as_printed(page):
-    """Definitions as they are, sessions as printed, all in one namespace."""
+    """Run definitions and sessions of a page in one namespace, and compare the printed results."""
     run_blocks(page, lambda block: not needs_jax(block))
 
 
@@ -72,7 +72,7 @@ def run_blocks(page, chosen):
 
 
 def test_no_python_on_any_page_is_left_out():
-    """A block is Python, and run, or has no language: a command, a listing."""
+    """A block is Python, and run, or has no language: a command or a listing."""
     pages = [
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
@@ -87,7 +87,7 @@ def test_no_python_on_any_page_is_left_out():
 
 
 def test_what_own_pieces_promises_exists():
-    """Every name in the table is one that the base class, or the space of its pieces, has."""
+    """Every name in the table is a name of the base class or of the module of its pieces."""
     bases = {"loss": ks.Loss, "set": ks.ConvexSet, "penalty": ks.Penalty, "method": ks.Method}
     page, piece, seen = (ROOT / "docs" / "own_pieces.md").read_text(encoding="utf-8"), "", 0
     for row in re.findall(r"^\| (\w*) ?\| (.*?) \|", page, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""The report in a real browser: no console errors, pictures show, nothing sticks out on a phone."""
+"""The report in a real browser: no console errors, visible images, no overflow on a phone."""
 
 import pytest
 

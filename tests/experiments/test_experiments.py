@@ -1,4 +1,4 @@
-"""The paper's experiments: rows judged from raw data."""
+"""The paper's experiments: rows checked against raw data."""
 
 from dataclasses import astuple
 
@@ -41,7 +41,7 @@ def test_table_5_with_the_figures_of_the_paper():
 
 
 def test_the_objective_is_recomputed_from_the_raw_data(monkeypatch):
-    """A method that lies about its value is found out: the row holds the value of its x on the raw data."""
+    """A wrong value of a method is detected: the row holds the value of x on the raw data."""
     honest = ks.minimize
 
     def liar(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""What is said of the tables: layouts, readings, claims and the report, from made-up rows."""
+"""Text about the tables: layouts, readings, claims and the report, from made-up rows."""
 
 import re
 from dataclasses import replace
@@ -130,7 +130,7 @@ def test_the_tables_as_markdown():
 
 
 class Page(HTMLParser):
-    """Tags that must be closed are, and nothing is fetched from elsewhere."""
+    """All tags are closed, and nothing is loaded from elsewhere."""
 
     def __init__(self):
         super().__init__()

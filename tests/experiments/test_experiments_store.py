@@ -1,4 +1,4 @@
-"""A run of the experiments that was stopped goes on, and its files are whole or not there."""
+"""An interrupted run of the experiments resumes, and its files are complete or absent."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def test_an_interrupt_loses_nothing_but_the_row_in_hand(tmp_path, monkeypatch):
 
 
 def test_a_row_cut_off_by_a_short_limit_is_done_again_under_a_longer_one(tmp_path, monkeypatch):
-    """The clock is left out of it: whatever the limit, the method says that it was cut off."""
+    """Independent of the clock: the method reports a time limit for every limit."""
     honest, limits = ks.minimize, []
 
     def cut_off(*args, max_time, **kwargs):

@@ -1,4 +1,4 @@
-"""ℓ1-DCA, MIP-DCA and ℓ1-PDCA as the paper defines them."""
+"""ℓ1-DCA, MIP-DCA and ℓ1-PDCA as defined in the paper."""
 
 import builtins
 
@@ -56,7 +56,7 @@ def test_a_subproblem_is_solved_to_optimality(C, kind, rng):
 @pytest.mark.parametrize("C", [ks.WholeSpace(), ks.Nonnegative(), ks.Nonnegative([0, 3, 7])], ids=repr)
 @pytest.mark.parametrize("weight", [None, "weighted"])
 def test_the_dual_and_the_conic_form_agree(C, weight, rng):
-    """Few rows: the subproblem min γ + qᵀx + Σ wⱼ|xⱼ| in m variables, and in all of them."""
+    """With few rows, the subproblem min γ + qᵀx + Σ wⱼ|xⱼ| in m variables agrees with that in all variables."""
     A, b = rng.standard_normal((7, 15)), rng.standard_normal(7)
     loss = ks.LeastSquares(A, b, sample_weight=None if weight is None else rng.uniform(0, 2, 7))
     lasso, conic = DualLasso.for_pieces(loss, C, 15), ConicSubproblem("l1dca", loss, C, 15)
@@ -230,7 +230,7 @@ def test_what_the_baselines_cannot_do_is_said(rng, monkeypatch):
 
 @pytest.mark.parametrize("method", ["l1dca", "mipdca"])
 def test_rows_that_are_too_far_away_to_matter_do_no_harm(method, rng, capfd):
-    """Clarabel leaves such rows out and takes no new cost then; PIQP complains of them on the terminal."""
+    """Clarabel drops such rows and then accepts no new cost; PIQP prints a message about them."""
     n, size = 7, 1e100
     Z = rng.standard_normal((14, n))
     C = ks.Polyhedron(rng.standard_normal((1, n)), np.array([size]), lower=np.full(n, -size), upper=size)

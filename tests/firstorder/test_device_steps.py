@@ -39,7 +39,7 @@ SETS = [
 
 
 class Reads(TorchDispatchMode):
-    """Counts the numbers that are read from tensors, one at a time or by one call of `read`."""
+    """Counter of the numbers that are read from tensors, one at a time or by one call of `read`."""
 
     def __init__(self, monkeypatch):
         super().__init__()
@@ -60,7 +60,7 @@ class Reads(TorchDispatchMode):
 
 @pytest.fixture
 def on_device(monkeypatch):
-    """Tensors of the CPU are treated as those of a GPU."""
+    """Treat CPU tensors as those of a GPU."""
     for module in (arrays, loop, arrays, steps):
         monkeypatch.setattr(module, "on_device", lambda x: not isinstance(x, np.ndarray))
 
@@ -127,7 +127,7 @@ def test_the_same_iterates_on_sets(method, C, request):
 
 
 def test_trials_of_a_line_search_cost_no_product_where_there_is_no_prox(request):
-    """TopK2 on the whole space: a shorter step has the same direction, so its image is known."""
+    """TopK2 on the whole space: a shorter step has the same direction, so its image is already computed."""
     slow, there = run(loss(), ks.TopK2(1.0, 5), METHODS["pdca"], steps=30)
     request.getfixturevalue("on_device")
     found, here = run(loss(), ks.TopK2(1.0, 5), METHODS["pdca"], steps=30)
@@ -161,7 +161,7 @@ def test_other_losses(kind, dtype, request):
 
 
 def test_overflow_is_seen(request):
-    """A step far too long runs off, on a device as elsewhere."""
+    """A step that is far too long diverges, on a device as on the CPU."""
     too_long = ks.PDCA(ks.FixedStep(1e-3))
     slow, _ = run(loss(), ks.TopK2(1.0, 5), too_long, steps=500)
     request.getfixturevalue("on_device")

@@ -1,4 +1,4 @@
-"""The loop: every reason to stop, the result then, and the calls of the callback."""
+"""The iteration loop: every stopping reason, the result then, and the calls of the callback."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""The methods against the theorems about them and against each other."""
+"""The methods compared with their theorems and with each other."""
 
 import math
 
@@ -12,7 +12,7 @@ from ksparse.firstorder.problem import Problem, Stopping
 
 
 def iterates(method, problem, x0, steps):
-    """The points x⁽⁰⁾, x⁽¹⁾, …"""
+    """Return the points x⁽⁰⁾, x⁽¹⁾, …"""
     s = method.init(problem, problem.point(x0))
     found = [s.x.x]
     for _ in range(steps):

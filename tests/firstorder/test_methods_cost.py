@@ -1,4 +1,4 @@
-"""What the methods cost: the products with the data they spend, and the steps they need on the paper's own problem."""
+"""Cost of the methods: products with the data, and steps on the paper's own problem."""
 
 import numpy as np
 import pytest

@@ -1,1 +1,1 @@
-"""A fuzzer: random problems of every kind, solved by the library and judged by code that shares nothing with it."""
+"""Fuzzer: random problems of every kind, solved by the library and checked by independent code."""

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz N`: N random problems, a report, and exit code 1 if anything is wrong."""
+"""`python -m tests.fuzz N`: solve N random problems, print a report, exit with code 1 on any failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: each constructor and argument with everything it must refuse, and the name that its error must hold."""
+"""Bad input: for each constructor and argument, the values to refuse, and the name that the error must contain."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _indices = {
 
 
 def _rows():
-    """(what is called with the bad value, its bad values, the name in the error)."""
+    """Yield (call with the bad value, bad values, name in the error)."""
     fits = {"LeastSquares": b, "Logistic": labels, "Poisson": counts}
     for name, y in fits.items():
         make, target = getattr(ks, name), "b" if name == "LeastSquares" else "y"
@@ -206,7 +206,7 @@ def _calls():
 
 
 def _broken_functions():
-    """User functions that return what they must not: noticed in the run, by the function's name."""
+    """User functions with invalid results: refused during the run, with the function's name."""
 
     def with_value(value):
         return ks.minimize(ks.Custom(value, lambda x: 2 * x, n=3), 2)
@@ -241,7 +241,7 @@ def _broken_functions():
 
 
 def bad_inputs():
-    """(where, which, the call, the name that the error must hold), one for each."""
+    """Return (place, kind of value, call, name in the error) for each bad value."""
     return [
         (f"{where} {name}", which, lambda call=call, value=value: call(value), name)
         for where, call, values, name in _rows()
@@ -250,7 +250,7 @@ def bad_inputs():
 
 
 def refusal(call, name):
-    """None where a call is refused as it should be, else what happened."""
+    """Return None if a call is refused correctly, else a description of what happened."""
     try:
         call()
     except ALLOWED as error:

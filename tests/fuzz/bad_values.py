@@ -16,7 +16,7 @@ def spoiled(array, value):
 
 
 def bad_matrices(M):
-    """What no data matrix may be."""
+    """Return values that are not valid as a data matrix."""
     return {
         "NaN": spoiled(M, NAN), "inf": spoiled(M, INF), "-inf": spoiled(M, -INF), "object": M.astype(object),
         "complex": M.astype(complex), "float16": M.astype(np.float16), "text": M.astype(str),
@@ -31,7 +31,7 @@ def bad_matrices(M):
 
 
 def bad_vectors(v):
-    """What no vector may be."""
+    """Return values that are not valid as a vector."""
     v = np.asarray(v, dtype=float)
     return {
         "NaN": spoiled(v, NAN), "inf": spoiled(v, INF), "object": v.astype(object), "complex": v.astype(complex),
@@ -43,7 +43,7 @@ def bad_vectors(v):
 
 
 def bad_numbers(least=None, strict=False, infinite=False):
-    """What no number may be."""
+    """Return values that are not valid as a number."""
     bad = {
         "NaN": NAN,
         "word": "1",
@@ -64,7 +64,7 @@ def bad_numbers(least=None, strict=False, infinite=False):
 
 
 def bad_integers(low, high=None):
-    """What no integer may be."""
+    """Return values that are not valid as an integer."""
     bad = {
         "NaN": NAN,
         "float": low + 0.5,

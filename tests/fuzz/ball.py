@@ -1,4 +1,4 @@
-"""min of a quadratic over a Euclidean ball, by eigenvalues: exact, convex or not."""
+"""Minimise a quadratic over a Euclidean ball by eigenvalues: exact, convex or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def fit_in_ball(M, t, c, radius):
-    """min ½‖Mx − t‖² + cᵀx, ‖x‖ ≤ radius, from the singular values of M."""
+    """Solve min ½‖Mx − t‖² + cᵀx, ‖x‖ ≤ radius, by the singular values of M."""
     top = float(np.abs(M).max(initial=0.0)) or 1.0
     U, S, Vt = np.linalg.svd(M / top, full_matrices=True)
     n = M.shape[1]
@@ -23,7 +23,7 @@ def fit_in_ball(M, t, c, radius):
 
 
 def form_in_ball(H, c, radius):
-    """min ½xᵀHx + cᵀx, ‖x‖ ≤ radius, from the eigenvalues of H."""
+    """Solve min ½xᵀHx + cᵀx, ‖x‖ ≤ radius, by the eigenvalues of H."""
     top = float(np.abs(H).max(initial=0.0)) or float(np.abs(c).max(initial=0.0)) / radius or 1.0
     values, vectors = np.linalg.eigh(H / top)
     size = radius

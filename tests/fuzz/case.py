@@ -79,7 +79,7 @@ PENALTIES = ("L1", "CappedL1", "LogSum", "SCAD", "MCP", "L1MinusL2", "TopK1", "T
 
 
 class Chooser(Protocol):
-    """Who makes the choices: a random generator, or hypothesis, which can then make them smaller."""
+    """Source of the choices: a random generator, or hypothesis, which can shrink them."""
 
     def pick(self, options): ...
     def integer(self, low, high): ...
@@ -100,7 +100,7 @@ class Dice:
 
 @dataclass(frozen=True)
 class Case:
-    """The choices of one problem."""
+    """Choices of one problem."""
 
     seed: int
     loss: str
@@ -128,7 +128,7 @@ class Case:
 
 
 def case_number(i: int, seed: int = 0, *, small: bool = False) -> Case:
-    """Case number i of a run."""
+    """Return case number i of a run."""
     return choose(Dice(np.random.default_rng([seed, i])), small=small)
 
 
@@ -212,7 +212,7 @@ def _special(chooser, case):
 
 
 def _size(chooser, loss, C, small):
-    """n: small enough for the twin in most cases, and 1 now and then."""
+    """Choose n: small enough for the twin in most cases, sometimes 1."""
     if chance(chooser, 4):
         return 1
     costly = loss not in QUADRATIC or C == "NonnegativeBall"
@@ -228,7 +228,7 @@ def _layout(chooser, case):
 
 
 def _how(chooser, case):
-    """The method and the options."""
+    """Choose the method and the options."""
     what = chooser.integer(0, 99)
     if what >= 94:
         return replace(case, call="k_path")
@@ -251,5 +251,5 @@ def _how(chooser, case):
 
 
 def _fitting(chooser, case, sets):
-    """The case on a set that its method can work with, most of the time."""
+    """Move the case, most of the time, to a set that its method supports."""
     return case if case.set in sets or chance(chooser, 15) else replace(case, set=chooser.pick(sets))

@@ -1,4 +1,4 @@
-"""The fuzzer's judge: everything an answer claims, held against the raw data and the twin."""
+"""Check every claim of an answer against the raw data and the twin."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ PATIENCE = 8.0  # for so many seconds
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is wrong, in one word and in a sentence."""
+    """A failure: one word and a sentence."""
 
     name: str
     text: str
 
 
 def judge_point(problem, result, k):
-    """What the numbers of a result say by themselves."""
+    """Check a result without the twin."""
     x, phi, precision = np.asarray(result.x, dtype=float), problem.phi, problem.phi.precision
     if x.shape != (phi.n,):
         return [Verdict("wrong_field", f"x has shape {x.shape}, there are {phi.n} variables")]
@@ -53,13 +53,13 @@ def judge_point(problem, result, k):
 
 
 def _members(problem, x):
-    """How many variables or groups a point uses."""
+    """Count the variables or groups of a point."""
     chosen = np.flatnonzero(x)
     return len({problem.groups[j] for j in chosen}) if problem.groups else len(chosen)
 
 
 def _judge_fields(problem, result, x):
-    """fun is φ(x), success follows the status, the support is that of x."""
+    """Check that fun is φ(x), success follows the status, and the support is that of x."""
     found = []
     value, slack = _value(problem, x), 1e-6 if problem.phi.precision == "float64" else 1e-3
     error = abs(result.fun - value)
@@ -89,7 +89,7 @@ def _judge_fields(problem, result, x):
 
 
 def _judge_options(problem, x):
-    """Variables forced in or out, and the least size of a nonzero."""
+    """Check variables forced in or out, and the minimum size of nonzeros."""
     seated = np.array(x, dtype=bool)
     seated[list(problem.forced_in)] = True
     found = []
@@ -111,7 +111,7 @@ def _value(problem, x):
 
 
 def judge_claims(problem, result, k):
-    """What the status and the bound claim, against the twin."""
+    """Check the status and the bound against the twin."""
     status, twin = result.status.name, problem.twin(k)
     x = np.asarray(result.x, dtype=float)
     bound = _judge_bound(problem, result, twin) + _judge_gap(problem, result)
@@ -181,7 +181,7 @@ def judge_near_optimal(problem, found):
 
 
 def _judge_complete(problem, found, listed):
-    """Supports that a complete list misses, where every support has one best point only."""
+    """Return the supports that a complete list misses, if every support has a unique best point."""
     if (
         not found.complete
         or problem.early
@@ -207,7 +207,7 @@ def _judge_complete(problem, found, listed):
 
 
 def _judge_bound(problem, result, twin):
-    """A lower bound that a feasible point is below."""
+    """Report a lower bound above the value of a feasible point."""
     if not np.isfinite(result.lower_bound):
         return []
     points = [np.asarray(result.x, dtype=float)]
@@ -221,7 +221,7 @@ def _judge_bound(problem, result, twin):
 
 
 def _judge_gap(problem, result):
-    """OPTIMAL with a gap above the one asked for."""
+    """Report OPTIMAL with a gap above the requested one."""
     if result.status.name != "OPTIMAL" or not np.isfinite(result.lower_bound):
         return []
     proved = 1e-8 if problem.phi.precision == "float64" else 1e-4  # what enumeration claims
@@ -237,7 +237,7 @@ def _sure(problem):
 
 
 def _judge_swap(problem, result, twin, x):
-    """No add, drop or swap may be better, nor the support itself solved again."""
+    """Check that no add, drop, swap or re-solve of the support is better."""
     support = np.flatnonzero(x)
     if problem.groups:  # nothing of the kind is promised
         return []
@@ -262,7 +262,7 @@ def _judge_swap(problem, result, twin, x):
 
 
 def _judge_unbounded(problem, twin):
-    """ "Unbounded" is false if C is bounded, φ is bounded below, or an optimum was found on every support."""
+    """Report "unbounded" if C is bounded, φ is bounded below, or an optimum was found on every support."""
     bounded_loss = not problem.phi.quadratic or getattr(problem.phi, "kind", "") == "squares"
     if problem.region.bounded or bounded_loss:
         return [Verdict("false_unbounded", "φ is bounded below on C")]
@@ -276,7 +276,7 @@ def _judge_unbounded(problem, twin):
 
 
 def judge_infeasible(problem, error, k):
-    """An InfeasibleError is false where the twin holds a point."""
+    """Report an InfeasibleError if the twin has a feasible point."""
     if not problem.case.enumerable:
         return []
     best, _ = problem.twin(k).best()

@@ -1,4 +1,4 @@
-"""Data as Python text: the snippet that a person can paste is the very text that runs."""
+"""Data as Python text: the printed snippet is the text that runs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ VECTOR = {
 
 
 def as_given(array, layout):
-    """The numbers that a layout can hold: float32 or integers are rounded, before anything is computed from them."""
+    """Round numbers to what a layout can hold (float32 or integers) before anything is computed."""
     if layout in SINGLE:
         return np.asarray(array, dtype=np.float32).astype(float)
     return np.rint(array) if layout == "int" else np.asarray(array, dtype=float)
 
 
 def literal(array, layout="C"):
-    """An array with all its digits."""
+    """Return an array as text with all digits."""
     if layout in SINGLE:
         return f"np.array({np.asarray(array, dtype=float).tolist()}, dtype=np.float32)".replace("inf", "np.inf")
     if layout == "int":
@@ -69,7 +69,7 @@ def vector_lines(name, array, layout):
 
 
 def header(body):
-    """The imports that a text needs."""
+    """Return the imports that a text needs."""
     lines = ["import numpy as np"]
     lines += ["import scipy.sparse, scipy.sparse.linalg"] * ("scipy." in body) + ["import pandas as pd"] * (
         "pd." in body

@@ -1,4 +1,4 @@
-"""Every loss: its text, and φ by its formula from the same numbers."""
+"""Losses of the fuzzer: the text, and φ by its formula from the same numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .regimes import form, table, target
 
 
 def build_loss(case, rng):
-    """Lines that make `loss`, and φ."""
+    """Return the lines that make `loss`, and φ."""
     if case.loss.startswith("Custom"):
         return _custom(case, rng)
     kind = case.loss.split()[0]
@@ -62,7 +62,7 @@ def _fit(case, rng, kind):
 
 
 def _labels(case, rng, kind, A):
-    """b, or labels, or counts."""
+    """Return b, labels or counts."""
     if kind in ("LeastSquares", "Huber", "Quantile"):
         return target(case, rng, A)
     t = (A / case.scale[0]) @ rng.standard_normal(case.n)
@@ -78,7 +78,7 @@ def _labels(case, rng, kind, A):
 
 
 def _form(case, rng, kind):
-    """A loss given by a symmetric matrix."""
+    """Return a loss given by a symmetric matrix."""
     indefinite = case.loss == "Quadratic indefinite"
     Q = form(case, rng, indefinite)
     drawn = rng.standard_normal(case.n)
@@ -103,7 +103,7 @@ def _form(case, rng, kind):
 
 
 def _from_table(case, rng, kind):
-    """A loss made from a data table, its covariance never formed."""
+    """Return a loss given by a data table; its covariance is never formed."""
     X = table(case, rng)
     lines = matrix_lines("X", X, case.layout)
     if kind == "PrincipalComponent.from_factor":
@@ -126,7 +126,7 @@ def _negative(Z, case):
 
 
 def _custom(case, rng):
-    """A user's own functions: a sum of log cosh, which overflows nowhere, or of double wells."""
+    """Return user functions: a sum of log cosh without overflow, or of double wells."""
     n, c = case.n, rng.standard_normal(case.n)
     lines = vector_lines("c", c, "C")
     told = f", n={n}"

@@ -15,7 +15,7 @@ STARTS = 6  # for losses that are not convex
 
 
 def solve_on(phi, cut, support):
-    """min φ over C on a support."""
+    """Solve min φ over C on a support."""
     if phi.quadratic and phi.convex:
         return model_on(*phi.pieces(support), cut)
     if phi.quadratic and cut.ball < np.inf and not np.isfinite(cut.lower).any():
@@ -37,7 +37,7 @@ def solve_on(phi, cut, support):
 
 
 def model_on(M, t, c, cut):
-    """min ½‖Mx − t‖² + cᵀx over C on a support."""
+    """Solve min ½‖Mx − t‖² + cᵀx over C on a support."""
     if cut.ball == np.inf:
         return solve_qp(M, t, c, cut)
     if not np.isfinite(cut.lower).any():
@@ -46,7 +46,7 @@ def model_on(M, t, c, cut):
 
 
 def _in_nonnegative_ball(M, t, c, radius):
-    """The best of the ball problems on every subset of the entries whose answer has the right signs."""
+    """Return the best solution of the ball problems on all subsets of the entries that has the right signs."""
     n = len(c)
     best, value = np.zeros(n), 0.5 * float(t @ t)
     for size in range(1, n + 1):
@@ -62,7 +62,7 @@ def _in_nonnegative_ball(M, t, c, radius):
 
 
 def _falls(H, cut):
-    """Whether a direction of negative curvature never leaves C: looked for along the faces of its recession cone."""
+    """Whether a direction of negative curvature never leaves C: search the faces of its recession cone."""
     n = len(H)
     sides = [[0] + [1] * (not np.isfinite(cut.upper[j])) + [-1] * (not np.isfinite(cut.lower[j])) for j in range(n)]
     level = float(np.abs(H).max(initial=0.0)) or 1.0
@@ -115,7 +115,7 @@ def _starts(phi, cut, support):
 
 
 def _descend(phi, cut, support, z):
-    """Newton's method on C with damped, convex models; each step is the best of their exact minimisers."""
+    """Run Newton's method on C with damped convex models; each step takes the best of their minimisers."""
     value, damping = phi.value(_embed(z, support, phi.n)), 1e-10
     perfect = (
         1e-13 * value if getattr(phi, "kind", "") == "logistic" else -np.inf
@@ -134,7 +134,7 @@ def _descend(phi, cut, support, z):
 
 
 def _huber_by_qp(phi, cut, support, z):
-    """Huber's loss is min over u of ½‖Ax − b − u‖² + δ‖u‖₁: a quadratic program in x and u = p − q, begun at z."""
+    """Solve Huber's loss, min over u of ½‖Ax − b − u‖² + δ‖u‖₁, as a quadratic program in x and u = p − q from z."""
     x = _embed(z, support, phi.n)
     root, size, m = np.sqrt(phi.weight), len(support), len(phi.b)
     residual = phi.A @ x - phi.b
@@ -154,7 +154,7 @@ def _huber_by_qp(phi, cut, support, z):
 
 
 def _model_step(phi, cut, support, z, value, damping, majorant):
-    """The model's minimiser, with as much damping as it takes for φ to fall, and falls most; None if none does."""
+    """Return the model's minimiser with the damping for which φ falls most; None if φ never falls."""
     x = _embed(z, support, phi.n)
     M, g = phi.factor(x, support, majorant), phi.gradient(x)[support]
     norms = np.sqrt((M * M).sum(axis=0))

@@ -1,4 +1,4 @@
-"""Every penalty: its text, and g by its formula."""
+"""Penalties of the fuzzer: the text, and g by its formula."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .phi import wide
 
 
 def build_penalty(case, rng):
-    """The text of the case's penalty, and g as a function of x."""
+    """Return the text of the case's penalty, and g as a function of x."""
     lam = float(rng.choice([1e-3, 0.1, 2.0]))
     theta = float(rng.choice([2.5, 3.7]))
     k = case.k

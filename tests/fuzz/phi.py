@@ -11,7 +11,7 @@ EPS = {"float64": 2.3e-16, "float32": 1.2e-7}
 
 
 def wide(x):
-    """In extended precision: 64 bits of mantissa, and squares of 1e±200 stay in range."""
+    """Convert to extended precision: 64 bits of mantissa, and squares of 1e±200 stay in range."""
     return np.asarray(x, dtype=np.longdouble)
 
 
@@ -52,7 +52,7 @@ class Fit:
 
     @property
     def _cap(self):
-        """Beyond this Poisson's exp is documented to go on as its tangent."""
+        """Return the argument beyond which Poisson's exp continues as its tangent (documented)."""
         return 300.0 if self.precision == "float64" else 40.0
 
     def _exp(self, t):
@@ -63,7 +63,7 @@ class Fit:
         return (wide(self.weight) * self._terms(A @ x, b)).sum() + 0.5 * (wide(self.ridge) * x * x).sum()
 
     def rounding(self, x):
-        """What a careful evaluation at x may be off by: the images are off by a rounding of their terms."""
+        """Return the error of a careful evaluation at x: Ax has the rounding errors of its terms."""
         A, b, x = wide(np.abs(self.A)), wide(self.b), wide(x)
         spread = 4.0 * EPS[self.precision] * (A @ np.abs(x) + np.abs(b if self.kind != "logistic" else 0 * b))
         slope = np.abs(self._slope(wide(self.A) @ x, b))
@@ -74,7 +74,7 @@ class Fit:
 
     @property
     def natural(self):
-        """The size of φ: what an exact fit is small against."""
+        """Return the size of φ relative to which an exact fit is small."""
         zero = wide(np.zeros(len(self.b)))
         if self.kind == "poisson":
             b = wide(self.b)
@@ -125,7 +125,7 @@ class Fit:
         return np.asarray(np.vstack([rows, np.diag(np.sqrt(wide(self.ridge)))[:, support]]), dtype=float)
 
     def pieces(self, support):
-        """M, t, c with φ = ½‖Mz − t‖² + cᵀz on the support, for least squares."""
+        """Return M, t, c with φ = ½‖Mz − t‖² + cᵀz on the support, for least squares."""
         root = np.sqrt(wide(self.weight))
         M = np.vstack([root[:, None] * wide(self.A)[:, support], np.diag(np.sqrt(wide(self.ridge)))[:, support]])
         t = np.concatenate([root * wide(self.b), np.zeros(self.n)])
@@ -134,7 +134,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Form:
-    """½xᵀQx + cᵀx with Q given, or Q = sign·ZᵀZ given by its factor."""
+    """½xᵀQx + cᵀx with given Q, or with Q = sign·ZᵀZ given by Z."""
 
     Q: np.ndarray | None
     c: np.ndarray
@@ -189,7 +189,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Smooth:
-    """A user's own φ: value, gradient and Hessian as functions."""
+    """User-defined φ: value, gradient and Hessian as functions."""
 
     n: int
     f: Callable
@@ -215,7 +215,7 @@ class Smooth:
 
 
 def root_of(H):
-    """M with MᵀM = |H|, equilibrated first so that tiny rows keep their digits."""
+    """Return M with MᵀM = |H|, equilibrated first so that tiny rows keep their digits."""
     d = np.sqrt(np.abs(np.diag(H)))
     d[d == 0] = d.max(initial=0.0) or 1.0
     values, vectors = np.linalg.eigh(H / d / d[:, None])

@@ -1,4 +1,4 @@
-"""Cases in worker processes: one that hangs or dies is noted and its worker replaced, the others go on."""
+"""Cases in worker processes: a worker that hangs or dies is reported and replaced, the others continue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HARD_LIMIT = 300.0  # seconds on the wall for one case, its judgement included: 
 
 
 def _serve(connection):
-    """Run the cases that come in, and notice what is printed past Python."""
+    """Run the received cases, and detect output that bypasses Python."""
     with tempfile.TemporaryFile() as printed:
         os.dup2(printed.fileno(), 1)
         os.dup2(printed.fileno(), 2)
@@ -54,7 +54,7 @@ class _Worker:
             self.connection.send(task)
 
     def take(self):
-        """What it says, or that it died, or that it hangs; None while it works."""
+        """Return the outcome, also if the worker died or hangs; None while it works."""
         try:
             if self.connection.poll():
                 return self.connection.recv()
@@ -74,7 +74,7 @@ class _Worker:
 
 
 def run_cases(cases, jobs):
-    """Outcomes of (number, case) pairs as they come, each with its number."""
+    """Yield the outcomes of (number, case) pairs as they come, each with its number."""
     context = multiprocessing.get_context("spawn")
     waiting = iter(cases)
     workers = [_Worker(context) for _ in range(jobs)]

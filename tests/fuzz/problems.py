@@ -1,4 +1,4 @@
-"""A case made concrete: the text that runs, φ and C for the judge, and what the options ask for."""
+"""Problem of a case: the text that runs, φ and C for the judge, and the requirements of the options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EARLY = ("max_iter", "max_time", "callback", "interrupt")  # options that end a 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a case comes to."""
+    """Problem made from a case."""
 
     case: Case
     setup: str  # the text that makes loss and C
@@ -46,7 +46,7 @@ class Problem:
 
     @property
     def may_refuse(self):
-        """Whether a MissingPieceError is a fair answer: a method that needs what a loss or set does not have."""
+        """Whether a MissingPieceError is correct: the method needs what the loss or set lacks."""
         if self.case.method != "auto":
             return True
         rounded = self.case.layout in ("float32", "csr32")  # a covariance that is all rounding is not convex
@@ -66,7 +66,7 @@ NO_ENUMERATION = "ks.SearchSettings(enumerated=0)"
 
 
 def build(case: Case) -> Problem:
-    """The problem of a case: the same case, the same problem."""
+    """Return the problem of a case; equal cases give equal problems."""
     rng = np.random.default_rng(case.seed)
     loss_lines, phi = build_loss(case, rng)
     set_lines, region = build_set(case, rng)
@@ -115,7 +115,7 @@ def build(case: Case) -> Problem:
 
 
 def _ridge_argument(loss_lines):
-    """The ridge as the loss was given it."""
+    """Return the ridge as it was given to the loss."""
     _, found, rest = loss_lines[-1].rstrip(")").partition("ridge=")
     return f", ridge={rest}" if found else ""
 
@@ -134,7 +134,7 @@ def _floor_at_a_value(case, phi, region):
 
 
 def _option(name, case):
-    """The text of an option, and what the judge must know of it; each option has dice of its own."""
+    """Return the text of an option and its value for the judge, from a generator of its own."""
     n, k, rng = case.n, case.k, np.random.default_rng([case.seed, *name.encode()])
     if name == "forced_in":
         chosen = sorted(rng.permutation(n)[: int(rng.integers(1, min(k, 2) + 1))].tolist())

@@ -18,14 +18,14 @@ LIMIT = 300
 
 @dataclass(frozen=True)
 class Answer:
-    """What a small problem came to: "optimal", "unbounded", "infeasible" or "unclear", and the best point."""
+    """Solution of a small problem: "optimal", "unbounded", "infeasible" or "unclear", and the best point."""
 
     status: str
     x: np.ndarray | None
 
 
 def solve_qp(M, t, c, region: Region, start=None) -> Answer:
-    """The answer on a polyhedron (with an ℓ1 ball by x = p − q), from a feasible point where one is given."""
+    """Solve on a polyhedron (with an ℓ1 ball by x = p − q), from a feasible point if one is given."""
     if region.diamond < np.inf:
         n = len(c)
         split = Region.of(2 * n, lower=0.0, G=np.ones(2 * n), h=region.diamond)
@@ -99,7 +99,7 @@ def _unit_rows(M, v):
 
 
 def _inequalities(region, s):
-    """All inequalities as unit rows Rv ≤ r for v = x/s, and which bound each one is."""
+    """Return all inequalities as unit rows Rv ≤ r for v = x/s, and the bound that each row is."""
     n = len(s)
     G, h = _unit_rows(region.G * s, region.h)
     up, down = np.flatnonzero(np.isfinite(region.upper)), np.flatnonzero(np.isfinite(region.lower))
@@ -110,7 +110,7 @@ def _inequalities(region, s):
 
 
 def _feasible(R, r, E, f, n):
-    """A feasible point and its violation, by least squares on the violations; None if some bounds cross."""
+    """Return a feasible point and its violation, by least squares on the violations; None if bounds cross."""
     rows = np.abs(R).sum(axis=1) > 1  # general rows; the others are bounds
     single = ~rows & (np.abs(R).sum(axis=1) == 1)
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
@@ -153,7 +153,7 @@ def _null(B):
 
 
 def _touching(R, r, E, v):
-    """Inequalities that hold with equality at v, as many as are independent."""
+    """Return a maximal independent set of inequalities that hold with equality at v."""
     active, N = [], _null(E)
     for i in np.flatnonzero(R @ v >= r - 1e-14 * np.maximum(1.0, np.abs(r))):
         if np.linalg.norm(R[i] @ N) > 1e-8:
@@ -194,7 +194,7 @@ def _active_set(M, t, c, R, r, E, f, v, active):
 
 
 def _settled(v, R, r, E, f, active):
-    """What rounding left of the equations and of the inequalities that are met or broken by it, taken away, twice."""
+    """Remove, twice, the rounding errors of the equations and of active or slightly violated inequalities."""
     for _ in range(2):
         broken = [i for i in np.flatnonzero(R @ v > r) if i not in active]
         B, side = np.vstack([E, R[active], R[broken]]), np.concatenate([f, r[active], r[broken]])
@@ -204,7 +204,7 @@ def _settled(v, R, r, E, f, active):
 
 
 def _step(M, t, c, v, N, size):
-    """The way to the optimum on the active equations, 1.0; or a flat way downhill, inf."""
+    """Return the step to the optimum on the active equations, 1.0; or a flat descent direction, inf."""
     if not N.shape[1]:
         return np.zeros_like(v), 1.0
     residual = t - M @ v

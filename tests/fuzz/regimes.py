@@ -8,7 +8,7 @@ from .layouts import as_given
 
 
 def table(case, rng, collinear=1e-7):
-    """A, m × n, in the case's regime and at its scale, as its layout can hold it."""
+    """Return A, m × n, in the regime and scale of the case, rounded to its layout."""
     m, n = case.m, case.n
     A = rng.standard_normal((m, n))
     if case.layout == "int":
@@ -34,7 +34,7 @@ def table(case, rng, collinear=1e-7):
 
 
 def target(case, rng, A):
-    """b for a table: an exact fit, nothing, ties, or noise."""
+    """Return b for a table: an exact fit, no signal, ties, or noise."""
     if case.regime == "perfect":
         sparse = np.zeros(case.n)
         chosen = rng.choice(case.n, size=min(case.k, case.n), replace=False)
@@ -51,7 +51,7 @@ def target(case, rng, A):
 
 
 def form(case, rng, indefinite=False):
-    """A symmetric matrix, n × n, positive semidefinite unless asked otherwise."""
+    """Return a symmetric n × n matrix, positive semidefinite unless `indefinite`."""
     A = table(case, rng, collinear=1e-4)
     if indefinite:
         S = rng.standard_normal((case.n, case.n))

@@ -47,19 +47,19 @@ class Region:
 
     @property
     def forced(self):
-        """The variables that cannot be 0."""
+        """Return the variables that cannot be 0."""
         return np.flatnonzero((self.lower > 0) | (self.upper < 0))
 
     @property
     def bounded(self):
-        """Whether it is plain that C is bounded."""
+        """Whether C is clearly bounded."""
         if min(self.ball, self.diamond) < np.inf or (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
             return True
         budget = len(self.E) and (np.ptp(self.E, axis=1) == 0).any()
         return bool(budget and (np.isfinite(self.lower).all() or np.isfinite(self.upper).all()))
 
     def excess(self, x):
-        """The largest violation of a constraint, each relative to the size of its terms."""
+        """Return the largest constraint violation, each relative to the size of its terms."""
         x = wide(x)
         size = np.abs(x).max(initial=0.0)
         worst = [wide(0.0)]
@@ -81,7 +81,7 @@ class Region:
         return bool(np.isfinite(x).all() and self.excess(x) <= slack)
 
     def on(self, support):
-        """The set on a support, the others at 0; None where a bound forbids that."""
+        """Return the set on a support, other variables at 0; None if a bound forbids that."""
         off = np.setdiff1d(self.forced, support)
         if off.size:
             return None
@@ -97,7 +97,7 @@ class Region:
         )
 
     def floored(self, signs, floor):
-        """The set with |x| ≥ floor on the side of each sign."""
+        """Return the set with |x| ≥ floor on the side of each sign."""
         low = np.where(signs > 0, np.maximum(self.lower, floor), self.lower)
         high = np.where(signs < 0, np.minimum(self.upper, -floor), self.upper)
         return Region(low, high, self.G, self.h, self.E, self.f, self.ball, self.diamond)

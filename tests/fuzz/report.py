@@ -1,4 +1,4 @@
-"""What a run came to: a table of verdicts, coverage, the slowest cases, and a snippet for each kind of failure."""
+"""Report of a run: a table of verdicts, coverage, the slowest cases, and a snippet for each kind of failure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EACH = 2  # snippets per kind of failure, the smallest problems first
 
 
 def group_of(case, verdict):
-    """What failures are told apart by: the verdict, and where it came from."""
+    """Return what distinguishes failures: the verdict and its place."""
     if verdict.name in ("crash", "warning", "fuzzer"):
         lines = re.findall(r"(\w+\.py)\W+(?:line )?(\d+)", verdict.text)
         kind = verdict.text.split(":")[0]
@@ -27,7 +27,7 @@ def group_of(case, verdict):
 
 
 def failures(outcomes):
-    """{(verdict, place): [(number, outcome, verdict)]}, small problems first."""
+    """Return {(verdict, place): [(number, outcome, verdict)]}, small problems first."""
     groups = defaultdict(list)
     for number, outcome in outcomes.items():
         for verdict in outcome.verdicts:
@@ -38,7 +38,7 @@ def failures(outcomes):
 
 
 def failed(outcomes):
-    """Whether a run has a forbidden verdict, or too many that are only counted."""
+    """Whether a run has a forbidden verdict, or too many verdicts that are only counted."""
     names = Counter(verdict.name for outcome in outcomes.values() for verdict in outcome.verdicts)
     small = sum(outcome.case.enumerable for outcome in outcomes.values())
     # where enumeration was switched off, to test the claims of the search, the optimum may be missed
@@ -50,7 +50,7 @@ def failed(outcomes):
 
 
 def summary(outcomes, seconds):
-    """The tables."""
+    """Return the tables."""
     names = Counter(verdict.name for outcome in outcomes.values() for verdict in outcome.verdicts)
     ends = Counter(outcome.ended for outcome in outcomes.values())
     small = sum(outcome.case.enumerable for outcome in outcomes.values())
@@ -89,14 +89,14 @@ def _words(case):
 
 
 def snippet(number, seed, outcome, verdict):
-    """The problem as code that a person can paste, and what was wrong."""
+    """Return the problem as code to paste, with the verdicts."""
     text = verdict.text.strip().replace("\n", "\n# ")
     head = f"# case {number}, seed {seed}: {_words(outcome.case)}\n# {outcome.case}\n# {verdict.name}: {text}"
     return f"{head}\n{build(outcome.case).source}\nprint(result)"
 
 
 def details(outcomes, seed, each=EACH):
-    """Every kind of failure with its smallest problems."""
+    """Return every kind of failure with its smallest problems."""
     for (name, place), rows in failures(outcomes).items():
         yield f"\n### {name}: {place}: {len(rows)} (cases {', '.join(str(row[0]) for row in rows[:12])})\n"
         for number, outcome, verdict in rows[:each]:

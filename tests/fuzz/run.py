@@ -19,7 +19,7 @@ TWICE = 20  # one case in so many is run twice
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case."""
+    """Outcome of a case."""
 
     case: Case
     verdicts: tuple[Verdict, ...]
@@ -28,12 +28,12 @@ class Outcome:
 
 
 def run_case(case: Case) -> Outcome:
-    """Build, solve, judge."""
+    """Build, solve and judge a case."""
     return run_problem(build(case))
 
 
 def run_problem(problem: Problem) -> Outcome:
-    """Solve and judge; the judge's own arithmetic may overflow in silence."""
+    """Solve and judge a problem; overflow in the judge's arithmetic is silent."""
     found: list[Verdict] = []
     names: dict = {}
     clocks = _clocks()
@@ -109,7 +109,7 @@ def _judge_error(problem, error, trace):
 
 
 def _again(problem, names, first):
-    """The same call once more gives the same answer."""
+    """Check that a second call gives the same answer."""
     names = dict(names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -121,7 +121,7 @@ def _again(problem, names, first):
 
 
 def frozen(value):
-    """The bytes of an array, sparse matrix, table or list; None for anything else."""
+    """Return the bytes of an array, sparse matrix, table or list; None for other values."""
     if scipy.sparse.issparse(value):
         return b"".join(
             np.ascontiguousarray(part).tobytes() for part in (value.tocoo().data, value.tocoo().row, value.tocoo().col)

@@ -1,4 +1,4 @@
-"""Every set: its text, and C by its definition from the same numbers."""
+"""Sets of the fuzzer: the text, and C by its definition from the same numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .region import Region
 
 
 def build_set(case, rng):
-    """Lines that make `C`, and the region."""
+    """Return the lines that make `C`, and the region."""
     unit = _unit(case)
     name, _, variant = case.set.partition(" ")
     if name == "Simplex" and case.loss.startswith("Poisson"):
@@ -18,7 +18,7 @@ def build_set(case, rng):
 
 
 def _unit(case):
-    """The size of x that the data ask for, or 1."""
+    """Return the size of x that suits the data, or 1."""
     if not case.natural or case.loss.startswith("PrincipalComponent"):
         return 1.0
     a, b = case.scale
@@ -63,7 +63,7 @@ def _nonnegative(n, k, variant, unit, rng):
 
 
 def _bounds(n, variant, unit, rng):
-    """Lower and upper bounds, those of a variant."""
+    """Return lower and upper bounds of a variant."""
     low, high = -rng.uniform(0, 1.5, n), rng.uniform(0, 1.5, n)
     if variant == "half":
         low[rng.uniform(size=n) < 0.5] = -np.inf
@@ -111,7 +111,7 @@ def _budget_box(n, k, variant, unit, rng):
 
 
 def _polyhedron(n, k, variant, unit, rng):
-    """Rows that some sparse point meets (now and then not)."""
+    """Return rows that some sparse point satisfies, with rare exceptions."""
     p = int(rng.integers(1, 4))
     inner = np.zeros(n)
     chosen = rng.choice(n, size=min(k, n), replace=False)
@@ -138,7 +138,7 @@ def _polyhedron(n, k, variant, unit, rng):
 
 
 def _custom_set(n, k, variant, unit, rng):
-    """A user's own projection: onto a box, a ball or a halfspace."""
+    """Return a user-defined projection: onto a box, a ball or a halfspace."""
     if variant == "box":
         low, high = _bounds(n, "vectors", 1.0, rng)
         lines = [f"low, high = {literal(low)}, {literal(high)}"]

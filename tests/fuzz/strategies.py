@@ -1,4 +1,4 @@
-"""The same choices made by hypothesis, for property tests: a failing case is made smaller."""
+"""Choices made by hypothesis, for property tests: a failing case is shrunk."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class Drawn:
 
 @st.composite
 def cases(draw, losses=LOSSES, sets=SETS, **limits):
-    """A case, of these losses and sets."""
+    """Draw a case with these losses and sets."""
     return choose(Drawn(draw), losses, sets, **limits)

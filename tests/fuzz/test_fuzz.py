@@ -68,7 +68,7 @@ PLAIN = Case(seed=5, loss="LeastSquares", set="BudgetBox", n=6, m=9, k=2)
 
 @pytest.fixture(scope="module")
 def plain():
-    """A problem, and an honest answer to it."""
+    """Return a problem and a correct answer to it."""
     problem = build(PLAIN)
     names = {}
     exec(problem.source, names)
@@ -201,21 +201,21 @@ def test_the_twins_quadratic_programs_against_slsqp(rng):
 
 
 def as_polyhedron(region, order=slice(None)):
-    """The set by its inequalities alone, its variables in another order."""
+    """Return the set by its inequalities alone, its variables permuted."""
     return ks.Polyhedron(
         region.G[:, order], region.h, region.E[:, order], region.f, region.lower[order], region.upper[order]
     )
 
 
 def as_quadratic(phi, order=slice(None)):
-    """The loss from its matrices, its variables in another order."""
+    """Return the loss from its matrices, its variables permuted."""
     if hasattr(phi, "A"):
         return ks.LeastSquares(phi.A[:, order], phi.b, phi.weight, phi.ridge[order])
     return ks.Quadratic(phi.matrix()[order][:, order], phi.c[order])
 
 
 def optimum(loss, k, C):
-    """The optimal value, where it is proved."""
+    """Return the optimal value; drop the example if it is not proved."""
     try:
         result = ks.minimize(loss, k, C)
     except ks.InfeasibleError:

@@ -17,7 +17,7 @@ from .region import Region
 
 @dataclass
 class Twin:
-    """The best feasible points of min φ over C with at most k nonzeros, support by support, remembered."""
+    """Best feasible points of min φ over C with at most k nonzeros, for every support, cached."""
 
     phi: object
     region: Region
@@ -37,7 +37,7 @@ class Twin:
         return [j for j in range(self.phi.n) if j not in self.forced_out]
 
     def supports(self):
-        """Those of full size: a smaller one is part of one of them (unless a floor keeps members off 0)."""
+        """Return the supports of full size, which cover smaller ones; all sizes if a floor keeps nonzeros off 0."""
         if self.groups:
             return self._grouped_supports()
         must = self.must
@@ -49,7 +49,7 @@ class Twin:
         return [tuple(sorted((*must, *more))) for size in sizes for more in itertools.combinations(others, size)]
 
     def _grouped_supports(self):
-        """Unions of whole groups; a group with a member that is out cannot enter."""
+        """Return unions of whole groups; a group with a forced-out member is excluded."""
         label = np.array(self.groups)
         out = {self.groups[j] for j in self.forced_out}
         must = {self.groups[j] for j in self.must}
@@ -60,12 +60,12 @@ class Twin:
         return [tuple(np.flatnonzero(np.isin(label, [*must, *more])).tolist()) for more in sets]
 
     def best(self):
-        """The best answer of all, and whether each support came to a clear end."""
+        """Return the best answer, and the answers on all supports."""
         answers = [self.on(support) for support in self.supports()]
         return best_of(answers, self.phi), answers
 
     def neighbours(self, support):
-        """The supports one add, drop or swap away from a support, and itself."""
+        """Return a support and the supports one add, drop or swap away."""
         here, must = set(support) | set(self.must), set(self.must)
         outside = [j for j in self.may if j not in here]
         moves = [here]
@@ -77,7 +77,7 @@ class Twin:
         return [tuple(sorted(move)) for move in moves]
 
     def on(self, support):
-        """The answer on one support, as a vector of length n."""
+        """Return the answer on one support, as a vector of length n."""
         if support not in self.seen:
             try:
                 with np.errstate(all="ignore"):
@@ -103,7 +103,7 @@ class Twin:
         return best_of(answers, self.phi) or Answer("infeasible", None)
 
     def _checked(self, support, answer):
-        """The answer with its point in all variables, if that is feasible beyond doubt."""
+        """Return the answer with its point in all variables, if it is certainly feasible."""
         if answer.x is None:
             return answer
         x = np.zeros(self.phi.n)
@@ -112,7 +112,7 @@ class Twin:
 
 
 def best_of(answers, phi):
-    """An unbounded answer, else the one with the least value; None without any."""
+    """Return an unbounded answer, else the answer of least value; None without any."""
     for answer in answers:
         if answer.status == "unbounded":
             return answer
