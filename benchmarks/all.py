@@ -47,7 +47,7 @@ def main() -> None:
         result.write_text(report(rows, settings_of(given)), encoding="utf-8")
         open_to_all = [
             row for row in rows if not GROUPS[row.group].contenders
-        ]  # a profile of those who were not asked would mislead
+        ]  # a profile of contenders that did not run would mislead
         if any(row.solved for row in open_to_all):
             draw(open_to_all, given.out / "profile.png")
     for script in () if given.report else given.also:

@@ -66,8 +66,8 @@ def walks(console: Console) -> None:
         return
     assert returns is not None
     table = Table(title=f"Rebalancings of {returns.shape[1]} assets, K = {K}, windows of {WINDOW}, every {STEP}")
-    for column in ("who", "rules", "s a rebalancing", "names at most", "turnover at most"):
-        table.add_column(column, justify="left" if column in ("who", "rules") else "right")
+    for column in ("library", "rules", "s a rebalancing", "assets at most", "turnover at most"):
+        table.add_column(column, justify="left" if column in ("library", "rules") else "right")
     cases: dict[str, dict[str, Any]] = {
         "least variance": {"objective": "minimize_risk"},
         "utility": {},

@@ -95,15 +95,15 @@ def timed(fit: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     return np.where(np.abs(x) < HELD, 0.0, x), time.process_time() - began
 
 
-def row(case: Case, who: str, x: Any, seconds: float, least: float) -> tuple[str, ...]:
+def row(case: Case, library: str, x: Any, seconds: float, least: float) -> tuple[str, ...]:
     """Return a table row for an answer."""
     if isinstance(x, str):
-        return case.name, who, x, "", "", f"{seconds:.2f}"
+        return case.name, library, x, "", "", f"{seconds:.2f}"
     worst = max(case.broken(x), abs(float(x.sum()) - 1.0), -float(x.min()), float(np.count_nonzero(x) - K), 0.0)
     value = case.value(x)
     return (
         case.name,
-        who,
+        library,
         f"{value:.6e}",
         f"{100 * (value - least) / abs(least):.3f} %",
         f"{worst:.0e}",
@@ -123,8 +123,8 @@ def main() -> None:
         part = X[:, :n]
         scale = 1.0 / float(np.sqrt(np.median(np.var(part, axis=0))))
         table = Table(title=f"{n} assets, at most {K} names; SCIP has {given.limit:g} CPU s")
-        for column in ("mandate", "who", "value", "above the best", "broken by", "CPU s"):
-            table.add_column(column, justify="left" if column in ("mandate", "who") else "right")
+        for column in ("problem", "library", "value", "above the best", "violation", "CPU s"):
+            table.add_column(column, justify="left" if column in ("problem", "library") else "right")
         for case in cases(part):
             ours = timed(SparseMeanRisk(K, **case.ours).fit, part, case.y)
             model = MeanRisk(

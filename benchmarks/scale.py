@@ -83,7 +83,7 @@ def run(case: dict[str, Any], threads: int) -> dict[str, Any]:
 
 
 def show(name: str, row: dict[str, Any]) -> None:
-    """Return a line of a table."""
+    """Print a line of a table."""
     if "error" in row:
         print(f"| {name} | {row['error']} | | | | | |", flush=True)
         return

@@ -1,4 +1,4 @@
-"""The estimators keep scikit-learn's manners."""
+"""The estimators follow scikit-learn's conventions."""
 
 import pickle
 import warnings

@@ -36,7 +36,7 @@ NAMES = list("abcde")
 
 
 def table(name, rows=60, seed=0):
-    """X and y that fit the estimator."""
+    """Return X and y that fit the estimator."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, (rows, 5)).astype(float)
     y = X @ [1.0, 0.0, -2.0, 0.0, 0.5] + rng.standard_normal(rows)

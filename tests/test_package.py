@@ -1,4 +1,4 @@
-"""The package is light: what is imported is declared, and what takes its time comes late."""
+"""The package is light: every imported package is declared, and slow imports are lazy."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ CALLED = {
     "array_api_compat": "array-api-compat",
     "IPython": "ipython",
 }  # import name, and what is installed for it
-GUESTS = {"torch", "jax", "cupy"}  # whose arrays we take where they are; nobody needs them
+GUESTS = {"torch", "jax", "cupy"}  # optional: arrays of these libraries are accepted
 
 
 def names(requirements):
@@ -24,7 +24,7 @@ def names(requirements):
 
 
 def imported(path):
-    """The packages that a module imports: (name, whether at once)."""
+    """Yield the packages that a module imports: (name, whether at import time)."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     late = {id(node) for outer in ast.walk(tree) if isinstance(outer, ast.FunctionDef) for node in ast.walk(outer)}
     late |= {
@@ -86,7 +86,7 @@ print([name for name in {heavy.split()!r} if name in sys.modules and name not in
 
 
 def fragment(table):
-    """A part of a file, as the build cuts it out."""
+    """Return the part of a file that the build cuts out."""
     text = (ROOT / table["path"]).read_text(encoding="utf-8")
     text = text.partition(table["start-after"])[2] if "start-after" in table else text
     return text.partition(table["end-before"])[0] if "end-before" in table else text

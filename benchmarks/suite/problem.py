@@ -41,7 +41,7 @@ class Problem:
     h: Any = None
     floor: Any = 0.0
     upper: Any = np.inf
-    returns: Any = None  # of a portfolio, with covariance V: for those who want returns
+    returns: Any = None  # of a portfolio, with covariance V: for libraries that take returns
 
     @property
     def n(self) -> int:

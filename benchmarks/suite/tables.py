@@ -62,7 +62,7 @@ def _version(package: str) -> str:
 
 
 def problem_tables(rows: Sequence[Row]) -> Iterable[str]:
-    """Return one table per problem: feasible rows by objective, then infeasible rows, then rows without an answer."""
+    """Yield one table per problem: feasible rows by objective, then infeasible rows, then rows without an answer."""
     for (_, problem), several in problems_of(list(rows)).items():
         best = best_of(several)
         ours = next((row.time for row in several if row.contender == OURS), math.nan)

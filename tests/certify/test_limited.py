@@ -135,9 +135,9 @@ def test_a_member_may_be_fixed_to_0(rules):
 
 def test_limits_that_leave_no_variable(rng):
     loss = ks.LeastSquares(rng.standard_normal((12, 5)), rng.standard_normal(12))
-    nobody = ([0] * 5, {0: (0, 0)})
-    near = ks.near_optimal(loss, 2, group_limits=nobody)
+    excluded = ([0] * 5, {0: (0, 0)})
+    near = ks.near_optimal(loss, 2, group_limits=excluded)
     assert near.complete
     assert [support.size for support in near.supports] == [0]
-    found = ks.minimize(loss, 2, group_limits=nobody, gap=1e-6, settings=ks.SearchSettings(enumerated=0))
+    found = ks.minimize(loss, 2, group_limits=excluded, gap=1e-6, settings=ks.SearchSettings(enumerated=0))
     assert not found.x.any()

@@ -55,7 +55,7 @@ def on_a_terminal(*more, cwd):
         try:
             while part := os.read(ours, 65536):
                 shown += part
-        except OSError:  # how a terminal says that nobody writes to it any more
+        except OSError:  # the other end of the terminal is closed
             pass
         out = process.stdout.read()
     os.close(ours)

@@ -48,7 +48,7 @@ def test_rows_that_others_hold_stay_as_they_are():
     np.testing.assert_array_equal(held, H0[7])
 
 
-def test_all_rows_at_once_are_nobody_elses():
+def test_all_rows_at_once_are_not_shared():
     """A user's H may return its own or a reused array, so rows are copied; rows of built-in losses are not."""
     M = np.diag([1.0, 2.0, 3.0])
 

@@ -15,7 +15,7 @@ COMPONENTS = ("PrincipalComponent", "PrincipalComponent.from_data", "PrincipalCo
 GENERAL = ("Logistic", "Logistic separable", "Logistic ridge", "Huber", "Huber weighted", "Poisson", "Poisson weighted")
 FREE = ("Quadratic indefinite", *COMPONENTS, "Custom convex", "Custom nonconvex")
 LOSSES = (*QUADRATIC, *GENERAL, *FREE)
-TABLES = ("MeanVariance.from_returns", "PrincipalComponent.from_data")  # made from a table whose columns must be seen
+TABLES = ("MeanVariance.from_returns", "PrincipalComponent.from_data")  # built from a data table
 
 POLYHEDRA = (
     "WholeSpace", "Hyperplane", "Hyperplane zero", "Hyperplane weighted", "Nonnegative", "Nonnegative some", "Box",

@@ -96,7 +96,7 @@ def snippet(number, seed, outcome, verdict):
 
 
 def details(outcomes, seed, each=EACH):
-    """Return every kind of failure with its smallest problems."""
+    """Yield every kind of failure with its smallest problems."""
     for (name, place), rows in failures(outcomes).items():
         yield f"\n### {name}: {place}: {len(rows)} (cases {', '.join(str(row[0]) for row in rows[:12])})\n"
         for number, outcome, verdict in rows[:each]:

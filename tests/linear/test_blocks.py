@@ -1,4 +1,4 @@
-"""The linear estimators on data that are read by blocks: the answers of data in memory, no copy of the data."""
+"""Linear estimators on data read by blocks: same answers as for data in memory, no copy of the data."""
 
 import tracemalloc
 from importlib import import_module

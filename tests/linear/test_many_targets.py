@@ -1,4 +1,4 @@
-"""SparseRegressor with several targets: each as if it were fitted alone."""
+"""SparseRegressor with several targets: each as if fitted alone."""
 
 import numpy as np
 import pytest

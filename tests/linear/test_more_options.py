@@ -93,7 +93,7 @@ def test_hubers_delta_is_in_the_units_of_y(data, rng):
     wide = ks.SparseRegressor(6, loss="huber", delta=1e6).fit(X, y)
     assert np.allclose(wide.coef_, ks.SparseRegressor(6).fit(X, y).coef_, rtol=1e-6)
     tight = ks.SparseRegressor(6, loss="huber", delta=0.7).fit(X, y)
-    reference = HuberRegressor(epsilon=1.35, alpha=0.0).fit(X, y)  # whose scale is its own
+    reference = HuberRegressor(epsilon=1.35, alpha=0.0).fit(X, y)  # which estimates its own scale
     assert np.abs(tight.coef_ - reference.coef_).max() < 0.2
     with pytest.raises(ValueError, match="delta must be"):
         ks.SparseRegressor(2, loss="huber", delta=-1.0).fit(X, y)

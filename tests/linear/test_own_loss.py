@@ -1,4 +1,4 @@
-"""A loss of the user's own in the linear models and estimators."""
+"""User-defined losses in the linear models and estimators."""
 
 import pickle
 from functools import partial
@@ -35,7 +35,7 @@ class LogCosh(ks.DataFit):
 
 
 class HalfSquares(ks.DataFit):
-    """½r², without a word that it is quadratic."""
+    """½r², not declared as quadratic."""
 
     def h(self, image):
         return 0.5 * (image - self.b) ** 2
@@ -48,7 +48,7 @@ class HalfSquares(ks.DataFit):
 
 
 class PlainSquares(ks.Loss):
-    """½ Σ wᵢrᵢ² as no more than a `Loss`, with squares()."""
+    """½ Σ wᵢrᵢ² as a plain `Loss` with squares()."""
 
     convex = True
 

@@ -1,4 +1,4 @@
-"""Rules about supports in the estimators: by names or indices, the intercept under none."""
+"""Rules about supports in the estimators: by names or indices, without the intercept."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Regressors and classifiers obey, and agree with the library beneath them."""
+"""Regressors and classifiers satisfy their constraints, and agree with the functions of the library."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Selection stability by subsampling, standard errors by refit, and their pictures."""
+"""Selection stability by subsampling, standard errors by refit, and their plots."""
 
 import math
 
@@ -83,7 +83,7 @@ def test_errors_of_one_feature_are_those_of_scipy(data):
 
 
 def by_hand(D, bend, slope):
-    """Inverse curvature, and the sandwich."""
+    """The inverse curvature, and the sandwich estimator."""
     bread = np.linalg.inv(D.T @ (bend[:, None] * D))
     return np.sqrt(np.diag(bread)), np.sqrt(np.diag(bread @ (D.T @ (slope[:, None] ** 2 * D)) @ bread))
 

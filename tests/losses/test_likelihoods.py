@@ -20,7 +20,7 @@ def data(rng):
 
 
 def cox_by_hand(score, time, event):
-    """Breslow's sum, term by term."""
+    """Return Breslow's sum, term by term."""
     total = 0.0
     for i in np.flatnonzero(event):
         total += np.log(np.exp(score[time >= time[i]]).sum()) - score[i]
@@ -147,7 +147,7 @@ def test_losses_with_parameters_go_into_the_regressor(data, rng):
 
 
 def least_on_a_line(loss):
-    """The least value of a convex loss of one variable, by bisection on the sign of its slope."""
+    """Return the least value of a convex loss of one variable, by bisection on the sign of its slope."""
     low, high = -1e12, 1e12
     for _ in range(200):
         middle = 0.5 * (low + high)

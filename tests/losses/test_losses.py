@@ -1,4 +1,4 @@
-"""Each loss against finite differences, its Hessian's norm, and itself on other kinds of matrices and arrays."""
+"""Each loss against finite differences and its Hessian's norm, and on other kinds of matrices and arrays."""
 
 from importlib import import_module
 

@@ -49,7 +49,7 @@ def test_empty_polyhedra():
 
 
 def test_a_point_that_only_rounding_hides_is_not_denied():
-    """g − λe is rounding there, and the bounds are wide: exact arithmetic knows a point."""
+    """g − λe is a rounding error and the bounds are wide: in exact arithmetic there is a feasible point."""
     wide, g, e = 1e8, np.array([[1.0, 7 / 3]]), np.array([3.0, 7.0])
     off = Fraction(g[0, 1]) - Fraction(7, 3)
     f = 3 * abs(float(off)) * wide / 8

@@ -1,4 +1,4 @@
-"""The largest sum under limits beside enumeration, and what is said of one variable's absence or presence."""
+"""The largest sum under limits against enumeration, and bounds with one variable in or out."""
 
 from itertools import combinations
 
@@ -10,7 +10,7 @@ from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 
 
 def drawn(seed):
-    """Limits, charges and decisions that do not contradict each other."""
+    """Return limits, charges and decisions that do not contradict each other."""
     rng = np.random.default_rng(seed)
     n, grouped = int(rng.integers(2, 9)), seed % 2 == 1
     member = np.unique(rng.integers(0, n, n), return_inverse=True)[1] if grouped else np.arange(n)
@@ -26,7 +26,7 @@ def drawn(seed):
 
 
 def supports(limits, state, exactly):
-    """Every set of members that the limits allow, with those that are in and without those that are out."""
+    """Yield every set of members within the limits, with those decided in and without those decided out."""
     decided = limits.states(state[None])[0]
     for size in [limits.k] if exactly else range(limits.k + 1):
         for chosen in combinations(range(limits.label.size), size):

@@ -1,4 +1,4 @@
-"""The compiled y-step of the relaxation against the one on whole arrays, and under limits against bisection."""
+"""The compiled y-step of the relaxation against the array version, and under limits against bisection."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 
 
 def limited(rng, n, groups):
-    """Limits on labels of variables, or of groups of them."""
+    """Return limits on labels of variables, or of groups of them."""
     member = np.unique(rng.integers(0, max(1, n // 2), n), return_inverse=True)[1] if groups else np.arange(n)
     label = np.unique(rng.integers(0, 4, member.max() + 1), return_inverse=True)[1]
     least = rng.integers(0, 2, label.max() + 1)
@@ -19,7 +19,7 @@ def limited(rng, n, groups):
 
 
 def drawn(rng, n, k, count=40, limits=None):
-    """A relaxation with bounds and minimum sizes of every kind, nodes with every state, and points v."""
+    """Return a relaxation with bounds and minimum sizes of every kind, nodes with every state, and points v."""
     Z = rng.standard_normal((2 * n, n))
     H = np.corrcoef(Z.T)
     d = 0.02 * np.abs(rng.standard_normal(n)) * (rng.random(n) < 0.8)
@@ -79,7 +79,7 @@ def y_step_by_bisection(method, v, nodes):
         return np.where(ends[0] <= nu, 0.0, np.where(ends[1] >= nu, 1.0, low))
 
     def sigma_of(members, room, within=(0.0, np.inf)):
-        """Return σ at which the free ones of the members fill the room; the largest if all fit."""
+        """Return σ at which the free members fill the room; the largest if all fit."""
         usable = members & (state == FREE)
         bottom = 1.0 / np.sqrt(np.clip(np.where(usable, ends[0], 0.0).max(axis=1), 1e-300, 1e200))
         low, high = bottom, MAX_SIGMA_RATIO * bottom

@@ -1,4 +1,4 @@
-"""The perspective relaxation, beside enumeration and a convex solver's answer."""
+"""The perspective relaxation, compared with enumeration and with a convex solver."""
 
 from itertools import combinations
 
@@ -16,7 +16,7 @@ def a_matrix(rng, n, m=40):
 
 
 def value(H, r, d, found):
-    """The relaxation's objective at x, z."""
+    """Return the relaxation's objective at x, z."""
     own = np.where(found.z > 0, d * found.x**2 / np.where(found.z > 0, found.z, 1.0), 0.0)
     return 0.5 * found.x @ (H - np.diag(d)) @ found.x - r @ found.x + 0.5 * own.sum()
 
@@ -57,7 +57,7 @@ def test_a_singular_matrix_says_nothing(rng):
 
 
 def test_floors_let_fewer_in(rng):
-    """Σx = 1 above floors of 0.15: at most six, whatever k."""
+    """Σx = 1 with minimum sizes of 0.15: at most six nonzeros for any k."""
     n = 20
     H = a_matrix(rng, n, 200)
     linear = Linear.of(n, 0.15, 0.4, E=np.ones((1, n)), f=[1.0])

@@ -1,4 +1,4 @@
-"""Presolve: what is left out is left out rightly."""
+"""Presolve drops only redundant rows and useless variables."""
 
 from itertools import combinations
 

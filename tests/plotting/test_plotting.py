@@ -1,4 +1,4 @@
-"""Every picture has labels with units, a legend that covers no data, and the data."""
+"""Every plot has labels with units, a legend beside the data, and the data."""
 
 import builtins
 import io
@@ -17,7 +17,7 @@ from ksparse import plotting  # noqa: E402
 
 
 def drawn(ax):
-    """The axes after drawing: labelled, and with any legend outside the data."""
+    """Return the axes after drawing; check labels, and that no legend covers data."""
     ax.figure.canvas.draw()
     renderer = ax.figure.canvas.get_renderer()
     assert ax.get_xlabel() or ax.get_ylabel()

@@ -1,4 +1,4 @@
-"""So many names of each group, against every portfolio that obeys."""
+"""Limits on assets per group, against every feasible portfolio."""
 
 from itertools import combinations
 
@@ -16,7 +16,7 @@ LABELS = ["a", "a", "a", "b", "b", "c"]
 
 @pytest.mark.parametrize("seed", range(8))
 def test_counts_against_enumeration(seed):
-    """With and without trades, a short side and a floor, on every support that obeys."""
+    """With and without trades, a short side and a minimum weight, on every allowed support."""
     rng = np.random.default_rng(seed)
     n, k, short, trades = 6, 3, seed % 4 == 1, seed % 2 == 0
     V, r = market(seed, n)

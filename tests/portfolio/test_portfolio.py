@@ -1,4 +1,4 @@
-"""Portfolio rules against enumeration with a general-purpose solver, and judged from the raw data."""
+"""Portfolio rules against enumeration with a general-purpose solver, checked on the raw data."""
 
 import time
 from itertools import combinations, product
@@ -297,7 +297,7 @@ def test_a_large_point_is_not_projected_when_the_time_is_up(monkeypatch):
 
 @pytest.mark.parametrize("low", [1e-3, 0.0, -0.5])
 def test_the_convexity_of_an_extended_formulation_is_read_from_the_covariance(low, monkeypatch):
-    """Its own matrix is twice as large in both directions: to factorise it takes eight times as long."""
+    """The matrix of the extended problem has twice the size: its factorisation takes eight times as long."""
     V, r = market(0, 12)
     values, vectors = np.linalg.eigh(V)
     V = vectors @ np.diag(np.r_[low * values[-1], values[1:]]) @ vectors.T

@@ -1,4 +1,4 @@
-"""Rules in words: bounds by name, groups, parse_constraints."""
+"""Rules as text: bounds by name, groups, parse_constraints."""
 
 import numpy as np
 import pytest

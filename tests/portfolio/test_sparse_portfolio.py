@@ -1,4 +1,4 @@
-"""Portfolios obey, with groups, trading costs and an index to track."""
+"""Portfolios satisfy their constraints, with groups, trading costs and an index to track."""
 
 from itertools import combinations
 
@@ -51,7 +51,7 @@ def test_group_caps_hold(returns):
 
 
 def _traded_on(S, V, r, cost, held, low):
-    """The least value on a support: x = held + buy − sell, by sequential quadratic programming."""
+    """Return the least value on a support, with x = held + buy − sell, by sequential quadratic programming."""
     x = lambda z: held[S] + z[:3] - z[3:]  # noqa: E731
     outside = cost * np.abs(np.delete(held, S)).sum()
     found = minimize(
@@ -68,7 +68,7 @@ def _traded_on(S, V, r, cost, held, low):
 
 @pytest.mark.parametrize("long_only", [True, False])
 def test_trading_costs_against_enumeration(returns, long_only):
-    """αxᵀVx − rᵀx + c Σ|x − held| on every support of three of six assets, by a long subgradient-free search."""
+    """αxᵀVx − rᵀx + c Σ|x − held| over three of six assets, compared with a long derivative-free search."""
     X = returns[:, :6]
     held = np.array([0.5, 0.5, 0, 0, 0, 0])
     V, r, cost = np.cov(X.T), X.mean(axis=0), 2e-4
@@ -253,7 +253,7 @@ def test_frontiers_that_cannot_be(returns, options, points, words):
 
 
 def interrupt_call(monkeypatch, number):
-    """Let the search of the numbered call be interrupted before it finds anything; return the list of those begun."""
+    """Interrupt the search of the numbered call before it finds a point; return the list of searches begun."""
     begun, search = [], SupportSearch._search
 
     def searched(self):
@@ -368,7 +368,7 @@ def test_names_per_group_with_a_frontier_a_walk_an_index_and_a_set(returns):
 
 
 def test_an_index_is_tracked_at_a_cost(returns):
-    """The mean squared distance plus the costs, soft: beside names that are held already, against every pair."""
+    """The mean squared distance plus the costs, with assets already held, against every pair."""
     X = returns[:, :5]
     y, held, cost = X.mean(axis=1), np.array([0.5, 0.5, 0, 0, 0.0]), 2e-5
 

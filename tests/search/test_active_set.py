@@ -15,7 +15,7 @@ N, K = 16, 6
 
 
 def sets(rng):
-    """Polyhedra with points on small supports, and the floor that goes with each."""
+    """Return polyhedra with points on small supports, each with its minimum size."""
     mu = rng.uniform(0.5, 1.5, N)
     sectors = np.array([np.arange(N) % 3 == s for s in range(3)], dtype=float)
     ones = np.ones((1, N))
@@ -40,7 +40,7 @@ def problem_of(rng, name, forced_in=NONE):
 
 
 def stand_somewhere(problem, rng):
-    """A neighbourhood at a random support that C has a point on."""
+    """Return a neighbourhood at a random support on which C has a point."""
     hood = ActiveSetNeighbourhood(problem, K + 4)
     for _ in range(200):
         found = problem.evaluate(np.sort(rng.choice(N, K, replace=False)))

@@ -1,4 +1,4 @@
-"""Operators that hide many columns: the answers of the same numbers in memory, and few products."""
+"""Operators with many columns: same answers as for the matrix in memory, with few products."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from ksparse.data import operator as operators
 
 @pytest.fixture
 def hidden(monkeypatch):
-    """Every operator of more than 20 columns hides them."""
+    """Treat every operator of more than 20 columns as one of many columns."""
     monkeypatch.setattr(operators, "MANY", 20)
 
 
 class Counted(LinearOperator):
-    """A dense matrix behind its products, and how many they were."""
+    """Return an operator for a dense matrix, and the count of its products."""
 
     def __init__(self, A):
         self.A, self.products = A, 0
@@ -116,7 +116,7 @@ def test_what_an_operator_is_told(rng):
 
 @pytest.mark.slow
 def test_a_cosine_transform_of_131072_columns(rng):
-    """Seconds, not a product for each column."""
+    """The solve takes seconds, not one product per column."""
     m, n, k = 32_768, 131_072, 50
     rows, count = np.sort(rng.choice(n, m, replace=False)), [0]
 

@@ -21,7 +21,7 @@ def responses(rng, m=30, n=9, t=3):
 
 
 def best_squares(A, B, k, weight=None, ridge=0.0):
-    """The least ½Σ w‖…‖² + ½ρ‖X‖² over all sets of k columns, by normal equations of its own."""
+    """Return the least ½Σ w‖…‖² + ½ρ‖X‖² over all sets of k columns, by normal equations."""
     w = np.ones(len(A)) if weight is None else weight
 
     def value(S):
@@ -148,7 +148,7 @@ def test_limits_and_callbacks(rng):
 
 
 def multinomial_twin(A, y, k, ridge):
-    """The least multinomial loss over all sets of k columns, by BFGS from scipy on the definition."""
+    """Return the least multinomial loss over all sets of k columns, by BFGS of SciPy on the definition."""
     labels = np.unique(y)
 
     def value(flat, S):
@@ -311,7 +311,7 @@ def test_a_loss_of_the_users_with_two_coefficients_per_feature_is_searched_in_gr
 
 
 def test_of_the_support_itself_only_rounding_is_left():
-    """The intercept, always in: what it would gain once more is no system to solve."""
+    """The intercept is always in the support: adding it once more gives a singular system."""
     rng = np.random.default_rng(672)
     m, n = int(rng.integers(20, 100)), int(rng.integers(3, 10))
     X = rng.standard_normal((m, n))

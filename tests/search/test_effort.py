@@ -1,4 +1,4 @@
-"""Effort: whole searches from other seeds, the best of which counts."""
+"""Effort: complete searches from other seeds; the best result counts."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from ksparse.datasets import table5
 
 
 def hard_problems():
-    """Problems where one search seldom finds the best."""
+    """Yield problems for which one search seldom finds the best point."""
     data = table5(1, seed=11)
     yield ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative)
     rng = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""The factorisation that is kept up to date, against its slow twin; the local search, and what follows it."""
+"""The updated factorisation against a new one; the local search, and the searches that follow."""
 
 import numpy as np
 import pytest
@@ -42,12 +42,12 @@ def a_problem(rng, C, n=18, k=6, units=False, **options):
 
 
 def at(problem, support):
-    """A candidate to stand at, whatever C says of it."""
+    """Return a candidate on a support, feasible or not."""
     return Candidate.without_multipliers(np.asarray(support), np.zeros(len(support)), np.inf)
 
 
 def twin(problem, basis):
-    """The factorisation from scratch on the basis's support, in the same order."""
+    """Return the factorisation from scratch on the basis's support, in the same order."""
     model, linear = problem.model, problem.linear
     return KKTInverse.of(model.rows(basis.support), basis.support, linear.E, linear.f, model.r, model.diagonal)
 
@@ -92,7 +92,7 @@ def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(
 
 @pytest.mark.parametrize("name", SETS)
 def test_no_exchange_gains_more_than_its_newcomer_alone(name, rng):
-    """The bound that lets the search look at few outsiders."""
+    """This bound lets the search rank few inactive variables."""
     for _ in range(20):
         problem = a_problem(rng, SETS[name](18))
         hood = ActiveSetNeighbourhood(problem, 8)
@@ -225,7 +225,7 @@ def test_explore_only_ever_gets_better_and_stays_within_its_effort():
 
 @pytest.mark.parametrize("seed", [1, 16, 20, 32, 39, 92, 149, 187])
 def test_a_perfect_fit_is_kept_where_members_are_dependent(seed):
-    """More seats than rows: x may be huge on other supports, and the model's value there is rounding."""
+    """With k above the number of rows, x may be huge on other supports, and the model's value there is rounding."""
     rng = np.random.default_rng(seed)
     A, b = rng.standard_normal((5, 20)), rng.standard_normal(5)
     result = ks.minimize(ks.LeastSquares(A, b), 8)
@@ -324,7 +324,7 @@ def test_large_smooth_losses_are_searched_by_models_with_answers_as_good(kind, C
 
 
 def test_no_support_is_modelled_twice(monkeypatch, rng):
-    """Where kicks lead to a support at whose best point a model was searched already, its end is known."""
+    """If a perturbation ends at a support where a model was searched already, the result is known."""
     taken = []
     model_at = ks.Logistic.model_at
     monkeypatch.setattr(
@@ -343,7 +343,7 @@ def test_no_support_is_modelled_twice(monkeypatch, rng):
     "C", [ks.WholeSpace(), ks.Nonnegative(), ks.Box(-0.5, 0.8), ks.Simplex()], ids=lambda C: type(C).__name__
 )
 def test_a_model_is_lowest_on_its_support_where_it_was_taken(C, rng):
-    """So a search on it can stand there without a solve."""
+    """A search on the model can therefore start there without a solve."""
     A = rng.standard_normal((80, 12))
     problem = problem_of(ks.Logistic(A, np.arange(80) % 2, ridge=0.1), C, 12, 4)
     best = problem.evaluate(np.array([1, 4, 5, 9]))
@@ -354,7 +354,7 @@ def test_a_model_is_lowest_on_its_support_where_it_was_taken(C, rng):
 
 
 def test_where_a_model_leads_depends_on_k(rng):
-    """Each k of a path begins at the same support, and shares what was seen with the others."""
+    """Each k of a path begins at the same support, and shares the evaluations of the others."""
     A = rng.standard_normal((150, 60))
     problem = problem_of(
         ks.Logistic(A, A[:, :8].sum(axis=1) + rng.logistic(size=150) > 0, ridge=0.1), ks.WholeSpace(), 60, 8
@@ -364,7 +364,7 @@ def test_where_a_model_leads_depends_on_k(rng):
 
 
 def test_a_kick_that_leaves_no_point_is_halved(rng):
-    """An equation on three of the variables: a support that is kicked as a whole rarely has one of them."""
+    """An equation on three variables: a large random perturbation rarely keeps one of them."""
     E = np.zeros((1, 60))
     E[0, [3, 30, 50]] = 1.0
     loss, C = ks.Logistic(rng.standard_normal((80, 60)), np.arange(80) % 2, ridge=0.1), ks.Polyhedron(E=E, f=np.ones(1))

@@ -98,7 +98,7 @@ def test_rows_are_forgotten_and_computed_anew(planted):
 
 
 def test_tables_in_parts_are_the_table(planted, monkeypatch):
-    """Exchanges ranked and proved some columns at a time."""
+    """Swaps are ranked and proved in blocks of columns."""
     A, b = planted
     C = ks.Nonnegative(np.arange(N // 2))
     whole = ks.minimize(ks.LeastSquares(A, b), K, C)
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused_with_the_numbers(planted, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["dense", "blocks"])
 def test_few_rows_fit_and_the_proof_comes_after(kind, planted):
-    """Dense rows cost a pass each: the search is among few columns, what it found is proved with k rows."""
+    """Dense rows cost a pass each: the search uses few columns, and the proof k rows."""
     A, b = planted
     loss = ks.LeastSquares(KINDS[kind](A), b)
     found, whole = (

@@ -1,4 +1,4 @@
-"""Two variables for two, where floors nearly fill a budget: beside the same moves made one by one."""
+"""Pair swaps where minimum sizes nearly fill a budget, compared with the same moves made one by one."""
 
 from itertools import combinations
 
@@ -13,7 +13,7 @@ NONE = np.zeros(0, dtype=int)
 
 
 def tight(seed, n=12, k=5):
-    """Buy-ins of which k nearly fill the budget, and a return row."""
+    """Return a problem with a return row and minimum weights, k of which nearly fill the budget."""
     rng = np.random.default_rng(seed)
     Z, returns = rng.standard_normal((3 * n, n)), rng.random(n)
     floor = rng.uniform(0.7, 1.0, n) / k

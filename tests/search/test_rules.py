@@ -19,7 +19,7 @@ def subsets(n, most):
 
 
 def obeys(S, k, groups, group_limits, requires):
-    """Whether a support keeps to the letter of the rules."""
+    """Whether a support satisfies the rules."""
     counted = S
     if groups is not None:
         touched = {groups[i] for i in S}
@@ -37,7 +37,7 @@ def obeys(S, k, groups, group_limits, requires):
 
 
 def allowed_supports(n, k, *, groups=None, group_limits=None, requires=None, forced_in=(), forced_out=()):
-    """Every set of nonzeros that lies in a support that obeys."""
+    """Return every set of nonzeros contained in a support that satisfies the rules."""
     top = n if groups is not None else k
     whole = [
         S
@@ -55,7 +55,7 @@ def squares(A, b, T, signed=False):
 
 
 def budgeted(V, r, T):
-    """½xᵀVx − rᵀx on Σx = 1, x ≥ 0, by its optimality conditions on T."""
+    """Minimise ½xᵀVx − rᵀx on Σx = 1, x ≥ 0, by its optimality conditions on T."""
     T = sorted(T)
     if not T:
         return np.inf
@@ -78,7 +78,7 @@ def drawn(seed):
             least = int(rng.integers(0, 2))
             free[str(label)] = (least, int(rng.integers(max(least, 1), 3)))
         rules["group_limits"] = labels, {label: limits for label, limits in free.items() if limits != 0}
-    if seed % 5 != 3:  # the first need nobody, so that every label can be filled by itself
+    if seed % 5 != 3:  # the first variables have no parents, so that every label can be filled alone
         heads = [
             i
             for i in range(n)
@@ -121,7 +121,7 @@ def test_enumerated_searched_and_proved_as_by_plain_enumeration(seed):
 
 
 def groups_and_more(seed, n=8):
-    """Groups, or limits with parents, and sometimes variables forced in or out."""
+    """Return groups, or limits with parents, and sometimes variables forced in or out."""
     rng = np.random.default_rng(seed)
     labels = [int(label) for label in rng.integers(0, 4, n)]
     if seed % 2:
@@ -184,7 +184,7 @@ def test_every_k_of_a_path_is_the_best_of_its_own(seed):
 
 
 def above_floor(V, r, T, floor):
-    """½xᵀVx − rᵀx on Σx = 1, x ≥ floor on T: the best of all faces."""
+    """Minimise ½xᵀVx − rᵀx on Σx = 1, x ≥ floor on T: the best of all faces."""
     best, T = np.inf, sorted(T)
     for held in (list(held) for size in range(len(T)) for held in combinations(T, size)):
         free = [i for i in T if i not in held]
@@ -247,7 +247,7 @@ def test_the_start_of_the_user_is_never_lost_and_a_forbidden_one_is_no_answer(rn
 
 
 def test_a_direction_that_rules_forbid_is_not_called_unbounded():
-    """φ falls for ever along x₀ − x₁ alone, which one label does not allow together."""
+    """φ is unbounded below only along x₀ − x₁, two variables of one label with limit 1."""
     Q, c = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.array([-1.0, 1.0, -0.5])
     assert ks.minimize(ks.Quadratic(Q, c), 2).status is Status.UNBOUNDED
     ruled = ks.minimize(ks.Quadratic(Q, c), 2, group_limits=(list("aab"), {"a": (0, 1)}))
@@ -301,7 +301,7 @@ WRONG = {
     "parent forced out": (
         {"requires": {1: 2}, "forced_in": [1], "forced_out": [2]}, ks.InfeasibleError, "requires variable 2, which",
     ),
-    "nobody alone": (
+    "all have parents": (
         {"group_limits": (LABELS, {"c": (1, 1)}), "requires": {4: 0}}, ks.MissingPieceError,
         "without parents, there are 0",
     ),
@@ -324,7 +324,7 @@ def test_errors_say_who_cannot_be_served(case):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_all_that_are_nearly_as_good(seed):
-    """The nonzeros of the best point on every support that obeys, where its value is good enough."""
+    """Compare with the best point on every allowed support whose value is good enough."""
     rng, rules, forced, k = groups_and_more(seed)
     A = rng.standard_normal((30, 8)) + rng.standard_normal((30, 1))
     b = A @ rng.standard_normal(8) + rng.standard_normal(30)
@@ -367,7 +367,7 @@ def test_near_ones_above_a_floor_and_with_signs(rng):
 
 
 def rules_and_forced(rng, n, kind):
-    """Rules of one kind, or none, with up to two variables forced in and up to three forced out."""
+    """Return rules of one kind, or none, with up to two variables forced in and up to three forced out."""
     labels, rules = [int(label) for label in rng.integers(0, rng.integers(2, 6), n)], {}
     if kind == "groups":
         rules = {"groups": labels}
@@ -386,7 +386,7 @@ def rules_and_forced(rng, n, kind):
 
 
 def on_plane(R, q):
-    """The least squares solution with Σx = 1, by its optimality conditions."""
+    """Return the least-squares solution with Σx = 1, by its optimality conditions."""
     ones = np.ones((R.shape[1], 1))
     return np.linalg.solve(np.block([[R.T @ R, ones], [ones.T, np.zeros((1, 1))]]), np.append(R.T @ q, 1.0))[:-1]
 

@@ -25,7 +25,7 @@ NONE = np.zeros(0, dtype=np.intp)
 
 
 def best_value(H, r, E, f, support):
-    """q(S) by a dense KKT solve, inf if the equations cannot be met."""
+    """Return q(S) by a dense KKT solve, inf if the equations cannot be satisfied."""
     S = list(support)
     K = np.block([[H[np.ix_(S, S)], E[:, S].T], [E[:, S], np.zeros((len(f), len(f)))]])
     d = np.concatenate([r[S], f])
@@ -162,7 +162,7 @@ def test_the_ball_problem_is_solved_globally(seed, n):
 
 
 def one_exchange_away(problem, best):
-    """The best value over every support one add, drop or swap away, by brute force."""
+    """Return the best value over every support one add, drop or swap away, by brute force."""
     out = np.setdiff1d(np.flatnonzero(problem.allowed), best.support)
     supports = [np.append(np.delete(best.support, j), i) for j in range(best.support.size) for i in out]
     supports += [np.append(best.support, i) for i in out] if best.support.size < problem.k else []
@@ -226,7 +226,7 @@ def test_a_proof_for_components_is_one(rng):
 
 
 def test_ways_out_of_a_swap_optimal_support_are_found():
-    """Table 5, i = 1, seed 1: the descent alone ends at 0.197; by walks and by kicks it goes on to 0.180."""
+    """Table 5, i = 1, seed 1: descent ends at 0.197; walks and perturbations reach 0.180."""
     data = table5(1, seed=1)
     result = ks.minimize(ks.LeastSquares(data.A, data.b), data.k, ks.Nonnegative(data.nonnegative))
     values = {row["start"]: row["fun"] for row in result.outcomes}
@@ -236,7 +236,7 @@ def test_ways_out_of_a_swap_optimal_support_are_found():
 
 
 def test_a_model_of_unknown_making_is_taken_to_have_rounding(rng):
-    """A proof may rest on a user's own H and r, but not on their last digits."""
+    """A proof may use a user's own H and r, but not their last digits."""
     Z = rng.standard_normal((9, 5))
     model = ks.LeastSquares(Z, rng.standard_normal(9)).quadratic()
     unknown = ks.QuadraticModel(model.H, model.r, model.constant, sign=1)
@@ -247,7 +247,7 @@ def test_a_model_of_unknown_making_is_taken_to_have_rounding(rng):
 
 
 def residual_of_0(loss, k=1, C=None, forced_out=NONE, floor=0.0):
-    """The residual that is reported where 0 is the answer."""
+    """Return the residual that is reported for the answer 0."""
     C = ks.WholeSpace() if C is None else C
     out = np.asarray(forced_out, dtype=int)
     problem = SupportProblem.of(loss, C, loss.n, k, forced_out=out, floor=floor)

@@ -1,4 +1,4 @@
-"""Walks by the best swap: the swap against all of them re-solved, who is barred, and where a walk ends."""
+"""Tabu walks by the best swap: the swap against re-solving all swaps, tabu variables, and the end of a walk."""
 
 import itertools
 
@@ -66,11 +66,11 @@ def test_the_swap_is_the_best_of_all_that_are_not_barred(name, seed):
 
 def test_no_swap_is_left_where_all_are_barred_or_forced_in():
     problem = a_problem(0, ks.WholeSpace())
-    hood, nobody = standing_at(problem, [0, 1, 2, 3, 4]), np.zeros(14, dtype=bool)
-    assert hood.best_swap(~nobody, nobody) is None
-    assert hood.best_swap(nobody, ~nobody) is None
+    hood, none = standing_at(problem, [0, 1, 2, 3, 4]), np.zeros(14, dtype=bool)
+    assert hood.best_swap(~none, none) is None
+    assert hood.best_swap(none, ~none) is None
     forced = a_problem(0, ks.WholeSpace(), forced_in=np.arange(5))
-    assert standing_at(forced, [0, 1, 2, 3, 4]).best_swap(nobody, nobody) is None
+    assert standing_at(forced, [0, 1, 2, 3, 4]).best_swap(none, none) is None
 
 
 def test_who_moved_is_barred_for_some_steps_and_then_no_more():
@@ -90,7 +90,7 @@ def test_who_moved_is_barred_for_some_steps_and_then_no_more():
 
 
 def test_a_walk_leaves_local_optima_that_no_swap_leaves():
-    """On problems small enough to try all supports, from every local optimum that is not the best."""
+    """Start from every suboptimal local optimum of problems small enough for enumeration."""
     stuck = left = 0
     for seed in range(12):
         problem = a_problem(seed, ks.WholeSpace(), n=12, k=4, settings=ks.SearchSettings(patience=20.0))
@@ -153,7 +153,7 @@ def test_a_walk_fetches_all_columns_at_once_where_it_is_long_enough():
 @pytest.mark.parametrize("patience", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize("changes", [60, 150, 1_000])
 def test_a_walk_never_leaves_the_best_place_it_stood_at(patience, changes):
-    """Whatever ends it: patience, the work done, a place where another walk has been."""
+    """For every reason to end: patience, the limit on work, a support of another walk."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
         A = rng.standard_normal((60, 120)) + rng.standard_normal((60, 1))
@@ -209,7 +209,7 @@ def test_units_do_not_matter_though_squares_of_H_are_beyond_the_range_of_numbers
 
 @pytest.mark.parametrize("powers", [(300, 330), (-330, -330), (255, 255), (-330, 330)])
 def test_units_do_not_matter_though_squares_of_the_slopes_are_beyond_the_range_of_numbers(powers):
-    """With duplicates of columns, which have a slope of rounding and nothing to hold them."""
+    """Duplicate columns have slopes of pure rounding."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         A, b = rng.standard_normal((60, 80)), rng.standard_normal(60)

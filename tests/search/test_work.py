@@ -1,4 +1,4 @@
-"""How much a search may ask for: calls of the user's projection, small solves. Counted, never timed."""
+"""Work of a search: calls of the user's projection and small solves are counted, not timed."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from ksparse.search.polish import minimize_by_cutting_planes, minimize_quadratic
 
 
 class Counted:
-    """A set of ours, given as a user would: by its projection and its violation, with a count."""
+    """A built-in set given by its projection and its violation, with counted calls."""
 
     def __init__(self, C, n):
         self.calls = 0

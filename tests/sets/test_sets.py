@@ -27,7 +27,7 @@ def draw(n, seed, scale, ties):
 @pytest.mark.parametrize("name", catalogue.SETS)
 @given(case=vectors)
 def test_projection_is_one(name, case):
-    """In the set, idempotent, nonexpansive, and ⟨u − Pu, y − Pu⟩ ≤ 0 for y in the set: together they define it."""
+    """In the set, idempotent, nonexpansive, and ⟨u − Pu, y − Pu⟩ ≤ 0 for y in the set: this defines a projection."""
     n, *rest = case
     C = catalogue.SETS[name](n)
     u, v = draw(n, *rest)

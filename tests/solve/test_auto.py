@@ -1,4 +1,4 @@
-"""method="auto": the global optimum where it can be known, and the published figures on real data."""
+"""method="auto": the global optimum where it is known, and the published values on real data."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ PAIRS = [
 
 @pytest.mark.slow
 def test_the_search_finds_the_global_optimum_of_small_problems():
-    """200 random problems over every pair that makes sense, without the short cut of trying every support."""
+    """200 random problems over all compatible pairs, without enumeration of supports."""
     hits = total = 0
     misses = []
     for case in range(200):
@@ -164,7 +164,7 @@ def test_components_on_boxes_away_from_0(k, rng):
 
 
 def test_indefinite_quadratics_on_boxes_and_budgets(rng):
-    """Against a fine grid, three variables at a time."""
+    """Compare with a fine grid in three variables."""
     side = np.linspace(-1, 1, 41)
     grid = np.array(np.meshgrid(side, side, side)).reshape(3, -1).T
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""Bad input, each with an error that names the argument, what was given and what is needed."""
+"""Bad input: each error names the argument, the given value and the requirement."""
 
 import numpy as np
 import pytest

@@ -68,7 +68,7 @@ def test_small_curvature_beside_the_linear_part_on_a_polyhedron():
 
 
 def test_the_shortfall_bounds_what_is_left_at_any_point(rng):
-    """Whatever the point and the prices: no feasible point is better by more."""
+    """For any point and multipliers, no feasible point is better by more."""
     from ksparse.numerics.constraints import Linear
     from ksparse.numerics.qp import Objective
 
@@ -85,7 +85,7 @@ def test_the_shortfall_bounds_what_is_left_at_any_point(rng):
 
 @pytest.mark.parametrize("set_name", ["whole", "nonnegative", "budget", "ball"])
 def test_claims_of_swap_optimality_hold_for_nearly_dependent_columns(set_name):
-    """Every neighbour is re-solved by orthogonal arithmetic: none may be better than a proof admits."""
+    """Every neighbour is re-solved by orthogonal arithmetic: none may be better than the proof allows."""
     C = {"whole": None, "nonnegative": ks.Nonnegative(), "budget": ks.Hyperplane(), "ball": ks.L2Ball(50.0)}[set_name]
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -155,7 +155,7 @@ def test_a_proof_of_a_value_that_is_rounding():
 
 
 def test_few_exchanges_are_tried_where_none_can_be_proved():
-    """The data are so small that no proof holds; the other of two variables is better."""
+    """The data are too small for a proof; the other of two variables is better."""
     loss = ks.MeanVariance(np.diag([2.0, 1.0]) * 1e-200, [-1e-100, 1e-100], 0.5)
     assert list(ks.minimize(loss, 1, ks.Simplex(0.1), settings=SEARCHED).support) == [1]
 

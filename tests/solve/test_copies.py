@@ -1,4 +1,4 @@
-"""Pickled, copied, and used from two threads at once: every public object gives the answers it gave before."""
+"""Pickled, copied, and used from two threads at once: every public object gives the same answers."""
 
 import copy
 import pickle
@@ -45,7 +45,7 @@ def outside(x):
 
 
 def same(first, second):
-    """Two results of one problem, digit for digit."""
+    """Check that two results of one problem are identical."""
     np.testing.assert_array_equal(first.x, second.x)
     np.testing.assert_array_equal(first.support, second.support)
     assert (first.fun, first.status, first.k, first.nit) == (second.fun, second.status, second.k, second.nit)

@@ -28,7 +28,7 @@ def test_evaluations_are_counted(rng):
 
 
 class CountedLogistic(ks.Logistic):
-    """A logistic loss that notes each evaluation of φ and ∇φ; a second-order model is one of both."""
+    """A logistic loss that counts evaluations of φ and ∇φ; a second-order model counts as one of both."""
 
     calls: ClassVar = Counter()
     skip_self_check = True  # without the evaluations of a check
@@ -65,7 +65,7 @@ def test_evaluations_of_a_loss_of_rows_and_of_a_path_are_counted(rng):
 
 
 class Cosines(LinearOperator):
-    """Random rows of a cosine transform."""
+    """Return random rows of a cosine transform."""
 
     def __init__(self, m, n):
         from scipy.fft import dct, idct

@@ -1,4 +1,4 @@
-"""Losses and sets that are given as functions."""
+"""Losses and sets given as functions."""
 
 import numpy as np
 import pytest

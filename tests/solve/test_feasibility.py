@@ -1,4 +1,4 @@
-"""A k-sparse feasible point is found wherever there is one; where there is none, the error says why."""
+"""A k-sparse feasible point is found if one exists; otherwise the error gives the reason."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_a_generalised_model_on_a_large_simplex():
 
 @pytest.mark.parametrize("method", ["pdca", "apdca", "iht", "l1dca"])
 def test_the_papers_methods_find_a_sparse_point_of_a_polyhedron(method):
-    """Unbounded variables: only one support of two has a point."""
+    """Unbounded variables: only one of two supports has a feasible point."""
     pytest.importorskip("clarabel")
     E = np.array([[1.0, 1.0, 1.0, 1.0, 0.0], [0.0, 1.0, 2.0, 3.0, 1.0]])
     C = ks.Polyhedron(None, None, E, [1.0, 7.0], lower=[0.0, 0.0, 0.0, 0.0, -np.inf])

@@ -11,7 +11,7 @@ from ksparse.sets import polyhedron
 
 
 def by_enumeration(loss, k, linear, floor):
-    """The best value over every support, its variables above their floors, by a solver that knows no supports."""
+    """Return the best value over every support with variables above their minimum sizes, by continuous solves."""
     n, best = loss.n, np.inf
     for size in range(1, k + 1):
         for S in combinations(range(n), size):
@@ -71,7 +71,7 @@ def sector_caps(n, most=0.08, cap=0.2, sectors=11):
 
 
 def test_a_first_support_needs_no_integer_program(rng, monkeypatch):
-    """At least 13 names, at most 2 whole ones in a sector: a vertex has them."""
+    """At least 13 assets, at most 2 at full weight per sector: a vertex satisfies this."""
 
     def refuse(*args, **options):
         raise AssertionError("an integer program was asked for")

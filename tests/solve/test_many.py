@@ -1,4 +1,4 @@
-"""`minimize_many`: what single solves and enumeration say, in every kind of A, with every way to stop."""
+"""`minimize_many` against single solves and enumeration, for every kind of A and every way to stop."""
 
 import itertools
 from contextlib import nullcontext
@@ -200,7 +200,7 @@ def test_bad_input_is_named(data, change, error, words):
 
 
 def test_many_columns_in_threads_are_those_of_one_thread(rng):
-    """Enough of them for the compiled loop, where there is a compiler."""
+    """Enough right-hand sides for the compiled loop, if a compiler is installed."""
     A = rng.standard_normal((20, 12)) + rng.standard_normal((20, 1))
     B = A @ np.maximum(rng.standard_normal((12, 600)), 0.0) + 0.1 * rng.standard_normal((20, 600))
     one, two = (ks.minimize_many(A, B, 3, ks.Nonnegative(), n_jobs=n_jobs) for n_jobs in (None, 2))

@@ -1,4 +1,4 @@
-"""The front doors: exactly k-sparse, exactly feasible, KKT on the support, judged by an independent hand."""
+"""minimize and minimize_penalized: k-sparse, feasible, KKT on the support, checked independently."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_permutation_of_the_variables(rng):
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 @pytest.mark.parametrize("method", ["pdca", "apdca", "pdcae", "gist", "nmapg"])
 def test_scaling_the_data_scales_the_answer(scale, method, rng):
-    """A and b in other units: with the weight in its units too, the same x."""
+    """A and b in other units give the same x, with the weight in its units too."""
     A, b = rng.standard_normal((60, 20)), rng.standard_normal(60)
     plain = ks.minimize(ks.LeastSquares(A, b), 5, method=method, rho=1.0)
     scaled = ks.minimize(ks.LeastSquares(A * scale, b * scale), 5, method=method, rho=scale**2)
@@ -184,7 +184,7 @@ def test_k_equal_to_n_is_the_plain_problem(rng):
 
 
 def test_more_variables_than_rows_on_the_support(rng):
-    """A singular restricted problem: any minimiser will do, without warnings."""
+    """For a singular restricted problem any minimiser is correct, without warnings."""
     A, b = rng.standard_normal((5, 30)), rng.standard_normal(5)
     result = ks.minimize(ks.LeastSquares(A, b), 10, rho=1.0)
     assert result.fun <= 1e-20

@@ -399,7 +399,7 @@ def test_a_method_without_a_weight_runs_once(data):
 
 
 def changed(piece, **methods):
-    """The class with some of its methods replaced."""
+    """Return the class with some of its methods replaced."""
     return type(piece.__name__, (piece,), methods)
 
 
@@ -554,7 +554,7 @@ class LogCoshFrom(ks.DataFit):
 
 
 def intercept_without_ridge():
-    """A, b, and a ridge on every variable but the last, an intercept."""
+    """Return A, b, and a ridge on every variable but the last, an intercept."""
     rng = np.random.default_rng(0)
     A = np.column_stack([rng.standard_normal((60, 8)), np.ones(60)])
     return A, A[:, :2] @ [1.0, -2.0] + 1.5 + 0.1 * rng.standard_normal(60), np.append(np.full(8, 0.1), 0.0)

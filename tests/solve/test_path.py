@@ -1,4 +1,4 @@
-"""The path over k: every answer as good as it can be, never rising, with the moves between."""
+"""The path over k: every answer as good as a single solve, values never rising, with moves between k."""
 
 import numpy as np
 import pytest

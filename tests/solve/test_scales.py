@@ -200,7 +200,7 @@ def test_nearly_equal_columns_of_a_smooth_loss(kind, seed):
 
 @pytest.mark.parametrize("seed", [18, 20, 25])
 def test_a_program_of_very_different_columns_is_solved_to_rounding(seed):
-    """Many small steps drift from the budget, and the answer was refused; PIQP has none."""
+    """Many small steps drift off the budget, and the answer was refused; PIQP does not drift."""
     rng = np.random.default_rng(seed)
     A, low = rng.standard_normal((10, 6)) * 10.0 ** rng.integers(-6, 7, 6), -rng.uniform(0.3, 1.5, 6)
     C = ks.BudgetBox(0.8 * low.sum(), low, rng.uniform(0.1, 1.5, 6))
@@ -218,7 +218,7 @@ def test_a_function_that_overflows_on_all_of_the_set():
 
 
 def test_counts_in_single_precision_are_one_function():
-    """Where exp is cut short, it is so in the exact solves too."""
+    """The cap on exp applies in the exact solves too."""
     A, y = np.array([[48.0], [1.0]], dtype=np.float32), np.array([5.0, 1.0], dtype=np.float32)
     loss = ks.Poisson(A, y)
     found = ks.minimize(loss, 1, ks.BudgetBox(1.0, 0.0, np.inf))

@@ -13,7 +13,7 @@ NASTY = '<script>alert("x")</script> & Co'
 
 
 def drawings(text):
-    """The pictures on a page, parsed."""
+    """Return the pictures of a page, parsed."""
     return [ET.fromstring(found) for found in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
 
 

@@ -1,4 +1,4 @@
-"""What makes runs fast must not change their answers: one pass for two products, continuation, restarts, threads."""
+"""Faster code must not change answers: one pass for two products, continuation, restarts, threads."""
 
 import multiprocessing
 import sys

@@ -1,4 +1,4 @@
-"""Time limits, interrupts and callbacks: the best feasible point so far comes back."""
+"""Time limits, interrupts and callbacks return the best feasible point so far."""
 
 import signal
 import threading
@@ -18,7 +18,7 @@ SEARCHED = ks.SearchSettings(enumerated=0)  # not by trying every support
 
 
 def test_an_interrupt_anywhere_returns_a_feasible_sparse_point(rng):
-    """Raised at every single gradient in turn: in the start, the run, the re-solve."""
+    """Raise at every single gradient in turn: in the start, the run, the re-solve."""
     A, b = rng.standard_normal((12, 5)), rng.standard_normal(12)
     statuses = set()
     for method in ("apdca", "auto"):

@@ -1,4 +1,4 @@
-""" "Unbounded" is said where it holds, and only there."""
+""" "Unbounded" is reported if and only if it holds."""
 
 import numpy as np
 import pytest
@@ -181,7 +181,7 @@ def test_a_kick_takes_away_both_of_two_under_a_budget():
 
 
 def test_a_variable_without_risk_and_without_a_bound():
-    """Exchanges rank by curvature: one that has none must be looked at by itself."""
+    """Swaps rank by curvature: a variable without curvature needs its own check."""
     loss = ks.MeanVariance(np.diag([4.0, 0, 0, 0, 0, 0, 0]), [-0.79, 0.83, -0.08, -1.65, 0.66, 1.16, -0.43], 30.0)
     low = [-np.inf, -np.inf, -0.8, -0.08, 0.0, -0.68, -0.01]
     C = ks.Box(low, [0.01, 1.3, 1.1, 0.7, np.inf, 1.3, 0.09])
@@ -209,7 +209,7 @@ def test_an_unbounded_problem_above_a_floor_has_a_point():
 
 
 def test_a_component_that_two_variables_carry_for_ever():
-    """On the hyperplane no single one leaves 0, and there it is stationary."""
+    """On the hyperplane no single variable can leave 0, where φ is stationary."""
     loss = ks.PrincipalComponent(np.diag([0.9, 1.0, 0.8, 2.4]))
     found = ks.minimize(loss, 2, ks.Hyperplane(b=0.0), forced_out=[1, 2], settings=SEARCHED)
     assert found.status is ks.Status.UNBOUNDED
@@ -222,7 +222,7 @@ def test_little_curvature_beside_other_variables_is_curvature():
 
 
 def test_a_component_of_one_column_on_a_hyperplane():
-    """It takes that column and another, and 0 is stationary."""
+    """Descent needs that column and another, and 0 is stationary."""
     loss = ks.PrincipalComponent(np.diag([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
     assert ks.minimize(loss, 3, ks.Hyperplane(b=0.0), settings=SEARCHED).status is ks.Status.UNBOUNDED
 
@@ -231,7 +231,7 @@ def test_a_component_of_one_column_on_a_hyperplane():
     "rules", [{}, {"groups": [0, 1, 2, 1, 3]}, {"groups": [0, 1, 2, 1, 3], "forced_out": [3]}], ids=str
 )
 def test_a_flat_direction_is_found_beside_the_variables_that_C_needs(rules):
-    """φ falls along the last variable, alone on which C has no point."""
+    """φ falls along the last variable, but C has no point with that variable alone."""
     H = np.diag([1.3, 1.1, 0.8, 1.4, 0.0])
     loss, C = ks.Quadratic(H, [-1.4, 0.3, 0.1, -0.4, -0.6]), ks.Hyperplane([-1.9, 0.01, 0.3, 2.0, 0.0], -2.0)
     assert ks.minimize(loss, 3, C, settings=SEARCHED, **rules).status is ks.Status.UNBOUNDED

@@ -1,4 +1,4 @@
-"""Bars: who shows them, what they count, and that nobody pays for them unasked."""
+"""Progress bars: where they are shown, what they count, and no cost without them."""
 
 import io
 import sys
@@ -14,7 +14,7 @@ from ksparse.util.resources import parallel_map
 
 
 class Wall:
-    """A screen that keeps what was drawn on it."""
+    """A display that keeps what was drawn on it."""
 
     def __init__(self):
         self.drawn, self.closed = [], False
@@ -28,7 +28,7 @@ class Wall:
 
 @pytest.fixture
 def moves(monkeypatch):
-    """(what, share) of every move of every bar."""
+    """Record (what, share) for every update of every bar."""
     seen, at = [], progress.Bar.update
 
     def noted(self, done, note=""):
@@ -75,7 +75,7 @@ def on_disk(A, b):
 
 
 class Rows:
-    """Rows that are not in memory, as far as anyone can tell."""
+    """Rows of unknown storage, not in memory."""
 
     def __init__(self, A):
         self._A, self.shape, self.dtype = A, A.shape, A.dtype
@@ -256,7 +256,7 @@ def test_a_notebook_gets_one_page_that_changes(monkeypatch, widgets):
     page = widget.value if widgets else pages[-1]
     assert '<progress aria-label="folds" value="0.4000">' in page
     assert "&lt;proof&gt;" in page
-    assert '<progress aria-label="search"></progress>' in page  # nobody knows how long
+    assert '<progress aria-label="search"></progress>' in page  # of unknown length
     screen.close()
     assert pages[-1] == ("closed" if widgets else "")
     assert len(shown) == 1

@@ -12,7 +12,7 @@ from suite.judge import judge
 from suite.problem import Problem
 
 SCALE = 1e3  # splicing stops below an absolute gain, 0.01·k·log p·log log n / n: scaled up, no gain is too small
-SHIFT = 1e-9  # its sparse PCA wants no negative eigenvalue, not even by rounding
+SHIFT = 1e-9  # sparse PCA of abess refuses negative eigenvalues, even by rounding
 WIDE = 128  # inactive variables that it looks at by default; 0 is all
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from suite.problem import Problem, twin
 
-BUDGETS = (0.3, 1.0, 3.0)  # seconds, the same for all who search again while there is time
+BUDGETS = (0.3, 1.0, 3.0)  # seconds, the same for all contenders with restarts
 WARM_UP = 10.0  # seconds that a solver with a clock may spend on the tiny twin
 
 

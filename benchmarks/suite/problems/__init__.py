@@ -19,7 +19,7 @@ class Group:
     name: str
     title: str
     builders: Callable[[bool], Builders]  # of the full, or of the quick sizes
-    contenders: tuple[str, ...] = ()  # only these; everyone who can where there are none
+    contenders: tuple[str, ...] = ()  # only these; all that can if empty
 
 
 def _tiny(quick: bool) -> Builders:
