@@ -1,8 +1,8 @@
 """All benchmarks in one run (`make bench`): every group of the suite, then the scripts that measure ksparse alone.
 
-Writes results.md, profile.png and the rows (one JSON-lines file per group) to the folder `--out`. A run that was
-stopped leaves the rows and the tables of what was done; `--report` puts together what is there, of single scripts too,
-and measures nothing. `--also scaling` adds a script to those run at the end, `--also none` leaves all of them out.
+Writes results.md, profile.png and the rows (one JSON-lines file per group) to the folder `--out`. An interrupted run
+leaves its rows and tables; `--report` writes the report of all rows found there, also of single scripts, and measures
+nothing. `--also SCRIPT …` chooses the scripts run at the end, `--also none` leaves all of them out.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ def main() -> None:
     for group in given.groups:
         rows += read(given.out / f"{group}.jsonl") if given.report else run_group(group, given, console)
         result.write_text(report(rows, settings_of(given)), encoding="utf-8")
-        open_to_all = [
-            row for row in rows if not GROUPS[row.group].contenders
-        ]  # a profile of contenders that did not run would mislead
+        # groups with all contenders: a profile of contenders that did not run would mislead
+        open_to_all = [row for row in rows if not GROUPS[row.group].contenders]
         if any(row.solved for row in open_to_all):
             draw(open_to_all, given.out / "profile.png")
     for script in () if given.report else given.also:

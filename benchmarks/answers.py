@@ -5,9 +5,9 @@
     git worktree add ../older COMMIT
     python benchmarks/answers.py --older ../older/src [FAMILY …]  # compare values and CPU times with another version
 
-Each version runs in a process of its own on one thread. Of several solves the shortest CPU time counts, because other
-programs only ever add to it. Times are compared within one run only: those in the file show the size of an instance.
-Proofs ask for a gap of 1e-4.
+Each version runs in its own process on one thread. The shortest CPU time of several solves counts, because other
+programs only add to it. Times are compared within one run only: those in the file show the size of an instance.
+Proofs use gap=1e-4.
 
 A value may be at most 0.1 % worse on an instance and no worse in the mean of a family; a proof may not be lost.
 """

@@ -1,7 +1,7 @@
 """`auto` compared with the paper's ℓ2-APDCA and its grid of weights, all rows in one run.
 
 Prints the objective of both, recomputed from the raw data, and the ratio of their times: below 1 `auto` is faster. Rows
-on real data need the folder named by KSPARSE_DATA and say so where it is missing.
+on real data need the folder named by KSPARSE_DATA.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Thousands of right-hand sides on one A: `minimize_many`, single `minimize` calls, batched OMP of scikit-learn, NNLS.
 
 Scenes of 224 bands and a library of 240 spectra, k = 5, nonnegative: the two real ones, and mixtures of 5 random
-minerals; 30 dB of noise. OMP knows no signs: its support is solved again by NNLS, and so are the k largest entries of
-the NNLS of all spectra. An answer is as good as that of `minimize` where its objective, from the raw data, is at most
-1e-6 of it above.
+minerals; 30 dB of noise. OMP has no sign constraints: NNLS solves its support again, and likewise the k largest entries
+of NNLS on all spectra. An answer counts as equal to that of `minimize` if its objective, from the raw data, is at most
+1e-6 larger, relative.
 
-Claims: at most 0.5 ms a pixel on one thread (CPU ms: other programs do not change it), as good as single solves on 99 %
-of every scene. Needs the unmixing data in the folder named by KSPARSE_DATA.
+Claims: at most 0.5 ms of CPU time per pixel on one thread; equal to single solves on 99 % of every scene. Needs the
+unmixing data in the folder named by KSPARSE_DATA.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cross-validation over 20 k on 300 × 100: `SparseRegressorCV` and abess's LinearRegression; also single paths.
 
-Each three times, the least counts. The error is that of 10,000 fresh rows, less the noise.
+The shortest of three times counts. The error is that on 10,000 new rows, without the noise.
 
 Claims: at most 0.1 s; a fifth of the time of single paths (effort=1), to the same choice. Needs abess for its row.
 """

@@ -1,10 +1,10 @@
 """Common features of several targets or classes: `MultiResponse` and `Multinomial` against abess, skscope and groups.
 
 Least squares of t correlated targets on n correlated columns, and the digits of scikit-learn by k of 64 pixels. Every
-contender's features are judged alike: the objective of the best model on them, by a solver of its own. Excess is over
-the best of the run.
+contender's features are compared by the objective of the best model on them, from an independent solver. Excess is
+relative to the best of the run.
 
-Claims: no contender has a better objective, and groups of entries take longer where they find as good. Needs abess and
+Claims: no contender has a better objective, and groups of entries take longer for an equal objective. Needs abess and
 skscope (with jax) for their rows.
 """
 

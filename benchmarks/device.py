@@ -2,8 +2,8 @@
 
     python benchmarks/device.py [--quick] [--device cuda] [--profile] [--only steps]
 
-Prints tables. `--quick` takes small data, and any device. A step's share is that of the device's own copy: bytes of A
-that two products read, over the time of a step, over what a copy moves in that time.
+Prints tables. `--quick` uses small data and any device. The share of a step is the bandwidth of its two products with A
+(bytes read over the time of the step), relative to the bandwidth of a copy on the device.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Objective against time: ksparse with `max_time`; abess and Scope restarted from random supports for as long.
 
-Claims: objective at most that of each of them in the same time.
+Claims: objective at most that of each contender in the same time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Cost of a step of each method compared with one product with A and one with its transpose, in one run.
 
-Steps and products are measured in turn, pairs before and after every run, so that both see the same machine. The ratio
-is the median over the runs of the median time of a step, from the trace, over that of the pairs around it: 1.0 would be
-no cost beyond two passes over A, and where one pass gives both products (large A, numba installed) it can be less.
-`whole` is the time of the call, with its start and its judge, over the number of steps.
+Steps and products are measured in turn, pairs before and after every run, so that both run under the same load. The
+ratio is the median over the runs of the median time of a step, from the trace, over that of the pairs around it: 1.0 is
+the cost of two passes over A, and less is possible where one pass gives both products (large A, numba installed).
+`whole` is the time of the call, with its start and its final check, over the number of steps.
 """
 
 from __future__ import annotations

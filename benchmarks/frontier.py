@@ -2,8 +2,8 @@
 
 50 points of the OR-Library's port5 (225 assets), K = 10, in one call and one by one; rebalancings every four weeks on
 the S&P data (476 assets, windows of 104 weeks), with and without costs and a turnover; skfolio's frontier and its
-rebalancings, which know no cap on names without a MIP solver, and are done without one. CPU seconds. Needs the data in
-the folder named by KSPARSE_DATA.
+rebalancings without a limit on assets, which would need a MIP solver. CPU seconds. Needs the data in the folder named
+by KSPARSE_DATA.
 """
 
 from __future__ import annotations

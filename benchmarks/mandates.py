@@ -1,13 +1,13 @@
 """Portfolios with limits per sector, turnover, costs and tracking error, compared with skfolio (SCIP).
 
-At most 10 names of weekly S&P data, long only, by `SparseMeanRisk` and by skfolio's `MeanRisk` in the same words: at
-most 2 names of each of eight sectors; no weight more than 0.05 away from what is held; costs of 0.002 in a utility; a
-tracking error of 1.5 times the least. Sectors are every eighth column: only their number matters here. SCIP sees
-returns scaled to variances of about 1, since its tolerances are absolute. Values and rules are recomputed from the raw
-returns; CPU seconds. Needs skfolio and pyscipopt, and the data in the folder named by KSPARSE_DATA.
+At most 10 names of weekly S&P data, long only, by `SparseMeanRisk` and by skfolio's `MeanRisk` with the same arguments:
+at most 2 assets of each of eight sectors; weights within 0.05 of those held; costs of 0.002 in a utility; a tracking
+error of 1.5 times the least. Sectors are every eighth column: only their number matters here. SCIP gets returns scaled to
+variances of about 1, since its tolerances are absolute. Values and rules are recomputed from the raw returns; CPU
+seconds. Needs skfolio and pyscipopt, and the data in the folder named by KSPARSE_DATA.
 
-Claims: on every row ours obeys every rule, is worse than SCIP's answer by no more than 1e-4 of the value, and takes
-less time; for sectors and turnovers at most a tenth of it from 100 assets on.
+Claims: on every row our answer satisfies every rule, is at most 1e-4 worse than SCIP's, relative, and takes less time;
+for sectors and turnovers at most a tenth of the time from 100 assets on.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/okridge.py --peer other/bin/python
 
-okridge needs NumPy 1 and ksparse NumPy 2, so that it runs by the Python of an environment of its own (pip install
-okridge requests). Both get the same arrays from a file; values are computed here from those arrays. Prints a table.
+okridge needs NumPy 1 and ksparse NumPy 2, so that it runs in a separate environment (pip install okridge
+requests). Both get the same arrays from a file; values are computed here from those arrays. Prints a table.
 """
 
 from __future__ import annotations

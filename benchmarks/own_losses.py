@@ -1,10 +1,9 @@
 """Losses written in JAX: `ks.autodiff` and skscope on least squares, Cox and a smoothed quantile; 100 × 200, k = 5.
 
-Each contender and loss in a process of its own, on one thread, with the library loaded and tried on a little function;
-there twice: the first call compiles, the second has a loss that is compiled (skscope compiles again at every call). The
-median of `--times` such processes, by turns, of the processor's time, which other programs change little. Objectives
-from the raw data, by NumPy in double precision. Cox is there by a cumulative sum, and by `cumlogsumexp`, of which JAX
-makes hundreds of operations.
+Each contender solves each loss twice in its own process, on one thread, after a warm-up on a small function: the first
+call compiles, the second has a compiled loss (skscope compiles again at every call). Times are medians of the CPU time
+over `--times` processes, in turn. Objectives are recomputed from the raw data by NumPy in double precision. Cox is
+tested with a cumulative sum, and with `cumlogsumexp`, which JAX turns into hundreds of operations.
 
 Claims: an objective as good as skscope's or better everywhere, in no more time at the first call, in two thirds of it
 at the second. Needs jax and skscope.

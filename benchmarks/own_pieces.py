@@ -1,8 +1,8 @@
 """Pieces written by a user and those of the library in one run: same answer, same status, ratio of their times.
 
-The own pieces are those of examples/own_pieces.py: ½‖Ax − b‖² as a `Loss` with squares(), a ball that hands everything
-on, and one that only projects and restricts. Calls are made in turn, so that both see the same machine; below 1 the own
-piece is faster.
+The own pieces are those of examples/own_pieces.py: ½‖Ax − b‖² as a `Loss` with squares(), a ball that passes on all
+methods, and one that only projects and restricts. Calls alternate, so that both run under the same load; below 1 the
+user's piece is faster.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Time and quality of a path over k = 1…50 compared with one fit at k = 50, on real data (riboflavin, communities).
 
-Needs the data files in the folder named by KSPARSE_DATA. Prints the ratio of the times: 50 would be fifty fits.
+Needs the data files in the folder named by KSPARSE_DATA. Prints the ratio of the times: 50 is the cost of fifty fits.
 """
 
 from __future__ import annotations

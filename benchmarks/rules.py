@@ -1,11 +1,11 @@
 """Rules about supports: proofs with and without bounds for the rules, whole groups compared with abess and skscope.
 
-Sectors: OR-Library's markets, at most k assets and so many of each of ten sectors (clusters of correlated assets),
-proved to 0.01 %: nodes and CPU seconds, with bounds that know the limits and with bounds that know only k. Factors:
-regressions with groups of three, proved the same two ways. Groups: planted and dense truths, group sizes 2 to 5,
-correlated columns; each contender's objective is that of the least squares fit on the groups it chose, from the raw
-data, over the best of all; CPU seconds, one thread, compiling not counted. Needs the data in the folder named by
-KSPARSE_DATA; peers that are not installed are left out, and said to be.
+Sectors: OR-Library's markets with at most k assets and limits for each of ten sectors (clusters of correlated assets),
+proved to 0.01 %: nodes and CPU seconds, with bounds that use the limits and with bounds that use only k. Factors:
+regressions with groups, proved in the same two ways. Groups: planted and dense truths, group sizes 2 to 5, correlated
+columns; the objective of a contender is that of the least-squares fit on its groups, from the raw data, relative to the
+best; CPU seconds, one thread, without compilation. Needs the data in the folder named by KSPARSE_DATA; libraries that
+are not installed are left out, with a message.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/scale.py [--quick] [--threads 1] [--plot scale.png]
 
-Planted problems. Memory is the most that the search held of its own, beyond the data and what was there before; pages
-of mapped files do not count. Files are made in a temporary folder, and removed.
+Planted problems. Memory is the peak of the search beyond the data and the memory held before; pages of mapped files do
+not count. Files are written to a temporary folder and removed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Seconds and memory against m, n, k and the number of nonzeros: one varies by factors of 2, with fitted slopes.
 
 Planted least squares, dense and CSR: a step of pdca, apdca and pdcae (fixed step, its Lipschitz constant computed
-apart), and `auto` as a whole. Prints a Markdown table, writes it and one picture per variable to `--out`, and says
-whether the first-order methods stay within twice the memory of their input. Each sweep is a process of its own with
-`--threads` threads. Pictures need `pip install 'ksparse[plot]'`.
+separately), and a complete call of `auto`. Prints a Markdown table, writes it and one plot per variable to `--out`, and
+reports whether the first-order methods stay within twice the memory of their input. Each sweep runs in its own process
+with `--threads` threads. Plots need `pip install 'ksparse[plot]'`.
 """
 
 from __future__ import annotations

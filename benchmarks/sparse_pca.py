@@ -1,6 +1,6 @@
 """The first sparse principal component of the colon and leukemia data, 100 genes.
 
-Claims: more variance than every other contender, in less time than any. Needs the data in the folder named by
+Claims: more variance than every other contender, in less time. Needs the data in the folder named by
 KSPARSE_DATA; `--quick` does not.
 """
 

@@ -1,7 +1,7 @@
 """What each part of the search contributes: the suite with one part switched off at a time, five seeds.
 
-    python benchmarks/switch_off.py [--out FILE] [--part PART …] [--family FAMILY …]    # solves that FILE has are not
-    repeated python benchmarks/switch_off.py --report [--out FILE]                               # the table
+    python benchmarks/switch_off.py [--out FILE] [--part PART …] [--family FAMILY …]  # skips solves found in FILE
+    python benchmarks/switch_off.py --report [--out FILE]                             # the table
 
 Each row compares with the default search from the same seed: excess of the value in the mean (with its standard error)
 and at worst, ratio of CPU times, answers that are no longer proved. One thread. Needs the data in the folder named by

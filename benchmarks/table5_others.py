@@ -1,7 +1,7 @@
 """The instances of Table 5 on seeds 3…9, not used to tune the search, compared with Scope and abess.
 
-The claims are those of table5.py. Failures are to be expected on such data: no support stands out, and now
-and then another search ends at a better one.
+The claims are those of table5.py. Failures are to be expected on such data: no support stands out, and another search
+sometimes ends at a better one.
 """
 
 from __future__ import annotations

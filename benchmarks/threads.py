@@ -2,8 +2,8 @@
 
     python benchmarks/threads.py [CASE …] [--repeats 3]
 
-Each case runs in processes of its own, by turns: OPENBLAS_NUM_THREADS and OMP_NUM_THREADS are 1 or unset. The shortest
-times count.
+Each case runs in separate processes in turn, with OPENBLAS_NUM_THREADS and OMP_NUM_THREADS set to 1 or unset. The
+shortest times count.
 """
 
 from __future__ import annotations

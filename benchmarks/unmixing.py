@@ -1,7 +1,7 @@
 """Minerals in a pixel: support recovery on real spectra with known sparse nonnegative abundances and 30 dB of noise.
 
-`SparseRegressor(k, positive=True)` at the true k beside nonnegative least squares whose k largest entries are kept, and
-orthogonal matching pursuit with its negative entries clipped. Needs the unmixing data in the folder named by
+`SparseRegressor(k, positive=True)` at the true k, compared with the k largest entries of nonnegative least squares and
+orthogonal matching pursuit with negative entries clipped. Needs the unmixing data in the folder named by
 KSPARSE_DATA.
 """
 

@@ -71,7 +71,7 @@ def test_every_dependency_has_a_lowest_version():
     assert lowest["numpy"] == "2.0"
 
 
-def test_what_takes_its_time_comes_late():
+def test_slow_imports_are_lazy():
     heavy = (
         "scipy.optimize scipy.linalg scipy.stats sklearn matplotlib pandas rich joblib numba dask pyarrow torch jax "
         "skfolio"

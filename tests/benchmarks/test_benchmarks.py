@@ -50,7 +50,7 @@ def test_the_judge_agrees_with_hands():
     )
 
 
-def test_the_judge_sees_what_is_wrong():
+def test_the_judge_detects_errors():
     A, b = np.eye(3), np.ones(3)
     signs = Problem("least squares", 2, A=A, b=b, nonnegative=np.array([0]))
     assert judge(signs, [-0.5, 0.0, 0.0]).violation == 0.5
@@ -73,7 +73,7 @@ def test_the_judge_sees_what_is_wrong():
         judge(signs, [1.0, 0.0])
 
 
-def test_the_judge_knows_no_piece_of_ours():
+def test_the_judge_uses_no_piece_of_the_library():
     source = (Path(command.__file__).parent / "judge.py").read_text(encoding="utf-8")
     assert "ksparse" not in source
 
@@ -220,7 +220,7 @@ def test_some_contenders_run_only_where_they_are_named():
     assert {one.name for one in command._of("knob")} == set(GROUPS["knob"].contenders)
 
 
-def test_those_who_take_sparse_matrices_do():
+def test_contenders_for_sparse_matrices_solve_them():
     problem = tiny("least squares", sparse=True)
     takers = [
         one

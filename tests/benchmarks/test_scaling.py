@@ -35,7 +35,7 @@ def test_the_slope_of_a_power_law_is_its_exponent(p):
     assert slope(values, [7.0 * v**p for v in values]) == pytest.approx(p, abs=1e-10)
 
 
-def test_the_slope_does_not_see_the_lower_half():
+def test_the_slope_ignores_the_lower_half():
     values = [1, 2, 4, 8, 16]
     assert slope(values, [99, 99, 16, 64, 256]) == pytest.approx(2.0)
 

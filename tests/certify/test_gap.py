@@ -79,7 +79,7 @@ def test_a_tree_that_is_stopped_has_a_bound(risk, raised, status):
     assert 0 < found.lower_bound < found.fun
 
 
-def test_it_says_where_it_stands(risk, caplog):
+def test_progress_of_a_proof_is_logged(risk, caplog):
     with caplog.at_level(logging.INFO, logger="ksparse"):
         ks.minimize(ks.Quadratic(2 * risk), 5, ks.Simplex(), gap=1e-4, verbose=1)
     assert any("branch and bound: 1 node, " in line and "gap" in line for line in caplog.messages)

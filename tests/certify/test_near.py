@@ -76,7 +76,7 @@ def test_frequencies_and_a_picture(rng):
     assert plot_frequencies(found, [f"g{i}" for i in range(12)]) is not None
 
 
-def test_what_is_not_complete_says_so(rng):
+def test_an_incomplete_list_is_marked(rng):
     A, b = rng.standard_normal((60, 15)), rng.standard_normal(60)
     few = ks.near_optimal(ks.LeastSquares(A, b), 4, within=0.5, at_most=5)
     assert not few.complete
@@ -128,7 +128,7 @@ def test_a_search_that_was_stopped_is_not_followed_by_a_tree(raised, word):
 @pytest.mark.parametrize(
     ("error", "note"), [(StopIteration, "stopped by the callback"), (KeyboardInterrupt, "interrupted")]
 )
-def test_a_list_that_was_cut_short_speaks_of_no_point(error, note, rng):
+def test_a_truncated_list_is_marked_as_perhaps_incomplete(error, note, rng):
     def stop(intermediate_result):
         if hasattr(intermediate_result, "nodes"):
             raise error

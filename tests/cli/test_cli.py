@@ -313,7 +313,7 @@ def test_what_cannot_be_written_is_said_before_any_work(patients):
         assert "--out must name a folder" in ksparse(*command, "--out", "loop.csv", cwd=patients, expect=2).stderr
 
 
-def test_separated_classes_are_said(tmp_path):
+def test_separated_classes_are_reported(tmp_path):
     pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) % 3, "y": np.arange(20) > 9}).to_csv(
         tmp_path / "t.csv", index=False
     )

@@ -95,7 +95,7 @@ def test_bad_input_is_named(table, arguments, words):
     assert words in " ".join(regress(table, *arguments, expect=2).stderr.split())
 
 
-def test_passes_are_told(table):
+def test_passes_are_printed(table):
     heard = []
     A = ks.blocks(table / "X.npy", 100, tell=lambda number, share: heard.append((number, share)))
     ks.minimize(ks.LeastSquares(A, np.load(table / "y.npy")), 2)

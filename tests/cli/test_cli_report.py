@@ -143,7 +143,7 @@ def test_help_has_examples_and_every_exit_code(tmp_path):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_completion_knows_every_command(tmp_path, shell):
+def test_completion_covers_every_command(tmp_path, shell):
     pytest.importorskip("shtab", reason="shtab is not installed")
     script = ksparse("--completion", shell, cwd=tmp_path).stdout
     assert all(word in script for word in ("regress", "portfolio", "--report", "--long-only"))

@@ -79,7 +79,7 @@ def test_reproduce_writes_tables_pictures_and_report(tmp_path):
 
 
 @pytest.mark.slow
-def test_reproduce_leaves_other_peoples_folders_alone(tmp_path):
+def test_reproduce_leaves_other_folders_alone(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
     done = ksparse("reproduce", "table2", "--quick", "--out", "mine", cwd=tmp_path, expect=2)

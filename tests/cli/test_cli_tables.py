@@ -286,7 +286,7 @@ def test_errors_about_dates_hint_at_the_option(cells, words, run, tmp_path):
     assert re.search(words, said)
 
 
-def test_prices_given_as_returns_are_said(run, tmp_path):
+def test_prices_given_as_returns_are_reported(run, tmp_path):
     prices = rows(30, "A", "B")
     prices.to_csv(tmp_path / "t.csv", index=False)
     assert "looks like prices" in run("portfolio", "t.csv", "-k", 1, "--returns")[2]

@@ -29,7 +29,7 @@ def test_components_with_all_loadings_are_the_ordinary_ones(deflation, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize("deflation", ["projection", "hotelling", "orthogonal"])
 @pytest.mark.parametrize("nonnegative", [False, True])
-def test_components_are_sparse_and_honest(deflation, nonnegative, rng):
+def test_components_are_sparse_with_correct_variances(deflation, nonnegative, rng):
     X = rng.standard_normal((25, 40)) + rng.standard_normal((25, 1))
     model = SparsePCA(3, k=[6, 4, 9], nonnegative=nonnegative, deflation=deflation, scale=False).fit(X)
     assert (np.count_nonzero(model.components_, axis=1) <= [6, 4, 9]).all()

@@ -228,7 +228,7 @@ def test_the_method_iterates_like_one_already_trusted(rng):
         np.testing.assert_allclose(s.x.x, t.x.x, atol=1e-12)
 
 
-def test_the_pieces_work_together_at_the_front_doors(rng, monkeypatch):
+def test_the_pieces_work_together_in_minimize(rng, monkeypatch):
     A = rng.standard_normal((80, 15))
     y = np.sign(A[:, 0] - A[:, 1] + 0.3 * rng.standard_normal(80))
     loss, C = SquaredHinge(A, y, ridge=0.1), HalfSpace(np.ones(15), 0.1)

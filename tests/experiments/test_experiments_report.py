@@ -199,7 +199,7 @@ def test_a_rounded_answer_of_an_exact_penalty_says_so():
     assert "rounded because the method itself gave more than k nonzeros: MIP-DCA 2." in reading("pitprops", frame(rows))
 
 
-def test_rows_know_their_limit_and_where_they_were_measured():
+def test_rows_hold_their_limit_and_machine():
     (row,) = run(table5.jobs(sizes=(1,), methods=("auto",)), limit=7.0)
     assert row.limit == 7.0
     assert "threads" in row.machine

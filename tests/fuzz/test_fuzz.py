@@ -87,7 +87,7 @@ def moved(problem, result, x, **more):
     return replace(result, x=x, fun=float(problem.phi.value(x)), support=np.flatnonzero(x), **more)
 
 
-def test_an_honest_answer_passes(plain):
+def test_a_correct_answer_passes(plain):
     problem, result = plain
     assert result.status is ks.Status.OPTIMAL
     assert verdicts(problem, result) == set()

@@ -26,7 +26,7 @@ def test_the_planted_number_of_features_is_found(criterion, rng):
     assert hasattr(model, "cv_errors_" if criterion == "cv" else "criterion_")
 
 
-def test_cross_validation_is_what_it_says(rng):
+def test_cross_validation_matches_its_definition(rng):
     """The errors are those of models fitted to the training rows alone."""
     X, y = rng.standard_normal((60, 6)), rng.standard_normal(60)
     y += 2 * X[:, 1]

@@ -131,7 +131,7 @@ def test_they_work_in_a_grid_search(wine):
     assert search.best_params_["k"] == 3
 
 
-def test_what_cannot_be_is_said(targets, wine):
+def test_impossible_arguments_are_errors(targets, wine):
     X, Y = targets
     for options, message in (
         ({"loss": "huber"}, 'needs loss="squared"'),

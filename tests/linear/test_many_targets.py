@@ -50,7 +50,7 @@ def test_weights_count_like_rows(data):
     assert np.allclose(model.coef_, repeated.coef_, rtol=1e-7, atol=1e-10)
 
 
-def test_what_cannot_be_is_said(data):
+def test_impossible_arguments_are_errors(data):
     X, Y = data
     with pytest.raises(ValueError, match="inf"):
         ks.SparseRegressor(3).fit(X, np.where(Y > 0, np.inf, Y))

@@ -118,7 +118,7 @@ def test_weights_count_like_rows_in_errors(data):
     assert np.allclose(ks.standard_errors(model, X, y, weight).error, ks.standard_errors(model, X[rows], y[rows]).error)
 
 
-def test_what_has_no_errors_is_said(data):
+def test_models_without_standard_errors_are_refused(data):
     X, y = data
     with pytest.raises(TypeError, match="model must be a fitted SparseRegressor"):
         ks.standard_errors(3, X, y)

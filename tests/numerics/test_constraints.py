@@ -27,7 +27,7 @@ def test_it_is_what_linear_programming_finds(seed):
         assert least == pytest.approx(best, abs=1e-7)
 
 
-def test_where_nothing_bounds_it_nothing_is_said():
+def test_without_bounds_the_minimum_is_minus_infinity():
     lower, upper = np.zeros(2), np.full(2, np.inf)
     assert min_activity_given_equation(np.array([[-1.0, 0.0]]), np.array([0.0, 1.0]), 1.0, lower, upper)[0] == -np.inf
     assert min_activity_given_equation(np.array([[-1.0, 2.0]]), np.array([1.0, 1.0]), 1.0, lower, upper)[

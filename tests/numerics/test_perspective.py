@@ -49,7 +49,7 @@ def test_without_a_limit_it_is_the_quadratic_program(rng):
     np.testing.assert_allclose(found.x, ks.minimize(ks.Quadratic(H, -r), n, ks.Box(-1.0, 1.0)).x, atol=1e-3)
 
 
-def test_a_singular_matrix_says_nothing(rng):
+def test_a_singular_matrix_has_no_diagonal_part(rng):
     Z = rng.standard_normal((5, 12))
     assert diagonal_part(Z.T @ Z) is None
     assert diagonal_part(np.diag([1.0, 0.0, 2.0])) is None

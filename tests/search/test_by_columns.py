@@ -100,7 +100,7 @@ def test_lengths_are_estimated(rng):
     assert 0.5 < estimate.min() < estimate.max() < 1.6  # 32 probes: a standard deviation of an eighth
 
 
-def test_what_an_operator_is_told(rng):
+def test_wrong_properties_of_an_operator_are_errors(rng):
     A = aslinearoperator(rng.standard_normal((8, 5)))
     with pytest.raises(ValueError, match="diagonal must have length 5, got 4"):
         ks.operator(A, diagonal=np.ones(4))

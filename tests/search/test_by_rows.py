@@ -250,7 +250,7 @@ def test_softmax_of_huge_scores_is_finite():
     np.testing.assert_allclose(wide.Q.T @ np.ones(3), 0.0, atol=1e-15)
 
 
-def test_what_cannot_be_is_said(rng):
+def test_impossible_arguments_are_errors(rng):
     A, B = responses(rng)
     loss, y = ks.MultiResponse(A, B), rng.integers(0, 3, 30)
     for wrong, message in (

@@ -315,7 +315,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_errors_say_who_cannot_be_served(case):
+def test_wrong_rules_are_errors(case):
     options, error, message = WRONG[case]
     loss = ks.LeastSquares(np.eye(5), np.ones(5))
     with pytest.raises(error, match=message):

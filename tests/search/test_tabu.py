@@ -73,7 +73,7 @@ def test_no_swap_is_left_where_all_are_barred_or_forced_in():
     assert standing_at(forced, [0, 1, 2, 3, 4]).best_swap(none, none) is None
 
 
-def test_who_moved_is_barred_for_some_steps_and_then_no_more():
+def test_a_swapped_variable_is_tabu_for_some_steps():
     barred = TabuList(10, 8, (0.5, 0.25), np.random.default_rng(0))
     barred.record(Move((3,), (7,)))
     out, kept = [], []
@@ -219,7 +219,7 @@ def test_units_do_not_matter_though_squares_of_the_slopes_are_beyond_the_range_o
         assert other.fun * 2.0 ** (-2 * powers[1]) == pytest.approx(same.fun, rel=1e-9)
 
 
-def test_whoever_interrupts_a_walk_has_heard_of_every_local_optimum_it_found():
+def test_an_interrupted_walk_has_yielded_every_local_optimum_it_found():
     instance = table5(1, seed=4)
     problem = problem_of(ks.LeastSquares(instance.A, instance.b), ks.WholeSpace(), 640, 20)
     search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 25), 800)

@@ -82,7 +82,7 @@ def test_the_spectral_gradient_finds_the_minimum(rng, C):
 
 
 @pytest.mark.parametrize("name", ["box", "ball"])
-def test_a_search_on_a_custom_set_asks_for_few_projections(rng, name):
+def test_a_search_on_a_custom_set_needs_few_projections(rng, name):
     n, k = 24, 10
     A, b = rng.standard_normal((12, n)), rng.standard_normal(12)
     C = {"box": ks.Box(-0.3, 0.2), "ball": ks.L2Ball(0.5)}[name]
@@ -93,7 +93,7 @@ def test_a_search_on_a_custom_set_asks_for_few_projections(rng, name):
     assert counted.calls <= 60_000  # 250 000 and more when every step of every solve went through a dual
 
 
-def test_what_falls_for_ever_on_a_custom_set_is_seen_by_a_ray(rng):
+def test_an_unbounded_loss_on_a_custom_set_is_detected_by_a_ray(rng):
     n = 20
     A = rng.standard_normal((6, n))
     counted = Counted(half_space(rng.standard_normal(n), 0.5), n)

@@ -177,7 +177,7 @@ def test_indefinite_quadratics_on_boxes_and_budgets(rng):
 
 
 @pytest.mark.parametrize("enumerated", [0, 2000])
-def test_starts_that_know_of_the_curvature(enumerated):
+def test_starts_that_use_the_curvature(enumerated):
     settings = ks.SearchSettings(enumerated=33 * enumerated)
     flat = ks.PrincipalComponent(
         [[8.0, 0.0, -8.0], [0.0, 0.0, 0.0], [-8.0, 0.0, 8.0]]

@@ -235,7 +235,7 @@ def test_restricted_squares_cost_what_few_columns_cost(data):
     assert Counting.products < 20  # the try-out and the judge; the search runs on the squares
 
 
-def test_what_a_loss_does_not_say_follows_from_its_squares(data):
+def test_defaults_of_a_loss_follow_from_its_squares(data):
     A, b = data
     own, ours = OwnSquares(A, b), ks.LeastSquares(A, b)
     assert own.is_quadratic
@@ -395,7 +395,7 @@ def test_a_method_without_a_weight_runs_once(data):
     assert result.rho is None
 
 
-# --- what is not what it says -----------------------------------------------------------------------------------------
+# --- wrong declarations -----------------------------------------------------------------------------------------------
 
 
 def changed(piece, **methods):
@@ -442,7 +442,7 @@ def changed(piece, **methods):
     ],
 )
 @pytest.mark.parametrize("method", ["auto", "apdca"])
-def test_a_loss_that_is_not_what_it_says_is_refused(data, methods, error, words, method):
+def test_a_loss_with_wrong_declarations_is_refused(data, methods, error, words, method):
     with pytest.raises(error, match=words):
         ks.minimize(changed(OwnSquares, **methods)(*data), 3, method=method)
 
@@ -485,7 +485,7 @@ def test_a_bend_beyond_the_steepest_is_refused(data):
         ),
     ],
 )
-def test_a_set_that_is_not_what_it_says_is_refused(data, methods, error, words):
+def test_a_set_with_wrong_declarations_is_refused(data, methods, error, words):
     with pytest.raises(error, match=words):
         ks.minimize(ks.LeastSquares(*data), 3, changed(HalfSpace, **methods)(np.ones(30), 0.3))
 

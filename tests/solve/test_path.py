@@ -87,7 +87,7 @@ def test_other_losses_have_paths_too(kind, rng):
         assert result.fun <= ks.minimize(loss, result.k).fun * (1 + 1e-3)
 
 
-def test_wishes_are_obeyed_along_the_path(rng):
+def test_options_hold_along_the_path(rng):
     returns = rng.standard_normal((200, 15)) * 0.01 + rng.uniform(0, 0.002, 15)
     loss = ks.MeanVariance.from_returns(returns, 5.0)
     path = ks.k_path(loss, [3, 5, 8], ks.BudgetBox(1, 0, 0.5), forced_in=[4], forced_out=[0, 1], min_nonzero=0.05)
@@ -150,7 +150,7 @@ def test_bad_ks_are_named(sizes, error, words, rng):
         ks.k_path(ks.LeastSquares(A, b), sizes)
 
 
-def test_an_impossible_least_k_is_said(rng):
+def test_an_impossible_least_k_is_an_error(rng):
     A, b = regression(rng)
     with pytest.raises(ks.InfeasibleError, match="k = 2"):
         ks.k_path(ks.LeastSquares(A, b), [2, 5], ks.BudgetBox(1, 0, 0.3))

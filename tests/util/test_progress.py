@@ -121,7 +121,7 @@ def test_what_is_counted_never_falls(data, moves):
     assert shares[0] == 0 < shares[-1]
 
 
-def test_nothing_is_shown_unasked(data, moves, capfd):
+def test_no_bar_is_shown_by_default(data, moves, capfd):
     ks.minimize(ks.LeastSquares(*data), 4, gap=0.01)
     assert capfd.readouterr() == ("", "")
     assert not moves  # all went to the one that forgets

@@ -18,7 +18,7 @@ def along_weights(
 ) -> tuple[Any, Any]:
     """Return x with the most nonzeros up to k and x with the fewest above k, by lowering and bisecting the weight.
 
-    The second is None if there was none.
+    The second x is None if no weight gave more than k nonzeros.
     """
     below, above = fit(start), None
     for _ in range(8):

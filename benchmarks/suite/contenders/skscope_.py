@@ -1,7 +1,7 @@
 """skscope: solvers of sparsity-constrained problems whose objective is a JAX function, here in float64.
 
 JAX compiles per shape: the warm-up calls value and gradient once at the shape of the problem itself, untimed. The
-functions are made once and get the data as arguments, so that what was compiled serves every solve.
+functions are made once and get the data as arguments, so that every solve uses the same compiled code.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def gene_builders(quick: bool) -> dict[str, Callable[[], Problem]]:
 def _genes(m: int, n: int, k: int, seed: int) -> Problem:
     """Two classes, far more columns than rows: correlated blocks of columns, 60 shifted by class, flipped labels.
 
-    Any ten of so many columns separate the classes: a ridge of 1 keeps the coefficients finite.
+    Any ten of these columns separate the classes: a ridge of 1 keeps the coefficients finite.
     """
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((m, n))
