@@ -2,8 +2,8 @@
 
 At most 10 names of weekly S&P data, long only, by `SparseMeanRisk` and by skfolio's `MeanRisk` with the same arguments:
 at most 2 assets of each of eight sectors; weights within 0.05 of those held; costs of 0.002 in a utility; a tracking
-error of 1.5 times the least. Sectors are every eighth column: only their number matters here. SCIP gets returns scaled to
-variances of about 1, since its tolerances are absolute. Values and rules are recomputed from the raw returns; CPU
+error of 1.5 times the least. Sectors are every eighth column: only their number matters here. SCIP gets returns scaled
+to variances of about 1, since its tolerances are absolute. Values and rules are recomputed from the raw returns; CPU
 seconds. Needs skfolio and pyscipopt, and the data in the folder named by KSPARSE_DATA.
 
 Claims: on every row our answer satisfies every rule, is at most 1e-4 worse than SCIP's, relative, and takes less time;
