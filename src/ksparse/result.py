@@ -19,7 +19,8 @@ SHOWN, CHARTED = 6, 12  # entries of x in a line of text, and in a chart
 class Status(IntEnum):
     """Why a run ended. Append only: the numbers are public.
 
-    Each member has a `message`; `good`, whether the run ended normally; and `early`, whether it was stopped early.
+    Each member has a `message`; `good`, whether the run ended normally; and `early`, whether it was stopped by a time
+    limit, a callback or an interrupt, or found unbounded.
 
     Examples
     --------

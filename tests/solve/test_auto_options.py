@@ -58,7 +58,7 @@ def test_verbose_lists_the_starts(regression, capsys, monkeypatch):
     assert out.startswith("ksparse auto: LeastSquares over WholeSpace, at most 6 of 40 variables")
     assert "greedy" in out
     assert "descent" in out
-    assert "all exchanges" in out
+    assert "all moves" in out
     assert "no single addition, removal or swap" in out
 
 

@@ -104,12 +104,12 @@ class SupportSearch:
         return final_status(problem, self.incumbent, status)
 
     def _search(self) -> None:
-        """Search from starts of our own, then from x0, prove the best, and search again from other seeds."""
+        """Evaluate x0, search from generated starts, descend from x0, prove the best, and search with other seeds."""
         seeds = np.random.SeedSequence(self.options.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
         given = [self._from(start, None) for start in given_starts(self.problem, self.x0)]
         strategy, own = self._search_once(choose_strategy(self.problem), rng)
-        for candidate in given:  # apart: a start of the user must not lead our own search astray
+        for candidate in given:  # separately, so that x0 does not influence the main search
             if candidate is None:
                 continue
             found = local_search(self.problem, strategy, candidate)
@@ -200,7 +200,7 @@ class SupportSearch:
     def _prove_or_improve(self) -> None:
         best = self.incumbent.best
         if best is not None and not self.incumbent.proved and not self.problem.expired:
-            self._record("all exchanges", prove_or_improve(self.problem, best))
+            self._record("all moves", prove_or_improve(self.problem, best))
 
     def _search_again(self, strategy: Strategy, begin: Candidate, seeds: np.random.SeedSequence) -> None:
         """Run more searches from the same start with other seeds, in rounds.

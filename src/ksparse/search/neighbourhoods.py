@@ -1,6 +1,6 @@
 """Supports one add, drop or swap away from the present one, with the moves ranked by their gains.
 
-The classes here evaluate the support after each move exactly. They differ in how they rank the moves:
+The classes here solve the problem on the support after each move. They differ in how they rank the moves:
 
 - `SecondOrderNeighbourhood`, for convex losses with a second-order model: gains from one KKT inverse at the present
   optimum. Under equations alone they are exact. With inequalities the model carries the multipliers, and by weak
@@ -42,7 +42,7 @@ class RankQuality(Enum):
 
     EXACT = "the gain"
     UPPER_BOUND = "an upper bound of the gain"
-    HEURISTIC = "unrelated"
+    HEURISTIC = "correlated with the gain, without a guarantee"
 
 
 class Move(NamedTuple):

@@ -2,7 +2,7 @@
 
 The value of a support S is −radius²·λ_max(V_SS). A swap of j for i is ranked by the Rayleigh quotient of the best point
 in span{x without j, eᵢ}, a 2 × 2 eigenproblem in closed form, for all pairs at once; the best few are confirmed by an
-eigensolve. From above, the value after the swap is at most the largest eigenvalue of [[λ_max(S∖j), ‖V_{i,S∖j}‖], [·,
+eigensolve. The explained variance after the swap is at most the largest eigenvalue of [[λ_max(S∖j), ‖V_{i,S∖j}‖], [·,
 V_ii]].
 """
 

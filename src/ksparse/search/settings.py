@@ -12,15 +12,15 @@ class SearchSettings:
     """How far a search over supports goes.
 
     Each setting trades run time for better answers or more proofs. Work is counted in changes of a support (variables
-    that enter or leave), so that the same settings give the same answer on every machine. 0 switches a part off, unless
-    stated otherwise. `effort` of `minimize` is the simpler way to a longer search.
+    that enter or leave), so that the same settings give the same answer on every machine. 0 switches a part off, except
+    for `walks` and `large`, where it means always. `effort` of `minimize` is the simpler way to a longer search.
 
     Parameters
     ----------
     enumerated : int, default=2000
-        If there are at most this many supports, evaluate all of them, which proves the best one optimal. If each takes
-        a first-order method, the limit is a thirty-third of this. More proves larger problems and delays the search of
-        others.
+        If there are at most this many supports, evaluate all of them, which proves the best one optimal. If they
+        cannot be solved directly (losses that are not quadratic), the limit is 1/33 of this. More proves larger
+        problems and delays the search of others.
     changes : int, default=1300
         Work of one search if gains are exact and k is large; the work of all other searches grows in proportion. More
         finds better supports and takes proportionally longer.

@@ -170,10 +170,10 @@ def minimize_many(
     """Minimise ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ² over the x in C with at most k nonzeros, for each column b of B.
 
     Without constraints or with signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix
-    AᵀA, and start from supports that fit other columns: 40 to 50 times faster than single calls of `minimize` (with
-    numba). Optimality is not proved. If columns of A are so nearly dependent that AᵀA may have lost a better solution
-    of a right-hand side, that one is solved by `minimize`; so are all on other sets, and if A does not show its columns
-    or has too many.
+    AᵀA, and start from supports that fit other columns: 40 to 50 times faster than single calls of `minimize`.
+    Optimality is not proved. If columns of A are so nearly dependent that AᵀA may have lost a better solution of a
+    right-hand side, that one is solved by `minimize`; so are all on other sets, and if A is a linear operator or has
+    too many columns.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def minimize_many(
     callback : callable or None, default=None
         Called as callback(done, total) from time to time; raise StopIteration to stop.
     verbose : int, default=0
-        Whether to show a progress bar: the former name of `progress`.
+        Same as `progress`; kept for compatibility.
     progress : bool, default=False
         Whether to show progress bars, as `show_progress` does.
 

@@ -251,7 +251,7 @@ def minimize(
     Raises
     ------
     ValueError, TypeError
-        If an argument has an invalid type or value. Nothing has been computed by then.
+        If an argument has an invalid type or value. Arguments are checked before any work.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
     MissingPieceError
@@ -288,7 +288,7 @@ def minimize(
             gap_request = make_gap_request(gap, max_nodes, plan.n_jobs)
             if gap_request is not None and plan.effort is None:
                 plan = replace(plan, effort=1)
-            return search_supports(request, problem, plan, gap_request) if request.k else _zero(request)
+            return search_supports(request, problem, plan, gap_request) if request.k else _zero(request, "auto")
         if request.loss.per_feature > 1:
             name = type(request.loss).__name__
             raise MissingPieceError(f"{name} needs method='auto': the paper's methods count entries, not features")
@@ -301,14 +301,14 @@ def minimize(
             if value is not None and value is not False:
                 raise ValueError(f"{name} is only supported with method='auto'")
         chosen = resolve_method(method, step)
-        return solve_on_grid(request, chosen, rho, continuation) if request.k else _zero(request)
+        return solve_on_grid(request, chosen, rho, continuation) if request.k else _zero(request, chosen.name)
 
 
-def _zero(request: Request) -> Result:
+def _zero(request: Request, method: str) -> Result:
     """Return the result for k = 0, where 0 is the only candidate."""
     if not request.C.contains(request.kind):
         raise InfeasibleError(f"C = {request.C} holds no point with at most k = 0 nonzeros")
-    return judge_given(request.loss, request.C, 0, np.zeros(request.n), Status.OPTIMAL, request.elapsed, method="auto")
+    return judge_given(request.loss, request.C, 0, np.zeros(request.n), Status.OPTIMAL, request.elapsed, method=method)
 
 
 def one_search(options: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,10 @@ from ksparse.errors import MissingPieceError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Result
-from ksparse.search.explore import SearchOptions
 from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import judge_search, value_of
-from ksparse.solve.minimize import SearchReporter, make_search
+from ksparse.solve.minimize import SearchReporter, make_plan, make_search
 from ksparse.solve.request import check_request, support_problem
 from ksparse.util import display
 from ksparse.util.arrays import Vector
@@ -176,7 +175,7 @@ def near_optimal(
     Raises
     ------
     ValueError, TypeError
-        If an argument has an invalid type or value. Nothing has been computed by then.
+        If an argument has an invalid type or value. Arguments are checked before any work.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
 
@@ -202,7 +201,7 @@ def near_optimal(
     with request.scope(progress):
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         reporter = SearchReporter(request, problem)
-        search = make_search(request, problem, SearchOptions(effort=1, seed=random_state), reporter.log_stage)
+        search = make_search(request, problem, make_plan(1, None, random_state), reporter.log_stage)
         with reporter:
             status = search.run()
             with bar("nearly optimal supports") as one:

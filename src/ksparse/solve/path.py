@@ -193,7 +193,7 @@ def k_path(
         {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be
         0, and count all the same.
     effort : int or None, default=None
-        Number of independent searches; the best result is returned. None: one, or more within `max_time`.
+        Number of independent searches; the best result is returned. None: one.
     n_jobs : int or None, default=None
         Number of threads.
     random_state : int, numpy.random.Generator or None, default=None
@@ -226,7 +226,7 @@ def k_path(
     Raises
     ------
     ValueError, TypeError
-        If an argument has an invalid type or value. Nothing has been computed by then.
+        If an argument has an invalid type or value. Arguments are checked before any work.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
 
@@ -386,7 +386,7 @@ class PathSolver:
             if not problem.expired and (problem.can.gains_are_bounds or problem.can.spectral):
                 began = time.perf_counter()
                 try:
-                    self._take(k, "all exchanges", prove_or_improve(problem, best))
+                    self._take(k, "all moves", prove_or_improve(problem, best))
                 except UnboundedError:
                     self.status[k] = Status.UNBOUNDED
                 self.seconds[k] += time.perf_counter() - began
