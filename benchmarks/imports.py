@@ -10,9 +10,8 @@ ROUNDS = 10
 
 
 def seconds(module: str) -> float:
-    environment = {
-        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
-    }  # compiled once, as everywhere
+    # compiled once, as everywhere
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", f"import {module}"], check=True, env=environment)
     return time.perf_counter() - began

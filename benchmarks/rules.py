@@ -27,13 +27,14 @@ from ksparse.certify.program import Supports
 from ksparse.datasets import MissingDataError, orlib_portfolio
 
 SECTORS, SEARCHED = 10, ks.SearchSettings(enumerated=0)
+# k, most of each sector, least of the first half of them
 CASES = (
     (5, 1, 0),
     (10, 1, 0),
     (10, 2, 0),
     (10, 3, 0),
     (10, 2, 1),
-)  # k, most of each sector, least of the first half of them
+)
 SEED = 7_000  # no other benchmark or test begins here
 
 

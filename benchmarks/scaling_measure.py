@@ -48,9 +48,8 @@ class Row:
     input_bytes: int
     nnz: int
     seconds: dict[str, float]  # per step for each of METHODS, for the whole call for auto
-    extra_bytes: dict[
-        str, int
-    ]  # peak memory of the same calls beyond the input; under "L" that of the loss and its Lipschitz constant
+    # peak memory of the same calls beyond the input; under "L" that of the loss and its Lipschitz constant
+    extra_bytes: dict[str, int]
 
 
 @dataclass(frozen=True)

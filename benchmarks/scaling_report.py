@@ -187,6 +187,5 @@ def _finish(ax: Axes, part: Measured, unit: str) -> None:
     ax.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_xlabel(f"{NAMES[part.variable]} ({part.kind})")
-    ax.legend(
-        frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
-    )  # where it covers nothing
+    # beside the data
+    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)

@@ -155,9 +155,8 @@ def without_widening(problem: Any, *rest: Any, perturbations: Any = BatchProblem
 
 
 SEARCH, STARTS = "ksparse.search.", "ksparse.search.starts."
-PARTS: dict[
-    str, tuple[tuple[str, ...], dict[str, Any]]
-] = {  # by name: families, and settings or what replaces a function
+# by name: families, and settings or what replaces a function
+PARTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "none": (tuple(FAMILIES), {}),
     "enumeration": (OTHERS, {"enumerated": 0}),
     "walks and oscillation in k": (OTHERS, {f"{SEARCH}perturbation._escape": nothing}),

@@ -16,10 +16,8 @@ from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import Validator, validate
 
 MODULES = ["ksparse", "ksparse.datasets", "ksparse.plotting", *(["ksparse.skfolio"] if find_spec("skfolio") else [])]
-UNCOUNTED = {
-    "ksparse.SearchSettings",
-    "ksparse.Status",
-}  # some fifty fields with their reasons at their lines; an enumeration
+# some fifty fields with their reasons at their lines; an enumeration
+UNCOUNTED = {"ksparse.SearchSettings", "ksparse.Status"}
 METHODS = {"PR01", "PR02", "PR04", "PR07", "RT01", "RT03", "GL08"}  # what is asked of the methods of estimators too
 CHECKS = set(
     tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["tool"][

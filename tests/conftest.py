@@ -18,11 +18,8 @@ settings.register_profile("fuzz", deadline=None, max_examples=200)  # `make fuzz
 settings.load_profile(os.environ.get("KSPARSE_EXAMPLES", "ksparse"))
 
 
-OPTIONAL = {
-    "torch": "torch",
-    "cuda": "torch",
-    "jax": "jax",
-}  # word in the name of a case: the library that the case needs
+# word in the name of a case: the library that the case needs
+OPTIONAL = {"torch": "torch", "cuda": "torch", "jax": "jax"}
 
 
 def cases(names):

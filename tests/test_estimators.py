@@ -32,9 +32,8 @@ def test_scikit_learns_own_checks(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", FutureWarning)
-        warnings.filterwarnings(
-            "ignore", ".*is more than the number of (features|assets)"
-        )  # the checks' tables are narrow
+        # the checks' tables are narrow
+        warnings.filterwarnings("ignore", ".*is more than the number of (features|assets)")
         check(estimator)
 
 

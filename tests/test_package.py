@@ -11,11 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CALLED = {
-    "sklearn": "scikit-learn",
-    "array_api_compat": "array-api-compat",
-    "IPython": "ipython",
-}  # import name, and what is installed for it
+# import name, and what is installed for it
+CALLED = {"sklearn": "scikit-learn", "array_api_compat": "array-api-compat", "IPython": "ipython"}
 GUESTS = {"torch", "jax", "cupy"}  # optional: arrays of these libraries are accepted
 
 

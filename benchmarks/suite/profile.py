@@ -18,7 +18,7 @@ COLOURS = (
     "#E69F00",
     "#56B4E9",
     "#000000",
-)  # Okabe and Ito: told apart by everyone
+)  # Okabe and Ito: distinct for colour-blind readers
 STYLES = ("-", "--", ":", "-.")
 Ratios = dict[str, list[float]]  # by contender: time over the fastest, for each problem it solved
 

@@ -184,9 +184,8 @@ def validate_X(
     if design is not None:
         return _validate_blocks(estimator, X, design, reset, options)
     if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in getattr(X, "dtypes", [getattr(X, "dtype", None)])):
-        raise TypeError(
-            f"X must hold numbers, but {odd_column(X) or 'it holds dates or times'}"
-        )  # scikit-learn reads them as numbers
+        # scikit-learn reads them as numbers
+        raise TypeError(f"X must hold numbers, but {odd_column(X) or 'it holds dates or times'}")
     try:
         return validate_data(
             estimator, X, dtype=[np.float64, np.float32] if single else np.float64, reset=reset, **options

@@ -93,10 +93,8 @@ def test_claims_on_proofs():
     proof, scip = "ksparse, proof", "SCIP, perspective"
     good = [made(proof, 1.0, 1.0, group="proofs", bound=0.99995), made(scip, 1.0, 200.0, group="proofs")]
     assert [claim.holds for claim in claims(good)] == [True, True, True]
-    wrong = [
-        made(proof, 1.0, 1.0, group="proofs", bound=0.9999),
-        made(scip, 0.99, 50.0, group="proofs"),
-    ]  # somebody is below the bound
+    # another contender is below the bound
+    wrong = [made(proof, 1.0, 1.0, group="proofs", bound=0.9999), made(scip, 0.99, 50.0, group="proofs")]
     assert [claim.holds for claim in claims(wrong)] == [True, False, False]
 
 
@@ -129,9 +127,8 @@ def test_claims_of_other_groups():
     found = verdicts([made(OURS, 1.0005, 0.01, **folio), made("SCIP", 1.0, 3.0, proved=True, **folio)])
     assert all(claim.holds for claim in found.values())
     assert len(found) == 2
-    assert (
-        len(verdicts([made(OURS, 1.0, 0.01, **folio), made("SCIP", 0.9, 3.0, **folio)])) == 1
-    )  # not proved: only the time
+    # not proved: only the time
+    assert len(verdicts([made(OURS, 1.0, 0.01, **folio), made("SCIP", 0.9, 3.0, **folio)])) == 1
     heavy = verdicts([made(OURS, group="sparse_csr", peak=4096.0)])
     assert [claim.holds for claim in heavy.values()] == [False]
     penalised = {"group": "table2", "kind": "penalised", "nonzeros": 9}

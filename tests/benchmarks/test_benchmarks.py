@@ -235,9 +235,8 @@ def test_contenders_for_sparse_matrices_solve_them():
 def test_listing_contenders_imports_none_of_their_libraries():
     assert len({(one.name, one.kinds) for one in contenders()}) == len(contenders())
     for kind in KINDS:
-        assert sum(kind in one.kinds for one in contenders()) >= (
-            3 if kind == "rows" else 5
-        )  # rows and floors few can take
+        # rows and floors few can take
+        assert sum(kind in one.kinds for one in contenders()) >= (3 if kind == "rows" else 5)
 
 
 def test_weights_are_sought_until_k_variables_are_in():

@@ -44,9 +44,8 @@ class Small:
         self.upper = np.full(n, size)
         self.E, self.f = (np.ones((1, n)), np.ones(1)) if kind >= 2 else (np.zeros((0, n)), np.zeros(0))
         row = rng.standard_normal((1, n))
-        self.G, self.h = (
-            (row, row.mean(axis=1) + 0.1) if kind == 3 else (np.zeros((0, n)), np.zeros(0))
-        )  # 1/n everywhere is a point
+        # 1/n everywhere is a point
+        self.G, self.h = (row, row.mean(axis=1) + 0.1) if kind == 3 else (np.zeros((0, n)), np.zeros(0))
         self.floor = float(rng.choice([0.0, 0.2]))
         self.forced = rng.choice(n, 1) if rng.random() < 0.3 and self.k > 1 else NONE
         self.loss = ks.LeastSquares(self.M, self.t)
@@ -116,9 +115,8 @@ def test_no_dual_point_of_any_node_gives_a_bound_above_the_optimum(seed):
             continue
         optimum = small.best(small.whole(program, state)) / program.scale
         for tried in (program, smaller):
-            optimum_here = (
-                optimum if tried is program or optimum <= best / program.scale * (1 + 1e-12) else np.inf
-            )  # a box: or worse than best
+            # a box: or worse than best
+            optimum_here = optimum if tried is program or optimum <= best / program.scale * (1 + 1e-12) else np.inf
             d = scaled_to_psd(tried, rng.uniform(0, 1, program.n) * rng.choice([1.0, 0.01]))
             size = 10.0 ** rng.uniform(-2, 1)
             w, price = (
@@ -217,9 +215,8 @@ def test_bounds_of_the_relaxation_and_what_it_decides(seed):
     others = [
         small.best(small.whole(program, _other(program.state, i, node.state[0, i]))) / program.scale for i in changed
     ]
-    assert (
-        min(others, default=np.inf) >= cut - 1e-9
-    )  # what was decided is no better the other way round than the cut says
+    # the opposite decisions are not better than the cut
+    assert min(others, default=np.inf) >= cut - 1e-9
 
 
 def _other(state, i, decided):
@@ -275,9 +272,8 @@ def test_d_is_safe(seed):
     problem = SupportProblem.of(ks.Quadratic(V), ks.Simplex(), n, 4)
     program = ScaledProblem.of(problem, problem.model, known(1.0))
     split = DiagonalSplit(program)
-    assert (
-        split.solve().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]
-    )  # not worse than the least eigenvalue for all
+    # not worse than the least eigenvalue for all
+    assert split.solve().sum() > n * 0.9 * np.linalg.eigvalsh(program.H)[0]
     for _ in range(3):
         d = split.solve()
         assert np.linalg.eigvalsh(program.H - np.diag(d))[0] > 0
@@ -294,9 +290,8 @@ def test_the_conjugates_by_hand():
     dual = QuadraticBound(program, np.full(3, 0.5))
     free, zero = np.zeros((1, 3), dtype=np.int8), np.zeros((1, 3))
     conjugates, x = dual.conjugates(np.array([[-1.0, 0.1, 4.0]]), zero, free, program.sizes)
-    np.testing.assert_allclose(
-        x, [[0.0, 0.0, 3.0]]
-    )  # wrong side; the floor costs more than 0.1 brings; the upper bound
+    # wrong side; the floor costs more than 0.1 brings; the upper bound
+    np.testing.assert_allclose(x, [[0.0, 0.0, 3.0]])
     np.testing.assert_allclose(conjugates, [[0.0, 0.0, 3.0 * 4.0 - 0.25 * 9.0]])
     conjugates, x = dual.conjugates(np.array([[-1.0, 0.1, 4.0]]), zero, np.ones((1, 3), dtype=np.int8), program.sizes)
     np.testing.assert_allclose(x, [[0.5, 0.5, 3.0]])  # in: at its floor at least

@@ -58,9 +58,8 @@ def test_every_point_that_is_good_enough_is_in_the_box(seed, apart, budget):
         up, down = whole.implied_sizes(kept, best)
         assert (high <= up).all()
         assert (-low <= down).all()
-        np.testing.assert_allclose(
-            up, np.maximum(high, 0.0), rtol=1e-3, atol=1e-3 * float(np.abs(low).max())
-        )  # and little more
+        # and little more
+        np.testing.assert_allclose(up, np.maximum(high, 0.0), rtol=1e-3, atol=1e-3 * float(np.abs(low).max()))
 
 
 @pytest.mark.parametrize("angle", [1e-1, 1e-3, 1e-6])

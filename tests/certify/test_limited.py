@@ -79,13 +79,8 @@ WEAK = {
     "drawn": 0,
     "restarts": 0,
 }
-WEAK |= {
-    "enumerated": 0,
-    "depth": 0.0,
-    "entering": 1,
-    "tried": 0,
-    "proved": 0,
-}  # so that a tree finds all
+# so that a tree finds all
+WEAK |= {"enumerated": 0, "depth": 0.0, "entering": 1, "tried": 0, "proved": 0}
 
 
 def test_a_node_of_more_small_groups_than_k_is_no_leaf():

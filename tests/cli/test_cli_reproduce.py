@@ -30,9 +30,8 @@ def test_demo_leaves_a_table_and_two_pictures(tmp_path):
         assert word in done.stdout
     judged = re.search(r"auto has the best objective: holds on (\d) of \1 instances\.", done.stdout)
     assert judged
-    assert (
-        judged[1] == "3" or "stopped by the time limit" in done.stdout
-    )  # on a busy machine; the rows are not compared
+    # on a busy machine; the rows are not compared
+    assert judged[1] == "3" or "stopped by the time limit" in done.stdout
     assert "time for" in done.stdout
     assert "all weights (s)" in done.stdout
     progress = [line for line in done.stderr.splitlines() if "l2-APDCA: objective" in line]

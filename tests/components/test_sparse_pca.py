@@ -71,9 +71,8 @@ def test_what_hotelling_leaves_by_its_products(rng):
 def test_hotelling_ends_where_rounding_is_left(seed):
     X = np.random.default_rng(seed).standard_normal((3, 3))
     for scale in (False, True):
-        assert (
-            SparsePCA(3, 3, deflation="hotelling", scale=scale).fit(X).n_components_ == 2
-        )  # three rows differ in two directions
+        # three rows differ in two directions
+        assert SparsePCA(3, 3, deflation="hotelling", scale=scale).fit(X).n_components_ == 2
 
 
 @pytest.mark.parametrize("k", [0.1, 2.0, True, None, "3", [1, 2.5], [1, "2"]])

@@ -27,9 +27,8 @@ class Failing:
         return X @ H0
 
 
-@pytest.mark.parametrize(
-    "many", [range(3, 10), range(3, 6)]
-)  # more than half of the columns are fetched as all of them
+# more than half of the columns are fetched as all of them
+@pytest.mark.parametrize("many", [range(3, 10), range(3, 6)])
 def test_an_interrupt_leaves_nothing_in_a_wrong_place(many):
     H = Failing()
     model = ks.QuadraticModel(H, np.zeros(10), sign=1)

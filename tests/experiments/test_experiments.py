@@ -134,9 +134,8 @@ def test_every_row_of_the_paper_is_among_the_jobs():
     quick = jobs_of(list(EXPERIMENTS), quick=True)
     assert {job.table for job in quick} == set(EXPERIMENTS)
     tokyo = figures("table4", "Tokyo, 2148 x 1338", "l2-PDCA")
-    np.testing.assert_array_equal(
-        astuple(tokyo), astuple(Figures(1, 10, -1.15e-4, 8.05e-4, 10.2, 2523))
-    )  # nan counts as equal to nan
+    # nan counts as equal to nan
+    np.testing.assert_array_equal(astuple(tokyo), astuple(Figures(1, 10, -1.15e-4, 8.05e-4, 10.2, 2523)))
     assert np.isnan(figures("table5", "180 x 640", "auto").objective)
     assert figures("table2", "720 x 2560", "pDCAe").time_lipschitz == 0.3
 

@@ -89,9 +89,8 @@ def test_an_answer_without_a_small_duality_gap_is_refused(rng):
         ks.LeastSquares(rng.standard_normal((7, 15)), rng.standard_normal(7)), ks.WholeSpace(), 15
     )
     assert lasso.solve(np.zeros(15), np.full(15, 0.1)) is not None
-    assert (
-        lasso.solve(np.full(15, 5.0), np.full(15, 0.1)) is None
-    )  # unbounded below: more columns than rows, and |q| > w
+    # unbounded below: more columns than rows, and |q| > w
+    assert lasso.solve(np.full(15, 5.0), np.full(15, 0.1)) is None
     lasso.A = lasso.A + 1.0  # now the solver holds other data than the check
     assert lasso.solve(np.zeros(15), np.full(15, 0.1)) is None
 

@@ -76,9 +76,8 @@ def loss(dtype="float64", kind=ks.LeastSquares, m=60, n=80):
 def run(one, penalty, method, C=None, steps=30):
     stopping = Stopping(tol=0.0, max_iter=steps)
     problem = Problem(one, penalty, C)
-    start = problem.zeros() + 1e-3 * torch.cos(
-        torch.arange(problem.n, dtype=problem.zeros().dtype)
-    )  # no ties, which CPUs break otherwise
+    # no ties, which CPUs break otherwise
+    start = problem.zeros() + 1e-3 * torch.cos(torch.arange(problem.n, dtype=problem.zeros().dtype))
     return loop.drive(method, problem, start, stopping), problem
 
 

@@ -59,6 +59,7 @@ REGIMES = (
     "perfect",
     "no signal",
 )
+# scales of A and of b
 SCALES = (
     (1.0, 1.0),
     (1e100, 1.0),
@@ -67,7 +68,7 @@ SCALES = (
     (1.0, 1e-100),
     (1e100, 1e100),
     (1e-100, 1e-100),
-)  # of A and of b
+)
 
 SHRINKING = (
     "WholeSpace", "Nonnegative", "Nonnegative some", "Box", "Box vectors", "Box half", "Box forced", "Box fixed",

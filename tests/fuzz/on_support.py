@@ -117,12 +117,10 @@ def _starts(phi, cut, support):
 def _descend(phi, cut, support, z):
     """Run Newton's method on C with damped convex models; each step takes the best of their minimisers."""
     value, damping = phi.value(_embed(z, support, phi.n)), 1e-10
-    perfect = (
-        1e-13 * value if getattr(phi, "kind", "") == "logistic" else -np.inf
-    )  # of classes that can be told apart there is no minimum
-    settled, steps = (
-        (1e-13, STEPS) if phi.convex else (1e-10, STEPS // 10)
-    )  # one of several minima: near it a step is short, and dear
+    # separable classes have no minimum
+    perfect = 1e-13 * value if getattr(phi, "kind", "") == "logistic" else -np.inf
+    # nonconvex: near a minimum steps are short and expensive
+    settled, steps = (1e-13, STEPS) if phi.convex else (1e-10, STEPS // 10)
     for _ in range(steps):
         kinds = (False, True) if getattr(phi, "kind", "") in ("huber", "logistic", "quantile") else (False,)
         tried = [_model_step(phi, cut, support, z, value, damping, majorant) for majorant in kinds]
@@ -163,9 +161,8 @@ def _model_step(phi, cut, support, z, value, damping, majorant):
     for level in damping * 100.0 ** np.arange(12):
         damped = np.vstack([M, np.sqrt(level) * np.diag(norms)])
         answer = model_on(damped, damped @ z, g, cut)
-        if answer.x is not None and cut.holds(
-            answer.x
-        ):  # a little outside φ may be lower, but the point is worth nothing
+        # slightly outside φ may be lower, but the point is infeasible
+        if answer.x is not None and cut.holds(answer.x):
             at = phi.value(_embed(answer.x, support, phi.n))
             if at < best[1]:
                 best = (answer.x, at, max(level / 100, 1e-14))

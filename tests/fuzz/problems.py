@@ -58,10 +58,8 @@ class Problem:
 
 
 WITHIN = 0.3  # of near_optimal
-KEYWORDS = {
-    "interrupt": "callback",
-    "floor at a value": "min_nonzero",
-}  # of the options that are not named as the argument is
+# options whose name differs from the argument
+KEYWORDS = {"interrupt": "callback", "floor at a value": "min_nonzero"}
 NO_ENUMERATION = "ks.SearchSettings(enumerated=0)"
 
 
@@ -72,9 +70,8 @@ def build(case: Case) -> Problem:
     set_lines, region = build_set(case, rng)
     extra, lines, penalty = {}, [*loss_lines, *set_lines], None
     arguments = []
-    searching = (
-        f", settings={NO_ENUMERATION}" if case.search else ""
-    )  # no trying of all supports: the search's own claims are tested
+    # without enumeration: the claims of the search are tested
+    searching = f", settings={NO_ENUMERATION}" if case.search else ""
     for name in case.options:
         text, facts = _floor_at_a_value(case, phi, region) if name == "floor at a value" else _option(name, case)
         arguments.append(f"{KEYWORDS.get(name, name)}={text}")

@@ -182,9 +182,8 @@ def _active_set(M, t, c, R, r, E, f, v, active):
         room = np.maximum(r[ahead] - R[ahead] @ v, 0.0) / towards[ahead]
         reach = float(room.min(initial=np.inf))
         if reach == np.inf and longest == np.inf:
-            steep = np.linalg.norm(c @ p) > 1e-9 * np.linalg.norm(
-                M.T @ (M @ v - t) + c
-            )  # else it is a matter of opinion
+            # otherwise it is undecided
+            steep = np.linalg.norm(c @ p) > 1e-9 * np.linalg.norm(M.T @ (M @ v - t) + c)
             return "unbounded" if steep else "unclear", _settled(v, R, r, E, f, active), active
         v = v + min(reach, longest) * p
         if reach < longest:

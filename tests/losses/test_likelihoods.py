@@ -76,9 +76,8 @@ def test_cox_is_breslows_sum_ties_and_all(data, rng):
     x = 3 * rng.standard_normal(N)
     loss = ks.Cox(A, time, event)
     assert loss.value(x) == pytest.approx(cox_by_hand(A @ x, time, event), rel=1e-12)
-    assert loss.value(500 * x) == pytest.approx(
-        ks.Cox(1000 * A, time, event).value(x / 2), rel=1e-12
-    )  # nothing overflows
+    # nothing overflows
+    assert loss.value(500 * x) == pytest.approx(ks.Cox(1000 * A, time, event).value(x / 2), rel=1e-12)
     assert np.isfinite(loss.gradient(1e3 * x)).all()
 
 

@@ -48,9 +48,8 @@ def test_the_operator_zero_and_the_identity_handing_back_its_argument():
 
 
 def test_products_that_overflow_have_no_bound_and_the_fixed_step_says_so(rng):
-    loss = ks.LeastSquares(
-        aslinearoperator(1e200 * rng.standard_normal((60, 50))), np.ones(60)
-    )  # which does not show its numbers
+    # which does not show its numbers
+    loss = ks.LeastSquares(aslinearoperator(1e200 * rng.standard_normal((60, 50))), np.ones(60))
     with np.errstate(over="ignore", invalid="ignore"):
         assert loss.lipschitz() == np.inf
         with pytest.raises(ks.MissingPieceError, match="FixedStep needs a Lipschitz constant"):

@@ -15,9 +15,8 @@ def test_bounds_that_a_budget_implies_are_left_out():
     budget = {"E": np.ones((1, n)), "f": [1.0]}
     assert np.isinf(presolved(Linear.of(n, 0.0, 1.0, **budget)).upper).all()
     np.testing.assert_array_equal(presolved(Linear.of(n, 0.0, 0.999, **budget)).upper, np.full(n, 0.999))
-    np.testing.assert_array_equal(
-        presolved(Linear.of(n, -0.1, 1.0, **budget)).upper, np.full(n, 1.0)
-    )  # short positions pay for more
+    # short positions pay for more
+    np.testing.assert_array_equal(presolved(Linear.of(n, -0.1, 1.0, **budget)).upper, np.full(n, 1.0))
     lower = np.array([0.2, 0.0, 0.0, 0.0, 0.0])
     np.testing.assert_array_equal(
         np.isinf(presolved(Linear.of(n, lower, 0.9, **budget)).upper), [False, True, True, True, True]
@@ -76,7 +75,6 @@ def test_equations_of_one_variable_after_the_other_fix_their_variables():
     np.testing.assert_array_equal(value, [1.5, 0.5, np.nan, np.nan])
     assert 0 < off[0] < 1e-14
     assert 0 < off[1] < 1e-14
-    value, _ = fixed_by_equations(
-        Linear.of(4, [-1.0, -1.0, 0.25, -1.0], [1.0, 1.0, 0.25, 1.0], E=E[2:], f=f[2:])
-    )  # bounds fix one
+    # bounds fix one
+    value, _ = fixed_by_equations(Linear.of(4, [-1.0, -1.0, 0.25, -1.0], [1.0, 1.0, 0.25, 1.0], E=E[2:], f=f[2:]))
     np.testing.assert_array_equal(value, [np.nan, np.nan, 0.25, 0.75])

@@ -194,9 +194,8 @@ def test_what_is_held_is_traded_from_whatever_its_sign():
         H, c = extended.quadratic
         assert 0.5 * z @ H @ z + c @ z + extended.constant == pytest.approx(extended.problem.value(x), abs=1e-15)
         seen, most = extended.loss.value(z) + extended.constant, 1e-6 * np.diag(H).max() * np.square(held).sum() / 8
-        assert (
-            extended.problem.value(x) - most - 1e-15 <= seen <= extended.problem.value(x) + 1e-15
-        )  # never above, and hardly below
+        # never above, and hardly below
+        assert extended.problem.value(x) - most - 1e-15 <= seen <= extended.problem.value(x) + 1e-15
 
 
 def test_minimum_variance_needs_no_risk_aversion():

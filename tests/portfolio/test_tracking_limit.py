@@ -206,10 +206,8 @@ def test_limits_are_kept_to_the_last_digit_however_small_they_are_beside_the_ret
         rng = np.random.default_rng(seed)
         X = 0.01 * rng.standard_normal((30, 4)) + 0.01 * rng.standard_normal((30, 1))
         y = X @ rng.dirichlet(np.ones(4))
-        limits = {
-            3: ks.SparsePortfolio(3).fit(X, y).tracking_error_ * (1 + above),
-            4: 1e-3 * above,
-        }  # all four names: hardly any distance
+        # all four names: hardly any distance
+        limits = {3: ks.SparsePortfolio(3).fit(X, y).tracking_error_ * (1 + above), 4: 1e-3 * above}
         for k, limit in limits.items():
             model = ks.SparsePortfolio(k, objective="minimize_risk", max_tracking_error=limit).fit(X, y)
             apart = X @ model.weights_ - y

@@ -54,9 +54,8 @@ def test_with_a_time_limit_the_search_goes_on_while_that_helps(monkeypatch):
     problem = next(hard_problems())
     alone = ks.minimize(*problem)
     readings = itertools.count()
-    monkeypatch.setattr(
-        "time.perf_counter", lambda: 1e-3 * next(readings)
-    )  # every look at the clock takes a millisecond
+    # every look at the clock takes a millisecond
+    monkeypatch.setattr("time.perf_counter", lambda: 1e-3 * next(readings))
     longer = ks.minimize(*problem, max_time=2.0)
     assert longer.elapsed <= 1.5 * 2.0 + 0.3
     assert longer.success  # the time was for more, not for this

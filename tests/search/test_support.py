@@ -270,8 +270,7 @@ def test_zero_is_stationary_only_where_no_variable_that_may_be_there_pulls():
 
 @pytest.mark.parametrize("settings", [None, ks.SearchSettings(enumerated=0)])
 def test_a_slope_that_is_rounding_is_no_evidence_against_an_optimum(settings):
-    found = ks.minimize(
-        ks.LeastSquares([[0.1], [0.3]], [0.3, -0.1]), 1, settings=settings
-    )  # b is orthogonal to the column
+    # b is orthogonal to the column
+    found = ks.minimize(ks.LeastSquares([[0.1], [0.3]], [0.3, -0.1]), 1, settings=settings)
     assert found.success
     assert found.status in (ks.Status.OPTIMAL, ks.Status.SWAP_OPTIMAL)

@@ -179,9 +179,8 @@ def test_indefinite_quadratics_on_boxes_and_budgets(rng):
 @pytest.mark.parametrize("enumerated", [0, 2000])
 def test_starts_that_use_the_curvature(enumerated):
     settings = ks.SearchSettings(enumerated=33 * enumerated)
-    flat = ks.PrincipalComponent(
-        [[8.0, 0.0, -8.0], [0.0, 0.0, 0.0], [-8.0, 0.0, 8.0]]
-    )  # along every vector of even signs and sizes
+    # along every vector of even signs and sizes
+    flat = ks.PrincipalComponent([[8.0, 0.0, -8.0], [0.0, 0.0, 0.0], [-8.0, 0.0, 8.0]])
     assert ks.minimize(flat, 3, ks.L1Ball(100.0), settings=settings).fun == pytest.approx(-80000.0)
     low, high = np.zeros(2), np.array([1.0, 1.4])
     C = ks.CustomSet(lambda u: np.clip(u, low, high), lambda x: np.abs(x - np.clip(x, low, high)).max(), n=2)
@@ -190,9 +189,8 @@ def test_starts_that_use_the_curvature(enumerated):
 
 
 def test_a_guess_rules_no_exchange_out():
-    loss = ks.Huber(
-        [[-0.3148, 0.3067, 0.6296, -1.76, -2.0474]], [0.4837], delta=0.7
-    )  # where it is linear its model is flat
+    # where it is linear its model is flat
+    loss = ks.Huber([[-0.3148, 0.3067, 0.6296, -1.76, -2.0474]], [0.4837], delta=0.7)
     C = ks.BudgetBox(1.4548, [-1.0796, 0.2, -0.7766, -1.315, -0.1096], [0.0705, 0.7, 0.0056, 1.0592, 0.762])
     begin = np.array([0.9886, -0.2355, 1.1916, 1.2876, -1.3383])
     off = ks.minimize(loss, 3, C, x0=begin, settings=SEARCHED)

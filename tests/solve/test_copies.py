@@ -112,9 +112,8 @@ def test_sets(name, trip):
     fresh = trip(C)
     wanted = ks.minimize(loss, 4, C)
     for other in (fresh, trip(C)):
-        np.testing.assert_allclose(
-            other.project(u), C.project(u), rtol=1e-13, atol=1e-13
-        )  # a polyhedron begins where it last ended
+        # a polyhedron begins where it last ended
+        np.testing.assert_allclose(other.project(u), C.project(u), rtol=1e-13, atol=1e-13)
         assert other.violation(u) == C.violation(u)
         assert str(other) == str(C) or name == "CustomSet"
         found = ks.minimize(loss, 4, other)

@@ -167,9 +167,8 @@ def test_a_point_that_arithmetic_can_hardly_find_is_not_called_missing():
     )
     low = np.array([-0.5, -1.3848676249484628, -0.5, -2.7154569379862252, -0.5, -0.5])
     high = np.array([0.993269658671819, 0.5, 1.50972624524191, 0.5, 0.8597898623459348, 0.735459418969699])
-    C = ks.Polyhedron(
-        None, None, row, [2.0759587122060235], lower=low, upper=high
-    )  # hardly more than a point without two of them
+    # hardly more than a point without two of them
+    C = ks.Polyhedron(None, None, row, [2.0759587122060235], lower=low, upper=high)
     found = ks.minimize(
         ks.LeastSquares(A, rng.standard_normal(10)),
         5,

@@ -206,9 +206,8 @@ def test_many_columns_in_threads_are_those_of_one_thread(rng):
     one, two = (ks.minimize_many(A, B, 3, ks.Nonnegative(), n_jobs=n_jobs) for n_jobs in (None, 2))
     assert np.array_equal(one.x.toarray(), two.x.toarray())
     assert one.success.all()
-    few = ks.minimize_many(
-        A, B[:, :5], 3, ks.Nonnegative()
-    )  # by whole arrays, and with fewer supports of others to start from
+    # by whole arrays, and with fewer supports of others to start from
+    few = ks.minimize_many(A, B[:, :5], 3, ks.Nonnegative())
     assert np.allclose(few.fun, one.fun[:5], rtol=1e-6)
 
 

@@ -112,9 +112,8 @@ def test_an_interrupt_at_any_moment_returns_a_point(method, rng):
             result = ks.minimize(loss, 5, C, method=method, rho=1.0)
             timer.join()
         except KeyboardInterrupt:
-            escaped += (
-                delay > 0.002 and result is None
-            )  # before there is a call there is nothing to return, and after the answer it is there
+            # before there is a call there is nothing to return, and after the answer it is there
+            escaped += delay > 0.002 and result is None
         if result is not None:
             assert result.support.size <= 5
             assert C.contains(result.x)

@@ -159,9 +159,8 @@ def test_a_bounded_set_that_only_projects_is_never_unbounded_however_large():
 
 
 def test_curvature_that_is_rounding_stops_nothing():
-    returns = np.array(
-        [[-0.6344718847759646, 1.2689438458379236], [-0.06698153801551737, 0.1339633026041]]
-    )  # no risk, some return
+    # no risk, some return
+    returns = np.array([[-0.6344718847759646, 1.2689438458379236], [-0.06698153801551737, 0.1339633026041]])
     found = ks.minimize(ks.MeanVariance.from_returns(returns, 30.0), 2, ks.Nonnegative())
     assert found.status is ks.Status.UNBOUNDED
 
@@ -196,9 +195,8 @@ def test_two_variables_that_are_flat_together():
 
 
 def test_an_unbounded_problem_above_a_floor_has_a_point():
-    factor = np.array(
-        [[10, 2, 4, 0, 0, 0], [-6, 4, 2, 1, 4, -2]]
-    )  # a budget of 0.3 that no single position of 0.4 meets
+    # a budget of 0.3 that no single position of 0.4 meets
+    factor = np.array([[10, 2, 4, 0, 0, 0], [-6, 4, 2, 1, 4, -2]])
     loss, C = (
         ks.MeanVariance(factor.T @ factor, [4, -4, 1, 10, -8, 1], 30.0),
         ks.Hyperplane([0.0, 2.0, 0.0, 1.85, 1.51, 0.82], 0.3),

@@ -70,9 +70,8 @@ class LogisticL1(Contender):
     def solve(self, problem: Problem, seconds: float) -> Answer:
         from sklearn.linear_model import LogisticRegression
 
-        l1 = (
-            {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
-        )  # the second up to 1.7
+        # the second up to 1.7
+        l1 = {"l1_ratio": 1.0} if LogisticRegression().penalty == "deprecated" else {"penalty": "l1"}
 
         def fit(weight: float) -> Any:
             model = LogisticRegression(C=1.0 / weight, solver="liblinear", fit_intercept=False, random_state=0, **l1)

@@ -47,9 +47,8 @@ def _objectives() -> dict[str, Any]:
     @jax.jit
     def component(x: Any, data: Any) -> Any:
         z = data[0] @ x
-        return -jnp.dot(z, z) / (
-            jnp.dot(x, x) + 1e-12
-        )  # a value at 0 too: skscope passes there, and a NaN ends its process
+        # a value at 0 too: skscope passes there, and a NaN ends its process
+        return -jnp.dot(z, z) / (jnp.dot(x, x) + 1e-12)
 
     # skscope counts the arguments of a plain function
     return {
@@ -67,11 +66,12 @@ def _data(problem: Problem) -> tuple[Any, ...]:
     A, b = jnp.asarray(problem.A), jnp.asarray(problem.b)
     if problem.kind == "logistic":
         return A, b, problem.ridge
+    # as if columns had length 1: steps and tolerances suit any data
     return (
         A,
         b,
         0.5 * problem.n / float(np.vdot(problem.A, problem.A)),
-    )  # as if columns had length 1: steps and tolerances suit any data
+    )
 
 
 def _start(problem: Problem, data: tuple[Any, ...]) -> dict[str, Any]:

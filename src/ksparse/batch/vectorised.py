@@ -52,9 +52,8 @@ class _Search:
         self.T, self.S = starts[:, 0].copy(), np.empty((count, self.k), np.int64)
         self.M, self.x = np.empty((count, self.k, self.k)), np.empty((count, self.k))
         self.value, self.gain = np.full(count, np.inf), np.empty((count, self.k, n))
-        self.tabu = np.full(
-            (count, perturbations.shape[1] - 1), -1
-        )  # variables that stay out until all slots are taken
+        # variables that stay out until all slots are taken
+        self.tabu = np.full((count, perturbations.shape[1] - 1), -1)
         self.tries, self.start, self.failed = (np.zeros(count, int) for _ in range(3))  # failed: perturbations in a row
         self.widened = np.zeros(count, dtype=bool)  # whether it continues from the end of a descent
         self.before = np.full(count, np.inf)  # the value there

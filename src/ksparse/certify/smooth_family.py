@@ -61,9 +61,8 @@ class SmoothBound(DualBound):
             if self._column is not None and fixed[self._unpenalised] != OUT:
                 u = u + _step_to_stationary(self._composite, u, self._column) * self._column
             h, slope = self._composite.value(u), np.asarray(self._composite.slope(u))
-            terms = (
-                np.abs(slope) + np.abs(slope - self._slope0) + np.abs(self._slope0)
-            )  # slopes may cancel larger terms
+            # slopes may cancel larger terms
+            terms = np.abs(slope) + np.abs(slope - self._slope0) + np.abs(self._slope0)
             rounding, length = rounding_of(u.size), float(np.sqrt(terms @ terms))
             value_error = rounding * (abs(h) + abs(self._h0) + float(terms @ np.abs(u))) / scale
             gradient = np.asarray(self._A.T @ slope) * unit / scale

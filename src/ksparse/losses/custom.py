@@ -85,9 +85,8 @@ class Custom(Loss):
         self._lipschitz = math.inf if lipschitz is None else check_number(lipschitz, "lipschitz", at_least=0)
         self.convex = convex
         self.kind = np.zeros(0)
-        self.given = (
-            self.kind
-        )  # the kind of array that the user's functions receive, also in copies in double precision
+        # the kind of array that the user's functions receive, also in copies in double precision
+        self.given = self.kind
         self._calls = Calls()
 
     @property

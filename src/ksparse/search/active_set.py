@@ -926,9 +926,8 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
         return entering
 
     def apply(self, move: Move) -> Undo | None:
-        if (
-            self.trust is RankQuality.EXACT and not self.rules.any
-        ):  # under rules others may enter after a move, before its undo
+        # under rules others may enter after a move, before its undo
+        if self.trust is RankQuality.EXACT and not self.rules.any:
             return self.apply_exactly(move)
         return self.apply_within_bounds(move)
 

@@ -188,9 +188,8 @@ class LocalEvaluator(Evaluator):
         if problem.linear is not None and problem.linear.on(support) is None:
             return None
         begins = [np.zeros(k) if hint is None else hint.full(problem.n)[support]]
-        if (
-            not problem.can.treated_as_convex
-        ):  # 0 may be stationary, and there may be several minima: a few starts near 0 and further out
+        # 0 may be stationary, and there may be several minima: a few starts near 0 and further out
+        if not problem.can.treated_as_convex:
             signs = np.ones(k), -np.ones(k), np.where(np.arange(k) % 2, -1.0, 1.0)
             begins += [size * sign for size in sorted({1.0 / k, 1.0}) for sign in signs]
         x = None

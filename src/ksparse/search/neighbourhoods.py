@@ -388,9 +388,8 @@ class RowNeighbourhood(EvaluatingNeighbourhood):
         if not (support.size and entering.size):
             return
         adds = self.add_ranks()[entering]
-        if (
-            self.trust is RankQuality.HEURISTIC
-        ):  # the ranks exclude no move, but only the variables of large gain are tried
+        # the ranks exclude no move, but only the variables of large gain are tried
+        if self.trust is RankQuality.HEURISTIC:
             min_gain, best = -np.inf, np.argsort(-adds, kind="stable")[: self.problem.settings.entering]
             entering, adds = entering[best], adds[best]
         table = np.hstack([self._gains().swaps(entering[part]) for part in parts(entering.size, support.size)])

@@ -300,9 +300,8 @@ def _model(loss: Loss, x: Point) -> Objective | None:
     if not np.isfinite(H).all():
         return None
     c = x.gradient - H @ x.x
-    if (
-        loss.is_quadratic
-    ):  # that is c but for rounding, which along a flat direction is all there is: at 0 it is c itself
+    # that is c but for rounding, which along a flat direction is all there is: at 0 it is c itself
+    if loss.is_quadratic:
         zero = np.zeros_like(x.x)
         c = loss.gradient_at(zero, loss.image(zero))
     model = Objective(H, c)

@@ -65,9 +65,8 @@ class Nonnegative(ConvexSet):
         return self if self.indices is None else Nonnegative(np.flatnonzero(np.isin(support, self.indices)))
 
     def shrink(self, u: Array, t: float) -> Array:
-        return self.project(
-            soft_threshold(u, t)
-        )  # in one dimension, a convex prox then clipped is the prox on an interval
+        # in one dimension, a convex prox then clipped is the prox on an interval
+        return self.project(soft_threshold(u, t))
 
     def project_sparse(self, u: Array, k: int) -> Array:
         v = self.project(u)  # keeping entry i decreases the squared distance by vᵢ²
