@@ -12,7 +12,7 @@ TOOLS = ("pytest", "pytest-xdist", "hypothesis", "array-api-strict", "h5py", "za
 
 
 def requirements() -> list[str]:
-    """Ours, each at its lowest; then the tools, as they are."""
+    """Return the lowest versions of the dependencies, then the tools as declared."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     ours = [*project["dependencies"], *(line for extra in EXTRAS for line in extras[extra])]

@@ -18,13 +18,13 @@ assert ks.__version__ != "unknown"
 
 
 def said(*command: str) -> str:
-    """What a command prints, on either stream."""
+    """Return what a command prints on either stream."""
     done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
 def refusal(call: object) -> str:
-    """Why a call does without an extra."""
+    """Return the message of a call that needs an extra."""
     try:
         call()  # type: ignore[operator]
     except ImportError as error:

@@ -79,7 +79,7 @@ def theirs(fn: Callable[[Any], Any]) -> Callable[[], np.ndarray]:
     import jax
     from skscope import ScopeSolver
 
-    jax.config.update("jax_enable_x64", True)  # it takes what JAX is told
+    jax.config.update("jax_enable_x64", True)  # skscope uses JAX's setting
     ScopeSolver(40, 3).solve(lambda x: ((x - 1.0) ** 2).sum(), jit=True)
 
     def call() -> np.ndarray:

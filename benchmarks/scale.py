@@ -53,7 +53,7 @@ def main() -> None:
         show(f"{size} columns", found[-1])
     print(f"\nOthers\n\n{HEAD}")
     wide = 10**5 if given.quick else 10**7
-    for tall, k in ((200, 5), (600, K)):  # 20 need more rows to be told from so many
+    for tall, k in ((200, 5), (600, K)):  # 20 of so many columns need more rows
         case = {"kind": "generated", "m": tall, "n": wide, "k": k}
         show(f"dense, {tall} × {wide}, made block by block, k = {k}", run(case, given.threads))
     products, length = (2_048, 8_192) if given.quick else (32_768, 131_072)

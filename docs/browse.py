@@ -30,7 +30,7 @@ LOOK = """() => {
 
 
 def main(folder: str) -> int:
-    """Look at every page, print what is wrong."""
+    """Check every page and print the faults."""
     site = Path(folder).resolve()
     pages = sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
     if not pages:
@@ -58,7 +58,7 @@ def main(folder: str) -> int:
 
 
 def looks(browser: Browser, pages: list[Path], width: int) -> Iterator[tuple[Path, dict, list[str]]]:
-    """Each page as the browser shows it, and what it said meanwhile."""
+    """Yield each page as the browser shows it, with its messages."""
     page = browser.new_page(viewport={"width": width, "height": 900})
     told: list[str] = []
     listen(page, told)
@@ -72,7 +72,7 @@ def looks(browser: Browser, pages: list[Path], width: int) -> Iterator[tuple[Pat
 
 
 def listen(page: Page, told: list[str]) -> None:
-    """Keep what goes wrong while a page loads."""
+    """Record errors while a page loads."""
     page.on(
         "console",
         lambda message: (
@@ -88,7 +88,7 @@ def listen(page: Page, told: list[str]) -> None:
 
 
 def search(browser: Browser, site: Path) -> list[str]:
-    """Whether the search works without a server."""
+    """Return the faults of a search without a server."""
     page = browser.new_page()
     told: list[str] = []
     listen(page, told)
@@ -99,7 +99,7 @@ def search(browser: Browser, site: Path) -> list[str]:
 
 
 def lost(target: str, path: Path, site: Path, ids: dict[Path, set[str]]) -> list[str]:
-    """Why a link leads nowhere; nothing where it leads somewhere."""
+    """Return the fault of a link, if any, as a list."""
     parts = urlsplit(target)
     if parts.scheme != "file":
         return []

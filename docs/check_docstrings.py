@@ -1,4 +1,4 @@
-"""Whether every public name has a docstring in numpydoc's form: python docs/check_docstrings.py, a part of `make lint`.
+"""Check that every public name has a docstring in numpydoc's form: python docs/check_docstrings.py (in `make lint`).
 
 The checks are those of [tool.numpydoc_validation] in pyproject.toml. What comes back to the user lists its fields as
 Attributes, which numpydoc does not count as parameters: here they are.
@@ -43,7 +43,7 @@ def public() -> Iterator[tuple[str, bool]]:
 
 
 def faults(path: str, method: bool = False) -> list[str]:
-    """What is wrong with a docstring, in numpydoc's words."""
+    """Return the faults of a docstring in numpydoc's words."""
     wanted, found = CHECKS & METHODS if method else CHECKS, []
     for code, text in validate(path)["errors"]:
         if code == "PR01" and (path in UNCOUNTED or _listed(path)):
@@ -54,7 +54,7 @@ def faults(path: str, method: bool = False) -> list[str]:
 
 
 def _listed(path: str) -> bool:
-    """Whether all fields that the Parameters lack are among the Attributes, or private."""
+    """Whether all fields missing from the Parameters are among the Attributes, or private."""
     piece = Validator._load_obj(path)
     if not inspect.isclass(piece):
         return False
@@ -65,7 +65,7 @@ def _listed(path: str) -> bool:
 
 
 def main() -> int:
-    """Print what is wrong, if anything."""
+    """Print the faults."""
     names = list(public())
     wrong = [fault for path, method in names for fault in faults(path, method)]
     print("\n".join(wrong) if wrong else f"numpydoc: {len(names)} public names, no fault")

@@ -16,7 +16,7 @@ BAR = 30  # letters of the longest bar
 
 
 def start() -> None:
-    """Three tasks, one panel each."""
+    """Draw three problems, one panel each."""
     _, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     X, y, names = ks.datasets.diabetes(quadratic=True)
     model = ks.SparseRegressor(8, positive=[names.index(name) for name in ("bmi", "bp", "s5")]).fit(X, y)
@@ -43,7 +43,7 @@ def start() -> None:
 
 
 def bars(title: str, values: dict[str, float], digits: str) -> str:
-    """A bar of letters for each value, with its name and number."""
+    """Return a text bar for each value, with its name and number."""
     wide, most = max(map(len, values)), max(map(abs, values.values()))
     rows = (
         f"{name:<{wide}}  {'█' * round(BAR * abs(value) / most):<{BAR}} {value:{digits}}"
@@ -53,7 +53,7 @@ def bars(title: str, values: dict[str, float], digits: str) -> str:
 
 
 def portfolio() -> None:
-    """The mandate of the guide: its weights by sector, its frontier, its walk."""
+    """Draw the portfolio of the guide: weights by sector, frontier, backtest."""
     _, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     returns = ks.datasets.factor_model(80, 900, seed=5).returns
     assert returns is not None

@@ -16,7 +16,7 @@ M, N, K = 32_768, 131_072, 50
 
 
 class Cosines(LinearOperator):
-    """Random rows of the orthonormal cosine transform, which count their products."""
+    """Random rows of the orthonormal cosine transform; products are counted."""
 
     def __init__(self, m: int, n: int, rng: np.random.Generator) -> None:
         self.rows, self.products = np.sort(rng.choice(n, m, replace=False)), 0
@@ -54,12 +54,12 @@ print(f"products only: {found} of {K} spikes, {A.products} products, {result.ela
 
 
 def columns(rows: np.ndarray, n: int, S: np.ndarray) -> np.ndarray:
-    """A[:, S] of the cosine transform."""
+    """Return A[:, S] of the cosine transform."""
     return np.where(rows == 0, 1.0, 2**0.5)[:, None] / n**0.5 * np.cos(np.pi / n * np.outer(rows, S + 0.5))
 
 
 def column_squares(rows: np.ndarray, n: int) -> np.ndarray:
-    """Σᵢ Aᵢⱼ²: cos² t = (1 + cos 2t)/2, a sum of cosines at even frequencies, 2r ≥ n folded back with another sign."""
+    """Σᵢ Aᵢⱼ², by cos² t = (1 + cos 2t)/2: cosines at even frequencies, 2r ≥ n folded back with another sign."""
     weight, frequency = np.where(rows == 0, 1.0, 2.0) / n, 2 * rows
     beyond = frequency > n
     cosines = np.zeros(n + 1)

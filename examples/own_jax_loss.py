@@ -20,7 +20,7 @@ rows, died = genes[order], (life <= left).astype(float)[order]
 
 
 def partial_likelihood(x):
-    """Of the genes' coefficients, negative and in logarithms."""
+    """Return Cox's negative partial log-likelihood of the coefficients."""
     score = rows @ x
     return jnp.sum(died * (jnp.log(jnp.cumsum(jnp.exp(score))) - score))
 

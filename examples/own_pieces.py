@@ -51,7 +51,7 @@ class OwnSquares(ks.Loss):
         return float(np.linalg.norm(self.A, 2) ** 2)
 
     def squares(self) -> ks.Squares:
-        """The data."""
+        """Return the data."""
         return ks.Squares(self.A, self.b)
 
 
@@ -90,7 +90,7 @@ class ThinBall(ks.ConvexSet):
         return self.ball.violation(x)
 
     def restrict(self, support: np.ndarray) -> ks.ConvexSet:
-        """The ball of fewer variables."""
+        """Return the ball of fewer variables."""
         return self.ball
 
 
@@ -100,15 +100,15 @@ class WholeBall(ThinBall):
     has_multipliers = True
 
     def restrict(self, support: np.ndarray) -> ks.ConvexSet:
-        """The ball of fewer variables."""
+        """Return the ball of fewer variables."""
         return self
 
     def minimize_quadratic(self, H: np.ndarray, c: np.ndarray, near: np.ndarray) -> Any:
-        """The best point of a quadratic, with its multiplier."""
+        """Return the best point of a quadratic, with its multiplier."""
         return self.ball.minimize_quadratic(H, c, near)
 
     def shortfall(self, H: np.ndarray, c: np.ndarray, found: Any, noise: Any) -> float:
-        """What the multiplier proves."""
+        """Return the shortfall that the multiplier proves."""
         return self.ball.shortfall(H, c, found, noise)
 
     def as_norm_ball(self) -> tuple[int, float]:
@@ -147,7 +147,7 @@ class Plain(ks.Method):
 
 
 def planted(outliers: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Ten columns of a hundred, and noise."""
+    """Return a problem with ten relevant columns of a hundred, and noise."""
     rng = np.random.default_rng(0)
     A, x = rng.standard_normal((M, N)), np.zeros(N)
     x[rng.choice(N, K, replace=False)] = rng.choice([-1.0, 1.0], K) * rng.uniform(0.5, 1.5, K)
@@ -157,7 +157,7 @@ def planted(outliers: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def timed(call: Callable[[], ks.Result]) -> tuple[ks.Result, float]:
-    """The answer, and the least seconds of five calls."""
+    """Return the result, and the least seconds of five calls."""
     seconds = []
     for _ in range(5):
         began = time.perf_counter()
@@ -167,7 +167,7 @@ def timed(call: Callable[[], ks.Result]) -> tuple[ks.Result, float]:
 
 
 def main() -> None:
-    """Solve each problem by both, and print them beside each other."""
+    """Solve each problem with the built-in and the user's piece, and print both results."""
     (A, b), (_, spoiled) = planted(), planted(outliers=5)
     ours, own, robust = ks.LeastSquares(A, b), OwnSquares(A, b), LogCosh(A, spoiled)
     ball = ks.L2Ball(2.0)

@@ -17,7 +17,7 @@ loss = ks.LeastSquares(A, b)
 
 
 def into(told):
-    """A callback that keeps what it is told."""
+    """Return a callback that stores the intermediate results."""
 
     def listen(intermediate_result):
         told.append(intermediate_result)

@@ -42,7 +42,7 @@ def report(rows: Sequence[Row], settings: Settings) -> str:
 
 def _environment(settings: Settings) -> str:
     found = environment() | {name: _version(name) for name in LIBRARIES}
-    found.pop("linear algebra threads")  # ours here, not those of the children
+    found.pop("linear algebra threads")  # of this process, not of the children
     clock = ", in seconds of the processor" if settings.processor else ""
     run = (
         f"Each contender in a process of its own, {settings.threads} thread(s), {settings.limit:g} s for a solve, "

@@ -198,7 +198,7 @@ def test_searches_again_while_there_is_time():
 
     problem = tiny("least squares")
     assert restarted(again, problem, 0.01) == 2.0  # the best of them
-    assert asked[0] is None  # its own start first
+    assert asked[0] is None  # the default start first
     assert all(len(set(start)) == problem.k for start in asked[1:])
     assert restarted(lambda start: (1.0, 1.0), problem, 0.0) == 1.0  # once at least
     few = (

@@ -70,9 +70,8 @@ def test_readings_and_claims_follow_the_data():
     faster, best = claims("table5", bad)
     assert str(faster).endswith("holds on 1 of 2 instances (not on 360 x 1280).")
     assert best.fails == ("360 x 1280",)
-    fewer = claims("table4", frame(made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1], [100, 200, 1, 1, 1], "table4")))[
-        0
-    ]
+    rows = made_up([1, 2, 3, 4, 5], [0.3, 0.2, 0.4, 0.5, 0.1], [100, 200, 1, 1, 1], "table4")
+    fewer = claims("table4", frame(rows))[0]
     assert fewer.fails == ("180 x 640",)
     assert claims("table5", good[good["method"] == "auto"]) == []  # nothing to compare
     assert reading("table5", good.assign(objective=np.nan)) == "No row can be compared; see the notes."

@@ -140,7 +140,7 @@ def judge_claims(problem, result, k):
             blind = all(answer.status == "infeasible" for answer in answers) and problem.region.holds(x)
             return [Verdict("fuzzer", f"the twin finds no feasible point, fun = {result.fun!r}")] if blind else []
         tame = problem.phi.quadratic or (problem.case.natural and problem.case.regime != "collinear")
-        hopeless = problem.case.regime == "columns scaled" or not tame  # a twin that is worse only says how hard it is
+        hopeless = problem.case.regime == "columns scaled" or not tame  # a worse twin only shows that the case is hard
         if problem.phi.convex and not hopeless and problem.region.holds(x) and better(problem, best.x, x, claim=False):
             return [Verdict("fuzzer", f"the twin has nothing as good as fun = {result.fun!r}, status {status}")]
         if better(problem, x, best.x, claim=True) and status == "OPTIMAL":

@@ -30,9 +30,8 @@ def test_it_is_what_linear_programming_finds(seed):
 def test_without_bounds_the_minimum_is_minus_infinity():
     lower, upper = np.zeros(2), np.full(2, np.inf)
     assert min_activity_given_equation(np.array([[-1.0, 0.0]]), np.array([0.0, 1.0]), 1.0, lower, upper)[0] == -np.inf
-    assert min_activity_given_equation(np.array([[-1.0, 2.0]]), np.array([1.0, 1.0]), 1.0, lower, upper)[
-        0
-    ] == pytest.approx(-1.0, abs=1e-8)
+    found = min_activity_given_equation(np.array([[-1.0, 2.0]]), np.array([1.0, 1.0]), 1.0, lower, upper)
+    assert found[0] == pytest.approx(-1.0, abs=1e-8)
 
 
 def test_empty_polyhedra():

@@ -51,7 +51,7 @@ def test_as_by_trying_all(exactly):
         charge = charge - (0.7 if exactly else 0.0)
         optimum = best(limits, charge, state, exactly)
         found = limits.top_sum(charge[None], state[None], exactly)
-        if optimum == -np.inf:  # no support is so: whatever is said is above
+        if optimum == -np.inf:  # no support qualifies: any bound is above
             continue
         met += 1
         assert found.total[0] == pytest.approx(optimum, abs=1e-12)

@@ -87,7 +87,7 @@ def test_trading_costs_against_enumeration(returns, long_only):
     assert model.weights_.sum() == pytest.approx(1, abs=1e-12)
     assert model.turnover_ == pytest.approx(np.abs(model.weights_ - held).sum())
     dear = SparsePortfolio(3, previous_weights=held, turnover_cost=1.0).fit(X)
-    np.testing.assert_allclose(dear.weights_, held, atol=1e-12)  # too dear to trade at all
+    np.testing.assert_allclose(dear.weights_, held, atol=1e-12)  # costs too high for any trade
 
 
 def test_weights_and_groups_by_name_are_aligned_by_name(returns):

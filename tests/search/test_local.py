@@ -71,7 +71,7 @@ def test_adds_drops_and_exchanges_keep_the_basis_equal_to_a_fresh_factorisation(
         else:
             basis.pivot(int(rng.integers(basis.n_elements)), int(rng.choice(outside)))
     slow = twin(problem, basis)
-    assume(not slow.singular)  # the twin says so itself where units make its own inverse rounding
+    assume(not slow.singular)  # with extreme units the new inverse is rounding
     unit = np.sqrt(problem.model.diagonal)
     outside = np.setdiff1d(np.arange(18), basis.support)
     np.testing.assert_allclose(basis.x * unit[basis.support], slow.x, rtol=1e-5, atol=1e-8 * np.abs(slow.x).max())

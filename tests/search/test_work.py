@@ -89,7 +89,7 @@ def test_a_search_on_a_custom_set_needs_few_projections(rng, name):
     counted, loss = Counted(C, n), ks.LeastSquares(A, b)
     result = ks.minimize(loss, k, counted.set)
     assert result.success
-    assert result.fun <= 1.3 * ks.minimize(loss, k, C).fun  # which knows more of C
+    assert result.fun <= 1.3 * ks.minimize(loss, k, C).fun  # which uses the structure of C
     assert counted.calls <= 60_000  # 250 000 and more when every step of every solve went through a dual
 
 

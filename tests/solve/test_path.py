@@ -43,7 +43,7 @@ def test_a_path_is_nearly_as_good_as_single_fits_on_table_5():
     path = ks.k_path(loss, range(2, 31, 4), C)
     assert (np.diff(path.objective) <= 0).all()
     singles = np.array([ks.minimize(loss, int(k), C).fun for k in path.ks])
-    assert (path.objective <= singles * 1.15).all()  # a fit of its own searches wider than one k of a path
+    assert (path.objective <= singles * 1.15).all()  # a single fit searches wider than one k of a path
     assert np.median(path.objective / singles) <= 1.02
     assert all(result.status is ks.Status.SWAP_OPTIMAL for result in path.results)
 

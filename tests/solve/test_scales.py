@@ -156,9 +156,8 @@ def test_a_constant_column_of_a_sparse_table_has_no_variance_at_all(rng):
 
 def test_means_of_a_sparse_table_in_single_precision_are_rounded_once():
     column = np.array([2, -1, 2, 2, -3, 3, -1, -2, -2], dtype=np.float32)
-    assert not standardize(scipy.sparse.csr_array(np.outer(column, [1, 1, 2]).astype(np.float32)), "X", scale=False)[
-        1
-    ].any()
+    table = scipy.sparse.csr_array(np.outer(column, [1, 1, 2]).astype(np.float32))
+    assert not standardize(table, "X", scale=False)[1].any()
 
 
 def test_a_penalised_run_on_data_that_overflow_warns_of_nothing():

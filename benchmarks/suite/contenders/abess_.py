@@ -44,7 +44,7 @@ class Abess(Contender):
             quietly(lambda: model.fit(problem.A, (problem.b > 0).astype(float), is_normal=False))
             return Answer(model.coef_)
         model, scale = LinearRegression(**options), SCALE * np.sqrt(len(problem.b)) / np.linalg.norm(problem.b)
-        lowest = 0.0 if problem.signs == "all" else None  # one bound for all coefficients: some signs cannot be told
+        lowest = 0.0 if problem.signs == "all" else None  # one bound for all coefficients: no signs for some
         quietly(lambda: model.fit(problem.A, scale * problem.b, is_normal=False, beta_low=lowest))
         return Answer(model.coef_ / scale, ignores_signs(problem) if problem.signs == "some" else "")
 
