@@ -55,10 +55,8 @@ def weight_max(loss: Loss, penalty: Penalty) -> float:
 def require_continuation(problem: Problem) -> float:
     """Return the penalty's λ; raise MissingPieceError if the penalty has no term λ‖x‖₁."""
     if problem.penalty.lam is None:
-        name = type(problem.penalty).__name__
-        raise MissingPieceError(
-            f"continuation needs a penalty with λ‖x‖₁ in it, so that a large λ keeps x at 0; {name} has none"
-        )
+        needed = "a penalty with λ‖x‖₁ in it, so that a large λ keeps x at 0"
+        raise MissingPieceError(f"continuation needs {needed}; {type(problem.penalty).__name__} has none")
     return problem.penalty.lam
 
 

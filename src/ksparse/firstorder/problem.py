@@ -17,7 +17,7 @@ from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
 from ksparse.penalties import Penalty, Undivided
 from ksparse.sets import ConvexSet, WholeSpace, require_length
-from ksparse.util.arrays import Array, axpy, epsilon, namespace, norm, norm_inf, norms, on_device, read
+from ksparse.util.arrays import Array, axpy, epsilon, namespace, norm, norm_inf, read
 from ksparse.util.checks import check_integer, check_number
 from ksparse.util.evaluations import count
 
@@ -86,13 +86,9 @@ class Point:
     @cached_property
     def phi(self) -> float:
         """φ(x)."""
-        self.count_value()
-        return self.problem.loss.value_at(self.x, self.image)
-
-    def count_value(self) -> None:
-        """Count an evaluation of φ."""
         self.problem.products.values += 1
         count(values=1)
+        return self.problem.loss.value_at(self.x, self.image)
 
     @cached_property
     def gradient(self) -> Array:
@@ -140,7 +136,7 @@ class Problem:
         penalty: Penalty,
         C: ConvexSet | None = None,
         n: int | None = None,
-        products: Products | None = None,
+        counts: Products | None = None,
     ) -> None:
         C = WholeSpace() if C is None else C
         length = loss.n or C.n or n
@@ -151,7 +147,7 @@ class Problem:
         self.loss, self.penalty, self.n = loss, penalty, int(length)
         self.smooth = penalty.smooth_curvature is not None  # whether g1 is smooth and part of f
         self.curvature_g1 = penalty.smooth_curvature or 0.0
-        self.products = Products() if products is None else products
+        self.products = counts or Products()
         self._scale: float | None = None  # ‖∇f(0)‖, set by `measure_scale`
         self.curvature_unit = 1.0  # set by a step rule, like the next
         self.reference_curvature = 0.0  # curvature of f along the first direction
@@ -168,11 +164,9 @@ class Problem:
 
     def point_from(self, point: Point) -> Point:
         """Return a point of another problem with the same φ and C as one of this problem, with its image, φ and ∇φ."""
-        twin = Point(self, point.x)
-        twin.__dict__ |= {
-            name: kept for name in ("image", "phi", "gradient") if (kept := vars(point).get(name)) is not None
-        }
-        return twin
+        copied, known = Point(self, point.x), vars(point)
+        vars(copied).update({name: known[name] for name in ("image", "phi", "gradient") if name in known})
+        return copied
 
     def f(self, point: Point) -> float:
         """Return f(x): φ plus the penalty's smooth part."""
@@ -199,21 +193,6 @@ class Problem:
         else:
             point.F_value, point.size, *found = read(self.F(point), point.size, *numbers)
         return found
-
-    def measure(self, point: Point, *vectors: Array) -> list[float]:
-        """Return ‖v‖₂ of the vectors as floats, and make the point's F a float, as `read` does.
-
-        On a GPU, if φ and g are squared norms, one kernel sums them together with the vectors.
-        """
-        if on_device(point.x) and point.F_value is None and point.problem is self:
-            phi = self.loss.squared_norm_at(point.x, point.image)
-            g = self.penalty.squared_norm_with(point.x, point.shared)
-            if phi is not None and g is not None:
-                point.count_value()
-                norm_phi, norm_g, *lengths = read(*norms(phi[1], g[1], *vectors))
-                point.phi, point.g = phi[0] * norm_phi * norm_phi, g[0] * norm_g * norm_g
-                return self.read(point, *lengths)
-        return self.read(point, *norms(*vectors))
 
     def prox_g1(self, u: Array, l: float) -> Array:  # noqa: E741
         """Return the prox of (g1 + I_C)/l at u."""
@@ -268,7 +247,7 @@ class Problem:
         scale = max(self._scale or 0.0, least, gradient_norm)
         return residual / scale if scale > 0 else residual
 
-    def at_least(self, curvature: float, point: Point) -> float:
+    def floored_curvature(self, curvature: float, point: Point) -> float:
         """Return the larger of `curvature` and 1e-3·‖∇φ‖/‖x‖, which a linear φ has too."""
         length, slope = read(norm(point.x), norm(point.gradient))
         return max(curvature, 1e-3 * slope / (max(length, self.C.size) or 1.0), 1e-300)
@@ -285,7 +264,8 @@ class Problem:
         if size == 0:
             return 0.0
         if l is None:
-            l = self.at_least(float(abs(self.curvature(point, self.point(direction / size)))), point)  # noqa: E741
+            curvature = float(abs(self.curvature(point, self.point(direction / size))))
+            l = self.floored_curvature(curvature, point)  # noqa: E741
         z = self.prox_g1(point.x - direction / l, l)
         # a gradient below √eps·l‖x‖, or √eps times the one at which φ could fall to 0, is cancellation error; but if φ
         # may be unbounded below, a large ‖x‖ is the symptom and must not hide it
@@ -296,9 +276,9 @@ class Problem:
 
     def with_penalty(self, penalty: Penalty, C: ConvexSet | None = None) -> Problem:
         """Return the problem with another penalty (and set), the same φ and shared counts."""
-        twin = Problem(self.loss, penalty, self.C if C is None else C, self.n, self.products)
-        twin._scale = self._scale
-        return twin
+        changed = Problem(self.loss, penalty, self.C if C is None else C, self.n, self.products)
+        changed._scale = self._scale
+        return changed
 
     @cached_property
     def with_undivided_penalty(self) -> Problem:

@@ -63,9 +63,8 @@ def _prox_step(problem: Problem, y: Point, gradient: Array, s: Array, l: float) 
 
 def _finish(problem: Problem, z: Point, memory: StepMemory, moved: float, gradient_norm: float) -> Step:
     # l‖z − y‖ falls with l, and a long step would look stationary: use at least the curvature of the first step
-    return Step(
-        z, memory, problem.relative_to(max(memory.l, problem.reference_curvature) * moved, gradient_norm), moved
-    )
+    residual = max(memory.l, problem.reference_curvature) * moved
+    return Step(z, memory, problem.relative_to(residual, gradient_norm), moved)
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,6 @@ class FixedStep:
     ----------
     L : float or None, default=None
         Inverse step size; None to compute a Lipschitz constant of ∇f.
-
-    Raises
-    ------
-    ValueError
-        If L is not positive.
 
     Examples
     --------
@@ -100,16 +94,15 @@ class FixedStep:
         L = problem.lipschitz() if self.L is None else self.L
         if not math.isfinite(L):
             name = type(problem.loss).__name__
-            raise MissingPieceError(
-                f"FixedStep needs a Lipschitz constant of the gradient; {name} has none: use Backtracking()"
-            )
+            needed = "a Lipschitz constant of the gradient"
+            raise MissingPieceError(f"FixedStep needs {needed}; {name} has none: use Backtracking()")
         return StepMemory(None, max(L, 1e-300))  # a linear f has L = 0, and any step is right
 
     def from_point(self, problem: Problem, y: Point, memory: StepMemory, s: Array | None = None) -> Step:
         s = problem.subgradient_g2(y) if s is None else s
         gradient = problem.grad_f(y)
         z = _prox_step(problem, y, gradient, s, memory.l)
-        moved, gradient_norm = problem.measure(z, z.x - y.x, gradient)
+        moved, gradient_norm = problem.read(z, *norms(z.x - y.x, gradient))
         return _finish(problem, z, memory, moved, gradient_norm)  # y is not kept: vectors fill the memory
 
 
@@ -133,11 +126,6 @@ class Backtracking:
         Smallest l, relative to the curvature along the first direction (or to ‖∇f‖/‖x‖ if that curvature is 0).
     l_max : float, default=1e30
         Largest l, in the same unit.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Examples
     --------
@@ -202,8 +190,7 @@ class Backtracking:
             z = _prox_step(problem, y, gradient, s, l) if first_move is None else y.along(self.eta**-trial, first_move)
             d = z.x - y.x
             if compare_F:
-                moved, *rest = problem.measure(z, d, gradient) if trial == 0 else problem.measure(z, d)
-                gradient_norm = rest[0] if rest else gradient_norm
+                moved, gradient_norm = problem.read(z, *norms(d, gradient))
                 good = problem.F(z) <= allowed - 0.5 * self.sigma * l * (moved * moved)
             else:  # the descent lemma: f(z) ≤ f(y) + ⟨∇f(y), z − y⟩ + (l/2)‖z − y‖²
                 f_z, slope = problem.f(z), dot(gradient, d)

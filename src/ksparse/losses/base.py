@@ -114,10 +114,6 @@ class Loss(ABC):
     def value_at(self, x: Array, image: Array) -> float:
         """Return φ(x), without a product."""
 
-    def squared_norm_at(self, x: Array, image: Array) -> tuple[float, Array] | None:
-        """Return c and v with φ(x) = c·‖v‖², for a GPU to sum v with other vectors; None if φ has another form."""
-        return None
-
     @abstractmethod
     def gradient_at(self, x: Array, image: Array) -> Array:
         """Return ∇φ(x), with at most one adjoint product."""
@@ -186,10 +182,8 @@ class Loss(ABC):
             return
         size = abs(least) + abs(value) + abs(self.value(0.0 * x))  # terms that cancel leave rounding of their own size
         if value < least - BELOW * size - 64.0 * self.rounding * (self.entries or 1):
-            name = type(self).__name__
-            raise ValueError(
-                f"least must be a lower bound on φ, but {name}.least is {least:g} and φ is {value:.6g} at a point of C"
-            )
+            found = f"{type(self).__name__}.least is {least:g} and φ is {value:.6g} at a point of C"
+            raise ValueError(f"least must be a lower bound on φ, but {found}")
 
     @cached_property
     def entries(self) -> int | None:
@@ -261,15 +255,13 @@ class Loss(ABC):
         """Return φ for vectors of the length, namespace, dtype and device of x, or itself if its data fix these."""
         if self.n is not None:
             return self
-        twin: Loss = copy_with(self, n=int(x.shape[0]), kind=x[:0])
-        return twin
+        return copy_with(self, n=int(x.shape[0]), kind=x[:0])
 
     def as_float64(self) -> Self:
         """Return the same loss on NumPy float64 data, for the small exact solves."""
         held = {name: value for name in self._data if (value := getattr(self, name)) is not None}
         changed = {name: self._doubled(name, value) for name, value in held.items()}
-        twin: Self = self if all(changed[name] is held[name] for name in held) else copy_with(self, **changed)
-        return twin
+        return self if all(changed[name] is held[name] for name in held) else copy_with(self, **changed)
 
     def _doubled(self, name: str, value: Any) -> Any:
         """Return data in double precision."""
@@ -390,5 +382,4 @@ class DesignLoss(Loss):
     def restrict(self, support: Vector) -> Loss:
         support = np.asarray(support)
         ridge = None if self.ridge is None else take(self.ridge, support)
-        cut: Loss = copy_with(self, A=self.design.columns(support), ridge=ridge, n=int(support.size))
-        return cut
+        return copy_with(self, A=self.design.columns(support), ridge=ridge, n=int(support.size))

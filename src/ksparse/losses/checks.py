@@ -56,11 +56,9 @@ class GradientCheck:
 
     def __repr__(self) -> str:
         i, verdict = self.worst, "gradient agrees with values" if self.passed else "gradient does NOT match values"
-        return (
-            f"{verdict}: largest relative error {self.error:.2g}, at entry {i} (gradient {self.gradient[i]:.6g}, "
-            f"differences {self.differences[i]:.6g}); relative error of the curvature along a random direction: "
-            f"{self.curvature_error:.2g}"
-        )
+        there = f"at entry {i} (gradient {self.gradient[i]:.6g}, differences {self.differences[i]:.6g})"
+        bend = f"relative error of the curvature along a random direction: {self.curvature_error:.2g}"
+        return f"{verdict}: largest relative error {self.error:.2g}, {there}; {bend}"
 
 
 def check_gradient(loss: Loss, x: Any) -> GradientCheck:
@@ -77,11 +75,6 @@ def check_gradient(loss: Loss, x: Any) -> GradientCheck:
     -------
     GradientCheck
         Whether the gradient passed, the largest error and its index.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `loss` is not a loss, or x has another length.
 
     Examples
     --------
@@ -118,10 +111,8 @@ def self_check(loss: Loss, x: Array, project: Callable[[Array], Array]) -> None:
     """Raise ValueError if the image is not linear, or the gradient, squares or quadratic do not match the values."""
     x = project(x)
     if norm_inf(loss.image(zeros_like(x))) != 0:
-        name = type(loss).__name__
-        raise ValueError(
-            f"image must be linear in x, but {name}.image(0) is not 0: subtract constants in value_at and gradient_at"
-        )
+        found = f"{type(loss).__name__}.image(0) is not 0: subtract constants in value_at and gradient_at"
+        raise ValueError(f"image must be linear in x, but {found}")
     value, gradient = _value_and_gradient(loss, x)
     if not math.isfinite(value):
         raise ValueError(f"value(x) must be a finite number, got {value} at a point of C")
@@ -150,18 +141,13 @@ def _check_gradient(loss: Loss, x: Array, value: float, gradient: Array, project
         there, gradient_there = _value_and_gradient(loss, x + d)
         slopes = dot(gradient, d), dot(gradient_there, d)
         rise = there - value  # about the mean of the slopes at both ends
-        tolerance = (
-            64.0 * loss.rounding * max(abs(value), abs(there))
-            + 0.1 * max(map(abs, slopes))
-            + abs(slopes[1] - slopes[0])
-        )
+        rounding = 64.0 * loss.rounding * max(abs(value), abs(there))
+        tolerance = rounding + 0.1 * max(map(abs, slopes)) + abs(slopes[1] - slopes[0])
         wrong.append(not abs(rise - 0.5 * sum(slopes)) <= tolerance)
         slope, seen = slopes[0] / length, rise / length
     if len(wrong) > 1 and all(wrong):
-        raise ValueError(
-            f"gradient does not match value: directional derivative {seen:.4g} by finite differences, "
-            f"{slope:.4g} from gradient"
-        )
+        found = f"directional derivative {seen:.4g} by finite differences, {slope:.4g} from gradient"
+        raise ValueError(f"gradient does not match value: {found}")
 
 
 def _check_quadratic(loss: Loss, x: Array, value: float) -> None:
@@ -186,7 +172,5 @@ def _check_quadratic(loss: Loss, x: Array, value: float) -> None:
     form, pull = 0.5 * float(z @ model.H.times(z[None])[0]), float(model.r @ z)
     total, size = form - pull + model.constant, abs(form) + abs(pull) + abs(model.constant) + abs(value)
     if abs(total - value) > max(1e-7, epsilon(x) ** 0.5) * size:
-        raise ValueError(
-            f"squares() and quadratic() must equal φ, constant included: {name} is {value:.6g} at a point, "
-            f"they give {total:.6g}"
-        )
+        found = f"{name} is {value:.6g} at a point, they give {total:.6g}"
+        raise ValueError(f"squares() and quadratic() must equal φ, constant included: {found}")

@@ -55,9 +55,8 @@ class Cox(DesignLoss):
     def __init__(self, A: Matrix, time: Any, event: Any, ridge: float = 0.0) -> None:
         A = check_data(A, "A")
         if isinstance(A, Design) and not isinstance(A, Operator):
-            raise TypeError(
-                "A must be in memory for Cox, not read by blocks: the loss compares all rows with each other"
-            )
+            reason = "the loss compares all rows with each other"
+            raise TypeError(f"A must be in memory for Cox, not read by blocks: {reason}")
         check_adjoint(A, "A")
         super().__init__(A, None, check_number(ridge, "ridge", at_least=0))
         m = int(self.A.shape[0])

@@ -51,11 +51,6 @@ class Custom(Loss):
     product : callable or None, default=None
         product(x, d) returns ∇²φ(x)d; None to use differences of gradients.
 
-    Raises
-    ------
-    TypeError
-        If value, gradient or product is not callable.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -195,8 +190,7 @@ class Custom(Loss):
         """The user's functions accept any kind of vector."""
 
     def for_vectors_like(self, x: Array) -> Custom:
-        twin: Custom = copy_with(self, n=int(x.shape[0]), kind=x[:0], given=x[:0], rounding=epsilon(x))
-        return twin
+        return copy_with(self, n=int(x.shape[0]), kind=x[:0], given=x[:0], rounding=epsilon(x))
 
     def as_float64(self) -> Custom:
         """Return φ for NumPy float64 vectors; the user's functions still receive arrays of the original kind."""

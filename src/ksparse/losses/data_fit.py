@@ -38,11 +38,6 @@ class DataFit(DesignLoss):
         The target, one entry per row.
     {sample_weight, ridge}
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -142,9 +137,8 @@ class DataFit(DesignLoss):
         low, high = float(namespace(bend).min(bend)), float(namespace(bend).max(bend))
         if low < 0 or high > self.steepest * (1.0 + 1e-6):
             name, wrong = type(self).__name__, low if low < 0 else high
-            raise ValueError(
-                f"bend must lie in 0..steepest = {self.steepest:g}, but {name} has {wrong:.4g}: set steepest"
-            )
+            allowed = f"0..steepest = {self.steepest:g}"
+            raise ValueError(f"bend must lie in {allowed}, but {name} has {wrong:.4g}: set steepest")
 
     def _doubled(self, name: str, value: Any) -> Any:
         """Return data in double precision; a large A is read, not copied, by a reader that remembers its first pass."""
@@ -165,11 +159,6 @@ class LeastSquares(DataFit):
     Parameters
     ----------
     {A, b, sample_weight, ridge}
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
 
     Examples
     --------
@@ -215,9 +204,6 @@ class LeastSquares(DataFit):
 
     def fit_of(self, image: Array) -> float:
         return 0.5 * sqnorm(self.slope(image)) if self.weight is None else super().fit_of(image)
-
-    def squared_norm_at(self, x: Array, image: Array) -> tuple[float, Array] | None:
-        return (0.5, self.slope(image)) if self.weight is None and self.ridge is None else None
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         if not self.one_pass:

@@ -23,11 +23,6 @@ class Huber(DataFit):
         δ > 0, the residual above which the loss is linear.
     {sample_weight, ridge}
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -65,5 +60,4 @@ class Huber(DataFit):
 
     def with_exact_hessian(self) -> Huber:
         # nearly h″: a variable whose rows are all outliers keeps a little curvature
-        sharp: Huber = copy_with(self, _beyond=SHARP)
-        return sharp
+        return copy_with(self, _beyond=SHARP)

@@ -59,11 +59,6 @@ class Poisson(LogLink):
         Counts >= 0.
     {sample_weight, ridge}
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -107,11 +102,6 @@ class NegativeBinomial(DataFit):
     {sample_weight, ridge}
     theta : float, default=1.0
         θ > 0. The limit θ → ∞ is Poisson.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
 
     See Also
     --------
@@ -174,11 +164,6 @@ class Tweedie(LogLink):
     power : float, default=1.5
         p, between 1 and 2: the variance is proportional to the mean to this power.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
-
     See Also
     --------
     Gamma : Amounts > 0.
@@ -232,11 +217,6 @@ class Gamma(LogLink):
     y : array-like
         Amounts > 0.
     {sample_weight, ridge}
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
 
     See Also
     --------

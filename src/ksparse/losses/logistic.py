@@ -20,11 +20,6 @@ class Logistic(DataFit):
         Labels, −1 and 1 or 0 and 1.
     {sample_weight, ridge}
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks

@@ -34,11 +34,6 @@ class MultiResponse(RowSparseLoss):
     ridge : float or array-like, default=0.0
         ρ, one number or one per feature: adds ½ Σⱼ ρⱼ‖Xⱼ‖².
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
-
     See Also
     --------
     minimize_many : Different features for each target.
@@ -61,9 +56,8 @@ class MultiResponse(RowSparseLoss):
     def __init__(self, A: Matrix, B: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         given = to_numpy(B) if hasattr(B, "ndim") else np.asarray(B)
         if given.ndim == 1:
-            raise ValueError(
-                f"B must have one column per target, got shape {given.shape}: for one target use ks.LeastSquares"
-            )
+            advice = "for one target use ks.LeastSquares"
+            raise ValueError(f"B must have one column per target, got shape {given.shape}: {advice}")
         given = check_array(B, "B", 2)
         check_squares(given, "B")
         super().__init__(A, int(given.shape[1]), sample_weight, ridge)

@@ -134,8 +134,7 @@ class QuadraticForm(Loss):
         matrix, c = columns(self.matrix, support), None if self.c is None else take(self.c, support)
         if not self.factored:
             matrix = columns(matrix.T, support).T
-        cut: Self = copy_with(self, matrix=matrix, c=c, n=int(support.size))
-        return cut
+        return copy_with(self, matrix=matrix, c=c, n=int(support.size))
 
 
 class Quadratic(QuadraticForm):
@@ -147,11 +146,6 @@ class Quadratic(QuadraticForm):
         The matrix.
     c : array-like or None, default=None
         The linear term; None for 0.
-
-    Raises
-    ------
-    ValueError
-        If Q is not symmetric, or c has another length.
 
     Examples
     --------
@@ -181,11 +175,6 @@ class MeanVariance(QuadraticForm):
         Mean returns.
     alpha : float
         α > 0, the risk aversion.
-
-    Raises
-    ------
-    ValueError
-        If V is not symmetric, r has another length, or alpha is not positive.
 
     Examples
     --------
@@ -220,11 +209,6 @@ class PrincipalComponent(QuadraticForm):
     ----------
     V : array, scipy.sparse or operator
         Covariance or correlation matrix.
-
-    Raises
-    ------
-    ValueError
-        If V is not symmetric.
 
     Examples
     --------

@@ -28,11 +28,6 @@ class Quantile(DataFit):
     width : float or None, default=None
         s > 0; None for a tenth of the target's standard deviation.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes; the message names the argument.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks

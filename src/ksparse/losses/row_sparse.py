@@ -231,8 +231,7 @@ class RowSparseLoss(DesignLoss):
         if support.size % t or not np.array_equal(support, (rows[:, None] * t + np.arange(t)).ravel()):
             return Loss.restrict(self, support)  # parts of rows
         ridge = None if self.ridge is None else take(self.ridge, rows)
-        cut: Loss = copy_with(self, A=self.design.columns(rows), ridge=ridge, n=int(support.size))
-        return cut
+        return copy_with(self, A=self.design.columns(rows), ridge=ridge, n=int(support.size))
 
     def first_duplicates(self, support: Vector) -> Vector:
         return np.arange(len(support))

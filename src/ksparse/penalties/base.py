@@ -79,10 +79,6 @@ class Penalty(ABC):
         """Return one element of ∂g2(x), given `shared(x)`."""
         return self.subgradient_g2(x)
 
-    def squared_norm_with(self, x: Array, shared: Any) -> tuple[float, Array] | None:
-        """Return c and v with g(x) = c·‖v‖², given `shared(x)`; None if g has another form."""
-        return None
-
     def gradient_g1(self, x: Array) -> Array:
         """Return ∇g1(x), if `smooth_curvature` is given."""
         raise NotImplementedError(f"g1 of {type(self).__name__} is not smooth")

@@ -29,11 +29,6 @@ class CappedL1(FoldedConcave):
     theta : float
         θ > 0, the absolute value beyond which the penalty is constant.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -67,11 +62,6 @@ class LogSum(FoldedConcave):
         λ > 0, the weight.
     theta : float
         θ > 0, the scale of the logarithm.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Examples
     --------
@@ -117,11 +107,6 @@ class MCP(FoldedConcave):
     theta : float
         θ > 0: the penalty is constant beyond θλ.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -160,11 +145,6 @@ class SCAD(FoldedConcave):
         λ > 0, the weight.
     theta : float
         θ > 2: the penalty is constant beyond θλ.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Examples
     --------

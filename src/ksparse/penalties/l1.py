@@ -15,11 +15,6 @@ class L1(L1Based):
     lam : float
         λ > 0, the weight.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -42,11 +37,6 @@ class L1MinusL2(L1):
     ----------
     lam : float
         λ > 0, the weight.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
 
     Examples
     --------

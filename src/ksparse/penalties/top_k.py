@@ -46,11 +46,6 @@ class TopK1(TopKPenalty, L1Based):
     k : int
         Number of nonzeros without cost.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -90,11 +85,6 @@ class TopK2(TopKPenalty):
     k : int
         Number of nonzeros without cost.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -121,9 +111,6 @@ class TopK2(TopKPenalty):
 
     def value_with(self, x: Array, shared: Array) -> float:
         return self.rho * sqnorm(shared)
-
-    def squared_norm_with(self, x: Array, shared: Array) -> tuple[float, Array]:
-        return self.rho, shared
 
     def subgradient_with(self, x: Array, shared: Array) -> Array:
         return (2.0 * self.rho) * (x - shared)

@@ -197,7 +197,7 @@ def curvature_bound(problem: Problem, x: Point) -> float:
         directions = (x.gradient, x.x, np.random.default_rng(0).standard_normal(problem.n))
         units = [d / norm(d) for d in directions if norm(d) > 0]
         L = max(abs(problem.curvature(x, problem.point(unit))) for unit in units)
-    return problem.at_least(L, x)
+    return problem.floored_curvature(L, x)
 
 
 def _lipschitz(problem: Problem) -> float:

@@ -150,8 +150,7 @@ class ConvexSet(ABC):
     def like(self, x: Array) -> Self:
         """Return the set with its arrays in the namespace, dtype and device of x."""
         held = {name: getattr(self, name) for name in self._data}
-        moved: Self = copy_with(self, **{name: like(value, x) for name, value in held.items() if np.ndim(value)})
-        return moved
+        return copy_with(self, **{name: like(value, x) for name, value in held.items() if np.ndim(value)})
 
     def self_check(self, zero: Array) -> None:
         """Raise ValueError if the methods of a custom set contradict each other; `zero` is 0 in ℝⁿ."""
@@ -220,9 +219,8 @@ def self_check(C: ConvexSet, zero: Array) -> float:
     for u, Pu in zip(points, images, strict=True):
         for v, Pv in zip(points, images, strict=True):
             if dot(Pu - Pv, u - v) < sqnorm(Pu - Pv) - slack * max(norm(u - v), norm(Pu - Pv)) ** 2:
-                raise ValueError(
-                    "project is not a projection onto a convex set (it is not firmly nonexpansive at two test points)"
-                )
+                found = "it is not firmly nonexpansive at two test points"
+                raise ValueError(f"project is not a projection onto a convex set ({found})")
     restricted = C.restrict(np.arange(n))
     if not callable(getattr(restricted, "project", None)):
         raise TypeError(f"restrict(support) must return a set, got {type(restricted).__name__}")
@@ -254,10 +252,8 @@ def _check_constraints(C: ConvexSet, points: list[Array], images: list[Array], s
         return
     for u, Pu in zip(points, images, strict=True):
         size = slack * max(1.0, norm(u), norm(Pu))
-        broken, missed = linear.violation(to_float64(Pu)), linear.violation(to_float64(u))
+        broken, missed, moved = linear.violation(to_float64(Pu)), linear.violation(to_float64(u)), norm(u - Pu)
         if broken > size:
             raise ValueError(f"as_linear must describe C, but project(u) violates it by {broken:.3g}")
-        if norm(u - Pu) > size >= missed and C.violation(u) > size:
-            raise ValueError(
-                f"as_linear must describe C, but it contains a point that project moves by {norm(u - Pu):.3g}"
-            )
+        if moved > size >= missed and C.violation(u) > size:
+            raise ValueError(f"as_linear must describe C, but it contains a point that project moves by {moved:.3g}")

@@ -107,8 +107,7 @@ class Box(ConvexSet):
         return Box(low, high)
 
     def for_length(self, n: int) -> Self:
-        sized: Self = copy_with(self, n=n)
-        return sized
+        return copy_with(self, n=n)
 
     def why_no_sparse_member(self, n: int, k: int) -> str | None:
         forced = self.forced(n).size

@@ -56,9 +56,8 @@ class BudgetBox(ConvexSet):
         low, high = self.box.bounds(n)
         least, most, slack = float(low.sum()), float(high.sum()), self._slack(low, high)
         if not least - slack <= self.total <= most + slack:
-            raise InfeasibleError(
-                f"BudgetBox is empty: total must be {least:g} to {most:g}, as the bounds allow, got {self.total:g}"
-            )
+            allowed = f"{least:g} to {most:g}, as the bounds allow"
+            raise InfeasibleError(f"BudgetBox is empty: total must be {allowed}, got {self.total:g}")
 
     def _slack(self, low: Vector, high: Vector) -> float:
         """Return the rounding of a sum of bounds."""
@@ -126,8 +125,7 @@ class BudgetBox(ConvexSet):
         return Linear.of(n, *self.box.bounds(n), E=np.ones(n), f=self.total)
 
     def like(self, x: Array) -> Self:
-        moved: Self = copy_with(self, box=self.box.like(x))
-        return moved
+        return copy_with(self, box=self.box.like(x))
 
     def without(self, indices: Vector) -> BudgetBox:
         if self.n is None or not indices.size:
@@ -136,8 +134,7 @@ class BudgetBox(ConvexSet):
 
     def for_length(self, n: int) -> Self:
         self._require_reach(n)
-        sized: Self = copy_with(self, box=self.box.for_length(n), n=n)
-        return sized
+        return copy_with(self, box=self.box.for_length(n), n=n)
 
     def __repr__(self) -> str:
         return f"BudgetBox(total {self.total:g}, {self.box!r})"

@@ -44,11 +44,6 @@ class CustomSet(ConvexSet):
         restrict(support) returns the set on a support. None to compute projections there from `project`, by a dual
         method and, if that fails, by Dykstra's algorithm.
 
-    Raises
-    ------
-    TypeError
-        If a function is not callable.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -96,9 +91,8 @@ class CustomSet(ConvexSet):
             cut: ConvexSet = self._restrict(support)
             return cut
         if self.n is None:
-            raise ValueError(
-                "CustomSet needs n to be restricted to a support: pass CustomSet(project, violation, n=...)"
-            )
+            advice = "pass CustomSet(project, violation, n=...)"
+            raise ValueError(f"CustomSet needs n to be restricted to a support: {advice}")
         return CustomSetOnSupport(self, np.asarray(support), self.n)
 
     def sparse_support(self, size: Array, k: int) -> Vector:
@@ -117,8 +111,7 @@ class CustomSet(ConvexSet):
         self.accuracy = max(self.accuracy, self_check(self, zero))
 
     def for_length(self, n: int) -> Self:
-        sized: Self = copy_with(self, n=n)
-        return sized
+        return copy_with(self, n=n)
 
 
 class CustomSetOnSupport(ConvexSet):

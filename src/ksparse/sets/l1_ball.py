@@ -20,11 +20,6 @@ class L1Ball(ScaledSet):
     radius : float
         Radius > 0.
 
-    Raises
-    ------
-    ValueError
-        If the radius is not positive.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks

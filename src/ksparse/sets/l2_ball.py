@@ -78,11 +78,10 @@ class L2Ball(_EuclideanBall):
     def shortfall(self, H: Vector, c: Vector, found: Solution, noise: Noise) -> float:
         """Return the bound of `numerics.bound` with ½·shift·(‖x‖² − r²) in the Lagrangian."""
         x, k, radius = found.x, c.size, self.radius
-        felt = Objective(H + found.shift * np.eye(k), c)
-        unpaid = 0.5 * found.shift * (abs(radius**2 - float(x @ x)) + rounding_of(k) * radius**2)
-        return unpaid + suboptimality_bound(
-            felt, Linear.of(k, -radius - np.abs(x), radius + np.abs(x)), x, np.zeros(0), np.zeros(0), noise
-        )
+        shifted = Objective(H + found.shift * np.eye(k), c)
+        complementarity_error = 0.5 * found.shift * (abs(radius**2 - float(x @ x)) + rounding_of(k) * radius**2)
+        box, none = Linear.of(k, -radius - np.abs(x), radius + np.abs(x)), np.zeros(0)
+        return complementarity_error + suboptimality_bound(shifted, box, x, none, none, noise)
 
 
 class NonnegativeBall(_EuclideanBall):

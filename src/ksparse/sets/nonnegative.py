@@ -21,11 +21,6 @@ class Nonnegative(ConvexSet):
     indices : array-like of int or None, default=None
         The nonnegative variables; None for all.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the indices are not distinct integers >= 0.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks

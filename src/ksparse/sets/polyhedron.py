@@ -74,9 +74,8 @@ class Polyhedron(ConvexSet):
         self._few: Vector | None = None  # a small support, once computed
         zero = np.zeros(self.n)
         if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 needs no linear program
-            raise InfeasibleError(
-                "Polyhedron is empty: no x meets Gx <= h, Ex = f and the bounds (linear programming proof)"
-            )
+            found = "no x meets Gx <= h, Ex = f and the bounds (linear programming proof)"
+            raise InfeasibleError(f"Polyhedron is empty: {found}")
 
     def project(self, u: Array) -> Array:
         point = to_float64(u)
@@ -94,8 +93,7 @@ class Polyhedron(ConvexSet):
         return moved
 
     def for_length(self, n: int) -> Self:
-        fresh: Self = copy_with(self, _least=0, _milp_timed_out=False, _few=None)
-        return fresh
+        return copy_with(self, _least=0, _milp_timed_out=False, _few=None)
 
     def violation(self, x: Array) -> float:
         return self._linear.violation(to_float64(x))
@@ -108,13 +106,11 @@ class Polyhedron(ConvexSet):
         off = np.setdiff1d(np.arange(whole.lower.size), support)
         excluded = off[self._forced[off]]
         if excluded.size:
-            raise InfeasibleError(
-                f"Polyhedron has no point on this support: the bounds of variable {excluded[0]} exclude 0"
-            )
+            reason = f"the bounds of variable {excluded[0]} exclude 0"
+            raise InfeasibleError(f"Polyhedron has no point on this support: {reason}")
         try:
-            return Polyhedron(
-                whole.G[:, support], whole.h, whole.E[:, support], whole.f, whole.lower[support], whole.upper[support]
-            )
+            G, E, low, high = whole.G[:, support], whole.E[:, support], whole.lower[support], whole.upper[support]
+            return Polyhedron(G, whole.h, E, whole.f, low, high)
         except InfeasibleError as error:
             raise InfeasibleError(f"Polyhedron has no point on this support of {len(support)} variables") from error
 
@@ -220,13 +216,9 @@ def _witness(linear: Linear, weight: Vector) -> Vector | None:
     """
     n, low, high = linear.lower.size, linear.lower, linear.upper
     down = np.flatnonzero(low < 0)
-    bounds = [
-        np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]),
-        np.column_stack([np.maximum(-high, 0), -low])[down],
-    ]
-    found = linear_program(
-        np.concatenate([weight, weight[down]]), linear, lambda M: np.hstack([M, -M[:, down]]), np.vstack(bounds)
-    )
+    p, q = np.column_stack([np.maximum(low, 0), np.maximum(high, 0)]), np.column_stack([np.maximum(-high, 0), -low])
+    cost, bounds = np.concatenate([weight, weight[down]]), np.vstack([p, q[down]])
+    found = linear_program(cost, linear, lambda M: np.hstack([M, -M[:, down]]), bounds)
     if found is None:
         return None
     x = found[:n]

@@ -19,11 +19,6 @@ class Simplex(ScaledSet):
     total : float, default=1
         The sum > 0.
 
-    Raises
-    ------
-    ValueError
-        If the total is not positive.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import array_api_compat as compat
 import array_api_compat.numpy as numpy_namespace
@@ -19,6 +19,7 @@ import scipy.sparse
 
 Array = Any  # a dense array of some array-API namespace
 Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
+T = TypeVar("T")
 Matrix = Any  # an Array with two axes, a scipy.sparse matrix, or anything with .shape, @ and .T
 
 LONG, PART, FEW = 2**15, 512, 2**21  # on a GPU a longer vector is ranked in chunks of PART entries if n·k ≤ FEW
@@ -289,7 +290,7 @@ def embed(z: Array, support: np.ndarray[Any, Any], n: int) -> Array:
     return take(xp.concat([z, xp.zeros(1, dtype=z.dtype, device=compat.device(z))]), seat)
 
 
-def copy_with(piece: Any, **changes: Any) -> Any:
+def copy_with(piece: T, **changes: Any) -> T:
     """Return a copy of an object with other attributes; cached properties of the copy are cleared."""
     twin = copy(piece)
     for name in _computed(type(piece)):  # type: ignore[arg-type]  # a class is hashable

@@ -45,11 +45,6 @@ class APDCA(Method):
     adaptive : bool, default=False
         Whether to restart the extrapolation when it points uphill, as in `PDCAe`; the paper leaves this open.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -106,11 +101,6 @@ class NmAPG(WithUndividedPenalty, APDCA):
         δ of the nonmonotone test.
     eta : float, default=0.8
         η in (0, 1], the weight of the past in the mean c.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range.
 
     Examples
     --------

@@ -86,11 +86,6 @@ class MIPDCA(Method):
     M : float, default=100.0
         The big-M, an upper bound on the absolute values of x.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -120,10 +115,8 @@ class MIPDCA(Method):
         subproblem.add_rows(no_x, -eye, np.zeros(n))  # 0 ≤ u
         subproblem.add_rows(no_x, eye, np.ones(n))  # u ≤ 1
         subproblem.add_rows(sp.csr_matrix((1, n)), np.ones((1, n)), np.array([float(k)]))  # 1ᵀu ≤ k
-        u = np.full(n, k / n)
-        return DCAState(
-            self._point_with(problem, x.x, u), subproblem, DualLasso.for_pieces(problem.loss, problem.C, n), u
-        )
+        u, lasso = np.full(n, k / n), DualLasso.for_pieces(problem.loss, problem.C, n)
+        return DCAState(self._point_with(problem, x.x, u), subproblem, lasso, u)
 
     def step(self, problem: Problem, s: DCAState) -> DCAState:
         assert s.u is not None

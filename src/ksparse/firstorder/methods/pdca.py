@@ -40,11 +40,6 @@ class PDCA(Method):
     rule : step rule, default=Backtracking()
         `Backtracking` or `FixedStep`.
 
-    Raises
-    ------
-    TypeError
-        If `rule` is not a step rule.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -79,11 +74,6 @@ class GIST(WithUndividedPenalty, PDCA):
     rule : step rule, default=Backtracking()
         `Backtracking` or `FixedStep`.
 
-    Raises
-    ------
-    TypeError
-        If `rule` is not a step rule.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
@@ -102,11 +92,6 @@ class L1PDCA(PDCA):
     ----------
     rule : step rule, default=Backtracking()
         `Backtracking` or `FixedStep`.
-
-    Raises
-    ------
-    TypeError
-        If `rule` is not a step rule.
 
     Examples
     --------
@@ -137,11 +122,6 @@ class IHT(PDCA):
     ----------
     rule : step rule, default=Backtracking()
         `Backtracking` or `FixedStep`.
-
-    Raises
-    ------
-    TypeError
-        If `rule` is not a step rule.
 
     Examples
     --------

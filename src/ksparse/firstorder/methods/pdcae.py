@@ -55,11 +55,6 @@ class PDCAe(Method):
     extrapolate : bool, default=True
         Whether to extrapolate; False keeps β = 0.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> import numpy as np, ksparse as ks
