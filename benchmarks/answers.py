@@ -146,12 +146,12 @@ def main() -> None:
 
 
 def least(one: Any, other: Any) -> Any:
-    """Solve an instance twice; return the shorter time and the value of that run."""
+    """Return the run with the shorter CPU time."""
     return other if one is None or other[1] < one[1] else one
 
 
 def line(family: str, name: str, before: Any, now: Any) -> str:
-    """Solve one instance."""
+    """Return the line of an instance, with the change of its value."""
     text = f"{family}, {name}: {now[0]:.9g} in {now[1]:.4f} s"
     if before is not None:
         text += f"; before {before[0]:.9g} in {before[1]:.4f} s ({100 * worse(before, now):+.4f} %)"
