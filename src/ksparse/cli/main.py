@@ -11,7 +11,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,7 @@ from ksparse.cli.tables import nonnegative
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.util.progress import show_progress
 
-COMMANDS: dict[str, ModuleType] = {
-    "demo": demo, "reproduce": reproduce, "regress": regress, "pca": pca, "portfolio": portfolio
-}  # fmt: skip
+COMMANDS = {module.__name__.rpartition(".")[2]: module for module in (demo, reproduce, regress, pca, portfolio)}
 NUMBER = r"(inf|(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?)"
 NEGATIVE = re.compile(rf"-{NUMBER}%?(:-?{NUMBER}%?)?")  # a number, or MIN:MAX
 
@@ -33,9 +30,7 @@ NEGATIVE = re.compile(rf"-{NUMBER}%?(:-?{NUMBER}%?)?")  # a number, or MIN:MAX
 class Completion(argparse.Action):
     """Print a completion script for a shell, and exit."""
 
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: str | None = None
-    ) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option_string: Any = None) -> None:
         """Print the script."""
         try:
             import shtab
@@ -50,27 +45,21 @@ def build_parser() -> argparse.ArgumentParser:
     style: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
     about = "Find the best k-sparse point of a smooth function over a convex set."
     parser = argparse.ArgumentParser(prog="ksparse", description=about, epilog=TEXT, **style)
-    parser.add_argument(
-        "--completion", action=Completion, choices=("bash", "zsh", "tcsh"), metavar="SHELL",
-        help="print a completion script for bash, zsh or tcsh",
-    )  # fmt: skip
+    shells, text = ("bash", "zsh", "tcsh"), "print a completion script for bash, zsh or tcsh"
+    parser.add_argument("--completion", action=Completion, choices=shells, metavar="SHELL", help=text)
     parser.add_argument("--version", action="version", version=f"ksparse {ksparse.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
         about = module.HELP[0].upper() + module.HELP[1:] + "."
-        examples = "".join(f"  {line}\n" for line in module.EXAMPLES)
-        command = commands.add_parser(
-            name, help=module.HELP, description=about, epilog=f"Examples:\n{examples}\n{TEXT}", **style
-        )
+        epilog = "\n".join(["Examples:", *(f"  {line}" for line in module.EXAMPLES), "", TEXT])
+        command = commands.add_parser(name, help=module.HELP, description=about, epilog=epilog, **style)
         module.add_arguments(command)
         add = command.add_argument
         if name in ("regress", "pca", "portfolio"):
             add("--report", type=Path, metavar="PAGE.html", help="write a self-contained HTML report")
             text = "number of independent searches; the best result is kept (default: 1; with --limit, as many as fit)"
             add("--effort", type=_count, metavar="N", help=text)
-            text = (
-                "run branch and bound until the optimality gap is at most GAP (relative to the solution): 1%% or 0.01"
-            )
+            text = "run branch and bound until the optimality gap is at most GAP, relative to the solution: 1%% or 0.01"
             add("--gap", type=nonnegative, metavar="GAP", help=text)
             text = "time limit; the best result so far is kept"
             add("--limit", type=_seconds, metavar="SECONDS", help=text)

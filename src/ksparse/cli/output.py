@@ -87,9 +87,7 @@ class Output:
             return
         if path == STANDARD:
             if self.as_json:
-                raise InputError(
-                    "a file to - and --json both want standard output: give the file a name, or leave --json out"
-                )
+                raise InputError("a file to - and --json both want standard output: name the file, or leave --json out")
             if self.screen.quiet and not self.quiet:
                 raise InputError("--out - and --report - both want standard output: give one of them a name")
             self.screen.quiet = True
@@ -150,9 +148,7 @@ class Output:
         try:
             write_atomically(path, content, replace=self.force)
         except FileExistsError:
-            raise InputError(
-                f"{path} was created while the command ran and was not overwritten; choose another name or use --force"
-            ) from None
+            raise InputError(f"{path} was created meanwhile and not replaced: give another name, or --force") from None
 
 
 def harmless(cell: Any) -> Any:
@@ -173,9 +169,7 @@ def bare(cell: str) -> str:
 
 def visible(text: str) -> str:
     """Return the text with escaped control characters, which could command the terminal."""
-    return "".join(
-        repr(char)[1:-1] if unicodedata.category(char) == "Cc" and char not in "\n\t" else char for char in text
-    )
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text)
 
 
 def facts(result: Result) -> dict[str, Any]:
@@ -301,9 +295,7 @@ def warnings_of(X: Vector, names: Sequence[str]) -> list[str]:
     rows, columns = X.shape
     found = []
     if rows < columns:
-        found.append(
-            f"There are fewer rows ({rows}) than columns ({columns}): many choices of columns may fit equally well."
-        )
+        found.append(f"Fewer rows ({rows}) than columns ({columns}): many choices of columns may fit equally well.")
     constant = np.ptp(X, axis=0) == 0
     if constant.any():
         found.append(

@@ -49,9 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise InputError(f"every column of {options.file} is constant: there is no variance to explain")
     if constant.any() and not options.no_scale:
         name = names[int(constant.argmax())]
-        raise InputError(
-            f"column {name!r} is constant and has no correlation: leave it out with --drop, or use --no-scale"
-        )
+        raise InputError(f"column {name!r} is constant and has no correlation: leave it out (--drop) or use --no-scale")
     how: dict[str, Any] = {"scale": not options.no_scale, "max_time": options.limit, "random_state": options.seed}
     found = sparse_components(X, k, options.components, effort=options.effort, gap=options.gap, **how)
     shares = found.variance / found.total

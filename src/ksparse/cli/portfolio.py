@@ -61,9 +61,7 @@ BLANK = ("", "na", "nan")  # texts that stand for no number in tables
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     add, files = parser.add_argument, partial(parser.add_argument, type=Path, metavar="FILE")
-    help_ = (
-        "prices or returns, told apart by their numbers, one column per asset, one row per period: CSV, Parquet or NPZ"
-    )
+    help_ = "prices or returns, told apart by their numbers; a column per asset, a row per period: CSV, Parquet or NPZ"
     add("file", type=Path, metavar="TABLE", help=help_)
     add("-k", type=int, required=True, help="maximum number of assets")
     help_ = f"minimise A times the variance minus the mean return (default: {RISK_AVERSION:g})"
@@ -86,9 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files("--sectors", help="a table of two columns: asset, sector")
     add("--sector-cap", type=weight, metavar="W", help="maximum weight of each sector")
     add("--sector-floor", type=weight, metavar="W", help="minimum weight of each sector")
-    help_ = (
-        "maximum number of assets per sector: N, SECTOR=N, or SECTOR=LEAST:MOST with either left out; may be repeated"
-    )
+    help_ = "maximum assets per sector: N, SECTOR=N, or SECTOR=LEAST:MOST with either left out; may be repeated"
     add("--sector-names", action="append", default=[], metavar="N", help=help_)
     files("--bounds", help="a table of three columns: asset, minimum weight, maximum weight; cells may be blank")
     help_ = "linear constraint on assets and sectors: 'tech <= 0.3'; may be repeated"
@@ -170,9 +166,7 @@ def _assets(options: argparse.Namespace, output: Output) -> tuple[Assets, str]:
         )
     needed = 2 if kind == "returns" else 3
     if len(values) < needed:
-        raise InputError(
-            f"{options.file} has {len(values)} rows of {kind}, too few for a covariance: at least {needed} are needed"
-        )
+        raise InputError(f"{options.file} has {len(values)} rows of {kind}, too few: a covariance needs {needed}")
     if kind == "returns":
         if options.returns and looks_like_prices(values):
             output.note("the table looks like prices; without --returns it is read as such")
@@ -240,9 +234,8 @@ def _sector_counts(given: list[str], groups: list[str] | None) -> dict[str, tupl
         least, _, most = (part.strip() for part in count.rpartition(":"))
         if not (least + most) or not all(side.isdecimal() for side in (least, most) if side):
             raise InputError(f"--sector-names must be N, SECTOR=N or SECTOR=LEAST:MOST in whole numbers, got {text!r}")
-        found |= dict.fromkeys(
-            [sector.strip()] if equals else groups or [], (int(least or 0), int(most) if most else None)
-        )
+        sectors = [sector.strip()] if equals else groups or []
+        found |= dict.fromkeys(sectors, (int(least or 0), int(most) if most else None))
     return found or None
 
 

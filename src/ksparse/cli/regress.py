@@ -62,9 +62,7 @@ class Data:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     add = parser.add_argument
-    text = (
-        "table with a header: CSV, Parquet or NPZ; or a .npy array or folder of .npy or Parquet parts, read by blocks"
-    )
+    text = "table with a header: CSV, Parquet, NPZ; or a .npy array or folder of .npy or Parquet parts, read by blocks"
     add("file", type=Path, metavar="FILE", help=text)
     text = "target column: its name, or for .npy data its number or a .npy file with one number per row"
     add("--target", required=True, metavar="COLUMN", help=text)
@@ -92,9 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--labels", type=Path, metavar="FILE", help=text)
     text = "minimum and maximum number of features per label: LABEL=MIN..MAX,LABEL=..MAX,LABEL=MIN.."
     add("--group-limits", default="", metavar="LIMITS", help=text)
-    text = (
-        "select CHILD only with its PARENTs: CHILD=PARENT+PARENT,CHILD=PARENT, or a table of columns child and parent"
-    )
+    text = "select CHILD only with its PARENTs: CHILD=PARENT+PARENT,CHILD=PARENT, or a table of columns child, parent"
     add("--requires", default="", metavar="FILE|RULES", help=text)
     add("--drop", default="", metavar="COL,COL", help="columns to leave out")
     text = (
@@ -322,12 +318,10 @@ def _bounds(options: argparse.Namespace, names: list[str]) -> tuple[Any, Any]:
     for name, least, most in zip(names, low, high, strict=True):
         if least > most or least == np.inf or most == -np.inf:
             raise InputError(f"bounds on {name} are inconsistent: lower {least:g}, upper {most:g}")
-    nonzero = [name for name, least, most in zip(names, low, high, strict=True) if least > 0 or most < 0]
-    if len(nonzero) > options.k:
-        shown = ", ".join(nonzero[:5]) + (", ..." if len(nonzero) > 5 else "")
-        raise InfeasibleError(
-            f"the bounds keep {len(nonzero)} coefficients away from 0 ({shown}), more than k = {options.k}"
-        )
+    off = [name for name, least, most in zip(names, low, high, strict=True) if least > 0 or most < 0]
+    if len(off) > options.k:
+        few = ", ".join(off[:5]) + (", ..." if len(off) > 5 else "")
+        raise InfeasibleError(f"the bounds keep {len(off)} coefficients away from 0 ({few}), more than k = {options.k}")
     return low, high
 
 

@@ -26,10 +26,7 @@ from ksparse.util.files import sweep, write_atomically
 from ksparse.util.progress import NULL_BAR, bar
 
 HELP = "reproduce Tables 2-5 and the box plot of the paper, with a report"
-EXAMPLES = (
-    "ksparse reproduce table5 pitprops --quick --out results",
-    "ksparse reproduce all --limit 60",
-)
+EXAMPLES = ("ksparse reproduce table5 pitprops --quick --out results", "ksparse reproduce all --limit 60")
 MARK = "run.json"  # marks a folder as the output of this command
 
 
@@ -193,9 +190,7 @@ def _open(out: Path, force: bool) -> None:
     """Create the folder, or accept that of an earlier run, or with --force any folder."""
     check_folder(out)
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).exists() and not force:
-        raise InputError(
-            f"{out} is not empty and not from an earlier run: choose another folder, or use --force to write into it"
-        )
+        raise InputError(f"{out} is not empty and not from an earlier run: choose another folder, or use --force")
     out.mkdir(parents=True, exist_ok=True)
     sweep(out)
     if not (out / MARK).exists():

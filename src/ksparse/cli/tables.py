@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ksparse.cli.output import STANDARD, InputError, bare
+from ksparse.util.arrays import Vector
 from ksparse.util.checks import LARGEST
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ NAME_ARRAYS = ("names", "columns", "features", "codes")  # keys of an NPZ file
 MARKS = {b"\x1f\x8b": ".csv.gz", b"PAR1": ".parquet", b"PK\x03\x04": ".npz"}  # first bytes of binary files
 UNNAMED = "Unnamed: "  # prefix of the names that pandas gives to columns without a heading
 DATE_WORDS = ("date", "dates", "datetime", "timestamp")  # words in the name of a column of dates
+ADVICE = "fill or remove them, or leave the column out with --drop"
 HINT = "if these are no dates, name another column with --dates"
 
 
@@ -148,9 +150,7 @@ def _from_npz(path: Path) -> pd.DataFrame:
 
     with np.load(path, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
-    arrays = {
-        key: np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array for key, array in arrays.items()
-    }
+    arrays = {key: np.char.decode(a, "utf-8") if a.dtype.kind == "S" else a for key, a in arrays.items()}
     tables = [key for key, array in arrays.items() if array.ndim == 2]
     vectors = {key: array for key, array in arrays.items() if array.ndim == 1}
     if len(tables) > 1 or not (tables or vectors):
@@ -178,9 +178,7 @@ def refuse_unnamed(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table; refuse a first column without a heading, which is often a saved row index."""
     first = str(table.columns[0]) if len(table.columns) else ""
     if first.startswith(UNNAMED):
-        raise InputError(
-            f"the first column has no heading and may be a saved row index: name it, or use --drop '{first}'"
-        )
+        raise InputError(f"the first column has no heading (a saved row index?): name it, or use --drop '{first}'")
     return table
 
 
@@ -246,9 +244,7 @@ def refuse_missing(column: pd.Series, advice: str) -> None:
         raise InputError(f"column {column.name!r} has {count}, the first in row {missing.argmax() + 1}: {advice}")
 
 
-def numbers(
-    table: pd.DataFrame, advice: str = "fill or remove them, or leave the column out with --drop", hint: str = ""
-) -> np.ndarray[Any, Any]:
+def numbers(table: pd.DataFrame, advice: str = ADVICE, hint: str = "") -> Vector:
     """Return the cells as float64; refuse text, missing values, infinities and numbers that are too large.
 
     advice, hint : what to do about missing values, and about text.
@@ -264,9 +260,7 @@ def numbers(
             if column.isna().any():
                 row = int(column.isna().to_numpy().argmax())
                 held = f"row {row + 1} holds {str(cells.iloc[row])!r}"
-                raise InputError(
-                    f"column {name!r} is not numeric: {held}; encode it, or leave it out with --drop{hint}"
-                )
+                raise InputError(f"column {name!r} is not numeric: {held}; encode it or leave it out with --drop{hint}")
         if np.iscomplexobj(column):
             raise InputError(f"column {name!r} holds complex numbers")
         values[:, place] = column.to_numpy(dtype=float)
@@ -335,9 +329,7 @@ def _find_dates(table: pd.DataFrame) -> str | None:
         return first
     stray = next(filter(_called_dates, others), None)
     if stray is not None:
-        raise InputError(
-            f"column {stray!r} is called dates but is not the first: name it with --dates, or leave it out with --drop"
-        )
+        raise InputError(f"column {stray!r} is called dates but is not the first: name it with --dates, or use --drop")
     return None
 
 

@@ -112,12 +112,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         check_n_jobs(self.n_jobs)
         if self.deflation not in DEFLATIONS:
             raise ValueError(f"deflation must be one of {', '.join(DEFLATIONS)}, got {self.deflation!r}")
-        most = min(X.shape)
+        (m, n), most = X.shape, min(X.shape)
         count = check_integer(self.n_components, "n_components", 1)
         if count > most:
-            raise ValueError(
-                f"n_components={count} must be at most {most}: n_samples={X.shape[0]}, n_features={X.shape[1]}"
-            )
+            raise ValueError(f"n_components={count} must be at most {most}: n_samples={m}, n_features={n}")
         task = Task(self, X, y)
         found = sparse_components(
             X, self._sizes(X.shape[1]), count, scale=self.scale, nonnegative=self.nonnegative, deflation=self.deflation,

@@ -97,9 +97,7 @@ def _in_units(Z: Matrix) -> tuple[Matrix, float]:
     design = design_of(Z)
     largest = design.magnitude_scale()
     if 0.0 < largest < SMALLEST:
-        raise ValueError(
-            f"X must vary by at least {SMALLEST:g}, it varies by {largest:g}: rescale the data, or set scale=True"
-        )
+        raise ValueError(f"X must vary by at least {SMALLEST:g}, not {largest:g}: rescale the data, or set scale=True")
     unit = 1.0 if largest == 0.0 else 2.0 ** np.floor(np.log2(largest))
     return design.shifted(np.zeros(design.shape[1]), np.full(design.shape[1], unit)), unit
 

@@ -115,9 +115,8 @@ def read(name: str) -> Arrays:
         with np.load(Path(folder) / entry.file, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise MissingDataError(
-            f"{entry.file} in {folder} cannot be read as an NPZ file ({type(error).__name__}): save it again"
-        ) from error
+        why = f"cannot be read as an NPZ file ({type(error).__name__}): save it again"
+        raise MissingDataError(f"{entry.file} in {folder} {why}") from error
     lacking = [key for key in entry.arrays if key not in arrays]
     if lacking:
         raise MissingDataError(f"{entry.file} must hold {', '.join(entry.arrays)}; {', '.join(lacking)} is not in it")
@@ -318,9 +317,8 @@ def orlib_portfolio(i: int) -> Assets:
     """
     arrays = read(f"port{check_integer(i, 'i', 1, 5)}")
     sd = arrays["sd"].astype(float)
-    return Assets(
-        arrays["corr"] * np.outer(sd, sd), arrays["mu"].astype(float), [f"asset {j}" for j in range(1, len(sd) + 1)]
-    )
+    names = [f"asset {j}" for j in range(1, len(sd) + 1)]
+    return Assets(arrays["corr"] * np.outer(sd, sd), arrays["mu"].astype(float), names)
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,7 @@ _OF_WEIGHTS: Columns = (
     ("elapsed", "time (s)", ".3g"),
     ("nit", "iterations", "g"),
 )
-_OF_PAPER: Columns = (
-    ("objective", "objective", ".4g"), ("time", "time (s)", ".3g"), ("iterations", "iterations", "g")
-)  # fmt: skip
+_OF_PAPER: Columns = tuple(column for column in _OF_ROWS if column[0] in ("objective", "time", "iterations"))
 AT_PAPERS_WEIGHTS = "At the paper's ρ: penalised F, and objective of the point after rounding to k nonzeros"
 PAPER = "paper: "  # prefix of the headings of the paper's columns
 
@@ -118,9 +116,7 @@ class Layout:
     def of(cls, headings: Iterable[str], lines: list[Line]) -> Layout:
         """Return the layout with repeated instances left blank."""
         above = [None, *(line.instance for line in lines)]
-        shown = [
-            replace(line, instance="") if line.instance == a else line for a, line in zip(above, lines, strict=False)
-        ]
+        shown = [replace(row, instance="") if row.instance == a else row for a, row in zip(above, lines, strict=False)]
         return cls(tuple(headings), tuple(shown))
 
     @property
@@ -313,9 +309,7 @@ def _section(section: Section, picture: bytes | None) -> str:
         data = base64.b64encode(picture).decode()
         image = f'<img alt="{title}" src="data:image/png;base64,{data}">'
         image = f"<figure>{image}<figcaption>{section.name}.png</figcaption></figure>"
-    listed = "".join(
-        f"<li{' class=fails' if claim.fails else ''}>{escape(str(claim))}</li>" for claim in section.claims
-    )
+    listed = "".join(f"<li{' class=fails' if c.fails else ''}>{escape(str(c))}</li>" for c in section.claims)
     weights = f'<h3>{escape(AT_PAPERS_WEIGHTS)}</h3><div class="scroll">{_table(section.at_papers_weights)}</div>'
     violation = f'<p class="small">Largest constraint violation: {section.violation:.1e}.</p>'
     return f"""<section id="{section.name}"><h2>{title}</h2>
@@ -333,9 +327,7 @@ def _table(layout: Layout) -> str:
     """Return a table, with its notes numbered below it."""
     ours = sum(not heading.startswith(PAPER) for heading in layout.headings)
     kinds = ["" if place < ours else " class=paper" for place in range(len(layout.headings))]
-    heads = "".join(
-        f"<th{kind}>{escape(h.removeprefix(PAPER))}</th>" for kind, h in zip(kinds, layout.headings, strict=True)
-    )
+    heads = "".join(f"<th{k}>{escape(h.removeprefix(PAPER))}</th>" for k, h in zip(kinds, layout.headings, strict=True))
     notes = list(dict.fromkeys(line.note for line in layout.lines if line.note))
     body = ""
     for line in layout.lines:

@@ -83,9 +83,7 @@ class KSelectionMixin(SparseLinear):
             first = self._smallest_k(X.shape[1])
             return np.arange(first, max(first, min(10, n, _distinct_rows(X, weight) // 2)) + 1)
         if isinstance(self.ks, numbers.Number):
-            raise TypeError(
-                f"ks must be a sequence of numbers of features, got {self.ks!r}; for one k use the estimator without CV"
-            )
+            raise TypeError(f"ks must be a sequence of integers, got {self.ks!r}; for one k use a model without CV")
         ks = sorted({clip_k(check_integer(k, "ks", 1), n, self._counted, self) for k in self.ks})
         if not ks:
             raise ValueError("ks must hold at least one k, got none")
@@ -176,9 +174,7 @@ class KSelectionMixin(SparseLinear):
             features += rows
             # the coefficients of one class follow from those of the other classes
             parameters += rows * (len(np.atleast_2d(path[0][0])) - (loss == "multinomial"))
-        return information_criterion(
-            self.criterion, deviances, parameters, float(counts.sum()), n * len(targets), features
-        )
+        return information_criterion(self.criterion, deviances, parameters, counts.sum(), n * len(targets), features)
 
     def _batched_paths(
         self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector
@@ -191,13 +187,10 @@ class KSelectionMixin(SparseLinear):
             return None
         folds = self._folds(X, y, weight, loss) if self.criterion == "cv" else []
         problems = [self._problem(X, target, weight, loss)]
-        if not can_batch_paths(problems, int(ks[-1])) or any(
-            weight is not None and not weight[train].any() for train, _ in folds
-        ):
+        inside = [None if weight is None else weight[train] for train, _ in folds]
+        if not can_batch_paths(problems, int(ks[-1])) or any(w is not None and not w.any() for w in inside):
             return None
-        for train, _ in folds:
-            inside = None if weight is None else weight[train]
-            problems.append(self._problem(X[train], target[train], inside, loss))
+        problems += [self._problem(X[at], target[at], w, loss) for (at, _), w in zip(folds, inside, strict=True)]
         if not can_batch_paths(problems, int(ks[-1])):
             return None
         try:
@@ -235,9 +228,7 @@ class KSelectionMixin(SparseLinear):
             if not used.size:
                 raise ValueError("sample_weight is 0 on all training rows of a fold: use other folds")
             if loss in ("logistic", "multinomial") and len(np.unique(used)) < len(np.unique(target)):
-                raise ValueError(
-                    "a class is missing from the training rows of a fold: use fewer folds, or stratified ones"
-                )
+                raise ValueError("a class is missing from the training rows of a fold: use fewer or stratified folds")
             delta = self._delta(loss, y, inside)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)

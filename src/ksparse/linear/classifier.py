@@ -134,9 +134,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
             if min(self.class_weight.values()) < 0:
                 raise ValueError(f"class_weight must be >= 0, got {min(self.class_weight.values()):g}")
         elif not isinstance(self.class_weight, str) or self.class_weight != "balanced":
-            raise ValueError(
-                f'class_weight must be None, "balanced" or a dict of weights by class, got {self.class_weight!r}'
-            )
+            raise ValueError(f'class_weight must be None, "balanced" or a dict of weights, got {self.class_weight!r}')
         weight = compute_sample_weight(self.class_weight, y)
         return weight if sample_weight is None else weight * sample_weight
 

@@ -168,9 +168,7 @@ def linear_problem(
     # with squares, the best intercept is the mean whatever the coefficients are
     closed_form = fit_intercept and loss == "squared" and (centre or not free_intercept)
     if fit_intercept and not closed_form and not free_intercept:
-        raise MissingPieceError(
-            f"an intercept with the {name_of(loss)} loss requires method='auto': use it, or fit_intercept=False"
-        )
+        raise MissingPieceError(f"with the {name_of(loss)} loss, fit_intercept=True requires method='auto'")
     if closed_form and not centre:  # centre with an operator, which keeps A sparse
         mean = np.asarray(X.T @ normalised_weights(m, weight)).ravel()
         A = design_of(X).shifted(mean, scale)
@@ -193,9 +191,7 @@ def linear_problem(
         ridge = np.append(np.full(n, ridge), 0.0)
     made = make_loss(maker, A, target, weight, ridge)
     if rest is not None and made.per_feature > 1:
-        raise MissingPieceError(
-            f"C = {rest} is not supported for targets or classes that share their features: only bounds are"
-        )
+        raise MissingPieceError(f"targets or classes that share features support bounds only, got C = {rest}")
     if rest is None:
         bounds = low * scale / target_scale, high * scale / target_scale
         C = _bounds_set(*bounds, intercept_is_variable, made.per_feature)
@@ -331,9 +327,8 @@ def fit_batched(first: LinearProblem, Y: Vector, sample_weight: Any, k: int, **o
     scales = root_mean_square(Y - means, normalised_weights(len(Y), sample_weight))
     scales = np.where(scales > 0, scales, 1.0)
     ridge = 0.0 if squares.ridge is None else squares.ridge
-    batch = minimize_many(
-        squares.A, (Y - means) / scales, k, first.C, sample_weight=squares.weight, ridge=ridge, **options
-    )
+    Z = (Y - means) / scales
+    batch = minimize_many(squares.A, Z, k, first.C, sample_weight=squares.weight, ridge=ridge, **options)
     fits = [
         replace(first, target_mean=float(mean), target_scale=float(scale)).coefficients(z)
         for mean, scale, z in zip(means, scales, batch.x.toarray().T, strict=True)

@@ -157,8 +157,6 @@ def check_loss_of_target(loss: str | LossMaker, y: Any) -> None:
         domain = f"{what} {'> 0' if loss == 'gamma' else '>= 0'}"
         raise ValueError(f"y must hold {domain} for the {loss} loss, got {np.min(y):g}")
     if np.max(y) > MAX_COUNT:
-        raise ValueError(
-            f"y must hold {what} up to {MAX_COUNT:g} for the {loss} loss, got {np.max(y):g}: rescale the data"
-        )
+        raise ValueError(f"y must hold {what} up to {MAX_COUNT:g} for the {loss} loss, got {np.max(y):g}: rescale y")
     if np.max(y) == 0:
         raise ValueError(f"y is 0 in every row: the {loss} loss then has no minimum")

@@ -148,9 +148,8 @@ def selection_stability(
 def _subsample(rng: np.random.Generator, strata: Vector, share: float, smallest: int) -> Vector:
     """Return random rows: a share of each stratum, at least `smallest` of them."""
     parts = [np.flatnonzero(strata == label) for label in range(strata.max() + 1)]
-    return np.sort(
-        np.concatenate([rng.choice(part, max(smallest, round(share * part.size)), replace=False) for part in parts])
-    )
+    drawn = [rng.choice(part, max(smallest, round(share * part.size)), replace=False) for part in parts]
+    return np.sort(np.concatenate(drawn))
 
 
 def _support(estimator: Any, X: Any, y: Any, weight: Vector | None, rows: Vector) -> tuple[Vector, list[str]]:

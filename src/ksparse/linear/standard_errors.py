@@ -148,17 +148,13 @@ def standard_errors(model: Any, X: Any, y: Any, sample_weight: Any = None, *, ro
     return _refit(D, target, weight, loss, maker, labels, robust)
 
 
-def _refit(
-    D: Vector, y: Vector, weight: Vector | None, loss: Any, maker: Any, labels: list[str], robust: bool | None
-) -> Refit:
+def _refit(D: Vector, y: Vector, weight: Any, loss: Any, maker: Any, labels: list[str], robust: bool | None) -> Refit:
     size = np.sqrt(np.mean(D**2, axis=0))
     size = np.where(size > 0, size, 1.0)
     fitted = make_loss(maker, D / size, y, weight)
     rows = fitted.composite()
     if rows is None:
-        raise TypeError(
-            f"standard errors need a loss that is a sum over rows (ksparse.DataFit), got {type(fitted).__name__}"
-        )
+        raise TypeError(f"standard errors need a ksparse.DataFit, a sum over rows, got {type(fitted).__name__}")
     x = np.asarray(minimize(fitted, len(labels)).x, dtype=float)
     image = fitted.image(x)
     H = fitted.with_exact_hessian().hessian_at(x, image)

@@ -168,10 +168,8 @@ def plot_stability(
     if table.ndim != 2 or not len(table):
         raise ValueError(f"found must be a table with one row per fit, or a Stability, got shape {table.shape}")
     shares = 100.0 * (table != 0).mean(axis=0)
-    known = found.names if sampled and names is None else _names(names, shares.size)
-    ax = _bars(
-        known, shares, limit, f"inclusion frequency in {len(table)} {'subsamples' if sampled else 'fits'} (%)", ax
-    )
+    own = found.names if sampled and names is None else _names(names, shares.size)
+    ax = _bars(own, shares, limit, f"inclusion frequency in {len(table)} {'subsamples' if sampled else 'fits'} (%)", ax)
     if sampled:
         ax.axvline(90.0, color="0.3", linewidth=0.8, linestyle="--")
     return ax
@@ -267,10 +265,8 @@ def plot_loadings(
     largest = np.abs(table).max(axis=0)
     shown = np.sort([j for j in np.argsort(-largest, kind="stable") if largest[j] > 0][:limit]).astype(int)
     ax = axes(ax, height=1.6 + 0.26 * max(len(shown), 3))
-    reach = float(largest.max(initial=0.0)) or 1.0
-    image = ax.imshow(
-        np.where(table == 0, np.nan, table)[:, shown].T, cmap="PuOr", vmin=-reach, vmax=reach, aspect="auto"
-    )
+    top = float(largest.max(initial=0.0)) or 1.0
+    image = ax.imshow(np.where(table == 0, np.nan, table)[:, shown].T, cmap="PuOr", vmin=-top, vmax=top, aspect="auto")
     ax.set_yticks(range(len(shown)), [words(names[j]) for j in shown])
     ax.set_xticks(range(len(table)), [str(i + 1) for i in range(len(table))])
     hidden = int(np.count_nonzero(largest)) - len(shown)

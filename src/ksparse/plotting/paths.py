@@ -86,9 +86,7 @@ def plot_coefficient_path(
     """
     coef, sizes = np.asarray(coef_path, dtype=float), np.asarray(ks)
     if coef.ndim != 2 or len(coef) != len(sizes):
-        raise ValueError(
-            f"coef_path must have one row per k, {len(sizes)}, got shape {coef.shape}: draw one class at a time"
-        )
+        raise ValueError(f"coef_path needs one row per k, {len(sizes)}, got shape {coef.shape}: one class at a time")
     return _lines(sizes, coef, names, limit, "coefficient", ax)
 
 
@@ -172,14 +170,8 @@ def plot_efficient_frontier(
         ax.plot(*single, linestyle="none", marker=".", color="0.6", label="single assets" if label else None)
     drawn = sum(line.get_linestyle() != "None" for line in ax.get_lines())
     colour = COLOURS[drawn % len(COLOURS)]
-    ax.plot(
-        100 * np.sqrt(periods) * frontier.deviations,
-        100 * periods * frontier.mean_returns,
-        color=colour,
-        marker="o",
-        markersize=3,
-        label=label,
-    )
+    points = 100 * np.sqrt(periods) * frontier.deviations, 100 * periods * frontier.mean_returns
+    ax.plot(*points, color=colour, marker="o", markersize=3, label=label)
     span = "% per year" if periods > 1 else "% per period"
     ax.set(xlabel=f"standard deviation ({span})", ylabel=f"mean return ({span})")
     return finish(ax, legend=label is not None)
@@ -216,9 +208,7 @@ def plot_cv(model: Any, *, ax: Axes | None = None) -> Axes:
     'k (maximum number of features)'
     """
     if not hasattr(model, "k_"):
-        raise ValueError(
-            f"model must be a fitted estimator that chooses k, such as SparseRegressorCV, got {type(model).__name__}"
-        )
+        raise ValueError(f"model must be a fitted estimator that chooses k, got {type(model).__name__}")
     ax, errors = axes(ax), getattr(model, "cv_errors_", None)
     if errors is None:
         ax.plot(model.ks_, model.criterion_, color=COLOURS[0], marker="o", markersize=4)

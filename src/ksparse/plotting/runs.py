@@ -250,9 +250,7 @@ def plot_gap(records: Mapping[str, Sequence[Any]] | Sequence[Any], *, ax: Axes |
         for name, entries in named.items()
     }
     if not any(lines.values()):
-        raise ValueError(
-            "records must hold at least one entry with a finite gap, from a callback of minimize(..., gap=...)"
-        )
+        raise ValueError("records must hold at least one entry with a finite gap, from callbacks of minimize with gap=")
     ax = axes(ax)
     for (name, points), (colour, marker, _) in zip(lines.items(), styles(lines), strict=True):
         seconds, gaps = np.array(points).reshape(-1, 2).T
