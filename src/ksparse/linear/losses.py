@@ -67,7 +67,8 @@ def check_loss(loss: str | LossMaker, allowed: tuple[str, ...] = tuple(LOSSES)) 
     """Return the constructor of a loss, given by name or as a class or function."""
     if isinstance(loss, str):
         if loss not in allowed:
-            raise ValueError(f"loss must be one of {', '.join(allowed)} or a class called as {CALL}, got {loss!r}")
+            known = ", ".join(allowed)
+            raise ValueError(f"loss must be one of {known}, got {loss!r}; a custom loss is a class, called as {CALL}")
         return LOSSES[loss]
     if not callable(loss):
         advice = ": pass the class, which is called with the data of each fit" if isinstance(loss, Loss) else ""

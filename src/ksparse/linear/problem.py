@@ -191,7 +191,7 @@ def linear_problem(
         ridge = np.append(np.full(n, ridge), 0.0)
     made = make_loss(maker, A, target, weight, ridge)
     if rest is not None and made.per_feature > 1:
-        raise MissingPieceError(f"targets or classes that share features support bounds only, got C = {rest}")
+        raise MissingPieceError(f"C = {rest} is not supported for targets or classes that share features: use bounds")
     if rest is None:
         bounds = low * scale / target_scale, high * scale / target_scale
         C = _bounds_set(*bounds, intercept_is_variable, made.per_feature)
