@@ -360,7 +360,7 @@ def test_where_a_model_leads_depends_on_k(rng):
         ks.Logistic(A, A[:, :8].sum(axis=1) + rng.logistic(size=150) > 0, ridge=0.1), ks.WholeSpace(), 60, 8
     )
     for k in (8, 4, 2):
-        assert surrogates._descend_on_models(problem.but(k=k), problem.evaluate(NONE)).support.size == k
+        assert surrogates._descend_on_models(problem.with_changes(k=k), problem.evaluate(NONE)).support.size == k
 
 
 def test_a_kick_that_leaves_no_point_is_halved(rng):

@@ -8,7 +8,7 @@ import pytest
 import catalogue
 import ksparse as ks
 from ksparse import Status
-from ksparse.firstorder.problem import Problem, Products, Stopping
+from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.numerics.bound import Noise, suboptimality_bound
 from ksparse.search.candidate import Candidate, Incumbent
 from ksparse.search.polish import PolishedPoint, polish
@@ -120,7 +120,7 @@ def test_the_judge_looks_at_barred_variables_and_floors(support, x, right, monke
     problem = support_problem(request, (), [0], 0.5)
     best = Candidate.without_multipliers(np.array(support), np.array(x), 0.0)
     monkeypatch.setattr(
-        "ksparse.solve.judge.polish_candidate", lambda _, candidate: PolishedPoint(candidate.x, 0.0, 0.0, Products())
+        "ksparse.solve.judge.polish_candidate", lambda _, candidate: PolishedPoint(candidate.x, 0.0, 0.0)
     )
     assert judge_search(request, problem, Incumbent(best), Status.STATIONARY).success == right
 

@@ -60,16 +60,12 @@ class BatchProblem:
         at random. If there are more sets of slots than PERTURBATIONS, draw some.
         """
         size = min(MAX_EMPTIED, self.k)
-        slots = (
-            [s for few in range(unit > 0, size + 1) for s in combinations(range(self.k), few)]
-            if unit < 2 and self.k <= PERTURBATIONS
-            else []
-        )
+        counts = range(unit > 0, size + 1) if unit < 2 and self.k <= PERTURBATIONS else range(0)
+        slots = [s for few in counts for s in combinations(range(self.k), few)]
         if not 0 < len(slots) <= PERTURBATIONS:
             rng, size, count = np.random.default_rng([seed, unit]), min(max(size, self.k // 2), self.k), PERTURBATIONS
-            sizes = (
-                np.append(0, rng.integers(1, size + 1, count - 1)) if unit == 0 else rng.integers(1, size + 1, count)
-            )
+            sizes = rng.integers(1, size + 1, count - (unit == 0))
+            sizes = np.append(0, sizes) if unit == 0 else sizes
             slots = [tuple(int(s) for s in rng.choice(self.k, few, replace=False)) for few in sizes]
         return np.array([[unit % 2 == 0, *s, *[-1] * (size - len(s))] for s in slots], dtype=np.int64)
 

@@ -38,15 +38,9 @@ class _Search:
         self, G: Vector, R: Vector, half: Vector, signed: Vector, starts: Vector, perturbations: Vector,
         hash_keys: Vector, supports: Vector, x_best: Vector, value_best: Vector,
     ) -> None:  # fmt: skip
-        self.G, self.R, self.half, self.signed, self.starts, self.perturbations = (
-            G,
-            R,
-            half,
-            signed,
-            starts,
-            perturbations,
-        )
-        self.hash_keys, self.supports, self.x_best, self.value_best = hash_keys, supports, x_best, value_best
+        self.G, self.R, self.half, self.signed, self.starts = G, R, half, signed, starts
+        self.perturbations, self.hash_keys = perturbations, hash_keys
+        self.supports, self.x_best, self.value_best = supports, x_best, value_best
         count, self.k = supports.shape
         self.n = n = len(G) - 2 * self.k
         self.T, self.S = starts[:, 0].copy(), np.empty((count, self.k), np.int64)

@@ -182,9 +182,9 @@ def families_of(problem: SupportProblem, best: Candidate) -> list[Family]:
         if fits.sum() > RESPLIT * problem.allowed.sum():
             break
         if fits.sum() >= k:
-            parts.append(family_of(problem.but(k=k, allowed=fits), best, exactly=True))
+            parts.append(family_of(problem.with_changes(k=k, allowed=fits), best, exactly=True))
         k -= 1
-    return [whole] if k == problem.k else [family_of(problem.but(k=k), best), *parts]
+    return [whole] if k == problem.k else [family_of(problem.with_changes(k=k), best), *parts]
 
 
 def family_of(

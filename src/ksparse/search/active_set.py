@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
@@ -33,7 +32,7 @@ from ksparse.data.model import QuadraticModel
 from ksparse.numerics.constraints import ActivityBounds, Linear, unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
 from ksparse.numerics.qp import PULL
-from ksparse.search.candidate import Candidate
+from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.neighbourhoods import DependentError, Move, Neighbourhood, RankQuality, ScoredMove, Undo
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector, top_k_indices
@@ -47,27 +46,13 @@ EQUATION_TOL = 1e-8  # relative residual of an equation above which the inverse 
 VIOLATION_TOL = 1e-11  # relative to the size of x: a smaller violation of a bound or row is rounding
 PAIR_TOL = 1e-9  # the same for the predicted point after a pair swap
 DECIDED = 1e-9  # κ·H_jj up to this: the equations alone decide x_j
-NONE = np.zeros(0, dtype=np.intp)
 
 
-class BlockedError(Exception):
-    """No point of C with this support was found."""
+class NoFeasiblePointError(Exception):
+    """Raised if C has no point on the support."""
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """The state of an inverse, to return to."""
-
-    element: Vector
-    held: Vector
-    level: Vector
-    inverse: Vector
-    u: Vector
-    s: Vector
-    h: Vector
-    q: float
-    updates: int
-    key: int
+Snapshot = tuple[Any, ...]  # the state of an inverse, to return to
 
 
 class UpdatedInverse:
@@ -384,26 +369,24 @@ class UpdatedInverse:
     def snapshot(self) -> Snapshot:
         """Return a copy of the state."""
         p = self.e + self.n_elements
-        return Snapshot(
-            self.element.copy(), self.held, self.level, self.inverse[:p, :p].copy(), self._u[:p].copy(), self.s.copy(),
-            self.h.copy(), self.q, self.updates, self.key,
-        )  # fmt: skip
+        copied = [part.copy() for part in (self.element, self.inverse[:p, :p], self._u[:p], self.s, self.h)]
+        return (*copied, self.held, self.level, self.q, self.updates, self.key)
 
     def restore(self, saved: Snapshot) -> None:
         """Return to a snapshot; only the rows of elements that differ are copied again."""
-        size = saved.element.size
+        element, inverse, u, s, h, self.held, self.level, q, self.updates, self.key = saved
+        size = element.size
         common, p = min(size, self.n_elements), self.e + size
         differs = np.ones(size, dtype=bool)
-        differs[:common] = self._element[:common] != saved.element[:common]
-        self.n_elements, self.updates, self.key = size, saved.updates, saved.key
-        self._set_q(saved.q)
-        self._element[:size], self.inverse[:p, :p], self._u[:p] = saved.element, saved.inverse, saved.u
-        self.held, self.level = saved.held, saved.level
-        self.n_active = int((saved.element < 0).sum()) if self.right.size else 0
+        differs[:common] = self._element[:common] != element[:common]
+        self.n_elements = size
+        self._set_q(q)
+        self._element[:size], self.inverse[:p, :p], self._u[:p] = element, inverse, u
+        self.n_active = int((element < 0).sum()) if self.right.size else 0
         places = np.flatnonzero(differs)
         if places.size:
             self._fill_rows(places)
-        self.s, self.h = saved.s.copy(), saved.h.copy()
+        self.s, self.h = s.copy(), h.copy()
         self._index()
 
 
@@ -546,7 +529,7 @@ class ActiveSet(UpdatedInverse):
             if move.leaving and move.entering and self._is_violated():
                 after = self.snapshot()  # signs remove further variables: the undo returns to this first
             self.restore_optimality()
-        except BlockedError as error:
+        except NoFeasiblePointError as error:
             raise DependentError from error
         return lambda: self._swap_back(move, after)
 
@@ -559,7 +542,7 @@ class ActiveSet(UpdatedInverse):
         try:
             self._make(move)
             self.restore_optimality()
-        except BlockedError:
+        except NoFeasiblePointError:
             self.restore(before)
             return None
         return lambda: self.restore(before)
@@ -611,7 +594,7 @@ class ActiveSet(UpdatedInverse):
 
     def _insert(self, i: int) -> None:
         if self.n_elements == self.capacity or self.h[i] <= self.dependence_tol[i]:
-            raise BlockedError
+            raise NoFeasiblePointError
         self.add(i)
         self._after_update(1)
 
@@ -633,7 +616,7 @@ class ActiveSet(UpdatedInverse):
             towards = float(np.sign((level or 0.0) - unit[self.e :] @ self.x))
             self._release_another(unit, np.zeros(self.held.size), towards)
             if self.is_decided(i):
-                raise BlockedError
+                raise NoFeasiblePointError
         self.drop(self._place(i), level)
         self._after_update(1)
 
@@ -660,7 +643,7 @@ class ActiveSet(UpdatedInverse):
     # the active constraints
 
     def restore_optimality(self) -> None:
-        """Change the active constraints, the worst violation first, until x is optimal over C, or `BlockedError`."""
+        """Change the active constraints, the worst violation first, until x is optimal over C."""
         if not self._is_violated() and not self._release_worst():
             return
         began = time.perf_counter()
@@ -672,7 +655,7 @@ class ActiveSet(UpdatedInverse):
                 if self._meets_equations() or (self.recompute() and self._meets_equations()):
                     return
                 break
-        raise BlockedError
+        raise NoFeasiblePointError
 
     def _is_violated(self) -> bool:
         """Return whether a free variable is outside its bounds, or a row is violated."""
@@ -711,7 +694,7 @@ class ActiveSet(UpdatedInverse):
         if not self.add_row(row, slack):
             self._release_another(self._column(row), self.G[row, self.held], -1.0)
             if not self.add_row(row, self._slack()[0][row]):
-                raise BlockedError
+                raise NoFeasiblePointError
         self._after_update(1)
 
     def _slack(self) -> tuple[Vector, Vector]:
@@ -745,7 +728,7 @@ class ActiveSet(UpdatedInverse):
         multiplier = np.concatenate([-inward * self.s[self.held], self.x[rows]])
         moving = rate > 1e-9 * float(np.abs(rate).max(initial=0.0))
         if not moving.any():
-            raise BlockedError
+            raise NoFeasiblePointError
         best = int(np.where(moving, np.maximum(multiplier, 0.0) / np.where(moving, rate, 1.0), np.inf).argmin())
         if best < self.held.size:
             self.add(int(self.held[best]))
@@ -796,8 +779,7 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
     def __init__(self, problem: SupportProblem, capacity: int) -> None:
         super().__init__(problem, capacity)
         self.problem = problem
-        self.entering, self.walked = problem.settings.entering, WALK_CANDIDATES
-        self.rules, self.floored = problem.rules, problem.floors.any
+        self.entering, self.rules, self.floored = problem.settings.entering, problem.rules, problem.floors.any
         self.may_be_unbounded, self.max_size = problem.loss.least == -np.inf, capacity
         self.linear_scale, self.promise = float(np.abs(self.r).max(initial=0.0)), np.inf
         # variables without the sign they need do not enter, so signs alone leave the gains exact
@@ -815,7 +797,7 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
             raise DependentError
         try:
             self.restore_optimality()
-        except BlockedError as error:
+        except NoFeasiblePointError as error:
             raise DependentError from error
 
     def move_to_support(self, support: Vector) -> bool:
@@ -829,7 +811,7 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
             found = self.problem.evaluate(support)  # too nearly dependent, unless constraints hold some of it
             if found is not None:
                 self.move_to(found)
-        except (BlockedError, DependentError):
+        except (NoFeasiblePointError, DependentError):
             return False
         return found is not None
 
@@ -917,10 +899,10 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
         return ScoredMove(Move((variables.item(j),), (entering.item(i),)), gain) if gain > -np.inf else None
 
     def _promising(self, alone: Vector) -> Vector:
-        """Return about `walked` variables of largest gains, by the threshold of the last step if it still fits."""
+        """Return about `WALK_CANDIDATES` variables of largest gains, by the last step's threshold if it still fits."""
         entering = np.flatnonzero(alone >= self.promise)
-        if not self.walked <= 2 * entering.size <= 4 * self.walked:
-            count = min(self.walked, int(np.count_nonzero(alone)))
+        if not WALK_CANDIDATES <= 2 * entering.size <= 4 * WALK_CANDIDATES:
+            count = min(WALK_CANDIDATES, int(np.count_nonzero(alone)))
             entering = top_k_indices(alone, count) if count else entering[:0]
             self.promise = float(alone[entering].min(initial=np.inf))
         return entering
@@ -937,7 +919,7 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
                 if i in self.support:
                     self.remove_one(i, self._replacements(i, leaving) if self.is_decided(i) else NONE, rng)
             self.restore_optimality()
-        except BlockedError:
+        except NoFeasiblePointError:
             return False
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +73,9 @@ class SearchOutcome:
     proved: bool = False  # whether it is proved that no add, drop or swap improves
 
 
+Improvements = Iterator[tuple[str, SearchOutcome]]  # better and better candidates, each with what led to it
+
+
 @dataclass
 class Incumbent:
     """The best candidate so far, and a record of each stage that led to it."""
@@ -80,7 +84,6 @@ class Incumbent:
     proved: bool = False
     swaps: int = 0
     iterations: int = 0
-    products: int = 0
     bound: float = -math.inf  # a lower bound of φ on all supports, if all were tried
     records: list[dict[str, Any]] = field(default_factory=list)  # starts, perturbations and proofs with a candidate
 

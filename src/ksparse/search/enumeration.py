@@ -38,9 +38,8 @@ def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: f
     if best is None:
         if bound < np.inf:
             return False  # infeasibility is not proved
-        raise InfeasibleError(
-            f"C = {problem.C} holds no point {describe_constraints(problem)}: every support was tried"
-        )
+        wanted = f"C = {problem.C} holds no point {describe_constraints(problem)}"
+        raise InfeasibleError(f"{wanted}: every support was tried")
     incumbent.bound = bound
     proved = bound >= best.value - problem.claim_tol(best.value)
     incumbent.record("enumeration", SearchOutcome(best, 0, proved), time.perf_counter() - started)
@@ -82,14 +81,8 @@ def _supports_satisfying_rules(problem: SupportProblem, rules: Rules) -> Iterato
 def describe_constraints(problem: SupportProblem) -> str:
     """Return the constraints on the nonzeros in words."""
     low, high = problem.floors.size.min(), problem.floors.size.max()
-    sized = (
-        ""
-        if high == 0
-        else f", each at least {low:g} in size,"
-        if low == high
-        else ", each at least as large as its min_nonzero,"
-    )
-    rules = problem.rules
-    what = "groups" if rules.grouped else "nonzeros"
-    ruled = " that the rules about supports allow" if rules.any else ""
+    same = f"{low:g} in size" if low == high else "as large as its min_nonzero"
+    sized = "" if high == 0 else f", each at least {same},"
+    what = "groups" if problem.rules.grouped else "nonzeros"
+    ruled = " that the rules about supports allow" if problem.rules.any else ""
     return f"with at most k = {problem.asked} {what}{sized}{ruled}"

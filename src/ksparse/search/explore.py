@@ -7,7 +7,7 @@ allows.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Status
-from ksparse.search.candidate import Candidate, Incumbent, SearchOutcome
+from ksparse.search.candidate import Candidate, Improvements, Incumbent, SearchOutcome
 from ksparse.search.enumeration import describe_constraints, enumerate_supports
 from ksparse.search.local_search import LocalSearch, descend_from
 from ksparse.search.neighbourhoods import DependentError
@@ -44,8 +44,6 @@ from ksparse.util.resources import OutOfTimeError, deadline_scope, one_thread, p
 
 PARALLEL_SEARCHES = 8  # in a round: a fixed number, so that the answer does not depend on n_jobs
 SEARCH_TIME_SHARE = 0.8  # of a time limit, for further searches if no effort is given: a proof comes after
-
-Improvements = Iterator[tuple[str, SearchOutcome]]
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,6 @@ class SupportSearch:
     def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:
         """Evaluate a start, and descend from it if a search is given."""
         self.incumbent.iterations += start.iterations
-        self.incumbent.products += start.products
         candidate = feasible_candidate(self.problem, start)
         if candidate is None:
             return None
@@ -170,9 +167,8 @@ class SupportSearch:
         search = strategy.search(problem) if strategy.neighbourhood is not None else None
         found: list[Candidate | None] = []
         try:
-            for start in first_order_starts(
-                problem, self.loss, self.begin, self.stopping, self.options.weights, few=strategy.by_columns
-            ):
+            weights, few = self.options.weights, strategy.by_columns
+            for start in first_order_starts(problem, self.loss, self.begin, self.stopping, weights, few):
                 if problem.expired and incumbent.best is not None:
                     raise OutOfTimeError
                 found.append(self._from(start, search))
@@ -211,7 +207,7 @@ class SupportSearch:
         count = 0 if effort is None else effort - 1
         open_ended = effort is None and deadline < np.inf  # until a round brings nothing, or time is up
         last = self.started + SEARCH_TIME_SHARE * (deadline - self.started)
-        limited = problem.but(deadline=last) if open_ended else problem
+        limited = problem.with_changes(deadline=last) if open_ended else problem
         done = 0
         while done < count or open_ended:
             if problem.expired or (open_ended and done >= count and time.perf_counter() >= last):
@@ -237,12 +233,7 @@ def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candida
 
 
 def search_from(
-    problem: SupportProblem,
-    strategy: Strategy,
-    start: Candidate,
-    rng: np.random.Generator,
-    *,
-    again: bool = False,
+    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, *, again: bool = False
 ) -> Improvements:
     """Yield better and better candidates from a start and from other supports.
 
@@ -267,7 +258,7 @@ def run_restarts(
     """Run independent whole searches in threads, one per seed; the outcomes do not depend on n_jobs."""
 
     def one(seed: np.random.SeedSequence) -> SearchOutcome | None:
-        own, rng = problem.but(own_cache=True), np.random.default_rng(seed)
+        own, rng = problem.with_changes(own_cache=True), np.random.default_rng(seed)
         with deadline_scope(problem.deadline):  # threads do not inherit it
             try:
                 return None if own.expired else _restart(own, strategy, begin, rng)

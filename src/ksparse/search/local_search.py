@@ -1,7 +1,7 @@
 """Local search over supports: add what gains most, then make the first improving move until none is left.
 
-A search remembers where it has been: back at a support that it knows, it knows the end and stops. Nothing is proved
-here. `perturbation` continues where a descent ends.
+Visited supports are stored, and a descent stops at one. Nothing is proved here. `perturbation` continues where a
+descent ends.
 """
 
 from __future__ import annotations
@@ -27,12 +27,8 @@ class LocalSearch:
     def __init__(
         self, problem: SupportProblem, neighbourhood: Neighbourhood, work_limit: int, start_work: float = math.inf
     ) -> None:
-        self.problem, self.neighbourhood, self.work_limit, self.start_work = (
-            problem,
-            neighbourhood,
-            work_limit,
-            start_work,
-        )
+        self.problem, self.neighbourhood = problem, neighbourhood
+        self.work_limit, self.start_work = work_limit, start_work
         self.rules, self.k = problem.rules, min(problem.k, problem.asked)
         self.depth = max(3, int(problem.settings.depth * self.k))  # of an oscillation in k
         self.moves_need_solver = not problem.can.has_multipliers  # each move runs a first-order method
@@ -171,10 +167,8 @@ class LocalSearch:
             # signs made others leave, or rules let others enter
             if refill and not self.strict and (self.rules.any or self.size < size):
                 self.add_up_to(self.k)
-            improved = (not refill or self.satisfy_rules()) and self.neighbourhood.value < before - max(
-                tol, move.min_gain
-            )
-            if sure or improved:
+            goal = before - max(tol, move.min_gain)
+            if ((not refill or self.satisfy_rules()) and self.neighbourhood.value < goal) or sure:
                 return True
             undo()
         return False

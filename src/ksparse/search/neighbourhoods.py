@@ -188,7 +188,7 @@ class EvaluatingNeighbourhood(Neighbourhood):
         gone = tuple(int(i) for i in leaving)
         if self.apply(Move(gone, ())) is not None:
             return True
-        others = self.problem.inactive(self.at)
+        others = self.problem.inactive(self.support)
         entering = rng.choice(others, min(leaving.size, others.size), replace=False)
         kept = self.problem.trim_to_rules(np.append(np.setdiff1d(self.support, leaving), entering))
         entering = np.setdiff1d(kept, self.support)
@@ -272,7 +272,7 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
 
     def ranked_moves(self, min_gain: float, full: bool) -> Iterator[Move]:
         found, problem, support = self._inverse(), self.problem, self.support
-        entering = problem.inactive(self.at)
+        entering = problem.inactive(self.support)
         if found is None or not (support.size and entering.size):
             return
         # the model does not hold the constraints that hold x, or is φ near x only: its ranks exclude no move
@@ -384,7 +384,7 @@ class RowNeighbourhood(EvaluatingNeighbourhood):
         return np.where(self.movable, self._gains().drops(), np.inf)
 
     def ranked_moves(self, min_gain: float, full: bool) -> Iterator[Move]:
-        support, entering = self.support, self.problem.inactive(self.at)
+        support, entering = self.support, self.problem.inactive(self.support)
         if not (support.size and entering.size):
             return
         adds = self.add_ranks()[entering]
@@ -416,7 +416,7 @@ class GradientNeighbourhood(EvaluatingNeighbourhood):
 
     def ranked_moves(self, min_gain: float, full: bool) -> Iterator[Move]:
         ranks, (out, into) = self.add_ranks(), PAIRED
-        inactive, rules = self.problem.inactive(self.at), self.problem.rules
+        inactive, rules = self.problem.inactive(self.support), self.problem.rules
         if rules.any:  # where few exchanges are allowed any member may be the one to leave
             inactive, out = rules.exchanges(self.support, self.problem.asked).enterable(inactive), self.size
         entering = inactive[np.argsort(-ranks[inactive], kind="stable")][:into]

@@ -1,12 +1,10 @@
 """Iterated local search: what follows a descent.
 
 - A tabu walk, if gains of swaps are exact and k is large: make the best swap that is not tabu, whether it gains or not.
-  A
-  variable that left may not return for some steps, and one that entered may not leave, unless that leads to a new best.
-  The walk ends after some steps without improvement, or where another walk has been.
+  A variable that left may not return for some steps, and one that entered may not leave, unless that leads to a new
+  best. The walk ends after some steps without improvement, or where another walk has been.
 - Oscillation in k, otherwise: drop variables, the cheapest first, and fill up again; or add variables and drop others.
-  Where
-  the way back would retrace the way there, go further.
+  Where the way back would retrace the way there, go further.
 - Descents from other starts.
 - Pair swaps, of two variables for two others.
 - Perturbations of the best support: variables leave at random and stay out until their places are taken.
@@ -21,7 +19,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from ksparse.search.candidate import Candidate, SearchOutcome
+from ksparse.search.candidate import Candidate, Improvements, SearchOutcome
 from ksparse.search.local_search import LocalSearch, descend_from, evaluate_if_better
 from ksparse.search.neighbourhoods import DependentError, Move
 from ksparse.util.arrays import Vector
@@ -31,7 +29,7 @@ TENURE = (0.2, 0.1)  # multiples of k: steps that a variable stays out after lea
 
 def iterated_local_search(
     search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
-) -> Iterator[tuple[str, SearchOutcome]]:
+) -> Improvements:
     """Yield better and better candidates: a descent from the start, then what leads out of the best local optimum.
 
     Raise `DependentError` if a support on the way has dependent variables.
@@ -61,45 +59,45 @@ def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterabl
 
 def _other_starts(search: LocalSearch, others: Iterable[Vector]) -> Iterator[str]:
     """Descend from other supports; this has a work limit of its own."""
-    hood, before = search.neighbourhood, search.work
-    best, value = hood.snapshot(), hood.value
+    neighbourhood, before = search.neighbourhood, search.work
+    best, value = neighbourhood.snapshot(), neighbourhood.value
     for support in others:
         if search.problem.expired or search.work - before >= search.start_work:
             break
         if not _descend_from_support(search, support):
             continue
-        if hood.value < value - search.gain_tol:
+        if neighbourhood.value < value - search.gain_tol:
             deque(_oscillate_in_k(search), maxlen=0)
-            best, value = hood.snapshot(), hood.value
+            best, value = neighbourhood.snapshot(), neighbourhood.value
             yield "other start"
     search.work_limit += search.work - before
-    hood.restore(best)
+    neighbourhood.restore(best)
 
 
 def _pair_swaps(search: LocalSearch) -> Iterator[str]:
-    hood = search.neighbourhood
-    best, value = hood.snapshot(), hood.value
-    while not search.problem.expired and search.swap_pairs() and hood.value < value - search.gain_tol:
-        best, value = hood.snapshot(), hood.value
+    neighbourhood = search.neighbourhood
+    best, value = neighbourhood.snapshot(), neighbourhood.value
+    while not search.problem.expired and search.swap_pairs() and neighbourhood.value < value - search.gain_tol:
+        best, value = neighbourhood.snapshot(), neighbourhood.value
         yield "pair swap"
-    hood.restore(best)
+    neighbourhood.restore(best)
 
 
 def _perturbations(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Perturb the best support, descend and walk, until several in a row fail or the work is done."""
-    hood, failures = search.neighbourhood, 0
-    best, value = hood.snapshot(), hood.value
+    neighbourhood, failures = search.neighbourhood, 0
+    best, value = neighbourhood.snapshot(), neighbourhood.value
     while failures < search.problem.settings.returns and not search.exhausted:
         failures += 1
-        hood.restore(best)
-        if not _ruin_and_refill(search, rng):
+        neighbourhood.restore(best)
+        if not _perturb(search, rng):
             continue
         failures = 0
         deque(_escape(search, rng), maxlen=0)
-        if hood.value < value - search.gain_tol:
-            best, value = hood.snapshot(), hood.value
+        if neighbourhood.value < value - search.gain_tol:
+            best, value = neighbourhood.snapshot(), neighbourhood.value
             yield "perturbation"
-    hood.restore(best)
+    neighbourhood.restore(best)
 
 
 def _escape(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
@@ -110,32 +108,32 @@ def _escape(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
 
 def _oscillate_in_k(search: LocalSearch) -> Iterator[str]:
     """Oscillate below and above k while that improves; leave the search at the best support."""
-    hood = search.neighbourhood
-    best = hood.snapshot()
+    neighbourhood = search.neighbourhood
+    best = neighbourhood.snapshot()
     improved = True
     while improved:
         improved = False
         for oscillate, name in ((_oscillate_below_k, "-"), (_oscillate_above_k, "+")):
-            hood.restore(best)
+            neighbourhood.restore(best)
             try:
-                steps = oscillate(search, hood.value)
+                steps = oscillate(search, neighbourhood.value)
             except DependentError:
                 search.wasted += search.k
                 continue
             if steps is not None:
-                best, improved = hood.snapshot(), True
+                best, improved = neighbourhood.snapshot(), True
                 yield f"by k {name} {steps}"
                 break
-    hood.restore(best)
+    neighbourhood.restore(best)
 
 
 def _oscillate_below_k(search: LocalSearch, best: float) -> int | None:
     """Drop variables, and fill up where another than the last gains most; return the steps to a better support."""
-    hood = search.neighbourhood
+    neighbourhood = search.neighbourhood
     for steps in range(1, search.depth + 1):
         if search.exhausted or search.size <= 1:
             return None
-        leaving = next((move for move in search.drops() if hood.apply(move) is not None), None)
+        leaving = next((move for move in search.drops() if neighbourhood.apply(move) is not None), None)
         if leaving is None:
             return None
         known = search.mark_visited("add")
@@ -149,11 +147,13 @@ def _oscillate_below_k(search: LocalSearch, best: float) -> int | None:
 
 def _oscillate_above_k(search: LocalSearch, best: float) -> int | None:
     """Add variables, and drop down where another than the last costs least; return the steps to a better one."""
-    hood = search.neighbourhood
+    neighbourhood = search.neighbourhood
     for steps in range(1, search.depth + 1):
-        if search.exhausted or hood.size >= hood.max_size:
+        if search.exhausted or neighbourhood.size >= neighbourhood.max_size:
             return None
-        entering = next((move for move in search.adds(1, k=search.size + 1) if hood.apply(move) is not None), None)
+        entering = next(
+            (move for move in search.adds(1, k=search.size + 1) if neighbourhood.apply(move) is not None), None
+        )
         if entering is None or search.size <= search.k:  # it pushed others out
             return None
         known = search.mark_visited("drop")
@@ -165,15 +165,15 @@ def _oscillate_above_k(search: LocalSearch, best: float) -> int | None:
     return None
 
 
-def _ruin_and_refill(search: LocalSearch, rng: np.random.Generator) -> bool:
+def _perturb(search: LocalSearch, rng: np.random.Generator) -> bool:
     """Remove variables at random, at least two if there are as many, add others and descend; False if that fails."""
-    hood = search.neighbourhood
-    removable = {move.leaving[0] for move in hood.ranked_drops()}
-    movable = np.array([i for i in hood.support.tolist() if i in removable], dtype=np.intp)
+    neighbourhood = search.neighbourhood
+    removable = {move.leaving[0] for move in neighbourhood.ranked_drops()}
+    movable = np.array([i for i in neighbourhood.support.tolist() if i in removable], dtype=np.intp)
     count = min(max(2, int(np.ceil(rng.uniform(*search.problem.settings.kick) * search.size))), movable.size)
     leaving = rng.choice(movable, count, replace=False)
     try:
-        if not hood.remove_many(leaving, rng) or (search.rules.any and search.size > search.k):
+        if not neighbourhood.remove_many(leaving, rng) or (search.rules.any and search.size > search.k):
             return False
         search.add_up_to(search.k, leaving)
         return search.descend()
@@ -222,37 +222,36 @@ class TabuList:
 
 
 def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
-    """Walk to better and better supports, if the neighbourhood has walks; leave the search at the best of them."""
-    hood, walks = search.neighbourhood, search.neighbourhood.walks()
-    if walks is None:
-        return
-    best, value, idle, better = hood.snapshot(), hood.value, 0, False
+    """Walk to better and better supports, in a neighbourhood with walks; leave the search at the best of them."""
+    neighbourhood, walks = search.neighbourhood, search.neighbourhood.walks()
+    assert walks is not None
+    best, value, idle, better = neighbourhood.snapshot(), neighbourhood.value, 0, False
     walks.prefetch(search.work_limit - search.work)
     tabu = TabuList(search.problem.n, search.k, TENURE, rng)
     while idle < search.problem.settings.patience * search.k and not search.exhausted:
         idle += 1
         try:
             # a swap to a new best is never tabu
-            swap = walks.best_swap(tabu.cannot_enter, tabu.cannot_leave, hood.value - value + search.gain_tol)
+            swap = walks.best_swap(tabu.cannot_enter, tabu.cannot_leave, neighbourhood.value - value + search.gain_tol)
             if better and (swap is None or swap.gain <= search.gain_tol):
                 search.attempt(search.descend, value)  # by variables that the walk does not consider
-                best, value, better = hood.snapshot(), hood.value, False
+                best, value, better = neighbourhood.snapshot(), neighbourhood.value, False
                 yield "walk"
-            elif swap is None or hood.apply(swap.move) is None:
+            elif swap is None or neighbourhood.apply(swap.move) is None:
                 break
             else:
                 tabu.record(swap.move)
                 if search.size < search.k:  # signs made others leave
                     search.add_up_to(search.k, tabu.cannot_enter)
                 known = search.mark_visited("walk")
-                if hood.value < value - search.gain_tol:
-                    best, value, idle, better = hood.snapshot(), hood.value, 0, True
+                if neighbourhood.value < value - search.gain_tol:
+                    best, value, idle, better = neighbourhood.snapshot(), neighbourhood.value, 0, True
                 elif known:
                     break
         except DependentError:
             search.wasted += search.k
             break
-    hood.restore(best)
+    neighbourhood.restore(best)
     if better:  # stopped before it descended from there
         search.attempt(search.descend, value)
         yield "walk"

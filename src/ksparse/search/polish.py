@@ -22,7 +22,7 @@ import numpy as np
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.loop import Run, drive
 from ksparse.firstorder.methods import APDCA, PDCA, Method, PDCAe
-from ksparse.firstorder.problem import Point, Problem, Products, Stopping
+from ksparse.firstorder.problem import Point, Problem, Stopping
 from ksparse.firstorder.steps import FixedStep
 from ksparse.losses import Loss
 from ksparse.numerics.constraints import Linear, unit_rows, unit_scales
@@ -74,7 +74,11 @@ class PolishedPoint:
     z: Vector  # its entries on the support, float64
     value: float  # φ there
     residual: float  # relative KKT residual there
-    products: Products  # what it cost
+
+    @classmethod
+    def of(cls, problem: Problem, x: Point) -> PolishedPoint:
+        """Measure a point of a restricted problem."""
+        return cls(x.x, problem.F(x), problem.residual(x, curvature_bound(problem, x)))
 
 
 def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: float = math.inf) -> PolishedPoint:
@@ -82,7 +86,8 @@ def polish(loss: Loss, C: ConvexSet, support: Vector, start: Vector, deadline: f
 
     `UnboundedError` where φ falls without end there.
     """
-    return polish_problem(restricted_problem(loss, C, support), start, deadline)
+    problem = restricted_problem(loss, C, support)
+    return PolishedPoint.of(problem, best_point(problem, start, deadline))
 
 
 def polish_candidate(problem: SupportProblem, candidate: Candidate) -> PolishedPoint:
@@ -90,18 +95,18 @@ def polish_candidate(problem: SupportProblem, candidate: Candidate) -> PolishedP
     support = candidate.support
     if not support.size:
         residual = _residual_at_zero(problem, candidate.value)
-        return PolishedPoint(candidate.x.ravel(), candidate.value, residual, Products())
+        return PolishedPoint(candidate.x.ravel(), candidate.value, residual)
     restricted = restricted_problem(problem.loss, problem.C, entries_of(problem, support))
     if problem.row_problem is not None:
         x = restricted.point(problem.row_problem.polish(support, candidate.x).ravel())
-        return _measured(restricted, x)
+        return PolishedPoint.of(restricted, x)
     linear = problem.C.as_linear(problem.n) if problem.floors.any else None  # with every bound, implied ones too
     linear = None if linear is None else linear.on(support)
     if linear is not None:
         linear = problem.floors.with_signs_of(linear, support, candidate.x)
         C = Polyhedron(linear.G, linear.h, linear.E, linear.f, linear.lower, linear.upper)
         restricted = Problem(restricted.loss, restricted.penalty, C, restricted.n)
-    return polish_problem(restricted, candidate.x, problem.deadline)
+    return PolishedPoint.of(restricted, best_point(restricted, candidate.x, problem.deadline))
 
 
 def entries_of(problem: SupportProblem, support: Vector) -> Vector:
@@ -135,19 +140,11 @@ def _residual_at_zero(problem: SupportProblem, value: float) -> float:
     return residual_at_zero(problem.loss, problem.C, entries_of(problem, support), problem.claim_tol(value))
 
 
-def polish_problem(problem: Problem, start: Vector, deadline: float = math.inf) -> PolishedPoint:
-    """Minimise φ over C for a small problem in NumPy float64."""
-    return _measured(problem, best_point(problem, start, deadline, THOROUGH))
-
-
-def _measured(problem: Problem, x: Point) -> PolishedPoint:
-    return PolishedPoint(x.x, problem.F(x), problem.residual(x, curvature_bound(problem, x)), problem.products)
-
-
-def best_point(problem: Problem, start: Vector, deadline: float, work: PolishEffort) -> Point:
+def best_point(problem: Problem, start: Vector, deadline: float, work: PolishEffort = THOROUGH) -> Point:
     """Return the best point of C within the limits; its residual is not computed."""
     x = problem.point(problem.C.project(np.asarray(start, dtype=np.float64)))
-    target, settled = max(work.residual, achievable_residual(problem.loss)), False
+    # the residual that can be achieved is larger where the loss itself is computed in single precision
+    target, settled = max(work.residual, KKT, 1e2 * problem.loss.rounding), False
     try:
         if problem.loss.has_hessian:
             x, settled = _newton(problem, x, deadline, work)
@@ -159,11 +156,6 @@ def best_point(problem: Problem, start: Vector, deadline: float, work: PolishEff
     if not problem.C.contains(x.x):  # badly scaled programs are solved to their own terms, which may be large beside x
         x = problem.point(problem.C.project(x.x))
     return x
-
-
-def achievable_residual(loss: Loss) -> float:
-    """Return the residual that can be achieved: 1e-8, more where the loss itself is computed in single precision."""
-    return max(KKT, 1e2 * loss.rounding)
 
 
 def residual_at_zero(loss: Loss, C: ConvexSet, support: Vector, negligible: float) -> float:

@@ -116,7 +116,7 @@ class RayleighNeighbourhood(EvaluatingNeighbourhood):
         return np.where(self.movable, np.square(self.at.x), np.inf)
 
     def ranked_moves(self, min_gain: float, full: bool) -> Iterator[Move]:
-        entering, support = self.problem.inactive(self.at), self.support
+        entering, support = self.problem.inactive(self.support), self.support
         if not self.at.x.any() or not entering.size:
             return
         for place in indices_by_rank(self._quotients(entering).ravel(), -np.inf):
@@ -143,7 +143,7 @@ def larger_eigenvalue(a: Vector, b: Vector, c: Vector) -> Vector:
 
 def is_swap_optimal(problem: SupportProblem, at: Candidate) -> bool:
     """Return whether no swap can improve, by the upper bound, and by evaluating the swaps that it does not exclude."""
-    model, inactive = problem.quadratic, problem.inactive(at)
+    model, inactive = problem.quadratic, problem.inactive(at.support)
     if (at.support.size < problem.k and inactive.size) or problem.rules.grouped:
         return False
     if not at.x.any():

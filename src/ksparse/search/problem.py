@@ -126,21 +126,10 @@ class SupportProblem:
 
     @classmethod
     def of(
-        cls,
-        loss: Loss,
-        C: ConvexSet,
-        n: int,
-        k: int,
-        *,
-        forced_in: Vector = NONE,
-        forced_out: Vector = NONE,
-        floor: Vector | float = 0.0,
-        rules: Rules | None = None,
-        deadline: float = np.inf,
-        settings: SearchSettings | None = None,
-        most: int | None = None,
-        by_rows: bool = False,
-    ) -> SupportProblem:
+        cls, loss: Loss, C: ConvexSet, n: int, k: int, *, forced_in: Vector = NONE, forced_out: Vector = NONE,
+        floor: Vector | float = 0.0, rules: Rules | None = None, deadline: float = np.inf,
+        settings: SearchSettings | None = None, most: int | None = None, by_rows: bool = False,
+    ) -> SupportProblem:  # fmt: skip
         """Return the problem, without redundant constraints, for supports of up to `most` variables.
 
         With `by_rows` x is a matrix of n rows, which are the variables, and C is the whole space.
@@ -154,7 +143,7 @@ class SupportProblem:
         linear, floors = C.as_linear(n), Floors.of(floor, n)
         rules = NoRules.of(n) if rules is None else rules
         forced = rules.closure(np.union1d(forced_in, needed).astype(np.intp))
-        rules = replace(rules, strict=floors.any and rules.has_requirements)
+        rules = replace(rules, strict=floors.any and (rules.brings is not None or bool(rules.least.any())))
         most = rules.widest(k) if most is None else most
         if linear is not None:
             floors = floors.within(linear)
@@ -167,30 +156,21 @@ class SupportProblem:
         width = 1 if rows is None else rows.width
         return cls(loss, C, n, k, linear, forced, allowed, floors, rules, deadline, settings, rows, width, on_demand)
 
-    def but(
-        self,
-        *,
-        k: int | None = None,
-        deadline: float | None = None,
-        allowed: Vector | None = None,
-        model: QuadraticModel | None = None,
-        own_cache: bool = False,
-    ) -> SupportProblem:
+    def with_changes(
+        self, *, k: int | None = None, deadline: float | None = None, allowed: Vector | None = None,
+        model: QuadraticModel | None = None, own_cache: bool = False,
+    ) -> SupportProblem:  # fmt: skip
         """Return a copy with other parts, with a quadratic model in place of φ, or with a cache of its own.
 
         Otherwise copies share the cache: the best point on a support does not depend on k. A model has an empty one.
         """
-        same = allowed is None and model is None
-        cache = self.cache.copy() if own_cache else self.cache
+        cache = EvaluationCache() if model is not None else self.cache.copy() if own_cache else self.cache
+        given_model = (model or self.given_model) if allowed is None else self.model
         return replace(
-            self,
-            asked=self.asked if k is None else k,
-            deadline=self.deadline if deadline is None else deadline,
-            allowed=self.allowed if allowed is None else allowed,
-            cache=cache if model is None else EvaluationCache(),
-            given_model=(model or self.given_model) if allowed is None else self.model,
-            original=self if same else None,
-        )
+            self, asked=self.asked if k is None else k, deadline=self.deadline if deadline is None else deadline,
+            allowed=self.allowed if allowed is None else allowed, cache=cache, given_model=given_model,
+            original=self if allowed is None and model is None else None,
+        )  # fmt: skip
 
     @cached_property
     def can(self) -> Capabilities:
@@ -257,10 +237,10 @@ class SupportProblem:
         """Add to a support the variables that the rules require, if nonzeros themselves must satisfy them."""
         return support if not self.rules.strict else self.rules.completed(support, self.asked, self.allowed)
 
-    def inactive(self, at: Candidate) -> Vector:
-        """Return the variables that are allowed but not in the support."""
+    def inactive(self, support: Vector) -> Vector:
+        """Return the variables that are allowed but not in a support."""
         free = self.allowed.copy()
-        free[at.support] = False
+        free[support] = False
         return np.flatnonzero(free)
 
     @property
@@ -285,7 +265,7 @@ class SupportProblem:
             try:
                 known[key] = self._evaluator.solve(support, hint) if support.size else self._at_zero()
             except UnboundedError:
-                if self.loss.least > -np.inf:  # arithmetic contradicts the loss
+                if self.loss.least > -np.inf:  # the loss declares a lower bound, so the error is a rounding artefact
                     known[key] = None
                     self.cache.undecided.add(key)
                     return None

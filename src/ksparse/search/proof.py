@@ -86,7 +86,7 @@ def _after(support: Vector, j: int, i: int) -> Vector:
 
 def _every_move(problem: SupportProblem, at: Candidate, most: int) -> Moves | None:
     """Return every allowed move; None if they are more than `most`. Without floors a drop never improves."""
-    inactive, movable = problem.inactive(at), ~np.isin(at.support, problem.forced)
+    inactive, movable = problem.inactive(at.support), ~np.isin(at.support, problem.forced)
     places = [int(j) for j in np.flatnonzero(movable)]
     drops: Moves = [(j, -1) for j in places] if problem.floors.any else []
     places = places if at.support.size >= problem.k else [-1, *places]
@@ -98,7 +98,7 @@ def _every_move(problem: SupportProblem, at: Candidate, most: int) -> Moves | No
 
 def _undecided_moves(problem: SupportProblem, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
     """Return the moves whose gain may exceed what is left unclaimed; None if they are more than `most`."""
-    inactive, movable, rules = problem.inactive(at), ~np.isin(at.support, problem.forced), problem.rules
+    inactive, movable, rules = problem.inactive(at.support), ~np.isin(at.support, problem.forced), problem.rules
     if model.sign > 0 and problem.linear is not None and problem.linear.bounds_only:  # others never improve
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
     exchanges = rules.exchanges(at.support, problem.asked)

@@ -40,7 +40,6 @@ class Start:
     name: str
     support: Vector  # the most promising variables first
     iterations: int = 0
-    products: int = 0
     point: Vector | None = None  # x to start from, if known
 
 
@@ -65,24 +64,15 @@ def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
 def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | None:
     """Evaluate the start's support; with a minimum size, drop variables until the rest fit."""
     support = start.support
-    hint = (
-        None
-        if start.point is None
-        else Candidate.without_multipliers(support, start.point[support], np.inf, problem.linear)
-    )
+    hint = None
+    if start.point is not None:
+        hint = Candidate.without_multipliers(support, start.point[support], np.inf, problem.linear)
     support = problem.trim_to_rules(support)
     candidate = problem.evaluate(problem.extend_to_rules(support), hint)
     while candidate is None and problem.floors.any and support.size > max(1, problem.forced.size):
         support = support[:-1]
         candidate = problem.evaluate(problem.extend_to_rules(support))
     return candidate if candidate is None or not problem.rules.any or problem.allows(candidate.support) else None
-
-
-def _outside(problem: SupportProblem, support: Vector) -> Vector:
-    """Return the allowed variables that are not in a support."""
-    free = problem.allowed.copy()
-    free[support] = False
-    return np.flatnonzero(free)
 
 
 def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
@@ -108,14 +98,14 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
         if by_columns and values[-1] < min(values[:-1]):
             yield Start("a column of V", by_columns[0])
     else:
-        _look_for_flat_directions(problem)
+        _raise_if_unbounded(problem)
         yield from _greedy(problem)
         # 0 may be stationary: start where φ has the most negative curvature
         if problem.model is not None and not problem.can.treated_as_convex:
             yield from _as_start("negative curvature", problem, np.maximum(-problem.model.diagonal, 0.0))
 
 
-def _look_for_flat_directions(problem: SupportProblem) -> None:
+def _raise_if_unbounded(problem: SupportProblem) -> None:
     """Raise `UnboundedError` if φ is unbounded below along few variables on which H is singular.
 
     Moves are ranked by curvature, so that a search may never reach such variables.
@@ -134,23 +124,28 @@ def _look_for_flat_directions(problem: SupportProblem) -> None:
 
 
 def first_order_starts(
-    problem: SupportProblem,
-    loss: Loss,
-    begin: Array,
-    stopping: Stopping,
-    weights: list[float] | None,
-    *,
-    few: bool = False,
+    problem: SupportProblem, loss: Loss, begin: Array, stopping: Stopping, weights: list[float] | None, few: bool
 ) -> Iterator[Start]:
     """Yield supports of hard thresholding and APDCA; with `few` no APDCA, unless C or the weights call for it.
 
     `loss` and `begin` are in the user's arrays; `weights` are penalty weights, None for a choice by the data.
     """
-    joint = problem.C.has_joint
+    joint, x = problem.C.has_joint, begin
     if joint:
-        yield from _hard_thresholding(problem, loss, begin, stopping)
-    if not (few and joint and weights is None):
-        yield from _penalised(problem, loss, begin, stopping, weights)
+        constrained = Problem(loss, Cardinality(problem.k, problem.C), n=problem.n)
+        for name, at in (("iht from 0", constrained.zeros()), ("iht", begin)):
+            run = drive(IHT(), constrained, at, _left(problem, stopping), catch_interrupt=False)
+            yield from _as_start(name, problem, to_float64(run.x), run.nit)
+    if few and joint and weights is None:
+        return
+    if weights is None:
+        unit = typical_curvature(problem, loss, begin)
+        weights = [factor * unit for factor in WEIGHTS]
+    for weight in sorted(weights, reverse=True):  # each from the answer of the last
+        penalised = Problem(loss, TopK2(weight, problem.k), problem.C, problem.n)
+        run = drive(APDCA(), penalised, x, _left(problem, stopping), catch_interrupt=False)
+        x = run.x
+        yield from _as_start(f"apdca, rho = {weight:.3g}", problem, to_float64(x), run.nit)
 
 
 def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Iterator[Vector]:
@@ -162,30 +157,22 @@ def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Gene
 def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
     """Yield the support with the largest z of the relaxation, then random ones drawn by z, if it applies."""
     settings, k, n = problem.settings, problem.k, problem.n
-    if (
-        not problem.can.allows_updates
-        or n > settings.relaxed
-        or (k >= n and not problem.floors.any)
-        or problem.linear is None
-        or problem.model is None
-    ):
+    if not problem.can.allows_updates or n > settings.relaxed or (k >= n and not problem.floors.any):
         return
-    H = problem.model.rows(np.arange(n))
+    H, linear, allowed = problem.quadratic.rows(np.arange(n)), problem.polyhedron, problem.allowed
     part = diagonal_part(H)
     if part is None:
         return
-    low, high = problem.floors.bounds(problem.linear)
-    on_support = replace(
-        problem.linear, lower=np.where(problem.allowed, low, 0.0), upper=np.where(problem.allowed, high, 0.0)
-    )
-    z = relax(H, problem.model.r, part * np.diag(H), on_support, k, RELAXATION_STEPS).z
+    low, high = problem.floors.bounds(linear)
+    on_support = replace(linear, lower=np.where(allowed, low, 0.0), upper=np.where(allowed, high, 0.0))
+    z = relax(H, problem.quadratic.r, part * np.diag(H), on_support, k, RELAXATION_STEPS).z
     z[problem.forced] = 2.0
     likely = np.log(z + 1e-4)
     for draw in range(3 * settings.drawn):
         rank = likely + (rng.gumbel(size=n) if draw else 0.0)
         rank[problem.forced] = np.inf
         ranked = np.argsort(-rank, kind="stable")
-        ranked = ranked[problem.allowed[ranked]]
+        ranked = ranked[allowed[ranked]]
         if not problem.floors.any:
             yield np.sort(ranked[:k])
             continue
@@ -207,12 +194,10 @@ def _fitting(linear: Linear, ranked: Vector, count: int) -> Vector:
     return chosen
 
 
-def _as_start(
-    name: str, problem: SupportProblem, size: Vector, iterations: int = 0, products: int = 0
-) -> Iterator[Start]:
+def _as_start(name: str, problem: SupportProblem, size: Vector, iterations: int = 0) -> Iterator[Start]:
     support = feasible_support(problem, size)
     if support is not None:
-        yield Start(name, support, iterations, products)
+        yield Start(name, support, iterations)
 
 
 def _greedy(problem: SupportProblem) -> Iterator[Start]:
@@ -255,28 +240,6 @@ def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
         yield whole
 
 
-def _hard_thresholding(problem: SupportProblem, loss: Loss, begin: Array, stopping: Stopping) -> Iterator[Start]:
-    constrained = Problem(loss, Cardinality(problem.k, problem.C), n=problem.n)
-    for name, x in (("iht from 0", constrained.zeros()), ("iht", begin)):
-        run = drive(IHT(), constrained, x, _left(problem, stopping), catch_interrupt=False)
-        yield from _as_start(name, problem, to_float64(run.x), run.nit, constrained.products.total)
-
-
-def _penalised(
-    problem: SupportProblem, loss: Loss, begin: Array, stopping: Stopping, weights: list[float] | None
-) -> Iterator[Start]:
-    """Yield the supports of APDCA along falling weights, each from the answer of the last."""
-    x = begin
-    if weights is None:
-        unit = typical_curvature(problem, loss, begin)
-        weights = [factor * unit for factor in WEIGHTS]
-    for weight in sorted(weights, reverse=True):
-        penalised = Problem(loss, TopK2(weight, problem.k), problem.C, problem.n)
-        run = drive(APDCA(), penalised, x, _left(problem, stopping), catch_interrupt=False)
-        x = run.x
-        yield from _as_start(f"apdca, rho = {weight:.3g}", problem, to_float64(x), run.nit, penalised.products.total)
-
-
 def _left(problem: SupportProblem, stopping: Stopping) -> Stopping:
     """Return the stopping rule with the time that is left."""
     deadline = problem.deadline
@@ -304,12 +267,8 @@ def random_restart(
     if problem.can.spectral:
         return random_components(problem, POWER_STARTS, rng)[0]
     movable = np.setdiff1d(support, problem.forced)
-    outside = _outside(problem, support)
-    count = min(
-        max(2, int(np.ceil(rng.uniform(*part) * movable.size))),
-        movable.size,
-        outside.size,
-    )
+    outside = problem.inactive(support)
+    count = min(max(2, int(np.ceil(rng.uniform(*part) * movable.size))), movable.size, outside.size)
     leaving = rng.choice(movable, count, replace=False)
     room = min(count + max(0, problem.k - support.size), outside.size)
     entering = rng.choice(outside, room, replace=False)

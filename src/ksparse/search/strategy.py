@@ -45,7 +45,7 @@ class Strategy:
     perturbs: bool = True  # whether a descent is followed by perturbations
     first_order: bool = True  # whether first-order starts come too if there are others
     by_models: bool = False  # whether second-order models choose the supports that are evaluated
-    by_columns: bool = False  # whether the search is restricted to columns that gradients point at
+    by_columns: bool = False  # whether the search is restricted to the columns with the largest gradients
     wanders: bool = True  # whether perturbations are random, so that another seed is another search
 
     def search(self, problem: SupportProblem) -> LocalSearch:
@@ -70,7 +70,7 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
     if problem.columns_on_demand or _held_rows_too_few(problem):
         # a step of hard thresholding is a pass over blocks of data; an operator has it cheaper
         first = problem.loss.hides_columns
-        name = f"{'hard thresholding, then ' if first else ''}among columns that gradients point at"
+        name = f"{'hard thresholding, then ' if first else ''}among the columns with the largest gradients"
         return Strategy(name, None, by_columns=True, first_order=first)
     if problem.can.spectral:
         name = "Rayleigh quotients from power iterations"
@@ -106,7 +106,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
 def model_problem(problem: SupportProblem, x: Vector) -> SupportProblem | None:
     """Return the problem with the second-order model at x in place of its loss; None if that is no easier."""
     model = None if problem.model is not None else problem.can.model_at(x)
-    of_model = None if model is None else problem.but(model=model)
+    of_model = None if model is None else problem.with_changes(model=model)
     return of_model if of_model is not None and of_model.updatable else None
 
 

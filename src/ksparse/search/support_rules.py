@@ -61,11 +61,6 @@ class Rules:
         return self.group is not None
 
     @property
-    def has_requirements(self) -> bool:
-        """Whether some members are required, not only forbidden."""
-        return self.brings is not None or bool(self.least.any())
-
-    @property
     def members(self) -> int:
         """The number of possible members: variables, or groups."""
         return int(self.weight.sum())

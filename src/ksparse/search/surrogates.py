@@ -6,17 +6,17 @@ anew.
 
 An operator's gradient is one product for all variables, a column one product for a single variable. So the search runs
 among the columns of the start, plus those whose gradient is largest relative to their length. Where it ends, the
-gradient points at other columns, or at none that are new.
+largest gradients belong to other columns, or to none that are new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from ksparse.search.candidate import Candidate, SearchOutcome
+from ksparse.search.candidate import Candidate, Improvements, SearchOutcome
 from ksparse.search.local_search import descend_from
 from ksparse.search.neighbourhoods import DependentError, GradientNeighbourhood
 from ksparse.search.problem import NEGLIGIBLE, SupportProblem, forced_first
@@ -27,17 +27,13 @@ from ksparse.util.arrays import Vector
 MAX_MODELS = 25  # second-order models in a row, each at the answer of the last
 REPLACED = (0.5, 1.0)  # share of the support that a restart replaces (benchmarks/knob.py)
 SMALL_DATA = 2**20  # entries up to which models cost little, and restarts are twice as many
-PRICING_ROUNDS = 8  # times that gradients may point at other columns
-COLUMNS_PER_VARIABLE = (
-    4  # columns read for each variable of the support, if they are read on demand (benchmarks/scale.py)
-)
+PRICING_ROUNDS = 8  # times that columns with large gradients may be added
+COLUMNS_PER_VARIABLE = 4  # columns read on demand for each variable of the support (benchmarks/scale.py)
 
-Search = Callable[[SupportProblem, Candidate, np.random.Generator], Iterator[tuple[str, SearchOutcome]]]
+Search = Callable[[SupportProblem, Candidate, np.random.Generator], Improvements]
 
 
-def search_on_models(
-    problem: SupportProblem, start: Candidate, rng: np.random.Generator
-) -> Iterator[tuple[str, SearchOutcome]]:
+def search_on_models(problem: SupportProblem, start: Candidate, rng: np.random.Generator) -> Improvements:
     """Yield better and better candidates: descents on models, from the start and from random restarts."""
     settings, loss = problem.settings, problem.loss
     small = not loss.evaluation_is_costly and (loss.entries or 0) < SMALL_DATA
@@ -82,8 +78,8 @@ def _descend_on_models(problem: SupportProblem, best: Candidate) -> Candidate:
 
 def search_on_columns(
     problem: SupportProblem, start: Candidate, rng: np.random.Generator, search: Search
-) -> Iterator[tuple[str, SearchOutcome]]:
-    """Yield better and better candidates among columns that gradients point at; `search` runs on each problem."""
+) -> Improvements:
+    """Yield better and better candidates among columns with large gradients; `search` runs on each problem."""
     best, columns = start, start.support[:0]
     perfect = problem.loss.least + NEGLIGIBLE * abs(problem.loss.value(np.zeros(problem.n)))
     at, length = GradientNeighbourhood(problem), np.maximum(problem.loss.lengths(), 1e-300)
@@ -121,7 +117,7 @@ def _price_columns(problem: SupportProblem, at: GradientNeighbourhood, length: V
 
 def _search_or_descend(
     problem: SupportProblem, begin: Candidate, rng: np.random.Generator, search: Search
-) -> Iterator[tuple[str, SearchOutcome]]:
+) -> Improvements:
     """Yield what a search finds; if variables are too nearly dependent for it, what a descent finds."""
     try:
         yield from search(problem, begin, rng)
@@ -134,22 +130,15 @@ def restricted_to_columns(problem: SupportProblem, columns: Vector) -> SupportPr
     """Return the problem with all variables outside `columns` fixed at 0, with room for all rows of its H."""
     settings, n = problem.settings, columns.size
     return SupportProblem.of(
-        problem.loss.restrict(columns),
-        problem.C.restrict(columns),
-        n,
-        problem.asked,
+        problem.loss.restrict(columns), problem.C.restrict(columns), n, problem.asked,
         forced_in=np.flatnonzero(np.isin(columns, problem.forced)),
-        forced_out=np.flatnonzero(~problem.allowed[columns]),
-        floor=problem.floors.size[columns],
-        deadline=problem.deadline,
+        forced_out=np.flatnonzero(~problem.allowed[columns]), floor=problem.floors.size[columns],
+        deadline=problem.deadline, most=problem.k, rules=problem.rules.on(columns),
         settings=replace(settings, memory=max(settings.memory, 8 * n * max(n, problem.k))),
-        most=problem.k,
-        rules=problem.rules.on(columns),
-    )
+    )  # fmt: skip
 
 
 def _with_all_columns(best: Candidate, columns: Vector) -> Candidate:
     """Return a candidate of the restricted problem in the indices of all variables."""
-    return replace(
-        best, support=columns[best.support], at_lower=columns[best.at_lower], at_upper=columns[best.at_upper]
-    )
+    at_lower, at_upper = columns[best.at_lower], columns[best.at_upper]
+    return replace(best, support=columns[best.support], at_lower=at_lower, at_upper=at_upper)

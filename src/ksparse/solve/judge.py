@@ -134,7 +134,7 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
         try:
             problem = restricted_problem(loss, C, support)
             point = problem.point(problem.C.project(to_float64(x)[support]))
-            taken = PolishedPoint(point.x, problem.F(point), problem.residual(point), problem.products)
+            taken = PolishedPoint(point.x, problem.F(point), problem.residual(point))
             return RoundedPoint(support, taken, k_sparse=True, reoptimised=False)
         except InfeasibleError:
             pass
@@ -144,7 +144,7 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
         return found
     value = loss.value(zero)
     residual = residual_at_zero(loss, C, found.support, STEP_FROM_0 * abs(value))
-    at_zero = PolishedPoint(np.zeros(0), value, residual, found.polished.products)
+    at_zero = PolishedPoint(np.zeros(0), value, residual)
     return RoundedPoint(np.zeros(0, dtype=np.intp), at_zero, found.k_sparse, reoptimised=False)
 
 

@@ -277,7 +277,7 @@ class PathSolver:
         gap_request: GapRequest | None = None,
     ) -> None:
         self.request, self.problem, self.sizes, self.plan, self.gap_request = request, problem, sizes, plan, gap_request
-        self.problems = {k: problem.but(k=k) for k in sizes}
+        self.problems = {k: problem.with_changes(k=k) for k in sizes}
         self.incumbents = {k: Incumbent() for k in sizes}
         self.seconds = dict.fromkeys(sizes, 0.0)
         self.last_start: dict[tuple[int, str], Candidate] = {}  # neighbour's candidate that k was searched from
