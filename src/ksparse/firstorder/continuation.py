@@ -52,25 +52,20 @@ def weight_max(loss: Loss, penalty: Penalty) -> float:
     return float(np.float64(penalty.weight_max(loss.gradient(zero))))
 
 
-def require_continuation(problem: Problem) -> float:
-    """Return the penalty's λ; raise MissingPieceError if the penalty has no term λ‖x‖₁."""
-    if problem.penalty.lam is None:
-        needed = "a penalty with λ‖x‖₁ in it, so that a large λ keeps x at 0"
-        raise MissingPieceError(f"continuation needs {needed}; {type(problem.penalty).__name__} has none")
-    return problem.penalty.lam
-
-
 def continued(
     method: Method, problem: Problem, x0: Array, stopping: Stopping, callback: Callable[..., Any] | None, verbose: int
 ) -> Run:
     """Return the run for the problem's λ, started from runs for larger λ; limits and counts are totals of all runs."""
-    lam, penalty, point = require_continuation(problem), problem.penalty, problem.project_to_domain(x0)
+    penalty, lam = problem.penalty, problem.penalty.lam
+    if lam is None:
+        needed = "a penalty with λ‖x‖₁ in it, so that a large λ keeps x at 0"
+        raise MissingPieceError(f"continuation needs {needed}; {type(penalty).__name__} has none")
+    point = problem.project_to_domain(x0)
     problem.measure_scale(point)
     steps, seconds = 0, 0.0
     for larger in _larger_weights(lam, penalty, point):
         rough = problem.with_penalty(penalty.with_lam(larger))
-        left = _remaining(stopping, steps, seconds)
-        left = replace(left, tol=max(stopping.tol, ROUGH_TOL))
+        left = replace(_remaining(stopping, steps, seconds), tol=max(stopping.tol, ROUGH_TOL))
         run = drive(method, rough, point, left, callback=callback, verbose=verbose)
         point, steps, seconds = run.point, steps + run.nit, seconds + float(run.trace.elapsed[-1])
         if run.status.early:

@@ -298,10 +298,3 @@ def require_cardinality(given: bool, problem: Problem, method: str) -> None:
     if not given:
         needed = f"the constraint of at most k nonzeros, not the penalty {problem.penalty}: use minimize(loss, k)"
         raise MissingPieceError(f"{method} needs {needed}")
-
-
-def require_whole_prox(problem: Problem, method: str) -> None:
-    """Raise MissingPieceError if the prox of the whole penalty on C has no closed form."""
-    if not problem.C.whole_space:
-        name = type(problem.penalty).__name__
-        raise MissingPieceError(f"{method} needs the prox of the whole penalty; {name} on a set has none: use apdca")

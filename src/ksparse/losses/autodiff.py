@@ -139,10 +139,8 @@ class Torch(Engine):
         (gradient,) = torch.autograd.grad(value, variable, create_graph=True)
         if not gradient.requires_grad:  # linear: no curvature
             return np.zeros_like(D)
-        rows = [
-            torch.autograd.grad(gradient, variable, d, retain_graph=True, materialize_grads=True)[0]
-            for d in torch.tensor(D).to(gradient)
-        ]
+        options = {"retain_graph": True, "materialize_grads": True}
+        rows = [torch.autograd.grad(gradient, variable, d, **options)[0] for d in torch.tensor(D).to(gradient)]
         return np.array([to_float64(row) for row in rows])
 
 
@@ -251,7 +249,7 @@ def autodiff(
     check_callable(fn, "fn")
     if backend not in (None, *ENGINES):
         raise ValueError(f"backend must be one of {', '.join(ENGINES)}, got {backend!r}")
-    return Autodiff(fn, n, lipschitz, convex, backend)
+    return Autodiff(_Evaluator(fn, backend), n, lipschitz, convex)
 
 
 class _Evaluator:
@@ -271,13 +269,11 @@ class _Evaluator:
         return like(self._value_and_gradient(x)[1], x)
 
     def _value_and_gradient(self, x: Array) -> tuple[Any, Any]:
-        plain = to_numpy(x)
+        plain, last = to_numpy(x), self._last
         key = plain.tobytes(), f"{type(x).__name__} {plain.dtype}"
-        last = self._last
         if last is not None and last[:2] == key:
             return last[2:]
-        engine = self._engine(x)
-        value, gradient = engine.value_and_gradient(x)
+        value, gradient = self._engine(x).value_and_gradient(x)
         self.rounding = epsilon(value) if hasattr(value, "dtype") else 0.0
         self._last = (*key, value, gradient)  # in one assignment: other threads may read it
         return value, gradient
@@ -302,11 +298,11 @@ class _Evaluator:
 class Autodiff(Custom):
     """φ by automatic differentiation."""
 
-    def __init__(
-        self, fn: Callable[[Any], Any], n: int | None, lipschitz: float | None, convex: bool | None, backend: str | None
-    ) -> None:
-        self._evaluator = _Evaluator(fn, backend)
-        super().__init__(self._evaluator.value, self._evaluator.gradient, n=n, lipschitz=lipschitz, convex=convex)
+    skip_self_check = False
+
+    def __init__(self, evaluator: _Evaluator, n: int | None, lipschitz: float | None, convex: bool | None) -> None:
+        self._evaluator = evaluator
+        super().__init__(evaluator.value, evaluator.gradient, n, lipschitz, convex)
 
     @property
     def has_hessian(self) -> bool:
@@ -317,6 +313,6 @@ class Autodiff(Custom):
         return super().products(x, D) if found is None else found
 
     def for_vectors_like(self, x: Array) -> Custom:
-        twin = super().for_vectors_like(x)
-        twin.rounding = max(twin.rounding, self._evaluator.rounding)
-        return twin
+        converted = super().for_vectors_like(x)
+        converted.rounding = max(converted.rounding, self._evaluator.rounding)
+        return converted

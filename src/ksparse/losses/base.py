@@ -29,7 +29,7 @@ from ksparse.data.products import (
 )
 from ksparse.util import display
 from ksparse.util.arrays import Array, Matrix, Vector, copy_with, namespace, sum_of, take
-from ksparse.util.checks import check_ridge, check_row_weights, check_squares, check_vector
+from ksparse.util.checks import SelfChecked, check_ridge, check_row_weights, check_squares, check_vector
 from ksparse.util.evaluations import count
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Composite:
     ridge: Vector  # ρ
 
 
-class Loss(ABC):
+class Loss(SelfChecked, ABC):
     """φ, a smooth function: the base class of every loss.
 
     `n` is the number of variables (None: any), `convex` whether φ is convex (None: not known).
@@ -97,14 +97,7 @@ class Loss(ABC):
     evaluation_is_costly: bool = False  # whether a value costs so much that models select the supports to solve on
     passes: int = 0  # passes over data read by blocks, or products with an operator, so far
     evaluations: tuple[int, int] | None = None  # evaluations of φ and ∇φ so far, if the loss counts them
-    skip_self_check: ClassVar[bool] = False  # whether the tests cover the class; otherwise every call checks it
     _data: ClassVar[tuple[str, ...]] = ("kind",)  # attributes that hold arrays
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Check a subclass at every call unless the subclass itself sets `skip_self_check`."""
-        super().__init_subclass__(**options)
-        if "skip_self_check" not in vars(cls):
-            cls.skip_self_check = False
 
     @abstractmethod
     def image(self, x: Array) -> Array:

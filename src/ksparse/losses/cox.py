@@ -48,7 +48,7 @@ class Cox(DesignLoss):
     array([4, 7])
     """
 
-    has_hessian = skip_self_check = True
+    has_hessian = True
     least = 0.0  # the sum in each logarithm contains the term of the death itself
     _data = ("kind", "A", "ridge")
 

@@ -60,7 +60,7 @@ class Custom(Loss):
     array([1, 2])
     """
 
-    evaluation_is_costly = True
+    evaluation_is_costly, skip_self_check = True, False
     forward_cost = adjoint_cost = 0  # no known data
     curvature_gradients = 2
     defined_everywhere = False
@@ -207,6 +207,7 @@ class CustomLossOnSupport(Restricted):
     """A custom φ on a support; its Hessian takes one product per variable of the support."""
 
     inner: Custom
+    skip_self_check = False
 
     @property
     def has_hessian(self) -> bool:

@@ -170,7 +170,7 @@ class LeastSquares(DataFit):
     array([0, 1, 2])
     """
 
-    is_quadratic = skip_self_check = True
+    is_quadratic = True
     least = 0.0
 
     @property

@@ -34,7 +34,6 @@ class Huber(DataFit):
     array([0, 1, 2])
     """
 
-    skip_self_check = True
     least = 0.0  # no term is negative
 
     def __init__(self, A: Matrix, b: Any, delta: float, sample_weight: Any = None, ridge: Any = 0.0) -> None:

@@ -69,8 +69,6 @@ class Poisson(LogLink):
     array([4, 7])
     """
 
-    skip_self_check = True
-
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, y, sample_weight, ridge)
         self._require_target("counts >= 0")
@@ -117,7 +115,6 @@ class NegativeBinomial(DataFit):
     array([4, 7])
     """
 
-    skip_self_check = True
     target = "y"
 
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0, *, theta: float = 1.0) -> None:
@@ -180,8 +177,6 @@ class Tweedie(LogLink):
     array([4, 7])
     """
 
-    skip_self_check = True
-
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0, *, power: float = 1.5) -> None:
         super().__init__(A, y, sample_weight, ridge)
         self.power = check_number(power, "power", above=1.0)
@@ -231,8 +226,6 @@ class Gamma(LogLink):
     >>> ks.minimize(ks.Gamma(A, y), 2).support
     array([4, 7])
     """
-
-    skip_self_check = True
 
     def __init__(self, A: Matrix, y: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:
         super().__init__(A, y, sample_weight, ridge)

@@ -30,7 +30,6 @@ class Logistic(DataFit):
     array([0, 1])
     """
 
-    skip_self_check = True
     least = 0.0  # no term is negative
     steepest = 0.25
     target = "y"

@@ -50,7 +50,7 @@ class MultiResponse(RowSparseLoss):
     ((20, 5), array([4, 7]))
     """
 
-    is_quadratic = skip_self_check = True
+    is_quadratic = True
     _data = (*RowSparseLoss._data, "B")
 
     def __init__(self, A: Matrix, B: Any, sample_weight: Any = None, ridge: Any = 0.0) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from ksparse.data import Design
 from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.data.products import dense
-from ksparse.losses.row_sparse import Gains, RowProblem, RowSolution, RowSparseLoss, inverse
+from ksparse.losses.row_sparse import RowProblem, RowSolution, RowSparseLoss, inverse
 from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
 from ksparse.util.display import fill_docstrings
 from ksparse.util.evaluations import count
@@ -119,7 +119,7 @@ class SoftmaxRows(RowProblem):
         return SoftmaxGains(self, support, X)
 
 
-class SoftmaxGains(Gains):
+class SoftmaxGains:
     """The gains on the second-order model at X."""
 
     def __init__(self, problem: SoftmaxRows, support: Vector, X: Vector) -> None:
@@ -245,7 +245,6 @@ class Multinomial(RowSparseLoss):
     array([3, 8])
     """
 
-    skip_self_check = True
     steepest = 0.5  # Böhning's bound of diag(p) − ppᵀ
     _data = (*RowSparseLoss._data, "Y")
 

@@ -26,7 +26,7 @@ DOUBLE = float(np.finfo(np.float64).eps)
 class QuadraticForm(Loss):
     """a·xᵀHx + cᵀx: base class of the quadratic losses."""
 
-    has_hessian = is_quadratic = skip_self_check = True
+    has_hessian = is_quadratic = True
     sign: ClassVar[int] = 0  # of the curvature, if its meaning gives a matrix one
     _data = ("kind", "matrix", "c")
 
@@ -154,8 +154,6 @@ class Quadratic(QuadraticForm):
     array([0., 2., 0.])
     """
 
-    skip_self_check = True
-
     def __init__(self, Q: Matrix, c: Any = None) -> None:
         Q = check_symmetric(check_matrix(Q, "Q"), "Q")
         c = None if c is None else check_vector(c, "c", Q.shape[0], kind=kind_of(Q))
@@ -183,8 +181,6 @@ class MeanVariance(QuadraticForm):
     >>> ks.minimize(ks.MeanVariance(V, r, 1.0), 2, ks.Simplex()).support
     array([0, 2])
     """
-
-    skip_self_check = True
 
     def __init__(self, V: Matrix, r: Any, alpha: float) -> None:
         V = check_symmetric(check_matrix(V, "V"), "V")
@@ -219,7 +215,6 @@ class PrincipalComponent(QuadraticForm):
     ['topdiam', 'length']
     """
 
-    skip_self_check = True
     sign = -1
 
     def __init__(self, V: Matrix) -> None:

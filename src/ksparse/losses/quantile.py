@@ -38,7 +38,6 @@ class Quantile(DataFit):
     array([4, 7])
     """
 
-    skip_self_check = True
     least = 0.0  # no term is negative
 
     def __init__(

@@ -18,7 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -41,18 +41,15 @@ class RowSolution:
     rounding: float = 0.0  # error of the value
 
 
-class Gains(ABC):
+class Gains(Protocol):
     """Gains and costs of moves at the optimal X on a support."""
 
-    @abstractmethod
     def adds(self) -> Vector:
         """Return the gain of adding each of the n rows; entries of members have no meaning."""
 
-    @abstractmethod
     def drops(self) -> Vector:
         """Return the cost of dropping each member."""
 
-    @abstractmethod
     def swaps(self, entering: Vector) -> Vector:
         """Return the gain of swapping each member (rows) for each entering row (columns)."""
 
@@ -126,7 +123,7 @@ class SharedHessianRows(RowProblem):
         return 0.5 * float(np.vdot(gradient, gradient)) / least if least > 0 else math.inf
 
 
-class SharedHessianGains(Gains):
+class SharedHessianGains:
     """The gains at a support, from the rows H_S: and M = H_SS⁻¹."""
 
     def __init__(self, H: Vector, M: Vector, R: Vector, support: Vector, diagonal: Vector) -> None:

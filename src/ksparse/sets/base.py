@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -34,12 +34,12 @@ from ksparse.util.arrays import (
     top_k,
     zero_outside,
 )
-from ksparse.util.checks import require_shape
+from ksparse.util.checks import SelfChecked, require_shape
 
 FEASIBLE = 1e-9  # largest violation, relative to the size of x, that is rounding
 
 
-class ConvexSet(ABC):
+class ConvexSet(SelfChecked, ABC):
     """C, closed and convex: the base class of every set. `n` is the number of variables if the set fixes it, else None.
 
     A custom set writes `project`, `violation` and `restrict`; the guide to custom components lists optional methods.
@@ -66,14 +66,7 @@ class ConvexSet(ABC):
     has_shrink: ClassVar[bool] = False  # whether the prox of t‖·‖₁ + I_C has a closed form
     has_joint: bool = False  # whether the projection onto the k-sparse points of C is exact and cheap
     has_multipliers: bool = False  # whether `minimize_quadratic` returns multipliers, which `shortfall` uses
-    skip_self_check: ClassVar[bool] = False  # whether the tests cover the class; otherwise every call checks it
     _data: ClassVar[tuple[str, ...]] = ()  # attributes that hold arrays
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Check a subclass at every call unless the subclass itself sets `skip_self_check`."""
-        super().__init_subclass__(**options)
-        if "skip_self_check" not in vars(cls):
-            cls.skip_self_check = False
 
     @abstractmethod
     def project(self, u: Array) -> Array:

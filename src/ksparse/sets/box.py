@@ -50,7 +50,6 @@ class Box(ConvexSet):
     array([ 2., -1.,  0.])
     """
 
-    skip_self_check = True
     size = 0.0  # projected points satisfy the bounds exactly
     has_shrink = has_joint = True
     _data = ("lower", "upper")

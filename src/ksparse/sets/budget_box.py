@@ -41,8 +41,6 @@ class BudgetBox(ConvexSet):
     np.float64(1.0)
     """
 
-    skip_self_check = True
-
     def __init__(self, total: float, lower: Any, upper: Any) -> None:
         self.total = check_number(total, "total")
         self.box = Box(lower, upper)

@@ -52,6 +52,8 @@ class CustomSet(ConvexSet):
     array([ 1., -1.,  0.])
     """
 
+    skip_self_check = False
+
     def __init__(
         self,
         project: Callable[[Array], Array],
@@ -116,6 +118,8 @@ class CustomSet(ConvexSet):
 
 class CustomSetOnSupport(ConvexSet):
     """C intersected with the subspace of a support."""
+
+    skip_self_check = False
 
     def __init__(self, whole: CustomSet, support: Vector, full: int) -> None:
         self.whole, self.support, self.full = whole, support, full

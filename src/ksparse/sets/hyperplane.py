@@ -52,7 +52,6 @@ class Hyperplane(ConvexSet):
     array([ 3., -2.,  0.])
     """
 
-    skip_self_check = True
     has_joint = True  # if the coefficients are equal
     _data = ("a",)
 

@@ -27,8 +27,6 @@ class L1Ball(ScaledSet):
     array([ 2., -1.,  0.])
     """
 
-    skip_self_check = True
-
     def __init__(self, radius: float) -> None:
         self.radius = self.size = check_number(radius, "radius", above=0)
 

@@ -51,7 +51,6 @@ class L2Ball(_EuclideanBall):
     array([0.6, 0.8, 0. ])
     """
 
-    skip_self_check = True
     has_multipliers = True
 
     def project(self, u: Array) -> Array:
@@ -103,8 +102,6 @@ class NonnegativeBall(_EuclideanBall):
     >>> ks.minimize(ks.LeastSquares(np.eye(3), [3.0, -4.0, 1.0]), 1, ks.NonnegativeBall()).x.round(9)
     array([1., 0., 0.])
     """
-
-    skip_self_check = True
 
     def project(self, u: Array) -> Array:
         return self._into_ball(positive_part(u))

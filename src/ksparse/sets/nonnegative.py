@@ -28,7 +28,6 @@ class Nonnegative(ConvexSet):
     array([3., 0., 1.])
     """
 
-    skip_self_check = True
     size = 0.0  # projected points satisfy the signs exactly
     has_shrink = has_joint = True
 

@@ -50,8 +50,6 @@ class Polyhedron(ConvexSet):
     array([ 3., -1.,  0.])
     """
 
-    skip_self_check = True
-
     def __init__(
         self, G: Any = None, h: Any = None, E: Any = None, f: Any = None, lower: Any = -np.inf, upper: Any = np.inf
     ) -> None:

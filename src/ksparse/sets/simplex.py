@@ -26,7 +26,6 @@ class Simplex(ScaledSet):
     array([2.5, 0. , 0.5])
     """
 
-    skip_self_check = True
     has_shrink = has_joint = True
 
     def __init__(self, total: float = 1) -> None:

@@ -17,7 +17,6 @@ class WholeSpace(ConvexSet):
     array([ 3., -2.,  0.])
     """
 
-    skip_self_check = True
     whole_space = has_shrink = has_joint = True
 
     def project(self, u: Array) -> Array:

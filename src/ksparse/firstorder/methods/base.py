@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol
 
-from ksparse.firstorder.problem import Point, Problem, require_whole_prox
+from ksparse.errors import MissingPieceError
+from ksparse.firstorder.problem import Point, Problem
 from ksparse.penalties import Penalty, TopK2
 from ksparse.sets import ConvexSet
 
@@ -71,7 +72,9 @@ class WithUndividedPenalty(Method):
     """Mixin that runs a method with g1 = g and g2 = 0, that is, with the prox of the whole penalty."""
 
     def require(self, problem: Problem) -> None:
-        require_whole_prox(problem, self.name)
+        if not problem.C.whole_space:
+            lacks = f"{type(problem.penalty).__name__} on a set has none: use apdca"
+            raise MissingPieceError(f"{self.name} needs the prox of the whole penalty; {lacks}")
 
     def residual(self, problem: Problem, point: Point) -> float:
         return problem.with_undivided_penalty.residual(point)
