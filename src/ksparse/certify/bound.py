@@ -186,8 +186,8 @@ class Relaxation:
     def bound(self, nodes: NodeBatch, cutoff: float, steps: int, patience: int, deadline: float = np.inf) -> Vector:
         """Return bounds of the nodes, each as high as it rises below the cutoff; update the nodes and fix variables.
 
-        Excluded choices are known not to fall below the cutoff, and no more: a node with new fixings has no higher
-        bound.
+        The values that a fixing excludes are known only to be at least the cutoff, so the bound of a node with new
+        fixings is capped there.
         """
         best, state_before = np.full(len(nodes), -np.inf), nodes.state.copy()
         every = self.method.steps_per_bound

@@ -42,7 +42,7 @@ def margin_of(problem: ScaledProblem) -> float:
 
 
 def positive(H: Vector, d: Vector, margin: float) -> bool:
-    """Whether H − D has no eigenvalue below 0, with a margin for rounding."""
+    """Return whether H − D has no eigenvalue below 0, with a margin for rounding."""
     try:
         np.linalg.cholesky(H - np.diag(d + margin))
     except np.linalg.LinAlgError:

@@ -44,7 +44,7 @@ class GapRequest:
 
 @dataclass(frozen=True)
 class Certificate:
-    """A lower bound, and why it is no higher."""
+    """A lower bound, with the reason the proof ended."""
 
     lower_bound: float = -math.inf
     nodes: int = 0
@@ -157,12 +157,9 @@ def _why_unbounded(problem: SupportProblem) -> str:
     """Return why a root has no lower bound, and what would give one."""
     if problem.model is None:
         return "this loss needs a ridge term on every variable but one, or bounds on the variables"
-    squares = problem.loss.squares() is not None
-    remedy = (
-        "a ridge term, bounds on the variables, or more rows than columns"
-        if squares
-        else "a ridge term or bounds on the variables"
-    )
+    remedy = "a ridge term or bounds on the variables"
+    if problem.loss.squares() is not None:
+        remedy = "a ridge term, bounds on the variables, or more rows than columns"
     return f"some direction of φ has no curvature and C does not bound it; {remedy} would give one"
 
 
@@ -281,9 +278,8 @@ def _near_optimal(problem: SupportProblem, incumbent: Incumbent, within: float) 
         if one is None or one.value > threshold:
             continue
         support = np.frombuffer(key, dtype=np.intp)
-        satisfied = (
-            rules.is_satisfied(support) and problem.allows(support) if rules.any else problem.allows(one.support)
-        )
+        held = support if rules.any else one.support
+        satisfied = problem.allows(held) and (not rules.any or rules.is_satisfied(support))
         if satisfied and np.isin(problem.forced, support).all():
             good.append(one)
     if not rules.any or not good:

@@ -55,13 +55,9 @@ class Family(ABC):
         """Return a lower bound on a support, given its best point; −∞ if the evaluator's own bound is as good."""
         return -np.inf
 
-    def rounded_support(self, node: Node) -> Vector:
-        """Return at most k variables that the relaxation of a node prefers."""
-        return self.supports.rounded(node.state[0], node.z[0])
-
 
 class LeafSolver:
-    """Solves single supports of a tree, and searches from them; better candidates go into the incumbent."""
+    """Solver of single supports of a tree, and search from them; better candidates go into the incumbent."""
 
     def __init__(self, problem: SupportProblem, incumbent: Incumbent, family: Family) -> None:
         self.problem, self.incumbent, self.family = problem, incumbent, family
@@ -145,7 +141,8 @@ class Tree:
     def improve_incumbent(self) -> None:
         """Descend from the support that the node of the lowest bound prefers."""
         if self.queue:
-            self.update_incumbent(self.leaves.descend(self.family.rounded_support(self.queue[0][2])))
+            node = self.queue[0][2]
+            self.update_incumbent(self.leaves.descend(self.family.supports.rounded(node.state[0], node.z[0])))
 
     def run(self) -> Iterator[None]:
         """Branch round after round until the bound is close enough, the time is up, or no node is open."""

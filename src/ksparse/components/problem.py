@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ import numpy as np
 from ksparse.data import design_of
 from ksparse.data.derived import Deflated, standardize
 from ksparse.losses import PrincipalComponent
-from ksparse.result import Result
+from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
-from ksparse.solve.judge import in_other_units, marked_interrupted
+from ksparse.solve.judge import in_other_units
 from ksparse.solve.minimize import minimize, one_search
 from ksparse.util.arrays import Matrix, Vector, to_float64
 from ksparse.util.checks import SMALLEST, check_integer, check_matrix
@@ -83,7 +83,8 @@ def sparse_components(
         except KeyboardInterrupt:
             if not results:
                 raise
-            results[-1] = marked_interrupted(results[-1])
+            status = Status.INTERRUPTED
+            results[-1] = replace(results[-1], status=status, message=status.message, success=False)
         if not results[-1].status.good:
             break
     loadings = np.array([result.x for result in results])

@@ -31,7 +31,7 @@ DESCENT = 1e-4  # fraction of the slope that a full step must gain relative to t
 SPAN = 1e6  # steps are between 1/(SPAN·L) and SPAN/L
 RUNAWAY = 1e20  # size of x relative to its start at which the iteration has diverged
 RECESSION = (1e3, 1e6, 1e9)  # multiples of the size of x: a direction in which φ decreases so far has no end
-EVERY = 64  # steps between two readings of the clock
+CHECK_INTERVAL = 64  # steps between checks of the time and recomputations of g
 
 
 def best_on_faces(H: Vector, c: Vector, linear: Linear) -> Vector | None:
@@ -139,7 +139,7 @@ def minimize_by_projection(
         goal = target * max(scale, norm(g))
         if norm(d) <= goal * length and L * norm(project(x - g / L) - x) <= goal:
             return ProjectedGradientRun(x, half, True)
-        if (step % EVERY == 0 and time.perf_counter() >= deadline) or not float(np.abs(x).max()) <= far:
+        if (step % CHECK_INTERVAL == 0 and time.perf_counter() >= deadline) or not float(np.abs(x).max()) <= far:
             break
         Hd, slope = H @ d, float(g @ d)
         curvature = float(d @ Hd)
@@ -147,7 +147,7 @@ def minimize_by_projection(
         if value + slope + 0.5 * curvature > max(recent) + DESCENT * slope and curvature > 0:
             t = min(1.0, -slope / curvature)
         x, g, value = x + t * d, g + t * Hd, value + t * slope + 0.5 * t * t * curvature
-        if step % EVERY == 0:  # remove the rounding that sums of steps accumulate
+        if step % CHECK_INTERVAL == 0:  # remove the rounding that sums of steps accumulate
             g = H @ x + c
         recent = [*recent[1 - WINDOW :], value]
         length = min(max(float(d @ d) / curvature, 1.0 / (SPAN * L)), SPAN / L) if curvature > 0 else SPAN / L

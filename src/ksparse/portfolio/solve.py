@@ -16,7 +16,7 @@ from ksparse.portfolio.problem import WARM, Portfolio
 from ksparse.portfolio.tracking import TrackingLimitedSearch
 from ksparse.result import Result, Status
 from ksparse.sets import ConvexSet
-from ksparse.solve.judge import gap_between, in_other_units, with_constant_added
+from ksparse.solve.judge import gap_between, in_other_units
 from ksparse.solve.minimize import minimize, one_search
 from ksparse.util.checks import check_number
 
@@ -103,6 +103,7 @@ def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict
         if found.status in (Status.INTERRUPTED, Status.CALLBACK_STOP):  # only a feasible point is still needed
             stopped, limit = stopped or found.status, 0.0
             options.pop("callback", None)
+        again = found.status is Status.TIME_LIMIT or (gap is not None and found.status.good)
         small = extended.too_small(z, min_weight)
         if small.size and not one_side:
             z[small] = 0.0
@@ -110,9 +111,7 @@ def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict
                 limits, one_side = extended.one_side, True
             else:  # a variable has one label, that of its group: the smaller parts are left out instead
                 forbidden = np.union1d(forbidden, small)
-        elif (
-            first and stopped is None and (found.status is Status.TIME_LIMIT or (gap is not None and found.status.good))
-        ):
+        elif first and again and stopped is None:
             options = {"settings": WARM} | options
         else:
             break
@@ -121,8 +120,8 @@ def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict
     if extended.kinked.size:
         exact = extended.reoptimise(extended.extend(x), C, min_weight)
         x = extended.weights(exact) if exact is not None and C.contains(exact) else x
-    fun, answer = problem.value(x), with_constant_added(found, extended.constant)
-    bound = min(bound + extended.constant, fun)
+    fun, constant = problem.value(x), extended.constant
+    answer, bound = in_other_units(found, found.fun + constant, lambda v: v + constant), min(bound + constant, fun)
     apart, status = gap_between(fun, bound), stopped or found.status
     if status.good and gap is not None and apart <= gap:
         status = Status.OPTIMAL

@@ -312,9 +312,6 @@ class NoRules(Rules):
         return None
 
 
-NO_RULES = NoRules.of(0)  # for a problem whose variables are not known yet
-
-
 def closed_rows(n: int, pairs: Iterable[tuple[int, int]]) -> csr_array:
     """Return a matrix whose row i marks i and all variables it requires by (child, parent) pairs, directly or not."""
     links = np.array([*pairs, *((i, i) for i in range(n))], dtype=np.intp)

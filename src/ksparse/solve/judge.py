@@ -174,9 +174,8 @@ def judge_search(
     fun, accepted = value_of(loss, x), STATIONARY if epsilon(x) < 1e-10 else ACCEPTED
     bound = certificate.lower_bound
     if bound > fun and bound > fun + _rounding_of(problem, fun, x):  # no bound is above a feasible point
-        certificate = Certificate(
-            note="; the computed lower bound was discarded: it contradicts the solution (rounding errors)"
-        )
+        note = "; the computed lower bound was discarded: it contradicts the solution (rounding errors)"
+        certificate = Certificate(note=note)
         status = Status.STATIONARY if status is Status.OPTIMAL else status
     if status in PROVED:  # of the candidate's value; the polished point must attain it, be feasible and stationary
         attained = fun <= best.value + best.rounding + _rounding_of(problem, best.value, x)
@@ -235,9 +234,7 @@ def _rounding_of(problem: SupportProblem, value: float, x: Array) -> float:
     return SINGLE * (abs(value) + (0.0 if problem.model is None else abs(problem.model.constant)))
 
 
-def judge_given(
-    loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, elapsed: float, method: str = "batch"
-) -> Result:
+def judge_given(loss: Loss, C: ConvexSet, k: int, x: Vector, status: Status, elapsed: float, method: str) -> Result:
     """Return the result of a given point; `OPTIMAL` is for the only point of C with at most k nonzeros."""
     support, residual, fun, none = indices_of(x != 0), 0.0, value_of(loss, x), np.zeros(0)
     if support.size:
@@ -269,9 +266,7 @@ def best_of(results: list[Result], elapsed: float, exact: bool) -> Result:
          "elapsed": result.elapsed - start}
         for result, start in zip(results, starts, strict=False)
     ]  # fmt: skip
-    best = min(
-        results, key=lambda result: (not result.success, exact and not result.outcomes[0]["k_sparse"], result.fun)
-    )
+    best = min(results, key=lambda one: (not one.success, exact and not one.outcomes[0]["k_sparse"], one.fun))
     counts = {name: sum(getattr(result, name) for result in results) for name in ("nfev", "njev")}
     best, last = replace(best, elapsed=elapsed, outcomes=outcomes, **counts), results[-1].status
     return replace(best, status=last, message=last.message, success=False) if last.early else best
@@ -285,17 +280,6 @@ def in_other_units(found: Result, fun: float, units: Callable[[Any], Any]) -> Re
     if found.gap < gap_between(found.fun, found.lower_bound):  # a gap that is rounding relative to φ(0) stays
         gap = min(found.gap, gap)
     return replace(found, fun=fun, trace=trace, outcomes=rows, lower_bound=bound, gap=gap)
-
-
-def with_constant_added(found: Result, constant: float) -> Result:
-    """Return the result with a constant added to φ."""
-    return in_other_units(found, found.fun + constant, lambda value: value + constant)
-
-
-def marked_interrupted(found: Result) -> Result:
-    """Return the last result of a series that an interrupt cut off."""
-    status = Status.INTERRUPTED
-    return replace(found, status=status, message=status.message, success=False)
 
 
 def uninterrupted(found: Result) -> Result:
@@ -315,11 +299,8 @@ def _result(
     if status.good and not is_finite:
         status = Status.NUMERICAL_TROUBLE
     success = bool(status.good and C.contains(x) and within and is_finite and residual <= accepted)
-    message = (message or status.message) + note
-    return Result(
-        x=x, fun=fun, success=success, status=status, message=message, maxcv=maxcv, support=support, k=k,
-        residual=residual, **fields,
-    )  # fmt: skip
+    fields |= {"message": (message or status.message) + note, "maxcv": maxcv, "residual": residual}
+    return Result(x=x, fun=fun, success=success, status=status, support=support, k=k, **fields)
 
 
 def _evaluations(loss: Loss, before: tuple[int, int]) -> dict[str, Any]:

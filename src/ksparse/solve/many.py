@@ -125,7 +125,7 @@ def status_of(number: int) -> Status:
 
 
 class BatchProgress:
-    """Counts finished columns, from any thread, and says why no more are to follow."""
+    """Count of finished columns, from any thread, and the reason to stop."""
 
     def __init__(self, total: int, deadline: float, callback: Callable[[int, int], Any] | None) -> None:
         self.total, self.deadline, self.rounds = total, deadline, 1
@@ -358,16 +358,14 @@ class _BatchRequest:
             raise KeyboardInterrupt
         # a column that was not reached gets the point of the first one, which lies in C
         some, stopped = to_float64(results[min(results)].x), progress.stopped or Status.TIME_LIMIT
-        found = [
-            results[i] if i in results else judge_given(self.loss(i), self.C, self.k, some, stopped, self.elapsed)
-            for i in range(self.count)
-        ]
+        found = [results[i] if i in results else self._judge(i, some, stopped, self.elapsed) for i in range(self.count)]
         x = scipy.sparse.csc_array(np.column_stack([to_float64(result.x) for result in found]))
-        fun, success, residual = (
-            np.array([getattr(r, name) for r in found]) for name in ("fun", "success", "residual")
-        )
+        fun, success, residual = map(np.array, zip(*((r.fun, r.success, r.residual) for r in found), strict=True))
         status = np.array([int(result.status) for result in found])
         return Batch(x, fun, success, status, residual, self.k, self.elapsed, found.__getitem__)
+
+    def _judge(self, i: int, x: Vector, status: Status, elapsed: float) -> Result:
+        return judge_given(self.loss(i), self.C, self.k, x, status, elapsed, "batch")
 
     def _for_each(self, solve: Callable[[int], None], columns: Sequence[int]) -> None:
         try:
@@ -412,8 +410,7 @@ class _BatchRequest:
         elapsed = self.elapsed
 
         def judge(i: int) -> Result:
-            x = X[:, [i]].toarray().ravel()
-            return better.get(i) or judge_given(self.loss(i), self.C, self.k, x, status_of(status[i]), elapsed)
+            return better.get(i) or self._judge(i, X[:, [i]].toarray().ravel(), status_of(status[i]), elapsed)
 
         return Batch(X, fun, success, status, residual, self.k, elapsed, judge)
 

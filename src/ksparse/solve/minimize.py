@@ -316,9 +316,7 @@ def one_search(options: dict[str, Any]) -> dict[str, Any]:
     return options if options.get("effort") is not None else options | {"effort": 1}
 
 
-def make_plan(
-    effort: int | None, n_jobs: int | None, random_state: Any, rho: str | float | Sequence[float] = "auto"
-) -> SearchOptions:
+def make_plan(effort: int | None, n_jobs: int | None, random_state: Any, rho: Any = "auto") -> SearchOptions:
     """Check the arguments of a search."""
     if isinstance(random_state, np.random.Generator):
         seed = int(random_state.integers(2**63))
@@ -343,8 +341,8 @@ def make_search(
     request: Request, problem: SupportProblem, plan: SearchOptions, notify: Callable[[Incumbent], None]
 ) -> SupportSearch:
     """Return the search for a request."""
-    stopping = request.stopping
-    rough = replace(stopping, tol=max(stopping.tol, START_TOL), max_iter=min(stopping.max_iter, START_STEPS))
+    given = request.stopping
+    rough = replace(given, tol=max(given.tol, START_TOL), max_iter=min(given.max_iter, START_STEPS))
     return SupportSearch(problem, request.loss, request.x0, request.beginning, rough, plan, request.started, notify)
 
 
@@ -357,10 +355,9 @@ def search_supports(
     try:
         with reporter:
             status = search.run()
-            certificate = certify(
-                problem, search.incumbent, status, gap_request, lambda tree: reporter.log_tree(tree, search.incumbent)
-            )
-            result = judge_search(request, problem, search.incumbent, status, certificate)
+            best = search.incumbent
+            certificate = certify(problem, best, status, gap_request, lambda tree: reporter.log_tree(tree, best))
+            result = judge_search(request, problem, best, status, certificate)
             if reporter.verbose:
                 found = f"{result.fun:.9e} with {result.support.size} nonzeros, {result.elapsed:.2f} s"
                 logger.info("%s", f"{result.message}: {found}")
@@ -388,9 +385,8 @@ def certify(
             nonlocal first
             gap = gap_between(tree.best, tree.bound)
             first = gap if math.isinf(first) else first
-            one.update(
-                _closed_fraction(gap, first, aim), f"gap {100 * gap:.3g} %, {tree.nodes} nodes, {tree.open} open"
-            )
+            note = f"gap {100 * gap:.3g} %, {tree.nodes} nodes, {tree.open} open"
+            one.update(_closed_fraction(gap, first, aim), note)
             notify(tree)
 
         return branch_and_bound(problem, incumbent, gap_request, update)
@@ -404,7 +400,7 @@ def _closed_fraction(gap: float, first: float, aim: float) -> float:
 
 
 class SearchReporter(VerboseLogging):
-    """Logs the stages of a search, if verbose, and calls the callback."""
+    """Log of the stages of a search, if verbose, and calls of the callback."""
 
     def __init__(self, request: Request, problem: SupportProblem) -> None:
         super().__init__(request.verbose)
@@ -440,7 +436,5 @@ class SearchReporter(VerboseLogging):
             nodes = f"{tree.nodes} node{'' if tree.nodes == 1 else 's'}, {tree.open} open"
             values = f"best {tree.best:.9e}, bound {tree.bound:.9e}, gap {100 * gap:.3g} %, {elapsed:.1f} s"
             logger.info("%s", f"branch and bound: {nodes}, {values}")
-        self._callback(
-            lambda: best.full(self.request.n), best.value, tree.nodes, np.nan, elapsed,
-            nodes=tree.nodes, open=tree.open, lower_bound=tree.bound, gap=gap,
-        )  # fmt: skip
+        more = {"nodes": tree.nodes, "open": tree.open, "lower_bound": tree.bound, "gap": gap}
+        self._callback(lambda: best.full(self.request.n), best.value, tree.nodes, np.nan, elapsed, **more)

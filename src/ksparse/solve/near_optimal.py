@@ -214,11 +214,7 @@ def near_optimal(
         points = np.array([candidate.full(problem.n) for candidate in found])
         values = np.array([value_of(problem.loss, x) for x in points])
         order = np.argsort(values, kind="stable")
-        supports, best = (
-            [np.flatnonzero(points[i]) for i in order],
-            judge_search(request, problem, search.incumbent, status),
-        )
+        values, points = values[order], points[order]
+        supports, best = [np.flatnonzero(x) for x in points], judge_search(request, problem, search.incumbent, status)
         message = f"the list may be incomplete: {note}" if note else "complete"
-        return NearOptimal(
-            best, supports, values[order], points[order], within, not note, message, nodes, request.elapsed
-        )
+        return NearOptimal(best, supports, values, points, within, not note, message, nodes, request.elapsed)

@@ -110,10 +110,8 @@ class KPath:
         def listed(variables: Vector) -> str:
             return ", ".join(map(str, variables[:8])) + (", ..." if variables.size > 8 else "")
 
-        return [
-            (str(result.k), f"{result.fun:.8g}", result.status.name, listed(entered), listed(left))
-            for result, entered, left in zip(self.results, self.entered, self.left, strict=True)
-        ]
+        rows = zip(self.results, self.entered, self.left, strict=True)
+        return [(str(one.k), f"{one.fun:.8g}", one.status.name, listed(new), listed(old)) for one, new, old in rows]
 
     def __repr__(self) -> str:
         lines = [f"{'k':>5} {'objective':>16} {'status':>17}  enters"]
@@ -269,14 +267,9 @@ class PathSolver:
     """The path while it is solved: the incumbent for every k, all with one cache of supports."""
 
     def __init__(
-        self,
-        request: Request,
-        problem: SupportProblem,
-        sizes: list[int],
-        plan: SearchOptions,
-        gap_request: GapRequest | None = None,
+        self, request: Request, problem: SupportProblem, sizes: list[int], plan: SearchOptions, gap: GapRequest | None
     ) -> None:
-        self.request, self.problem, self.sizes, self.plan, self.gap_request = request, problem, sizes, plan, gap_request
+        self.request, self.problem, self.sizes, self.plan, self.gap_request = request, problem, sizes, plan, gap
         self.problems = {k: problem.with_changes(k=k) for k in sizes}
         self.incumbents = {k: Incumbent() for k in sizes}
         self.seconds = dict.fromkeys(sizes, 0.0)
@@ -288,18 +281,20 @@ class PathSolver:
 
     def run(self) -> None:
         """Solve some k as `minimize` does; then go down by reducing and up by growing, while that helps."""
-        sizes, rounds = self.sizes, ROUNDS
-        all_full = self.problem.columns_on_demand  # then a path has no swaps to rank
-        full = sizes if all_full else _halving_ks(sizes)
+        sizes, full = self.sizes, [self.sizes[-1]]
+        while full[-1] > sizes[0]:  # the largest k, the largest that is at most half of it, and so on
+            full.append(max((k for k in sizes if 2 * k <= full[-1]), default=sizes[0]))
+        if self.problem.columns_on_demand:  # a path has no swaps to rank
+            full = sizes
         proofs = (1 if self.gap_request is None else 2) * len(sizes)
         down = list(zip(sizes[-2::-1], sizes[:0:-1], strict=True))
         try:
-            with bar("path", float(len(full) + 2 * rounds * len(down) + proofs)) as self.bar:
+            with bar("path", float(len(full) + 2 * ROUNDS * len(down) + proofs)) as self.bar:
                 if self.request.interrupted:
                     raise KeyboardInterrupt
                 for k in full:
                     self._search_fully(k)
-                for _ in range(rounds):
+                for _ in range(ROUNDS):
                     before = self._values()
                     for k, above in down:
                         if self.incumbents[k].best is not None or self.status[above] is not Status.UNBOUNDED:
@@ -313,9 +308,9 @@ class PathSolver:
                 self._prove_swap_optimality()
                 self._certify()
         except STOPS as stop:
-            status, top = stop_status(stop), sizes[-1]
+            status = stop_status(stop)
             self.status = {k: was if was is Status.OPTIMAL else status for k, was in self.status.items()}
-            self._ensure_point(top, None)
+            self._ensure_point(sizes[-1], None)
         for k, above in down:  # a limit or an interrupt may have left a k without a point
             self._ensure_point(k, self.incumbents[above].best)
 
@@ -344,16 +339,13 @@ class PathSolver:
         """Search one k from all starts."""
         self._count(k)
         began, request = time.perf_counter(), replace(self.request, k=k)
-        search = make_search(
-            request, self.problems[k], self.plan, lambda found: self._notify(found, len(found.records))
-        )
+        problem, plan = self.problems[k], self.plan
+        search = make_search(request, problem, plan, lambda found: self._notify(found, len(found.records)))
         self.incumbents[k] = search.incumbent
         self.status[k] = search.run()
         self.seconds[k] += time.perf_counter() - began
-        if self.status[k] is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        if self.status[k] is Status.CALLBACK_STOP:
-            raise StopIteration
+        if self.status[k] in (Status.INTERRUPTED, Status.CALLBACK_STOP):
+            raise KeyboardInterrupt if self.status[k] is Status.INTERRUPTED else StopIteration
 
     def _search(self, k: int, name: str, neighbour: int) -> None:
         """Search one k locally from its neighbour's candidate, unless it was searched from there before."""
@@ -437,11 +429,3 @@ def drop_to_k(at: Candidate | None, problem: SupportProblem) -> Candidate | None
     search.neighbourhood.move_to(at)
     search.drop_down_to(search.k)
     return search.neighbourhood.snapshot() if problem.allows(search.neighbourhood.support) else None
-
-
-def _halving_ks(sizes: list[int]) -> list[int]:
-    """Return the largest k, the largest that is at most half of it, and so on."""
-    found = [sizes[-1]]
-    while found[-1] > sizes[0]:
-        found.append(max((k for k in sizes if 2 * k <= found[-1]), default=sizes[0]))
-    return found

@@ -47,8 +47,8 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
         try:
             if request.interrupted:
                 raise KeyboardInterrupt
-            stopping, callback, verbose = request.stopping_now(), request.callback, request.verbose
-            run = drive(method, problem, begin, stopping, callback=callback, verbose=verbose)
+            now = request.stopping_now()
+            run = drive(method, problem, begin, now, callback=request.callback, verbose=request.verbose)
         except KeyboardInterrupt:  # before there was a point
             run = not_begun(problem, begin)
         results.append(judge_sparse(request, weight, run, method))

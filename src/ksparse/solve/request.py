@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -18,7 +18,7 @@ from ksparse.losses import Loss
 from ksparse.penalties import NoPenalty
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
-from ksparse.search.support_rules import NO_RULES, NoRules, Rules, closed_rows
+from ksparse.search.support_rules import NoRules, Rules, closed_rows
 from ksparse.search.surrogates import COLUMNS_PER_VARIABLE
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.util.arrays import Array, Vector, to_float64
@@ -63,14 +63,14 @@ class Request:
     k: int
     x0: Array | None  # the user's start, in the loss's array type
     stopping: Stopping  # max_time is for the whole call
-    callback: Callable[..., Any] | None = None
-    verbose: int = 0
-    started: float = field(default_factory=time.perf_counter)
-    interrupted: bool = False  # whether an interrupt came before anything was done
-    before: tuple[int, int] = (0, 0)  # evaluations of φ and ∇φ before the call, if the loss counts them itself
-    passes_before: int = 0  # over its data
-    rules: Rules = NO_RULES  # for supports
-    by_rows: bool = False  # whether supports are of features with several entries of x each
+    callback: Callable[..., Any] | None
+    verbose: int
+    started: float
+    interrupted: bool  # whether an interrupt came before anything was done
+    before: tuple[int, int]  # evaluations of φ and ∇φ before the call, if the loss counts them itself
+    passes_before: int  # over its data
+    rules: Rules  # for supports
+    by_rows: bool  # whether supports are of features with several entries of x each
 
     @property
     def elapsed(self) -> float:
@@ -257,9 +257,8 @@ def make_rules(groups: Any = None, group_limits: Any = None, requires: Any = Non
             weight[members[0]] = 1.0
             pairs += pairwise([*members.tolist(), int(members[0])])  # in a circle: each member requires all others
             if np.unique(label[members]).size > 1:
-                raise ValueError(
-                    f"group_limits must give all variables of a group one label; those of group {name!r} have several"
-                )
+                several = f"those of group {name!r} have several"
+                raise ValueError(f"group_limits must give all variables of a group one label; {several}")
     return Rules(label, tuple(names), least, most, weight, closed_rows(n, pairs) if pairs else None, of)
 
 
