@@ -143,12 +143,9 @@ class QuadraticBound(DualBound):
         """Return g linearised at w. As no entry of M exceeds 1, (Mw)ᵢ is wrong by at most the rounding times Σ|wⱼ|."""
         problem, rounding = self.problem, self.problem.rounding
         Mw, size = w @ self.M, np.abs(w).sum(axis=1)
-        return (
-            problem.constant - 0.5 * np.einsum("ij,ij->i", w, Mw),
-            Mw - problem.r,
-            rounding * (abs(problem.constant) + size**2),
-            rounding * (np.abs(problem.r) + size[:, None]) + problem.noise.linear_error,
-        )
+        constant = problem.constant - 0.5 * np.einsum("ij,ij->i", w, Mw)
+        gradient_error = rounding * (np.abs(problem.r) + size[:, None]) + problem.noise.linear_error
+        return constant, Mw - problem.r, rounding * (abs(problem.constant) + size**2), gradient_error
 
 
 def top_sum(conjugates: Vector, state: Vector, k: int, exactly: bool = False) -> TopSum:

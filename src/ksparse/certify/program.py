@@ -137,11 +137,8 @@ class ScaledProblem:
         E, f, _ = unit_rows(linear.E[:, kept] * unit, linear.f)
         forced = np.isin(kept, problem.forced)
         return cls(
-            H=H / root / root[:, None],
-            r=model.r[kept] / root / np.sqrt(scale),
-            constant=constant / scale,
-            linear=Linear(lower, upper, G, h, E, f),
-            sizes=MagnitudeRange.between(lower, upper, min_nonzero),
+            H=H / root / root[:, None], r=model.r[kept] / root / np.sqrt(scale), constant=constant / scale,
+            linear=Linear(lower, upper, G, h, E, f), sizes=MagnitudeRange.between(lower, upper, min_nonzero),
             vanishes=(lower <= 0) & (upper >= 0) & (min_nonzero == 0),
             state=np.where(forced, IN, FREE if forced.sum() < problem.k else OUT).astype(np.int8),
             noise=replace(model.noise, linear_error=model.noise.linear_error / np.sqrt(scale)),

@@ -88,10 +88,6 @@ class Objective:
         R = None if self.R is None else self.R / unit
         return Objective(self.H / unit / unit[:, None], self.c / unit, R, self.q)
 
-    def rescaled(self, factor: float) -> Objective:
-        """Return factor²·φ(y/factor) as a function of y = factor·x, for factor > 0."""
-        return Objective(self.H, self.c * factor, self.R, None if self.q is None else self.q * factor)
-
     def on(self, free: Vector, fixed: Vector) -> Objective:
         """Return the objective of the free variables, with the others fixed to their entries in `fixed`."""
         H, c = self.H[np.ix_(free, free)], self.c[free] + self.H[np.ix_(free, ~free)] @ fixed[~free]
@@ -251,11 +247,8 @@ def primal_dual_active_set(
         leave_rows = active.rows & (found.row_multipliers < -cheap)
         if not any(change.any() for change in (enter_low, enter_high, enter_rows, leave_low, leave_high, leave_rows)):
             return found
-        active = Active(
-            (active.at_lower & ~leave_low) | enter_low,
-            (active.at_upper & ~leave_high) | (enter_high & ~enter_low),
-            (active.rows & ~leave_rows) | enter_rows,
-        )
+        at_upper = (active.at_upper & ~leave_high) | (enter_high & ~enter_low)
+        active = Active((active.at_lower & ~leave_low) | enter_low, at_upper, (active.rows & ~leave_rows) | enter_rows)
     return None
 
 
@@ -364,7 +357,9 @@ def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None, 
         point = near if near is not None and linear.broken(near) <= MET else feasible_point(linear)
         return np.asarray(point * unit / scale)
 
-    found = _solve_scaled(objective.rescaled(1 / scale), scaled, guess, some_point)
+    q = None if objective.q is None else objective.q * (1 / scale)
+    objective = replace(objective, c=objective.c * (1 / scale), q=q)  # a function of x/scale, divided by scale²
+    found = _solve_scaled(objective, scaled, guess, some_point)
     x = np.clip(found.x * scale / unit, linear.lower, linear.upper)
     rows, equations = scale * found.row_multipliers / by_G, scale * found.equation_multipliers / by_E
     return Solution(x, scale * unit * found.bound_multipliers, rows, equations, found.active)
@@ -396,9 +391,7 @@ def _likely_size(c: Vector, linear: Linear) -> float:
     return max(required, min((size for size in (largest(c), allowed) if size > 0), default=0.0)) or 1.0
 
 
-def _solve_scaled(
-    objective: Objective, linear: Linear, guess: Active | None, some_point: Callable[[], Vector]
-) -> Solution:
+def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, start: Callable[[], Vector]) -> Solution:
     if not _rows_satisfiable(linear):
         raise InfeasibleError("an equation or inequality cannot be met within the bounds")
 
@@ -408,7 +401,7 @@ def _solve_scaled(
         active = _interior_point(objective, linear)
         if active is not None:
             yield from_active(active, ROUNDS)
-        yield primal_active_set(objective, linear, np.clip(some_point(), linear.lower, linear.upper))
+        yield primal_active_set(objective, linear, np.clip(start(), linear.lower, linear.upper))
         # a feasible point at far bounds rounds away what matters near 0
         yield from_active(Active.none(objective.c.size, linear.h.size), ROUNDS)
 

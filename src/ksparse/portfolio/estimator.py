@@ -346,10 +346,8 @@ class SparsePortfolio(SparseEstimator):
         check_size(X, "X", names, least=SMALLEST)
         check_n_jobs(self.n_jobs)
         if looks_like_prices(X):
-            warn(
-                "SparsePortfolio: X looks like prices (positive, changing slowly); fit expects returns, e.g. "
-                "prices[1:] / prices[:-1] - 1"
-            )
+            expected = "fit expects returns, e.g. prices[1:] / prices[:-1] - 1"
+            warn(f"SparsePortfolio: X looks like prices (positive, changing slowly); {expected}")
         k = clip_k(check_integer(self.k, "k", 1), X.shape[1], "assets", self)
         return Assets.from_returns(X, [] if names is None else list(names)), k
 

@@ -22,7 +22,6 @@ import numpy as np
 from ksparse.data.products import check_symmetric
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.losses import Quadratic
-from ksparse.losses.quadratic import QuadraticForm
 from ksparse.numerics.qp import Objective, solve_qp
 from ksparse.portfolio.problem import Portfolio
 from ksparse.sets import Polyhedron
@@ -102,14 +101,12 @@ class ExtendedPortfolio:
     @property
     def loss(self) -> Quadratic:
         """What the search minimises; convex if φ is, which V shows in an eighth of the time of a factorisation of H."""
-        H, c = self.quadratic
+        H, c = (part.copy() for part in self.quadratic)
         size = SOFT * (float(np.diag(H).max()) or 1.0)
-        H, c = H.copy(), c.copy()
         H[self.sales, self.sales] += size
         c[self.sales] -= 0.5 * size * np.abs(self.problem.held[self.kinked])
-        loss = Quadratic.__new__(Quadratic)
-        QuadraticForm.__init__(loss, H, 0.5, c, "V", factored=False)
-        loss.convex = QuadraticForm(self.curvature, 0.5, None, "V", factored=False).convex
+        loss = Quadratic(H, c)
+        loss.convex = Quadratic(self.curvature).convex
         return loss
 
     @property
@@ -132,9 +129,8 @@ class ExtendedPortfolio:
             return Polyhedron(np.vstack(G), np.concatenate(h), rules.E @ M, rules.f, lower, upper)
         except InfeasibleError:
             limit = "" if problem.max_turnover is None else f" within a turnover of {problem.max_turnover:g}"
-            raise InfeasibleError(
-                f"no weights meet the budget, the bounds and the other rules together{limit}"
-            ) from None
+            rules_of = "the budget, the bounds and the other rules together"
+            raise InfeasibleError(f"no weights meet {rules_of}{limit}") from None
 
     def min_nonzero(self, min_weight: float) -> Vector:
         """Return the minimum size of p and q; 0 for s."""
@@ -175,9 +171,8 @@ class ExtendedPortfolio:
         """Return z of weights."""
         held = self.problem.held[self.kinked]
         side = np.maximum(np.sign(held) * x[self.kinked], 0.0)
-        return np.concatenate(
-            [np.maximum(x, 0.0), np.maximum(-x[self.short], 0.0), np.maximum(np.abs(held) - side, 0.0)]
-        )
+        parts = np.maximum(x, 0.0), np.maximum(-x[self.short], 0.0), np.maximum(np.abs(held) - side, 0.0)
+        return np.concatenate(parts)
 
     def weights(self, z: Vector) -> Vector:
         """Return the weights of z; those that differ from the weights held by rounding only are the weights held."""

@@ -75,9 +75,8 @@ class Frontier:
     def __repr__(self) -> str:
         lines = [f"{'mean return':>14} {'deviation':>14} {'assets':>7}  status"]
         rows = zip(self.mean_returns, self.deviations, self.weights, self.statuses, strict=True)
-        return "\n".join(
-            [*lines, *(f"{m:>14.6g} {d:>14.6g} {np.count_nonzero(w):>7}  {status}" for m, d, w, status in rows)]
-        )
+        lines += [f"{m:>14.6g} {d:>14.6g} {np.count_nonzero(w):>7}  {status}" for m, d, w, status in rows]
+        return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per point: target, mean return, deviation, number of assets, and the weights ever held."""
@@ -119,9 +118,8 @@ def frontier(assets: Assets, problem: Portfolio, k: int, points: Any, solve: Cal
         try:
             found.append(solve(replace(least, rows=rows), k, **warm))
         except InfeasibleError as error:
-            raise InfeasibleError(
-                f"no portfolio reaches the mean return {target:g} under these rules: {error}"
-            ) from error
+            reached = f"no portfolio reaches the mean return {target:g} under these rules"
+            raise InfeasibleError(f"{reached}: {error}") from error
     results = found[::-1]
     weights = np.array([result.x for result in results])
     variances = np.einsum("ij,jk,ik->i", weights, V, weights)

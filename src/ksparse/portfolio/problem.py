@@ -204,28 +204,13 @@ def exponent(values: Any) -> int:
 
 
 def portfolio(
-    V: Any,
-    r: Any,
-    *,
-    objective: str | None = None,
-    risk_aversion: float | None = None,
-    target_return: float | None = None,
-    long_only: bool = False,
-    max_weight: float | None = None,
-    min_weights: Any = -np.inf,
-    max_weights: Any = np.inf,
-    budget: Any = 1.0,
-    rows: LinearRules | None = None,
-    held: Any = None,
-    cost: Any = 0.0,
-    max_turnover: float | None = None,
-    max_short: float | None = None,
-    forced_in: Any = (),
-    forced_out: Any = (),
-    counts: AssetCountLimits | None = None,
-    benchmark: Benchmark | None = None,
-    tracked: Benchmark | None = None,
-) -> Portfolio:
+    V: Any, r: Any, *,
+    objective: str | None = None, risk_aversion: float | None = None, target_return: float | None = None,
+    long_only: bool = False, max_weight: float | None = None, min_weights: Any = -np.inf, max_weights: Any = np.inf,
+    budget: Any = 1.0, rows: LinearRules | None = None, held: Any = None, cost: Any = 0.0,
+    max_turnover: float | None = None, max_short: float | None = None, forced_in: Any = (), forced_out: Any = (),
+    counts: AssetCountLimits | None = None, benchmark: Benchmark | None = None, tracked: Benchmark | None = None,
+) -> Portfolio:  # fmt: skip
     """Return a portfolio problem, checked.
 
     objective : "minimize_risk" for the variance alone, "maximize_utility" for αxᵀVx − rᵀx; None for the first if only a
@@ -334,8 +319,7 @@ def _largest_return(r: Vector, lower: Vector, upper: Vector, total: float | None
     """Return the largest mean return within bounds and budget, by filling up the best assets first; ∞ if unknown."""
     if total is None or not np.isfinite(lower).all():
         return np.inf
-    order = np.argsort(-r, kind="stable")
-    left = total - lower.sum()
+    order, left = np.argsort(-r, kind="stable"), total - lower.sum()
     room = (upper - lower)[order]
     if left < 0 or room.sum() < left - 1e-12:
         return -np.inf

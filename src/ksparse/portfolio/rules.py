@@ -24,8 +24,6 @@ TOKENS = (
     r"""|(?P<number>(?>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?!\w)%?)"""
     r"""|(?P<name>{names})(?!\w)|(?P<sign>[-+*])|(?P<unknown>[^\s+*<>=]+|.))"""
 )
-
-
 Pairs = Sequence[tuple[Vector, float]]  # rows, each with its right-hand side
 
 
@@ -41,18 +39,14 @@ class LinearRules:
     @classmethod
     def of(cls, n: int, inequalities: Pairs = (), equations: Pairs = ()) -> LinearRules:
         """Return the rules of rows with their right-hand sides."""
-        parts: list[Vector] = []
-        for pairs in (inequalities, equations):
-            parts.append(np.array([row for row, _ in pairs], dtype=float).reshape(-1, n))
-            parts.append(np.array([right for _, right in pairs], dtype=float))
-        return cls(*parts)
+        G, E = (np.array([row for row, _ in pairs], dtype=float).reshape(-1, n) for pairs in (inequalities, equations))
+        h, f = (np.array([right for _, right in pairs], dtype=float) for pairs in (inequalities, equations))
+        return cls(G, h, E, f)
 
     def and_(self, other: LinearRules) -> LinearRules:
         """Return both sets of rules."""
-        return LinearRules(
-            np.vstack([self.G, other.G]), np.append(self.h, other.h),
-            np.vstack([self.E, other.E]), np.append(self.f, other.f),
-        )  # fmt: skip
+        G, E = np.vstack([self.G, other.G]), np.vstack([self.E, other.E])
+        return LinearRules(G, np.append(self.h, other.h), E, np.append(self.f, other.f))
 
     def on(self, assets: Vector) -> LinearRules:
         """Return the rules for portfolios of these assets only."""
@@ -122,9 +116,8 @@ class Universe:
         labels = list(given)
         if len(labels) != self.n:
             raise ValueError(f"groups must hold one label per asset, {self.n}, got {len(labels)}")
-        return {
-            group: np.array([i for i, label in enumerate(labels) if label == group]) for group in dict.fromkeys(labels)
-        }
+        distinct = dict.fromkeys(labels)
+        return {group: np.array([i for i, label in enumerate(labels) if label == group]) for group in distinct}
 
     def members(self, given: Any, argument: str) -> Vector:
         """Return the indices of assets given by names, indices or a mask."""
@@ -188,10 +181,8 @@ class AssetCountLimits:
     def is_satisfied(self, x: Vector) -> bool:
         """Return whether weights satisfy the limits."""
         held = np.bincount(self.group[x != 0] + 1, minlength=len(self.limits) + 1)[1:]
-        return all(
-            least <= count <= (count if most is None else most)
-            for count, (least, most) in zip(held, self.limits.values(), strict=True)
-        )
+        limits = zip(held, self.limits.values(), strict=True)
+        return all(least <= count <= (count if most is None else most) for count, (least, most) in limits)
 
 
 def _count_limits(name: Any, given: Any) -> tuple[int, int | None]:
@@ -208,30 +199,18 @@ def _count_limits(name: Any, given: Any) -> tuple[int, int | None]:
 
 
 def portfolio_arguments(
-    universe: Universe,
-    *,
-    min_weights: Any = None,
-    max_weights: Any = None,
-    groups: Any = None,
-    group_caps: Any = None,
-    group_floors: Any = None,
-    group_cardinalities: Any = None,
-    linear_constraints: Any = None,
-    forced_in: Any = None,
-    forced_out: Any = None,
-    previous_weights: Any = None,
-    turnover_cost: Any = 0.0,
-    max_turnover: float | None = None,
-) -> dict[str, Any]:
+    universe: Universe, *,
+    min_weights: Any = None, max_weights: Any = None, groups: Any = None, group_caps: Any = None,
+    group_floors: Any = None, group_cardinalities: Any = None, linear_constraints: Any = None, forced_in: Any = None,
+    forced_out: Any = None, previous_weights: Any = None, turnover_cost: Any = 0.0, max_turnover: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Return the keyword arguments of `portfolio` for rules as users write them."""
     n, members = universe.n, universe.groups(groups)
     if members and all(rule is None for rule in (group_caps, group_floors, group_cardinalities, linear_constraints)):
         others = "group_caps, group_floors, group_cardinalities or linear_constraints"
         raise ValueError(f"groups has no effect without {others}")
-    limits = [
-        *_group_rows(n, members, group_caps, "group_caps", 1.0),
-        *_group_rows(n, members, group_floors, "group_floors", -1.0),
-    ]
+    caps = _group_rows(n, members, group_caps, "group_caps", 1.0)
+    floors = _group_rows(n, members, group_floors, "group_floors", -1.0)
     cost = universe.numbers(turnover_cost, "turnover_cost", 0.0)
     wrong = ~(np.isfinite(cost) & (cost >= 0))
     if wrong.any():
@@ -249,7 +228,7 @@ def portfolio_arguments(
     return {
         "min_weights": universe.numbers(min_weights, "min_weights", -np.inf),
         "max_weights": universe.numbers(max_weights, "max_weights", np.inf),
-        "rows": LinearRules.of(n, limits).and_(parse_constraints(linear_constraints, universe, members)),
+        "rows": LinearRules.of(n, [*caps, *floors]).and_(parse_constraints(linear_constraints, universe, members)),
         "forced_in": () if forced_in is None else universe.members(forced_in, "forced_in"),
         "forced_out": () if forced_out is None else universe.members(forced_out, "forced_out"),
         "counts": AssetCountLimits.read(group_cardinalities, members, n),

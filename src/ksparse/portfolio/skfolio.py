@@ -125,10 +125,8 @@ class SparseMeanRisk(BaseOptimization):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing of metadata from `fit` to the `fit` of the prior."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=type(self).__name__).add(
-            prior_estimator=self.prior_estimator, method_mapping=mapping
-        )
+        router, mapping = MetadataRouter(owner=type(self).__name__), MethodMapping().add(caller="fit", callee="fit")
+        return router.add(prior_estimator=self.prior_estimator, method_mapping=mapping)
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> SparseMeanRisk:
         """Find the weights from returns.
@@ -161,10 +159,11 @@ class SparseMeanRisk(BaseOptimization):
         problem = self._problem(mu, V, prior.returns, y, usable)
         k, name = (self.k, "k") if self.cardinality is None else (self.cardinality, "cardinality")
         check_n_jobs(self.n_jobs)
-        self.result_ = solve_portfolio(
-            problem, clip_k(check_integer(k, name, 1), usable.size, "assets", self), min_weight=self.min_weight,
-            **{name: getattr(self, name) for name in SEARCH},
-        )  # fmt: skip
+        k, options = (
+            clip_k(check_integer(k, name, 1), usable.size, "assets", self),
+            {s: getattr(self, s) for s in SEARCH},
+        )
+        self.result_ = solve_portfolio(problem, k, min_weight=self.min_weight, **options)
         warn_if_stopped(self.result_, type(self).__name__)
         self.weights_ = np.zeros(len(mu))
         self.weights_[usable] = self.result_.x
@@ -180,10 +179,8 @@ class SparseMeanRisk(BaseOptimization):
             finite = np.where(np.isfinite(returns), returns, 0.0)
             check_size(finite, "X", getattr(self, "feature_names_in_", None), least=SMALLEST)
             if looks_like_prices(returns):
-                warn(
-                    "SparseMeanRisk: X looks like prices (positive, changing slowly); fit expects returns, see "
-                    "skfolio's prices_to_returns"
-                )
+                expected = "fit expects returns, see skfolio's prices_to_returns"
+                warn(f"SparseMeanRisk: X looks like prices (positive, changing slowly); {expected}")
 
     def _problem(self, mu: Any, V: Any, returns: Any, y: Any, usable: Any) -> Portfolio:
         """Return the problem that the parameters describe, with the usable assets."""

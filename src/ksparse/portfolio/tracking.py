@@ -119,10 +119,8 @@ class TrackingLimitedSearch:
     def sizes(self) -> tuple[float, float]:
         """Typical sizes of φ and of error², so that θ = ½ weighs both alike."""
         problem = self.problem
-        risk = max(
-            problem.alpha * float(np.abs(problem.V).max()), float(np.abs(problem.r).max()), float(problem.cost.max())
-        )
-        return risk or 1.0, float(np.abs(self.benchmark.gram).max()) or 1.0
+        risk, gain = problem.alpha * float(np.abs(problem.V).max()), float(np.abs(problem.r).max())
+        return max(risk, gain, float(problem.cost.max())) or 1.0, float(np.abs(self.benchmark.gram).max()) or 1.0
 
     def weighted(self, theta: float) -> Portfolio:
         """Return the problem (1 − θ)φ + θ·error², each divided by its size, up to a constant."""
@@ -219,9 +217,8 @@ class TrackingLimitedSearch:
             known = "possible" if near.status is Status.OPTIMAL else "found"
             known += " before the search was stopped" if near.status.early else ""
             known += f" with at most {self.k} assets under these rules is {self.benchmark.error(near.x):g}"
-            raise InfeasibleError(
-                f"max_tracking_error {self.benchmark.limit:g} is infeasible: the smallest one {known}"
-            )
+            limit = f"max_tracking_error {self.benchmark.limit:g}"
+            raise InfeasibleError(f"{limit} is infeasible: the smallest one {known}")
         return min(found, key=lambda best: best.value)
 
     def _allowed(self, x: Vector) -> bool:

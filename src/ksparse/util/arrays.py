@@ -188,7 +188,11 @@ def _norm_there(x: Array, order: float) -> float:
 def norm(x: Array) -> float:
     """Return ‖x‖₂; x is scaled to size 1 first if its square over- or underflows."""
     if type(x) is not np.ndarray and _stays(x):
-        return _length_there(x)
+        xp = namespace(x)
+        if x.dtype != xp.float64:
+            return _norm_there(x, 2)
+        most = xp.clip(_norm_there(x, math.inf), float(xp.finfo(x.dtype).smallest_normal), None)
+        return xp.where(xp.isfinite(most), most * _norm_there(x / most, 2), most)  # type: ignore[no-any-return]
     with np.errstate(over="ignore"):
         square = sqnorm(x)
     if 1e-30 < square < 1e30:  # far from the range limits of float32 too
@@ -197,15 +201,6 @@ def norm(x: Array) -> float:
     if largest == 0.0 or not np.isfinite(largest):
         return largest
     return largest * float(np.sqrt(sqnorm(x / largest)))
-
-
-def _length_there(x: Array) -> float:
-    """Return ‖x‖₂ on the device of x; double-precision entries are divided by the largest first."""
-    xp = namespace(x)
-    if x.dtype != xp.float64:
-        return _norm_there(x, 2)
-    largest = xp.clip(_norm_there(x, math.inf), float(xp.finfo(x.dtype).smallest_normal), None)
-    return xp.where(xp.isfinite(largest), largest * _norm_there(x / largest, 2), largest)  # type: ignore[no-any-return]
 
 
 def norm_1(x: Array) -> float:
@@ -246,11 +241,6 @@ def largest_safe_entry(x: Array) -> float:
 def zero_outside(x: Array, mask: Array) -> Array:
     """Return x with entries set to 0 where the mask does not hold."""
     return namespace(x).where(mask, x, _nothing(x))
-
-
-def zero_where(x: Array, mask: Array) -> Array:
-    """Return x with entries set to 0 where the mask holds."""
-    return namespace(x).where(mask, _nothing(x), x)
 
 
 def _nothing(x: Array) -> Array:
@@ -332,7 +322,8 @@ def without_largest(x: Array, k: int) -> Array:
     """Return x with its k entries of largest absolute value set to 0; ties go to the lowest index."""
     if k < x.shape[0] and on_device(x) and compat.is_torch_array(x):
         return x.index_fill(0, _places_there(abs(x), k), 0)
-    return zero_where(x, top_k(namespace(x).abs(x), k))
+    xp = namespace(x)
+    return xp.where(top_k(xp.abs(x), k), _nothing(x), x)
 
 
 def top_k_indices(size: Vector, k: int) -> Vector:

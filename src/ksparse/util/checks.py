@@ -133,9 +133,7 @@ def check_array(value: Any, name: str, ndim: int, *, allow_inf: bool = False) ->
     return array
 
 
-def check_vector(
-    value: Any, name: str, n: int | None = None, *, kind: Array | None = None, allow_inf: bool = False
-) -> Array:
+def check_vector(value: Any, name: str, n: int | None = None, *, kind: Array = None, allow_inf: bool = False) -> Array:
     """Return a vector of length n, converted to the namespace, dtype and device of `kind` if given."""
     vector = check_array(value, name, 1, allow_inf=allow_inf)
     if n is not None and vector.shape[0] != n:
@@ -332,6 +330,5 @@ def require_shape(value: Any, shape: Any, what: str) -> None:
     """Raise ValueError if the result of a user's function does not have the given shape."""
     found = getattr(value, "shape", None)
     if found is None or tuple(found) != tuple(shape):
-        raise ValueError(
-            f"{what} must have shape {tuple(shape)}, got {type(value).__name__ if found is None else tuple(found)}"
-        )
+        given = type(value).__name__ if found is None else tuple(found)
+        raise ValueError(f"{what} must have shape {tuple(shape)}, got {given}")

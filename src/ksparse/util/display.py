@@ -12,11 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 UP, DOWN = "#0072B2", "#D55E00"  # from the colour-blind safe palette of Okabe and Ito (2008)
-
-
 ROW = 18  # height of a bar and its label
-
-
 WIDE = 320  # width of a chart, in user units of the drawing
 
 
@@ -49,15 +45,11 @@ def bars(values: Mapping[str, float], title: str) -> str:
     for place, ((name, value), size) in enumerate(zip(values.items(), sizes, strict=True)):
         y, left, width = place * ROW, zero + min(0.0, size) * scale, abs(size) * scale
         parts.append(f'<text x="104" y="{y + 13}" text-anchor="end">{escape(shortened(name))}</text>')
-        parts.append(
-            f'<rect x="{left:.1f}" y="{y + 3}" width="{max(width, 0.5):.1f}" height="{ROW - 6}" '
-            f'fill="{UP if size >= 0 else DOWN}"></rect>'
-        )
+        box = f'x="{left:.1f}" y="{y + 3}" width="{max(width, 0.5):.1f}" height="{ROW - 6}"'
+        parts.append(f'<rect {box} fill="{UP if size >= 0 else DOWN}"></rect>')
         parts.append(f'<text x="236" y="{y + 13}">{escape(f"{value:.5g}")}</text>')
-    parts.append(
-        f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(values) * ROW}" '
-        'stroke="currentColor" stroke-width="0.5"></line>'
-    )
+    ends = f'x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(values) * ROW}"'
+    parts.append(f'<line {ends} stroke="currentColor" stroke-width="0.5"></line>')
     return drawing(parts, len(values) * ROW, title)
 
 
@@ -76,9 +68,8 @@ def curve(x: Sequence[float], y: Sequence[float], title: str) -> str:
     """Return a line through points, labelled with the largest and the smallest y."""
     low, high = min(y), max(y)
     across, up = (x[-1] - x[0]) or 1.0, (high - low) or 1.0
-    points = " ".join(
-        f"{20 + 200 * (a - x[0]) / across:.1f},{56 - 48 * (b - low) / up:.1f}" for a, b in zip(x, y, strict=True)
-    )
+    places = ((20 + 200 * (a - x[0]) / across, 56 - 48 * (b - low) / up) for a, b in zip(x, y, strict=True))
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
     parts = [
         f'<polyline points="{points}" fill="none" stroke="{UP}" stroke-width="1.5"></polyline>',
         f'<text x="228" y="14">{escape(f"{high:.5g}")}</text>',

@@ -77,8 +77,6 @@ def _lives(pid: int) -> bool:
         return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it exists, but belongs to another user
-        return True
+    except OSError as error:  # another error means that it belongs to another user
+        return not isinstance(error, ProcessLookupError)
     return True

@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from html import escape
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from ksparse.util.arrays import Array
@@ -67,28 +66,16 @@ class Bar:
         return self.elapsed * (1.0 - self.share) / self.share if self.share else None
 
 
-class _NullBar(Bar):
-    """A bar that is not drawn."""
-
-    def update(self, done: float, note: str = "") -> None:
-        """Do nothing."""
-
-
-NULL_BAR = _NullBar("")
+NULL_BAR = Bar("")  # is never drawn
 
 
 class _OpenBars:
     """Bars that are open, outermost first, and the thread that draws them."""
 
     def __init__(self, screen: Callable[[], ProgressDisplay]) -> None:
-        self._make, self._owner = screen, threading.get_ident()
+        self._make, self.owner = screen, threading.get_ident()
         self._bars: list[Bar] = []
         self._over, self._drawing = threading.Event(), threading.Thread()
-
-    @property
-    def here(self) -> bool:
-        """Whether this is the thread that called `show_progress`; bars of parallel threads are not drawn."""
-        return threading.get_ident() == self._owner
 
     def open(self, bar: Bar) -> None:
         self._bars.append(bar)
@@ -171,7 +158,7 @@ def shown_on(screen: Callable[[], ProgressDisplay]) -> Iterator[None]:
 def bar(what: str, total: float | None = None) -> Iterator[Bar]:
     """Open a progress bar; a null bar unless this thread called `show_progress`."""
     shown = _open_bars.get()
-    if shown is None or not shown.here:
+    if shown is None or shown.owner != threading.get_ident():  # bars of parallel threads are not drawn
         yield NULL_BAR
         return
     one = Bar(what, total)
@@ -340,9 +327,7 @@ class VerboseLogging:
             logger.setLevel(logging.INFO)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._handler is not None:
             logger.removeHandler(self._handler)
         logger.setLevel(self._level)
@@ -370,9 +355,8 @@ def as_scipy_callback(callback: Callable[..., Any] | None) -> ProgressCallback:
         if by_result:
             from scipy.optimize import OptimizeResult  # slow to import
 
-            callback(
-                intermediate_result=OptimizeResult(x=x(), fun=F, nit=t, residual=residual, elapsed=elapsed, **more)
-            )
+            result = OptimizeResult(x=x(), fun=F, nit=t, residual=residual, elapsed=elapsed, **more)
+            callback(intermediate_result=result)
         else:
             callback(x())
 
