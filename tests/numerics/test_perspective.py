@@ -15,10 +15,10 @@ def a_matrix(rng, n, m=40):
     return A.T @ A / m
 
 
-def value(H, r, d, found):
+def value(H, r, d, x, z):
     """Return the relaxation's objective at x, z."""
-    own = np.where(found.z > 0, d * found.x**2 / np.where(found.z > 0, found.z, 1.0), 0.0)
-    return 0.5 * found.x @ (H - np.diag(d)) @ found.x - r @ found.x + 0.5 * own.sum()
+    own = np.where(z > 0, d * x**2 / np.where(z > 0, z, 1.0), 0.0)
+    return 0.5 * x @ (H - np.diag(d)) @ x - r @ x + 0.5 * own.sum()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -29,24 +29,24 @@ def test_it_is_below_every_k_sparse_point_and_above_all_points(seed):
     C = ks.Polyhedron(-rng.uniform(0, 1, (1, n)), [-0.3], np.ones((1, n)), [1.0], lower=0.0, upper=0.7)
     linear, d = C.as_linear(n), diagonal_part(H) * np.diag(H)
     assert np.linalg.eigvalsh(H - np.diag(d))[0] > -1e-9
-    found = relax(H, r, d, linear, k, 3000)
-    assert (found.z >= 0).all()
-    assert (found.z <= 1 + 1e-12).all()
-    assert found.z.sum() <= k * (1 + 1e-2)
-    assert linear.violation(found.x) <= 1e-4
+    x, z = relax(H, r, d, linear, k, 3000)
+    assert (z >= 0).all()
+    assert (z <= 1 + 1e-12).all()
+    assert z.sum() <= k * (1 + 1e-2)
+    assert linear.violation(x) <= 1e-4
     loss = ks.Quadratic(H, -r)
     supports = [np.array(S) for S in combinations(range(n), k) if C.has_point_on(np.array(S))]
     best = min(ks.minimize(loss, n, C.without(np.setdiff1d(np.arange(n), S))).fun for S in supports)
     whole = ks.minimize(loss, n, C).fun
     slack = 2e-3 * (abs(best) + abs(whole))
-    assert whole - slack <= value(H, r, d, found) <= best + slack
+    assert whole - slack <= value(H, r, d, x, z) <= best + slack
 
 
 def test_without_a_limit_it_is_the_quadratic_program(rng):
     n = 8
     H, r = a_matrix(rng, n), rng.standard_normal(n)
-    found = relax(H, r, diagonal_part(H) * np.diag(H), Linear.of(n, -1.0, 1.0), n, 3000)
-    np.testing.assert_allclose(found.x, ks.minimize(ks.Quadratic(H, -r), n, ks.Box(-1.0, 1.0)).x, atol=1e-3)
+    x, _ = relax(H, r, diagonal_part(H) * np.diag(H), Linear.of(n, -1.0, 1.0), n, 3000)
+    np.testing.assert_allclose(x, ks.minimize(ks.Quadratic(H, -r), n, ks.Box(-1.0, 1.0)).x, atol=1e-3)
 
 
 def test_a_singular_matrix_has_no_diagonal_part(rng):
@@ -61,5 +61,5 @@ def test_floors_let_fewer_in(rng):
     n = 20
     H = a_matrix(rng, n, 200)
     linear = Linear.of(n, 0.15, 0.4, E=np.ones((1, n)), f=[1.0])
-    z = relax(H, np.zeros(n), diagonal_part(H) * np.diag(H), linear, n, 2000).z
+    z = relax(H, np.zeros(n), diagonal_part(H) * np.diag(H), linear, n, 2000)[1]
     assert z.sum() <= 1 / 0.15 + 0.1

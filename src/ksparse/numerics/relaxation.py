@@ -373,8 +373,8 @@ def diagonal_part(H: Vector) -> float | None:
     return min(0.98 / size, 1.0) if 0.0 < size < np.inf else None
 
 
-def relax(H: Vector, r: Vector, d: Vector, linear: Linear, k: int, steps: int) -> Vector:
-    """Return z, in [0, 1] and at most k in sum, after ADMM steps on the relaxation; its bounds hold in the support."""
+def relax(H: Vector, r: Vector, d: Vector, linear: Linear, k: int, steps: int) -> tuple[Vector, Vector]:
+    """Return x and z, in [0, 1] and at most k in sum, after ADMM steps; the bounds of `linear` hold in the support."""
     scale = max(float(np.median(np.diag(H))), 1e-300)
     H, r, d = H / scale, r / scale, d / scale
     size = np.maximum(np.linalg.norm(linear.G, axis=1), 1e-300)
@@ -384,4 +384,4 @@ def relax(H: Vector, r: Vector, d: Vector, linear: Linear, k: int, steps: int) -
     nodes = method.start(np.where(fixed_out, OUT, FREE)[None])
     for _ in range(steps):
         method.step(nodes)
-    return np.asarray(nodes.z[0])
+    return nodes.y[0], nodes.z[0]

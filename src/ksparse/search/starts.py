@@ -165,7 +165,7 @@ def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iter
         return
     low, high = problem.floors.bounds(linear)
     on_support = replace(linear, lower=np.where(allowed, low, 0.0), upper=np.where(allowed, high, 0.0))
-    z = relax(H, problem.quadratic.r, part * np.diag(H), on_support, k, RELAXATION_STEPS)
+    _, z = relax(H, problem.quadratic.r, part * np.diag(H), on_support, k, RELAXATION_STEPS)
     z[problem.forced] = 2.0
     likely = np.log(z + 1e-4)
     for draw in range(3 * settings.drawn):
