@@ -66,7 +66,14 @@ class Bar:
         return self.elapsed * (1.0 - self.share) / self.share if self.share else None
 
 
-NULL_BAR = Bar("")  # is never drawn
+class _NullBar(Bar):
+    """A bar that is not drawn."""
+
+    def update(self, done: float, note: str = "") -> None:
+        """Do nothing."""
+
+
+NULL_BAR = _NullBar("")
 
 
 class _OpenBars:
