@@ -77,9 +77,9 @@ class Floors:
         lowest, undecided = np.inf if noise is not None else -np.inf, False
         stack = [Linear(*_bounds_above(linear, size), linear.G, linear.h, linear.E, linear.f)]
         for _ in range(BRANCHES):
-            node = stack.pop() if stack else None
-            if node is None:
+            if not stack:
                 break
+            node = stack.pop()
             try:
                 found = None if node.provably_empty else solve_qp(objective, node, guess)
             except InfeasibleError as error:
@@ -97,10 +97,9 @@ class Floors:
             if value < value_of_best:
                 best, value_of_best = found, value
         undecided |= bool(stack)
-        if best is None and undecided:
-            raise UndecidedError("no choice of signs could be settled")
         if best is None:
-            raise InfeasibleError("no point is that large throughout")
+            unsettled = UndecidedError("no choice of signs could be settled")
+            raise unsettled if undecided else InfeasibleError("no point is that large throughout")
         return best, -np.inf if undecided else lowest
 
     def feasible(self, linear: Linear, support: Vector) -> Vector | None:
@@ -108,14 +107,14 @@ class Floors:
         size = self.size[support]
         stack = [Linear(*_bounds_above(linear, size), linear.G, linear.h, linear.E, linear.f)]
         for _ in range(BRANCHES):
-            node = stack.pop() if stack else None
-            if node is None:
+            if not stack:
                 break
+            node = stack.pop()
             try:
-                x = None if node.provably_empty else feasible_point(node)
+                if node.provably_empty:
+                    continue
+                x = feasible_point(node)
             except InfeasibleError:
-                x = None
-            if x is None:
                 continue
             short = _short(node, x, size)
             if not short.size:

@@ -230,8 +230,6 @@ class SparsePortfolio(SparseEstimator):
         ------
         InfeasibleError
             If no portfolio reaches a mean return under the rules.
-        ValueError, TypeError
-            If an argument has an invalid type or value; the message names it.
 
         Examples
         --------
@@ -287,8 +285,6 @@ class SparsePortfolio(SparseEstimator):
         InfeasibleError
             If at some row no portfolio satisfies the rules, such as a turnover that is too small; the message says
             which.
-        ValueError, TypeError
-            If an argument has an invalid type or value; the message names it.
 
         Examples
         --------

@@ -140,19 +140,15 @@ class TrackingLimitedSearch:
             return LimitedWeights(x, 0.0, self.problem.value(x)) if self.problem.violation(x) <= 0.0 else None
         try:
             fixed = FixedAssetProblem(self, x)
-            if below < np.inf and self._dual_value(fixed.at(theta), theta) >= below:
-                return None
+            if below < np.inf and theta < 1.0:
+                near, ratio = fixed.at(theta), theta / (1.0 - theta) * self.sizes[0] / self.sizes[1]
+                excess = self.benchmark.error(near) ** 2 - self.benchmark.limit**2
+                if self.problem.value(near) + ratio * excess >= below:  # φ + λ(error² − τ²), by weak duality
+                    return None
             found = fixed.best()
         except (InfeasibleError, UnboundedError):
             return None
         return None if found is None else LimitedWeights(*found, self.problem.value(found[0]))
-
-    def _dual_value(self, x: Vector, theta: float) -> float:
-        """Return φ + λ(error² − τ²), a lower bound of φ within the limit on the assets on which x is the best at θ."""
-        if theta == 1.0:
-            return -np.inf
-        excess = self.benchmark.error(x) ** 2 - self.benchmark.limit**2
-        return self.problem.value(x) + theta / (1.0 - theta) * self.sizes[0] / self.sizes[1] * excess
 
     def lower_bound(self, bound: float, theta: float) -> float:
         """Return a lower bound of φ within the limit from a lower bound of the weighted problem at θ."""

@@ -97,8 +97,7 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Vector | None, window: int, 
     walker = clone(model).set_params(warm_start=True, turnover_cost=cost)
     if first:  # the first purchase costs nothing, so that the search does not avoid it
         walker.set_params(turnover_cost=0.0, max_turnover=None)
-    starts = np.arange(window, total, step)
-    weights, turnovers, costs, seconds, returns, statuses = [], [], [], [], [], []
+    starts, found = np.arange(window, total, step), list[tuple[Any, ...]]()
     for start in starts:
         began, rows = time.perf_counter(), slice(start - window, start)
         try:
@@ -106,18 +105,15 @@ def walk_forward(model: SparsePortfolio, X: Any, y: Vector | None, window: int, 
         except InfeasibleError as error:
             raise InfeasibleError(f"no portfolio at row {start}: {error}") from error
         uninterrupted(walker.result_)
-        seconds.append(time.perf_counter() - began)
-        weights.append(walker.weights_)
-        statuses.append(walker.result_.status)
-        turnovers.append(walker.turnover_)
-        costs.append(0.0 if first and len(weights) == 1 else step * walker.cost_)
-        returns.append(np.array(walker.predict(X[start : start + step])))
-        returns[-1][0] -= costs[-1]
+        seconds, paid = time.perf_counter() - began, 0.0 if first and not found else step * walker.cost_
+        gained = np.array(walker.predict(X[start : start + step]))
+        gained[0] -= paid
+        found.append((walker.weights_, walker.turnover_, paid, gained, seconds, walker.result_.status))
         walker.set_params(previous_weights=walker.weights_, turnover_cost=cost, max_turnover=model.max_turnover)
-    return WalkForward(
-        starts, np.array(weights), np.array(turnovers), np.array(costs), np.arange(window, total),
-        np.concatenate(returns), np.array(seconds), statuses,
-    )  # fmt: skip
+    *columns, returns, times, statuses = zip(*found, strict=True)
+    weights, turnovers, costs = map(np.array, columns)
+    held, joined = np.arange(window, total), np.concatenate(returns)
+    return WalkForward(starts, weights, turnovers, costs, held, joined, np.array(times), list(statuses))
 
 
 def _cost_per_row(cost: Any, step: int) -> Any:

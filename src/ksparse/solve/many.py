@@ -213,8 +213,6 @@ def minimize_many(
 
     Raises
     ------
-    ValueError, TypeError
-        If the data are not finite or have incompatible shapes, or an argument has an invalid type or value.
     InfeasibleError
         If C holds no point with at most k nonzeros.
 

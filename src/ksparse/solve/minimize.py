@@ -30,7 +30,7 @@ from ksparse.sets import ConvexSet
 from ksparse.solve.judge import gap_between, judge_given, judge_penalized, judge_search
 from ksparse.solve.penalty_grid import resolve_method, resolve_rule, resolve_weights, solve_on_grid
 from ksparse.solve.request import Request, check_pieces, check_request, check_user_pieces, solve_scope, support_problem
-from ksparse.util.arrays import Array, namespace
+from ksparse.util.arrays import namespace
 from ksparse.util.checks import check_integer, check_n_jobs, check_number, check_piece
 from ksparse.util.progress import VerboseLogging, as_scipy_callback, bar, logger
 
@@ -102,8 +102,6 @@ def minimize_penalized(
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument has an invalid type or value.
     MissingPieceError
         If the method needs a property that the loss, set or penalty does not have.
 
@@ -130,20 +128,15 @@ def minimize_penalized(
     before = loss.evaluations or (0, 0)
     check_user_pieces(loss, problem.C, problem.n, start)
     with solve_scope(loss, np.inf if max_time is None else started + max_time, progress):
-        begin = _first_point(problem) if start is None else start
+        begin = problem.zeros() if start is None else start
+        xp = namespace(begin)
+        if start is None and not (problem.C.contains(begin) and bool(xp.any(problem.point(begin).gradient != 0))):
+            begin = begin + 1.0 / problem.n  # 0 is not in C, or already stationary for φ
         if continuation:
             run = continued(chosen, problem, begin, stopping, callback, verbose)
         else:
             run = drive(chosen, problem, begin, stopping, callback=callback, verbose=verbose)
         return judge_penalized(problem, run, chosen, time.perf_counter() - started, before)
-
-
-def _first_point(problem: Problem) -> Array:
-    """Return 0, or 1/n in every entry if 0 is not in C or already stationary for φ."""
-    zero = problem.zeros()
-    if problem.C.contains(zero) and bool(namespace(zero).any(problem.point(zero).gradient != 0)):
-        return zero
-    return zero + 1.0 / problem.n
 
 
 def minimize(
@@ -250,8 +243,6 @@ def minimize(
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument has an invalid type or value. Arguments are checked before any work.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
     MissingPieceError

@@ -174,8 +174,6 @@ def near_optimal(
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument has an invalid type or value. Arguments are checked before any work.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
 

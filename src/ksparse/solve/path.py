@@ -223,8 +223,6 @@ def k_path(
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument has an invalid type or value. Arguments are checked before any work.
     InfeasibleError
         If C holds no point with at most k nonzeros; the message says why.
 

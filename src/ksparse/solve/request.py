@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -100,12 +100,6 @@ class Request:
     def scope(self, progress: bool) -> AbstractContextManager[None]:
         """Return the context that the call runs in."""
         return solve_scope(self.loss, self.deadline, progress)
-
-    def stopping_now(self) -> Stopping:
-        """Return the stopping rules with the time that is left."""
-        if self.stopping.max_time is None:
-            return self.stopping
-        return replace(self.stopping, max_time=max(0.0, self.deadline - time.perf_counter()))
 
 
 def check_request(

@@ -44,9 +44,7 @@ def is_array(x: object) -> bool:
 
 def on_device(x: Array) -> bool:
     """Whether x lies on a GPU, where reading a number waits for the device."""
-    if not compat.is_torch_array(x) and not compat.is_cupy_array(x):
-        return False
-    return bool(compat.is_cupy_array(x) or x.device.type != "cpu")
+    return compat.is_cupy_array(x) or (compat.is_torch_array(x) and x.device.type != "cpu")
 
 
 def _stays(x: Array) -> bool:
@@ -166,9 +164,7 @@ def sum_of(x: Array) -> float:
 
 def dot(x: Array, y: Array) -> float:
     """Return ⟨x, y⟩."""
-    if type(x) is np.ndarray:
-        return float(np.dot(x, y))
-    return sum_of(x * y)
+    return float(np.dot(x, y)) if type(x) is np.ndarray else sum_of(x * y)
 
 
 def sqnorm(x: Array) -> float:
@@ -312,8 +308,7 @@ def top_k(size: Array, k: int) -> Array:
     if k >= n:
         return xp.ones_like(size, dtype=xp.bool)
     threshold = _kth_largest(size, k)
-    above = size > threshold
-    tied = size == threshold
+    above, tied = size > threshold, size == threshold
     seats = k - int(xp.sum(xp.astype(above, xp.int64)))
     return above | (tied & (xp.cumulative_sum(xp.astype(tied, xp.int64)) <= seats))
 
