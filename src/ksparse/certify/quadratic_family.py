@@ -69,8 +69,7 @@ class QuadraticFamily(Family):
 
     def _solve_root(self, cutoff: float, deadline: float) -> tuple[Relaxation, NodeBatch, float]:
         """Return the relaxation whose D gives the best bound, the root with all fixings on the way, and that bound."""
-        n, split, node = self.problem.n, DiagonalSplit(self.problem), None
-        best, found = -np.inf, None
+        n, split, node, best, found = self.problem.n, DiagonalSplit(self.problem), None, -np.inf, None
         steps, patience = (ROOT_STEPS_LARGE, ROOT_PATIENCE_LARGE) if n > LARGE else (ROOT_STEPS, ROOT_PATIENCE)
         rounds = ROUNDS if n <= LARGE_ROUND else ROUNDS_LARGE
         history = [-np.inf] * PROGRESS_WINDOW
@@ -106,11 +105,7 @@ class QuadraticFamily(Family):
         free = np.flatnonzero(state == FREE)
         doubt = np.minimum(z[free], 1.0 - z[free]) * (ZERO_WEIGHT + np.abs(y[free]))
         i = free[doubt.argmax()] if doubt.max() > 0 else free[z[free].argmax()]
-        children = []
-        for branch in self.supports.branches(state, i):
-            children.append(node.gather(FIRST))
-            children[-1].state[0] = branch
-        return children
+        return [replace(node.gather(FIRST), state=branch[None]) for branch in self.supports.branches(state, i)]
 
     def bounds(self, nodes: list[NodeBatch], cutoff: float, deadline: float) -> Vector:
         """Bound nodes in tasks of a fixed size, so that the bounds do not depend on n_jobs."""

@@ -117,12 +117,8 @@ class Linear:
         """Return the largest violation relative to the constraint's terms; those of a bound are itself and max |xᵢ|."""
         size = np.abs(x)
         worst, top = 0.0, float(size.max(initial=0.0))
-        for M, v, excess in (
-            (self.G, self.h, self.G @ x - self.h),
-            (self.E, self.f, np.abs(self.E @ x - self.f)),
-            (None, self.lower, self.lower - x),
-            (None, self.upper, x - self.upper),
-        ):
+        rows = (self.G, self.h, self.G @ x - self.h), (self.E, self.f, np.abs(self.E @ x - self.f))
+        for M, v, excess in (*rows, (None, self.lower, self.lower - x), (None, self.upper, x - self.upper)):
             if (excess > 0).any():
                 terms = np.maximum(np.abs(v), top if M is None else np.abs(M) @ size)
                 worst = max(worst, float(np.max(excess[excess > 0] / terms[excess > 0])))

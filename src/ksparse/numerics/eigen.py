@@ -17,7 +17,7 @@ from ksparse.util.arrays import Array, Vector, epsilon, like, norm, to_numpy
 from ksparse.util.resources import require_time
 
 SMALL = 32  # size up to which an eigendecomposition costs no more
-EVERY = 4  # steps between two computations of the Ritz values
+CHECK_INTERVAL = 4  # steps between two computations of the Ritz values
 LIMIT = 1_000  # steps; then θ is within (log n / steps)² of the end for any spectrum (Kuczyński and Woźniakowski 1992)
 TOL = 1e-6  # of the residual, relative to θ
 MARGIN = 1e-4  # relative safety margin in addition to the residual
@@ -40,8 +40,7 @@ def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
 
     Lanczos gives θ ≤ |λ|_max; the residual and a relative margin are added.
     """
-    noise = 200 * epsilon(kind)  # rounding of products in the precision of `kind`
-    bound = 0.0
+    noise, bound = 200 * epsilon(kind), 0.0  # rounding of products in the precision of `kind`
     for ends in _ends(apply, n, kind):
         best = max(ends, key=lambda end: abs(end.theta))
         bound = max(abs(end.theta) + end.residual for end in ends)
@@ -67,17 +66,14 @@ def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
         return to_numpy(apply(like(v, kind))).astype(np.float64)  # a copy: the operator may return v itself
 
     if n <= SMALL:
-        units: Vector = np.eye(n)
-        matrix = np.array([image(e) for e in units])
+        matrix = np.array([image(unit) for unit in np.eye(n)])
         values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
         yield End(float(values[0]), 0.0), End(float(values[-1]), 0.0)
         return
     v: Vector = np.random.default_rng(0).standard_normal(n)  # random: orthogonal to the eigenvector with probability 0
     v /= norm(v)
-    before: Vector = np.zeros(n)
-    beta = 0.0
-    diagonal: list[float] = []
-    off_diagonal: list[float] = []
+    before, beta = np.zeros(n), 0.0
+    diagonal, off_diagonal = list[float](), list[float]()
     for step in range(1, LIMIT + 1):
         require_time()
         w = image(v)
@@ -89,7 +85,7 @@ def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
             yield End(-math.inf, 0.0), End(math.inf, 0.0)
             return
         complete = beta <= 1e-14 * max(map(abs, diagonal))  # the Krylov space is invariant
-        if step % EVERY == 0 or complete:
+        if step % CHECK_INTERVAL == 0 or complete:
             yield _end(diagonal, off_diagonal, beta, 0), _end(diagonal, off_diagonal, beta, step - 1)
         if complete:
             return

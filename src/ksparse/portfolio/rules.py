@@ -270,8 +270,7 @@ def parse_constraints(given: Any, universe: Universe, members: Mapping[Any, Vect
     """
     if given is None:
         return LinearRules.of(universe.n)
-    inequalities: list[tuple[Vector, float]] = []
-    equations: list[tuple[Vector, float]] = []
+    inequalities, equations = list[tuple[Vector, float]](), list[tuple[Vector, float]]()
     known = _meanings(universe, members)
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True) if name)  # the longest is read
     tokens = re.compile(TOKENS.format(names=names or "(?!)"), re.DOTALL)
@@ -310,8 +309,7 @@ Token = tuple[str, Any]  # ("name", …), ("number", …) or ("sign", …)
 
 def _sides(text: str, tokens: re.Pattern[str], known: Mapping[str, Vector]) -> tuple[list[list[Token]], list[str]]:
     """Return the sides of a constraint as tokens, and the comparisons between them."""
-    sides: list[list[Token]] = [[]]
-    comparisons: list[str] = []
+    sides, comparisons = [list[Token]()], list[str]()
     for match in tokens.finditer(text.strip()):
         kind, token = str(match.lastgroup), match.group(str(match.lastgroup))
         if kind == "comparison":

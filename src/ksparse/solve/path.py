@@ -271,7 +271,7 @@ class PathSolver:
         self.problems = {k: problem.with_changes(k=k) for k in sizes}
         self.incumbents = {k: Incumbent() for k in sizes}
         self.seconds = dict.fromkeys(sizes, 0.0)
-        self.last_start: dict[tuple[int, str], Candidate] = {}  # neighbour's candidate that k was searched from
+        self.last_start: dict[tuple[int, str], Candidate | None] = {}  # neighbour's candidate that k was searched from
         self.status = dict.fromkeys(sizes, Status.STATIONARY)
         self.certificates = dict.fromkeys(sizes, UNPROVED)
         self.callback = as_scipy_callback(request.callback)
@@ -349,12 +349,10 @@ class PathSolver:
         """Search one k locally from its neighbour's candidate, unless it was searched from there before."""
         self._count(k)
         began, problem, incumbent = time.perf_counter(), self.problems[k], self.incumbents[k]
-        at = self.incumbents[neighbour].best
-        known = at is not None and self.last_start.get((k, name)) is at
-        if known or self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED):
+        at, known = self.incumbents[neighbour].best, self.last_start.get((k, name))
+        if (at is not None and known is at) or self.status[k] in (Status.OPTIMAL, Status.UNBOUNDED):
             return
-        if at is not None:
-            self.last_start[k, name] = at
+        self.last_start[k, name] = at
         try:
             if incumbent.best is None and enumerate_supports(problem, incumbent, began):
                 self.status[k] = Status.OPTIMAL if incumbent.proved else Status.STATIONARY

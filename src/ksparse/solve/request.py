@@ -133,14 +133,13 @@ def check_request(
     C = C.for_length(n)
     with deadline_scope(np.inf if stopping.max_time is None else started + stopping.max_time):
         require_sparse_member(C, n, checked.widest(k))
-    before, interrupted = loss.evaluations or (0, 0), False
+    before, ended = loss.evaluations or (0, 0), False
     try:
         check_user_pieces(loss, C, n, start)
     except KeyboardInterrupt:  # user functions may be slow
-        interrupted = True
-    return Request(
-        loss, C, n, k, start, stopping, callback, verbose, started, interrupted, before, loss.passes, checked, by_rows
-    )
+        ended = True
+    given = loss, C, n, k, start, stopping, callback, verbose
+    return Request(*given, started, ended, before, loss.passes, checked, by_rows)
 
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
@@ -213,11 +212,10 @@ def _check_memory(problem: SupportProblem) -> None:
     else:
         needed = 8 * (VECTORS + (3 * k if loss.has_columns else 0)) * n
     if needed >= ASKED and needed > (available := available_memory()):
-        raise MemoryError(
-            f"the search needs {needed / GIB:.2f} GiB in addition to the data ({n} variables, k = {k}), "
-            f"{available / GIB:.2f} GiB are available: use fewer columns, a smaller k, or settings=SearchSettings("
-            f"memory=...) below {settings.memory / GIB:.2g} GiB, which keeps fewer rows of the Gram matrix"
-        )
+        missing = f"({n} variables, k = {k}), {available / GIB:.2f} GiB are available"
+        fewer = f"memory=...) below {settings.memory / GIB:.2g} GiB, which keeps fewer rows of the Gram matrix"
+        remedy = f"use fewer columns, a smaller k, or settings=SearchSettings({fewer}"
+        raise MemoryError(f"the search needs {needed / GIB:.2f} GiB in addition to the data {missing}: {remedy}")
 
 
 def _check_min_nonzero(min_nonzero: Any, n: int) -> Vector | float:
@@ -317,10 +315,9 @@ def check_rules_feasible(problem: SupportProblem, out: Vector, k: int) -> None:
     if rules.brings is None:  # a member that is 0 matters only for labels with a minimum count
         may_vanish &= (rules.least > 0)[rules.label]
     if rules.strict and may_vanish.any():
-        raise MissingPieceError(
-            f"min_nonzero is 0 for variable {np.flatnonzero(may_vanish)[0]}; it must be > 0 for all variables of "
-            "labels with a minimum count in group_limits (with groups or requires: for all)"
-        )
+        needed_for = "all variables of labels with a minimum count in group_limits (with groups or requires: for all)"
+        first = np.flatnonzero(may_vanish)[0]
+        raise MissingPieceError(f"min_nonzero is 0 for variable {first}; it must be > 0 for {needed_for}")
     _check_closure(rules, forced, allowed, out)
     what, is_forced = "groups" if rules.grouped else "variables", np.isin(np.arange(rules.n), forced)
     inside = np.bincount(rules.label[forced], rules.weight[forced], rules.least.size)

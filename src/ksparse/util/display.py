@@ -18,11 +18,8 @@ WIDE = 320  # width of a chart, in user units of the drawing
 
 def facts(rows: Mapping[str, str]) -> str:
     """Return a table of names and values."""
-    cells = "".join(
-        f'<tr><th style="text-align:left;padding:1px 12px 1px 0">{escape(name)}</th>'
-        f'<td style="text-align:left">{escape(text)}</td></tr>'
-        for name, text in rows.items()
-    )
+    start, middle = '<tr><th style="text-align:left;padding:1px 12px 1px 0">', '</th><td style="text-align:left">'
+    cells = "".join(f"{start}{escape(name)}{middle}{escape(text)}</td></tr>" for name, text in rows.items())
     return f'<table style="margin:0 0 .5em">{cells}</table>'
 
 
