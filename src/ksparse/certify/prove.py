@@ -184,15 +184,12 @@ def families_of(problem: SupportProblem, best: Candidate) -> list[Family]:
     return [whole] if k == problem.k else [family_of(problem.with_changes(k=k), best), *parts]
 
 
-def family_of(
-    problem: SupportProblem, best: Candidate, threshold: float | None = None, exactly: bool = False
-) -> Family:
+def family_of(problem: SupportProblem, best: Candidate, most: float | None = None, exactly: bool = False) -> Family:
     """Return how the problem is bounded; raise `NoBoundError` if it cannot be.
 
-    Only values up to `threshold` count, by default that of `best`. With `exactly`, supports of fewer than k variables
-    are excluded.
+    Only values up to `most` count, by default that of `best`; `exactly` excludes supports of fewer than k variables.
     """
-    threshold = best.value if threshold is None else threshold
+    threshold = best.value if most is None else most
     if not math.isfinite(best.value):
         raise NoBoundError("the solution has no finite value")
     if abs(best.value) <= problem.claim_tol(0.0) or abs(best.value) < SMALLEST:

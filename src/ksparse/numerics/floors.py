@@ -9,7 +9,7 @@ import numpy as np
 from ksparse.errors import InfeasibleError, UndecidedError
 from ksparse.numerics.bound import Noise, suboptimality_bound
 from ksparse.numerics.constraints import Linear, most_nonzeros
-from ksparse.numerics.qp import Active, Objective, Solution, feasible_point, solve_qp
+from ksparse.numerics.qp import Guess, Objective, Solution, feasible_point, solve_qp
 from ksparse.util.arrays import Vector
 
 BRANCHES = 200  # choices of signs that are tried
@@ -54,20 +54,18 @@ class Floors:
         low[forced] = np.minimum(low[forced], 0.0)
         return max(1, int(forced.size), most_nonzeros(linear, low, high, allowed))
 
-    def solve(self, objective: Objective, linear: Linear, support: Vector, guess: Active | None) -> Solution:
+    def solve(self, objective: Objective, linear: Linear, support: Vector, guess: Guess) -> Solution:
         """Return the minimum over the polyhedron of a support; `guess` is an active set to start from."""
         if not self.any:
             return solve_qp(objective, linear, guess)
         return self._branch(objective, linear, support, guess, None)[0]
 
-    def lower_bound(
-        self, objective: Objective, linear: Linear, support: Vector, guess: Active | None, noise: Noise
-    ) -> float:
+    def lower_bound(self, objective: Objective, linear: Linear, support: Vector, guess: Guess, noise: Noise) -> float:
         """Return a proved lower bound of the minimum on a support, −∞ if not every choice of signs is settled."""
         return self._branch(objective, linear, support, guess, noise)[1]
 
     def _branch(
-        self, objective: Objective, linear: Linear, support: Vector, guess: Active | None, noise: Noise | None
+        self, objective: Objective, linear: Linear, support: Vector, guess: Guess, noise: Noise | None
     ) -> tuple[Solution, float]:
         """Return the minimum, and with `noise` a lower bound, by branch and bound on signs.
 

@@ -208,6 +208,9 @@ class Active:
         return cls(np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), np.zeros(rows, dtype=bool))
 
 
+Guess = Active | None  # the active set to start from
+
+
 @dataclass(frozen=True)
 class Solution:
     """The optimum and its multipliers."""
@@ -333,7 +336,7 @@ def _step(objective: Objective, x: Vector, M: Vector) -> tuple[Vector | None, bo
     return (None, False) if float(np.abs(step).max(initial=0.0)) <= 1e-15 * float(np.abs(x).max()) else (step, False)
 
 
-def solve_qp(objective: Objective, linear: Linear, guess: Active | None = None, near: Vector | None = None) -> Solution:
+def solve_qp(objective: Objective, linear: Linear, guess: Guess = None, near: Vector | None = None) -> Solution:
     """Return the minimum over the polyhedron.
 
     Raise `InfeasibleError` if it is empty, `UnboundedError` if there is no minimum, `UndecidedError` if rounding
@@ -475,7 +478,7 @@ def _rows_satisfiable(linear: Linear) -> bool:
     return True
 
 
-def project_polyhedron(u: Vector, linear: Linear, guess: Active | None) -> Solution:
+def project_polyhedron(u: Vector, linear: Linear, guess: Guess) -> Solution:
     """Return the nearest point, by the active-set method with H = I, whose systems are as small as the active rows."""
     identity = Objective(np.eye(u.size), -u)
     found = None if guess is None else primal_dual_active_set(None, -u, linear, guess)

@@ -159,10 +159,8 @@ class SparseMeanRisk(BaseOptimization):
         problem = self._problem(mu, V, prior.returns, y, usable)
         k, name = (self.k, "k") if self.cardinality is None else (self.cardinality, "cardinality")
         check_n_jobs(self.n_jobs)
-        k, options = (
-            clip_k(check_integer(k, name, 1), usable.size, "assets", self),
-            {s: getattr(self, s) for s in SEARCH},
-        )
+        k, options = check_integer(k, name, 1), {option: getattr(self, option) for option in SEARCH}
+        k = clip_k(k, usable.size, "assets", self)
         self.result_ = solve_portfolio(problem, k, min_weight=self.min_weight, **options)
         warn_if_stopped(self.result_, type(self).__name__)
         self.weights_ = np.zeros(len(mu))

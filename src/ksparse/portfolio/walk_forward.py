@@ -72,12 +72,11 @@ class WalkForward:
         return np.cumprod(1.0 + self.returns)
 
     def __repr__(self) -> str:
-        mean, deviation = float(self.returns.mean()), float(self.returns.std(ddof=1)) if self.returns.size > 1 else 0.0
-        turnover = self.turnovers[1:].mean() if len(self) > 1 else 0.0
-        return (
-            f"WalkForward: {len(self)} rebalancings, {self.returns.size} periods, mean return {mean:.4g}, "
-            f"deviation {deviation:.4g}, turnover {turnover:.3g} a rebalancing, wealth {self.wealth[-1]:.4g}"
-        )
+        gained, traded = self.returns, self.turnovers[1:].mean() if len(self) > 1 else 0.0
+        deviation = gained.std(ddof=1) if gained.size > 1 else 0.0
+        counts = f"{len(self)} rebalancings, {gained.size} periods, mean return {gained.mean():.4g}"
+        ends = f"turnover {traded:.3g} a rebalancing, wealth {self.wealth[-1]:.4g}"
+        return f"WalkForward: {counts}, deviation {deviation:.4g}, {ends}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per rebalancing."""
