@@ -33,10 +33,7 @@ COMPILED = 50  # variables from which compilation pays for a proof
 
 
 def margin_of(problem: ScaledProblem) -> float:
-    """Return what the least eigenvalue of H − D must exceed.
-
-    It covers Cholesky's own rounding (Higham 2002, Theorem 10.3) and that of H's entries.
-    """
+    """Return a bound on the rounding of Cholesky (Higham 2002, Theorem 10.3) and of H's entries."""
     n = problem.n
     return n * (problem.noise.entry_error + 4.0 * EPS) + 2.0 * (n + 2) * n * EPS
 

@@ -131,10 +131,7 @@ def branch_and_bound(problem: SupportProblem, incumbent: Incumbent, request: Gap
 
 
 def _rounds(trees: Sequence[Tree], listener: Callable[[], None]) -> Iterator[None]:
-    """Solve all roots, then run one tree after another, with descents now and then.
-
-    The listener is called at every pause of a root.
-    """
+    """Solve all roots, with the listener called at pauses; then run one tree after another, with some descents."""
     for tree in trees:
         with heard_by(listener):
             tree.solve_root()

@@ -149,8 +149,7 @@ class ActivityBounds:
 def min_activity_given_equation(G: Vector, e: Vector, f: float, lower: Vector, upper: Vector) -> Vector:
     """Return a lower bound on each row gᵀx between bounds and subject to eᵀx = f, less the rounding.
 
-    It is the maximum over λ of λf + Σ min (gᵢ − λeᵢ)xᵢ: concave, and linear between the λ = gᵢ/eᵢ, so one of these is
-    optimal.
+    It is the maximum over λ of λf + Σ min (gᵢ − λeᵢ)xᵢ: concave, and linear between the λ = gᵢ/eᵢ: one is optimal.
     """
     slopes = G[:, e != 0] / e[e != 0]  # one row of λ per row of G
     aside = ASIDE * np.abs(slopes).max(axis=1, initial=0.0, keepdims=True)
@@ -219,8 +218,7 @@ def fixed_by_equations(linear: Linear) -> tuple[Vector, Vector]:
 def reachable_variables(linear: Linear, low: Vector, high: Vector, allowed: Vector, k: int) -> Vector:
     """Return which allowed variables may be nonzero, between low and high, in a point with at most k nonzeros.
 
-    Each row is considered alone: with the variable in the support, the k − 1 other variables of largest terms must
-    satisfy it.
+    Each row is considered alone: the variable and the k − 1 others of largest terms must satisfy it.
     """
     low, high = np.where(allowed, low, 0.0), np.where(allowed, high, 0.0)
     least, least_equal, most_equal = linear.activity_terms(low, high)

@@ -123,8 +123,7 @@ def minimize_by_projection(
 ) -> ProjectedGradientRun:  # fmt: skip
     """Return a stationary point of ½xᵀHx + cᵀx over C (the minimum if H is convex), from a point x of C.
 
-    It has L‖x − P_C(x − g/L)‖ ≤ target·max(‖c‖, ‖g‖), g = Hx + c and L = ‖H‖, unless steps or time run out, or x
-    diverges.
+    It has L‖x − P_C(x − g/L)‖ ≤ target·max(‖c‖, ‖g‖), g = Hx + c, L = ‖H‖, unless steps or time end, or x diverges.
     """
     g = H @ x + c
     # if H is flat, a step must not be much longer than x is large

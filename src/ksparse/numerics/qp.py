@@ -132,8 +132,7 @@ def least_squares(M: Vector, d: Vector) -> Vector:
 def shortest(M: Vector, d: Vector, rcond: float | None = None) -> Vector:
     """Return the shortest x of least ‖Mx − d‖.
 
-    LAPACK's divide-and-conquer SVD does not converge for some ordinary matrices. Pivoted QR, which has no iterations,
-    then replaces it.
+    Where LAPACK's divide-and-conquer SVD does not converge, pivoted QR, which has no iterations, replaces it.
     """
     try:
         return np.asarray(np.linalg.lstsq(M, d, rcond=rcond)[0])
@@ -165,8 +164,7 @@ def null_space(M: Vector) -> Vector:
 def solve_symmetric(K: Vector, d: Vector) -> Vector:
     """Return K⁻¹d with one step of refinement; the least-squares solution if K is singular.
 
-    Here and in the search NumPy's linear algebra is used: if SciPy has a BLAS of its own, the threads of the two wait
-    for each other.
+    Here and in the search NumPy's linear algebra is used: threads of SciPy's own BLAS would wait for NumPy's.
     """
     if not d.size:
         return d
@@ -537,8 +535,7 @@ def feasible_point(linear: Linear) -> Vector:
 def linear_program(cost: Vector, linear: Linear, widen: Callable[[Vector], Vector], bounds: Vector) -> Vector | None:
     """Return the point of least costᵀx under rows that `widen` fits to x, by HiGHS; None if it proves there is none.
 
-    HiGHS has absolute tolerances and drops small entries: columns, rows and right-hand sides are scaled to size 1,
-    columns by powers of 2.
+    HiGHS has absolute tolerances and drops small entries: columns (by powers of 2), rows and sides are scaled to 1.
     """
     from scipy.optimize import linprog  # slow to import
 

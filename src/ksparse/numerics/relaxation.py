@@ -115,8 +115,7 @@ class GroupLimits:
     def top_sum(self, values: Vector, state: Vector, exactly: bool = False) -> TopSum:
         """Return the largest sum of values over admissible supports, exact but for rounding.
 
-        Values of free variables must be at least 0, unless there must be exactly k members; then the sum is −∞ if there
-        are fewer.
+        Values of free variables must be at least 0, unless exactly k members are needed; then fewer give −∞.
         """
         worth, state = self.sums(values), self.states(state)
         nothing = -np.inf if exactly else 0.0

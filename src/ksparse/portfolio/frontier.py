@@ -20,7 +20,7 @@ from ksparse.util.progress import track
 if TYPE_CHECKING:
     import pandas as pd
 
-EVERY = 10  # one of as many points gets a full search; chosen by no benchmark
+FULL_SEARCH_INTERVAL = 10  # one of as many points gets a full search; chosen by no benchmark
 GREEDY = 1e-4  # relative weight of the risk at the end of the largest return
 
 
@@ -92,8 +92,8 @@ def frontier(assets: Assets, problem: Portfolio, k: int, points: Any, solve: Cal
     """Return the frontier under the rules of a problem; solve : `solve_portfolio` with the options of the caller.
 
     points : number of points, evenly between the mean return of the least variance and the largest one, or the targets
-    themselves. Each search starts at the portfolio of the next higher target, which is feasible for it too; one of
-    `EVERY` searches is a full one. Trading costs are refused: with them the frontier would be neither one of variances
+    themselves. Each search starts at the portfolio of the next higher target, which is feasible for it too; one in
+    `FULL_SEARCH_INTERVAL` is a full one. Trading costs are refused: with them the frontier would be neither one of variances
     nor end at the largest return.
     """
     if problem.cost.any():
@@ -114,7 +114,7 @@ def frontier(assets: Assets, problem: Portfolio, k: int, points: Any, solve: Cal
             continue
         rows = LinearRules.of(len(r), [(-r, -target)]).and_(problem.rows)
         warm: dict[str, Any] = {"x0": found[-1].x} if found else {}
-        warm |= {"settings": WARM} if i % EVERY else {}
+        warm |= {"settings": WARM} if i % FULL_SEARCH_INTERVAL else {}
         try:
             found.append(solve(replace(least, rows=rows), k, **warm))
         except InfeasibleError as error:

@@ -61,8 +61,7 @@ class Benchmark:
     def rounding(self, x: Vector) -> float:
         """Return a bound on the change of the error by another order of summation.
 
-        Returns are sums of as many terms as assets are held. Their rounding is relative to the terms, not to the
-        distance from the index.
+        The rounding of returns is relative to their terms, one per asset held, not to the distance from the index.
         """
         terms = float(np.sqrt(np.diag(self.gram)) @ np.abs(x) + np.sqrt(self.mean_square))
         return EPS * ((np.count_nonzero(x) + 2) * terms + len(self.y) * self.error(x))
@@ -263,10 +262,7 @@ def portfolio(
 
 
 def portfolio_of(assets: Assets, y: Vector | None, *, max_tracking_error: float | None, **parameters: Any) -> Portfolio:
-    """Return the problem that all parameters of `SparsePortfolio` for goals and rules describe.
-
-    y : returns of an index to track, or to stay close to.
-    """
+    """Return the problem that the parameters of `SparsePortfolio` describe; y : returns of an index to follow."""
     n, X = len(assets.r), assets.returns
     goals = {name: parameters.pop(name) for name in GOALS}
     given = {name: parameters.pop(name) for name in WEIGHTS}

@@ -265,8 +265,7 @@ def _group_rows(n: int, members: Mapping[Any, Vector], given: Any, argument: str
 def parse_constraints(given: Any, universe: Universe, members: Mapping[Any, Vector]) -> LinearRules:
     """Return the rules of strings such as "tech <= 0.3", "2*AAPL + MSFT >= 0.1", "0.1 <= tech <= 0.4", "AAPL == MSFT".
 
-    Names are those of assets, and of groups, which stand for the sum of their assets. Names with blanks or signs may be
-    quoted; names that look like numbers must be.
+    Names are those of assets, and of groups, for the sum of their assets; those that look like numbers need quotes.
     """
     if given is None:
         return LinearRules.of(universe.n)

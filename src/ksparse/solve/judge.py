@@ -109,8 +109,7 @@ def judge_sparse(request: Request, rho: float | None, run: Run, method: Method) 
 def round_to_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float = math.inf) -> RoundedPoint:
     """Return the best point on the support that a nearly k-sparse x is rounded to.
 
-    The support is the k largest entries, except if C has no point on them: bounds that exclude 0 and budgets come
-    first.
+    The support is the k largest entries if C has a point on them: bounds that exclude 0 and budgets come first.
     """
     support = C.sparse_support(namespace(x).abs(x), k)
     polished = polish(loss, C, support, to_float64(take(x, support)), deadline)

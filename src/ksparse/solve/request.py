@@ -269,10 +269,7 @@ def _check_labels(labels: Any, name: str, n: int) -> tuple[list[Any], Vector]:
 
 
 def _check_limits(group_limits: Any, n: int) -> tuple[Vector, list[Any], Vector, Vector]:
-    """Return each variable's label as a number, and the names, minimum and maximum counts of the labels.
-
-    Variables without limits have the last label.
-    """
+    """Return each variable's label as a number (the last: no limits), and all names, minimum and maximum counts."""
     if group_limits is None:
         return np.zeros(n, dtype=np.intp), [None], np.zeros(1), np.full(1, float(n))
     shape = "group_limits must be (labels, {label: (min, max)})"

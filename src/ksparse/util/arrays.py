@@ -324,9 +324,8 @@ def without_largest(x: Array, k: int) -> Array:
 def top_k_indices(size: Vector, k: int) -> Vector:
     """Return the indices of the k largest entries of a NumPy vector without NaN, in no order.
 
-    Fold the vector into rows and first select the k columns with the largest maxima: all k largest entries lie in these
-    columns, since each other column has k larger entries before it. This takes a third of the time of a full partition
-    for small k and n in the thousands.
+    The k columns of largest maxima of the vector, folded into rows, hold all k largest entries: finding them first
+    takes a third of the time of a full partition for small k and n in the thousands.
     """
     wide = size.size // ROWS
     if wide < FOLDED * k:
