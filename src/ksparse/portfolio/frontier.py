@@ -93,8 +93,8 @@ def frontier(assets: Assets, problem: Portfolio, k: int, points: Any, solve: Cal
 
     points : number of points, evenly between the mean return of the least variance and the largest one, or the targets
     themselves. Each search starts at the portfolio of the next higher target, which is feasible for it too; one in
-    `FULL_SEARCH_INTERVAL` is a full one. Trading costs are refused: with them the frontier would be neither one of variances
-    nor end at the largest return.
+    `FULL_SEARCH_INTERVAL` is a full one. Trading costs are refused: with them the frontier would be neither one of
+    variances nor end at the largest return.
     """
     if problem.cost.any():
         raise ValueError("turnover_cost is not supported by frontier(); to limit trades use max_turnover")
