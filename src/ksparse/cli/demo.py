@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from ksparse.cli.output import SOLVED, Output
@@ -43,13 +44,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     check_folder(options.out)
     pictures = [options.out / "quality_and_time.png", options.out / "portfolio.png"]
     if options.out.is_dir():
-        for picture in pictures:
-            output.claim(picture)
-    jobs = [
-        sparse_job("demo", problem, load, method, rho=WEIGHTS)
-        for problem, load in PROBLEMS.items()
-        for method in METHODS
-    ]
+        output.check_destinations(*pictures)
+    pairs = product(PROBLEMS.items(), METHODS)
+    jobs = [sparse_job("demo", problem, load, method, rho=WEIGHTS) for (problem, load), method in pairs]
     with watching(output.errors, len(jobs), all_weights=True) as watch:
         rows = run_jobs(jobs, limit=SECONDS, watch=watch)
     _print(rows, output)

@@ -39,12 +39,7 @@ TEXT = """Exit codes:
   130  interrupted"""
 STANDARD = Path("-")  # standard input or output
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # first characters of text that a spreadsheet would run
-CODES = {
-    Status.TIME_LIMIT: LIMIT,
-    Status.ITERATION_LIMIT: LIMIT,
-    Status.INTERRUPTED: INTERRUPTED,
-    Status.UNBOUNDED: NO_SOLUTION,
-}
+CODES = {"TIME_LIMIT": LIMIT, "ITERATION_LIMIT": LIMIT, "INTERRUPTED": INTERRUPTED, "UNBOUNDED": NO_SOLUTION}
 
 
 class InputError(ValueError):
@@ -58,7 +53,7 @@ def worst(codes: Iterable[int]) -> int:
 
 def exit_code(status: Status) -> int:
     """Return the exit code of a status."""
-    return SOLVED if status.good else CODES.get(status, FAILED)
+    return SOLVED if status.good else CODES.get(status.name, FAILED)
 
 
 def prepare_streams() -> None:
@@ -81,10 +76,12 @@ class Output:
         self.errors = Console(stderr=True, quiet=quiet)
         self.shows_progress = not quiet and (progress or sys.stderr.isatty())
 
-    def claim(self, path: Path | None) -> None:
+    def check_destinations(self, *paths: Path | None) -> None:
         """Raise an error, before any work, if a file cannot be written."""
-        if path is None:
-            return
+        for path in filter(None, paths):
+            self._check_destination(path)
+
+    def _check_destination(self, path: Path) -> None:
         if path == STANDARD:
             if self.as_json:
                 raise InputError("a file to - and --json both want standard output: name the file, or leave --json out")
@@ -175,14 +172,10 @@ def visible(text: str) -> str:
 def facts(result: Result) -> dict[str, Any]:
     """Return the facts about a result that every command prints as JSON."""
     found = {
-        "status": result.status.name.lower(),
-        "message": result.message,
-        "success": result.success,
-        "nonzeros": int(result.support.size),
-        "objective": result.fun,
-        "violation": result.maxcv,
+        "status": result.status.name.lower(), "message": result.message, "success": result.success,
+        "nonzeros": int(result.support.size), "objective": result.fun, "violation": result.maxcv,
         "seconds": result.elapsed,
-    }
+    }  # fmt: skip
     if result.passes:
         found["passes"] = result.passes
     if result.lower_bound > -math.inf:
@@ -195,20 +188,6 @@ EQUAL_CORRELATION = 0.9999
 MAX_COMPARED = 1_000  # columns of which all pairs are compared
 MAX_BARS = 20
 MAX_NAMES = 5  # in a warning
-_STYLE = """
-:root { color-scheme: light dark; --line: #d0d0d0; --soft: #f4f4f4; --quiet: #555; }
-@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #222; --quiet: #aaa; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.6rem; line-height: 1.2; }
-h2 { font-size: 1.2rem; margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .8rem; }
-table { border-collapse: collapse; font-size: .9rem; }
-th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
-thead th { border-bottom: 1px solid var(--line); } tbody tr { border-bottom: 1px solid var(--line); }
-.scroll { overflow-x: auto; } .pair { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }
-pre { background: var(--soft); padding: .6rem; white-space: pre-wrap; }
-.quiet { color: var(--quiet); font-size: .9rem; } svg { max-width: 100%; height: auto; } li { margin: .2rem 0; }
-@media print { body { max-width: none; } h2 { break-after: avoid; } table, svg { break-inside: avoid; } }
-"""
 
 
 @dataclass(frozen=True)
@@ -240,44 +219,33 @@ class Part:
         )
 
 
-@dataclass(frozen=True)
-class Report:
-    """A self-contained HTML page about the results of a command."""
-
-    title: str
-    command: str
-    parts: Sequence[Part]
-    around: Mapping[int, float]  # the objective by k
-    k: int
-    warnings: Sequence[str]
-
-    def html(self) -> str:
-        """Return the page."""
-        today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-        warnings = "".join(f"<li>{escape(line)}</li>" for line in self.warnings) or "<li>No warnings.</li>"
-        return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(self.title)}</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head><body>
-<h1>{escape(self.title)}</h1>
-{"".join(part.html() for part in self.parts)}
-{self._around()}
-<h2>Data warnings</h2><ul>{warnings}</ul>
-<h2>Command</h2><pre>{escape(self.command)}</pre>
-<p class="quiet">ksparse {escape(ksparse.__version__)}, {today}. All values are recomputed from the raw data.</p>
-</body></html>
-"""
-
-    def _around(self) -> str:
-        if len(self.around) < 2:
-            return ""
-        rows = [(f"{k} (selected)" if k == self.k else str(k), f"{value:.8g}") for k, value in self.around.items()]
-        chart = display.curve([float(k) for k in self.around], list(self.around.values()), "objective against k")
-        about = "The best objective found for neighbouring values of k."
+def report(
+    title: str,
+    command: str,
+    parts: Sequence[Part],
+    objective_by_k: Mapping[int, float],
+    k: int,
+    warnings: Sequence[str],
+) -> str:
+    """Return a self-contained HTML page about the results of a command."""
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    listed = "".join(f"<li>{escape(line)}</li>" for line in warnings) or "<li>No warnings.</li>"
+    near = ""
+    if len(objective_by_k) > 1:
+        rows = [(f"{at} (selected)" if at == k else str(at), f"{value:.8g}") for at, value in objective_by_k.items()]
+        chart = display.curve(list(map(float, objective_by_k)), list(objective_by_k.values()), "objective against k")
         table = f'<div class="scroll">{display.grid(("k", "objective"), rows)}</div>'
-        return f'<h2>Objective for neighbouring k</h2><p>{about}</p><div class="pair">{chart}{table}</div>'
+        about = "<p>The best objective found for neighbouring values of k.</p>"
+        near = f'<h2>Objective for neighbouring k</h2>{about}<div class="pair">{chart}{table}</div>'
+    body = f"""{"".join(part.html() for part in parts)}
+{near}
+<h2>Data warnings</h2><ul>{listed}</ul>
+<h2>Command</h2><pre>{escape(command)}</pre>
+<p class="quiet">ksparse {escape(ksparse.__version__)}, {today}. All values are recomputed from the raw data.</p>"""
+    return display.page(title, body)
 
 
-def around(k: int, most: int, solve: Callable[[int], float]) -> dict[int, float]:
+def objectives_by_k(k: int, most: int, solve: Callable[[int], float]) -> dict[int, float]:
     """Return the objective for every k near the selected one; infeasible k are left out."""
     found = {}
     for near in range(max(1, k - NEIGHBOURS), min(most, k + NEIGHBOURS) + 1):
@@ -298,10 +266,8 @@ def warnings_of(X: Vector, names: Sequence[str]) -> list[str]:
         found.append(f"Fewer rows ({rows}) than columns ({columns}): many choices of columns may fit equally well.")
     constant = np.ptp(X, axis=0) == 0
     if constant.any():
-        found.append(
-            "Constant columns, which carry no information: "
-            f"{_listed(names[j] for j in np.flatnonzero(constant).tolist())}."
-        )
+        fixed = _listed(names[j] for j in np.flatnonzero(constant).tolist())
+        found.append(f"Constant columns, which carry no information: {fixed}.")
     moving = np.flatnonzero(~constant)
     if 1 < moving.size <= MAX_COMPARED:
         Z = (X[:, moving] - X[:, moving].mean(axis=0)) / X[:, moving].std(axis=0)

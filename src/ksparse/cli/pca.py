@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.cli.output import InputError, Output, Part, Report, around, exit_code, facts, warnings_of
+from ksparse.cli.output import InputError, Output, Part, exit_code, facts, objectives_by_k, report, warnings_of
 from ksparse.cli.tables import at_most, dropped, numbers, read_table, refuse_unnamed
 from ksparse.components.problem import sparse_components
 
@@ -34,8 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Compute the components; write and print them."""
-    output.claim(options.out)
-    output.claim(options.report)
+    output.check_destinations(options.out, options.report)
     table = refuse_unnamed(dropped(read_table(options.file), options.drop, options.file))
     names, X = list(table.columns), numbers(table)
     if len(X) < 3:
@@ -68,9 +67,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
             return (found if near == k else sparse_components(X, near, 1, **how)).results[0].fun
 
         title = f"{len(parts)} components of at most {k} of {len(names)} columns"
-        neighbours = around(k, len(names), solve)
-        page = Report(title, options.command_line, parts, neighbours, k, warnings_of(X, names))
-        output.write(options.report, page.html())
+        near = objectives_by_k(k, len(names), solve)
+        output.write(options.report, report(title, options.command_line, parts, near, k, warnings_of(X, names)))
     for part, share in zip(parts, shares, strict=True):
         title = f"{len(part.values)} of {len(names)} columns, {100 * share:.2f} % of the variance"
         shown = [(name, f"{loading:.4f}") for name, loading in part.values.items()][:MAX_ROWS]
@@ -84,9 +82,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         why = "no variance is left" if status.good else status.message
         output.print(f"{len(parts)} of {options.components} components: {why}")
     output.written(options.out, options.report)
-    described = [
-        facts(part.result) | {"variance_share": share, "loadings": part.values}
-        for part, share in zip(parts, shares, strict=True)
-    ]
+    extra = [{"variance_share": share, "loadings": part.values} for part, share in zip(parts, shares, strict=True)]
+    described = [facts(part.result) | about for part, about in zip(parts, extra, strict=True)]
     output.json({"command": "pca", "k": options.k, "rows": len(X), "components": described})
     return exit_code(status)

@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 
 from ksparse.cli import tables
-from ksparse.cli.output import LIMIT, InputError, Output, Part, Report, around, exit_code, facts, warnings_of, worst
+from ksparse.cli.output import (
+    LIMIT,
+    InputError,
+    Output,
+    Part,
+    exit_code,
+    facts,
+    objectives_by_k,
+    report,
+    warnings_of,
+    worst,
+)
 from ksparse.cli.tables import amount, number, weight
 from ksparse.datasets import Assets
 from ksparse.portfolio.frontier import frontier
@@ -106,8 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Read, solve, print and write; return the exit code."""
-    output.claim(options.out)
-    output.claim(options.report)
+    output.check_destinations(options.out, options.report)
     if options.frontier is not None:
         _refuse(options, "--frontier", "--walk", "--risk-aversion", "--target-return", "--report", "--cost")
         if options.index is not None and options.max_tracking_error is None:
@@ -324,8 +334,8 @@ def _show_portfolio(
 
         shown = {"mean return per period": f"{mean:.6g}", "deviation per period": f"{deviation:.6g}"}
         part = Part("The portfolio", result, weights, "weight", shown | {"weights sum to": f"{x.sum():.12g}"})
-        near, warned = around(k, len(names), objective), warnings_of(X, names)
-        output.write(options.report, Report(title, options.command_line, [part], near, k, warned).html())
+        near, warned = objectives_by_k(k, len(names), objective), warnings_of(X, names)
+        output.write(options.report, report(title, options.command_line, [part], near, k, warned))
     rows = [(name, f"{100 * weights[name]:.2f} %", f"{assets.r[names.index(name)]:.3e}") for name in weights]
     output.table(title, ("asset", "weight", "mean return"), rows)
     moments = f"mean return {mean:.4e}, standard deviation {deviation:.4e}"
@@ -414,14 +424,6 @@ def _show_walk(
         {"row": start, "turnover": turnover, "cost": cost, "weights": _by_name(names, x)}
         for (start, turnover, cost), x in zip(rows, walk.weights, strict=True)
     ]
-    output.json(
-        {
-            "command": "portfolio",
-            "k": options.k,
-            "mean_return": mean,
-            "deviation": deviation,
-            "wealth": wealth,
-            "walk": answer,
-        }
-    )
+    found = {"mean_return": mean, "deviation": deviation, "wealth": wealth, "walk": answer}
+    output.json({"command": "portfolio", "k": options.k} | found)
     return worst(codes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.cli.output import InputError, Output, Part, Report, around, exit_code, facts, warnings_of
+from ksparse.cli.output import InputError, Output, Part, exit_code, facts, objectives_by_k, report, warnings_of
 from ksparse.cli.tables import (
     at_most,
     choose,
@@ -104,8 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Fit the model; write and print it."""
-    output.claim(options.out)
-    output.claim(options.report)
+    output.check_destinations(options.out, options.report)
     data = _from_blocks(options) if _is_big(options.file) else _from_table(options)
     names, rules = data.names, _rules(options, data.names)
     usable = {name for place, name in enumerate(rules.get("groups", names)) if place not in data.out}
@@ -144,8 +143,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         in_memory = isinstance(X, np.ndarray)
         warnings = warnings_of(X, names) if in_memory else warnings_of(selected, [names[j] for j in support])
         parts = [Part("The model", result, coefficients, "coefficient", about)]
-        page = Report(f"{options.target}: {count}", options.command_line, parts, around(k, most, solve), k, warnings)
-        output.write(options.report, page.html())
+        title, near = f"{options.target}: {count}", objectives_by_k(k, most, solve)
+        output.write(options.report, report(title, options.command_line, parts, near, k, warnings))
     if options.out is not None:  # before printing, which may fail
         output.write_csv(options.out, ("feature", "coefficient"), list((coefficients | intercept).items()))
     score = selected @ coef + fit.intercept
@@ -239,15 +238,10 @@ def _rules(options: argparse.Namespace, names: list[str]) -> dict[str, Any]:
         rules["groups"] = _groups(options.groups, names)
     if options.group_limits or options.labels is not None:
         if not options.group_limits or options.labels is None:
-            raise InputError(
-                "--group-limits and --labels must be given together: LABEL=MIN..MAX, and a table of two columns, "
-                "feature and label"
-            )
+            kinds = "LABEL=MIN..MAX, and a table of two columns, feature and label"
+            raise InputError(f"--group-limits and --labels must be given together: {kinds}")
         labels = _labels(options.labels, "label", names)
-        rules["group_limits"] = (
-            [labels.get(name) for name in names],
-            _limits(options.group_limits, set(labels.values())),
-        )
+        rules["group_limits"] = list(map(labels.get, names)), _limits(options.group_limits, set(labels.values()))
     if options.requires:
         rules["requires"] = _requires(options.requires, names)
     return rules

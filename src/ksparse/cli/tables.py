@@ -178,7 +178,8 @@ def refuse_unnamed(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table; refuse a first column without a heading, which is often a saved row index."""
     first = str(table.columns[0]) if len(table.columns) else ""
     if first.startswith(UNNAMED):
-        raise InputError(f"the first column has no heading (a saved row index?): name it, or use --drop '{first}'")
+        found = "the first column has no heading and may be a saved row index"
+        raise InputError(f"{found}: name it, or use --drop '{first}'")
     return table
 
 

@@ -39,16 +39,9 @@ class Components:
 
 
 def sparse_components(
-    X: Any,
-    k: int | Iterable[int],
-    n_components: int = 1,
-    *,
-    scale: bool = True,
-    nonnegative: bool = False,
-    deflation: str = "projection",
-    max_time: float | None = None,
-    **options: Any,
-) -> Components:
+    X: Any, k: int | Iterable[int], n_components: int = 1, *, scale: bool = True, nonnegative: bool = False,
+    deflation: str = "projection", max_time: float | None = None, **options: Any,
+) -> Components:  # fmt: skip
     """Return the first sparse principal components of a table; the covariance of wide tables is never formed.
 
     X : dense, or scipy.sparse, whose columns are centred as they are read.

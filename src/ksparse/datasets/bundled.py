@@ -9,6 +9,13 @@ import numpy as np
 Table = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], list[str]]
 
 
+def _load(name: str) -> Table:
+    from sklearn import datasets  # here, since it is slow to import
+
+    data = getattr(datasets, f"load_{name}")()
+    return np.asarray(data.data, dtype=float), np.asarray(data.target), [str(name) for name in data.feature_names]
+
+
 def diabetes(quadratic: bool = False) -> Table:
     """Return the diabetes data: disease progression and 10 measurements of 442 patients (Efron et al. 2004).
 
@@ -29,16 +36,13 @@ def diabetes(quadratic: bool = False) -> Table:
     >>> X.shape, names[:3]
     ((442, 10), ['age', 'sex', 'bmi'])
     """
-    from sklearn.datasets import load_diabetes  # here and below: slow to import
-
-    data = load_diabetes()
-    X, names = np.asarray(data.data, dtype=float), [str(name) for name in data.feature_names]
+    X, y, names = _load("diabetes")
     if quadratic:
         binary = names.index("sex")  # its square is itself up to a linear map
         pairs = [(i, j) for i in range(10) for j in range(i, 10) if (i, j) != (binary, binary)]
         X = np.hstack([X, np.column_stack([X[:, i] * X[:, j] for i, j in pairs])])
         names += [f"{names[i]}^2" if i == j else f"{names[i]}:{names[j]}" for i, j in pairs]
-    return X, np.asarray(data.target, dtype=float), names
+    return X, y.astype(float), names
 
 
 def breast_cancer() -> Table:
@@ -55,10 +59,7 @@ def breast_cancer() -> Table:
     >>> ks.datasets.breast_cancer()[0].shape
     (569, 30)
     """
-    from sklearn.datasets import load_breast_cancer
-
-    data = load_breast_cancer()
-    return np.asarray(data.data, dtype=float), np.asarray(data.target), [str(name) for name in data.feature_names]
+    return _load("breast_cancer")
 
 
 def digits() -> Table:
@@ -75,13 +76,9 @@ def digits() -> Table:
     >>> ks.datasets.digits()[0].shape
     (1797, 61)
     """
-    from sklearn.datasets import load_digits
-
-    data = load_digits()
-    X = np.asarray(data.data, dtype=float)
+    X, y, names = _load("digits")
     used = np.ptp(X, axis=0) > 0
-    names = [name for name, keep in zip(data.feature_names, used, strict=True) if keep]
-    return X[:, used], np.asarray(data.target), names
+    return X[:, used], y, [name for name, keep in zip(names, used, strict=True) if keep]
 
 
 # J. N. R. Jeffers, "Two case studies in the application of principal component analysis", Applied Statistics 16 (1967).

@@ -42,59 +42,40 @@ class DataFile:
 _BEASLEY = "J. E. Beasley's OR-Library (people.brunel.ac.uk/~mastjjb/jeb/info.html)"
 _FRANGIONI = "the Mean-Variance instances of Frangioni and Gentile (groups.di.unipi.it/optimize/Data/MV.html)"
 FILES = {
-    "colon": DataFile(
-        "colon_alon1999.npz", ("X", "y"),
+    "colon": DataFile("colon_alon1999.npz", ("X", "y"),
         "X, 62 x 2000 expression levels of colon tissue, and y, the classes (Alon et al. 1999)",
-        "the R package plsgenomics, data set Colon",
-    ),
-    "leukemia": DataFile(
-        "leukemia_golub1999.npz", ("X", "y"),
+        "the R package plsgenomics, data set Colon"),
+    "leukemia": DataFile("leukemia_golub1999.npz", ("X", "y"),
         "X, 72 x 7129 expression levels of leukemia samples, and y, the classes (Golub et al. 1999)",
-        "the R package datamicroarray, data set golub",
-    ),
-    "tokyo": DataFile(
-        "tokyo_daily_returns_2148x1338.npz", ("returns", "codes", "dates"),
+        "the R package datamicroarray, data set golub"),
+    "tokyo": DataFile("tokyo_daily_returns_2148x1338.npz", ("returns", "codes", "dates"),
         "returns, 2148 daily returns of 1338 stocks of the Tokyo Stock Exchange, with codes and dates",
-        "any provider of adjusted daily closes, such as Yahoo Finance",
-    ),
-    "sp500": DataFile(
-        "cesarone_sp500_n476.npz", ("prices",), "prices, 265 weekly prices of 476 stocks of the S&P 500",
-        "the public portfolio benchmarks of Cesarone, Scozzari and Tardella",
-    ),
-    "riboflavin": DataFile(
-        "riboflavin_71x4088.npz", ("X", "y"),
+        "any provider of adjusted daily closes, such as Yahoo Finance"),
+    "sp500": DataFile("cesarone_sp500_n476.npz", ("prices",), "prices, 265 weekly prices of 476 stocks of the S&P 500",
+        "the public portfolio benchmarks of Cesarone, Scozzari and Tardella"),
+    "riboflavin": DataFile("riboflavin_71x4088.npz", ("X", "y"),
         "X, 71 x 4088 log expression levels of Bacillus subtilis, and y, its riboflavin production",
-        "the R package hdi, data set riboflavin",
-    ),
-    "communities": DataFile(
-        "communities_crime_1993x100.npz", ("X", "y"),
+        "the R package hdi, data set riboflavin"),
+    "communities": DataFile("communities_crime_1993x100.npz", ("X", "y"),
         "X, 1993 x 100 figures of communities in the United States, and y, their violent crimes",
-        "the UCI repository, data set Communities and Crime",
-    ),
-    "unmixing": DataFile(
-        "usgs_unmixing_224x240.npz", ("A", "dc1_rows", "dc1_X", "dc2_rows", "dc2_X"),
+        "the UCI repository, data set Communities and Crime"),
+    "unmixing": DataFile("usgs_unmixing_224x240.npz", ("A", "dc1_rows", "dc1_X", "dc2_rows", "dc2_X"),
         "A, 224 x 240 spectra of minerals, and abundances X of the minerals in dc1_rows and dc2_rows",
-        "the USGS spectral library, with the data cubes of the SUnCNN project",
-    ),
+        "the USGS spectral library, with the data cubes of the SUnCNN project"),
     **{
-        f"port{i}": DataFile(
-            f"orlib_port{i}_n{n}.npz", ("mu", "sd", "corr"),
-            f"mu, sd and corr: means, deviations, correlations of {n} assets", _BEASLEY,
-        )
+        f"port{i}": DataFile(f"orlib_port{i}_n{n}.npz", ("mu", "sd", "corr"),
+            f"mu, sd and corr: means, deviations, correlations of {n} assets", _BEASLEY)
         for i, n in enumerate((31, 85, 89, 98, 225), start=1)
     },
     **{
-        f"indtrack{i}": DataFile(
-            f"orlib_indtrack{i}_{name}_n{n}.npz", ("index", "prices"),
-            f"index and prices: weekly levels of an index and {n} stocks", _BEASLEY,
-        )
+        f"indtrack{i}": DataFile(f"orlib_indtrack{i}_{name}_n{n}.npz", ("index", "prices"),
+            f"index and prices: weekly levels of an index and {n} stocks", _BEASLEY)
         for i, name, n in ((1, "hangseng", 31), (5, "nikkei225", 225), (6, "sp500", 457))
     },
     **{
-        f"pard{name}": DataFile(
-            f"frangioni_pard{name}.npz", ("Q", "mu", "rho", "lower", "upper", "best_upper", "best_lower"),
-            "Q, mu, rho, lower and upper of a portfolio with buy-ins, and the best bounds known", _FRANGIONI,
-        )
+        f"pard{name}": DataFile(f"frangioni_pard{name}.npz",
+            ("Q", "mu", "rho", "lower", "upper", "best_upper", "best_lower"),
+            "Q, mu, rho, lower and upper of a portfolio with buy-ins, and the best bounds known", _FRANGIONI)
         for name in ("200_a", "200_b", "200_c", "300_a", "300_b", "400_a")
     },
 }  # fmt: skip

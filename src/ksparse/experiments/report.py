@@ -16,6 +16,7 @@ from ksparse.experiments.readings import Claim, claims, is_best, reading, summar
 from ksparse.experiments.row import Row, frame
 from ksparse.experiments.tables import EXPERIMENTS, Experiment
 from ksparse.plotting import plot_convergence, plot_objective_time, plot_starts
+from ksparse.util import display
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,23 +73,14 @@ def to_png(figure: Figure) -> bytes:
 
 Columns = tuple[tuple[str, str, str], ...]  # name, heading, format
 _OF_ROWS: Columns = (
-    ("rho", "ρ", "g"),
-    ("cardinality", "nonzeros", "g"),
-    ("objective", "objective", ".4g"),
-    ("return", "return", ".3g"),
-    ("time", "time (s)", ".3g"),
-    ("iterations", "iterations", "g"),
-    ("time_all", "time for all ρ (s)", ".3g"),
+    ("rho", "ρ", "g"), ("cardinality", "nonzeros", "g"), ("objective", "objective", ".4g"), ("return", "return", ".3g"),
+    ("time", "time (s)", ".3g"), ("iterations", "iterations", "g"), ("time_all", "time for all ρ (s)", ".3g"),
     ("time_lipschitz", "t_L (s)", ".2g"),
-)
+)  # fmt: skip
 _OF_WEIGHTS: Columns = (
-    ("rho", "ρ", "g"),
-    ("F", "penalised F", ".4g"),
-    ("fun", "objective", ".4g"),
-    ("nonzeros", "nonzeros", "g"),
-    ("elapsed", "time (s)", ".3g"),
-    ("nit", "iterations", "g"),
-)
+    ("rho", "ρ", "g"), ("F", "penalised F", ".4g"), ("fun", "objective", ".4g"), ("nonzeros", "nonzeros", "g"),
+    ("elapsed", "time (s)", ".3g"), ("nit", "iterations", "g"),
+)  # fmt: skip
 _OF_PAPER: Columns = tuple(column for column in _OF_ROWS if column[0] in ("objective", "time", "iterations"))
 AT_PAPERS_WEIGHTS = "At the paper's ρ: penalised F, and objective of the point after rounding to k nonzeros"
 PAPER = "paper: "  # prefix of the headings of the paper's columns
@@ -245,25 +237,6 @@ def _markdown_table(layout: Layout) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 78rem; margin: 0 auto;
-  padding: 1rem; }
-h1 { font-size: 1.6rem; line-height: 1.2; } h3 { font-size: 1rem; }
-h2 { font-size: 1.25rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; width: 100%; }
-th, td { padding: .25rem .5rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e3e3; }
-th { background: #f5f5f5; font-weight: 600; } th.text, td.text { text-align: left; } tr.above th { text-align: center; }
-tr.first td { border-top: 2px solid #999; } td.best { font-weight: 700; } .paper { color: #555; background: #fafafa; }
-img { max-width: min(100%, 50rem); height: auto; } figure { margin: 1rem 0; }
-@media (max-width: 40rem) { figure { overflow-x: auto; } img { max-width: none; width: 34rem; } }
-code { background: #f2f2f2; padding: .1rem .3rem; overflow-wrap: anywhere; }
-.fails { color: #9a3300; } figcaption, .small { font-size: .85rem; color: #555; }
-dl { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; }
-dt { color: #555; } dd { margin: 0; overflow-wrap: anywhere; }
-"""
-
-
 @dataclass(frozen=True)
 class Made:
     """The command and the machine of a run."""
@@ -287,19 +260,13 @@ def html(rows_of: dict[str, list[Row]], pictures: dict[str, bytes], made: Made) 
     }
     machines = Counter(row.machine for row in rows if row.status)
     facts |= {f"{count} rows measured on": machine for machine, count in machines.items()}
-    listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>ksparse: the paper's experiments</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head><body>
-<h1>The experiments of “Efficient DC Algorithm for Constrained Sparse Optimization”</h1>
-<p>Tono, Takeda and Gotoh (2017), run with ksparse on {today} by <code>{escape(made.command)}</code>. Objective,
-nonzeros and constraint violation are recomputed from the raw data. For a method with a grid of weights ρ, the time is
-that of the chosen weight, as in the paper; the time for the whole grid is in a separate column. The best objective of
-each instance is bold.</p>
+    body = f"""<p>Tono, Takeda and Gotoh (2017), run with ksparse on {today} by <code>{escape(made.command)}</code>.
+Objective, nonzeros and constraint violation are recomputed from the raw data. For a method with a grid of weights ρ,
+the time is that of the chosen weight, as in the paper; the time for the whole grid is in a separate column. The best
+objective of each instance is bold.</p>
 {sections}
-<h2>Command and environment</h2><dl>{listed}</dl>
-</body></html>
-"""
+<h2>Command and environment</h2>{display.facts(facts)}"""
+    return display.page("The experiments of “Efficient DC Algorithm for Constrained Sparse Optimization”", body)
 
 
 def _section(section: Section, picture: bytes | None) -> str:
@@ -311,7 +278,7 @@ def _section(section: Section, picture: bytes | None) -> str:
         image = f"<figure>{image}<figcaption>{section.name}.png</figcaption></figure>"
     listed = "".join(f"<li{' class=fails' if c.fails else ''}>{escape(str(c))}</li>" for c in section.claims)
     weights = f'<h3>{escape(AT_PAPERS_WEIGHTS)}</h3><div class="scroll">{_table(section.at_papers_weights)}</div>'
-    violation = f'<p class="small">Largest constraint violation: {section.violation:.1e}.</p>'
+    violation = f'<p class="quiet">Largest constraint violation: {section.violation:.1e}.</p>'
     return f"""<section id="{section.name}"><h2>{title}</h2>
 <p>{about}</p>
 <p><strong>{escape(section.reading)}</strong></p>
@@ -319,7 +286,7 @@ def _section(section: Section, picture: bytes | None) -> str:
 {"" if math.isnan(section.violation) else violation}
 <div class="scroll">{_table(section.layout)}</div>
 {weights if section.at_papers_weights.lines else ""}{image}
-<p class="small">Differences from the paper: {differs}</p></section>
+<p class="quiet">Differences from the paper: {differs}</p></section>
 """
 
 
@@ -342,5 +309,5 @@ def _table(layout: Layout) -> str:
     above = f"<tr class=above><th colspan=2></th><th colspan={ours}>ksparse</th>{paper}</tr>" if kinds[ours:] else ""
     heads = f'{above}<tr><th class="text">instance</th><th class="text">method</th>{heads}</tr>'
     listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    below = f'<ol class="small">{listed}</ol>' if notes else ""
-    return f"<table><thead>{heads}</thead><tbody>{body}</tbody></table>{below}"
+    below = f'<ol class="quiet">{listed}</ol>' if notes else ""
+    return f"<table class=numbers><thead>{heads}</thead><tbody>{body}</tbody></table>{below}"

@@ -55,11 +55,9 @@ def machine() -> str:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+    text = info.read_text(encoding="utf-8", errors="replace") if info.exists() else ""
+    found = re.search(r"^model name.*?:(.*)$", text, re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def _memory() -> str:
@@ -108,6 +106,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
 
 
+Out = str | Path | None  # folder of a run
 LIMIT = 300.0  # seconds per method and instance
 ROUNDED = "no weight gave at most k nonzeros by itself: the k largest kept and re-solved"
 TRACE_POINTS = 400  # stored per trace
@@ -161,12 +160,7 @@ Watch = Callable[[Job, "Row | None"], None]  # called when a job begins (with No
 
 
 def run(
-    jobs: Iterable[Job],
-    *,
-    out: str | Path | None = None,
-    limit: float = LIMIT,
-    force: bool = False,
-    watch: Watch | None = None,
+    jobs: Iterable[Job], *, out: Out = None, limit: float = LIMIT, force: bool = False, watch: Watch | None = None
 ) -> list[Row]:
     """Run the jobs in order; rows stored in the folder `out` are reused unless `force`."""
     store, tell = None if out is None else Store(Path(out)), watch or (lambda job, row: None)
@@ -199,22 +193,12 @@ def _run(job: Job, cache: dict[tuple[str, str, int], Instance], limit: float) ->
         raise KeyboardInterrupt
     x = np.asarray(result.x)
     return job.row(
-        k=instance.k,
-        rho=float("nan") if result.rho is None else result.rho,
-        cardinality=int(np.count_nonzero(x)),
-        objective=instance.value(x),
-        mean_return=instance.mean_return(x),
-        time=answer.time,
-        iterations=result.nit,
-        time_all=answer.time_all,
-        time_lipschitz=answer.time_lipschitz,
-        violation=instance.C.violation(x),
-        status=result.status.name,
-        note=_note(result, limit),
-        limit=limit,
-        machine=machine(),
+        k=instance.k, rho=float("nan") if result.rho is None else result.rho, cardinality=int(np.count_nonzero(x)),
+        objective=instance.value(x), mean_return=instance.mean_return(x), time=answer.time, iterations=result.nit,
+        time_all=answer.time_all, time_lipschitz=answer.time_lipschitz, violation=instance.C.violation(x),
+        status=result.status.name, note=_note(result, limit), limit=limit, machine=machine(),
         details={"trace": _thin(result.trace), "weights": _weights(result)},
-    )
+    )  # fmt: skip
 
 
 def _note(result: Result, limit: float) -> str:
@@ -231,11 +215,8 @@ def _note(result: Result, limit: float) -> str:
 
 def _weights(result: Result) -> list[dict[str, Any]]:
     """Return one entry per weight of the grid."""
-    return [
-        {key: value.name if isinstance(value, Status) else value for key, value in entry.items()}
-        for entry in result.outcomes
-        if entry.get("rho") is not None
-    ]
+    tried = [entry for entry in result.outcomes if entry.get("rho") is not None]
+    return [{key: v.name if isinstance(v, Status) else v for key, v in entry.items()} for entry in tried]
 
 
 def _thin(trace: Trace) -> dict[str, list[float]]:
@@ -245,16 +226,9 @@ def _thin(trace: Trace) -> dict[str, list[float]]:
 
 
 def sparse_job(
-    table: str,
-    instance: str,
-    load: Callable[[], Instance],
-    method: str,
-    *,
-    seed: int = 0,
-    repetition: int = 0,
-    x0: Callable[[], Any] | None = None,
-    **options: Any,
-) -> Job:
+    table: str, instance: str, load: Callable[[], Instance], method: str, *, seed: int = 0, repetition: int = 0,
+    x0: Callable[[], Any] | None = None, **options: Any,
+) -> Job:  # fmt: skip
     """Return a job of Tables 3-5: `minimize` by one of METHODS, on the paper's grid of weights unless rho is given."""
     if method not in METHODS:
         raise ValueError(f"methods must be among {', '.join(METHODS)}, got {method!r}")

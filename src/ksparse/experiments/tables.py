@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ksparse import datasets
 from ksparse.datasets import Assets
 from ksparse.experiments.paper import COLON, TOKYO
 from ksparse.experiments.row import frame
-from ksparse.experiments.run import LIMIT, METHODS, Answer, Instance, Job, Watch, run, sparse_job
+from ksparse.experiments.run import LIMIT, METHODS, Answer, Instance, Job, Out, Watch, run, sparse_job
 from ksparse.losses import LeastSquares, MeanVariance, PrincipalComponent
 from ksparse.penalties import L1MinusL2
 from ksparse.sets import Hyperplane, L2Ball, Nonnegative, WholeSpace
@@ -26,6 +25,9 @@ from ksparse.solve.minimize import minimize_penalized
 if TYPE_CHECKING:
     import pandas as pd
 
+Names = Sequence[str]
+Numbers = Sequence[int]
+ALL = tuple(METHODS)
 SOLVERS = "The subproblems of l1-DCA and MIP-DCA are solved by PIQP and Clarabel instead of CPLEX."
 
 
@@ -44,13 +46,7 @@ class Experiment:
     quick: dict[str, Any] = field(default_factory=dict)  # options of a quick run
 
     def __call__(
-        self,
-        *,
-        out: str | Path | None = None,
-        limit: float = LIMIT,
-        force: bool = False,
-        watch: Watch | None = None,
-        **options: Any,
+        self, *, out: Out = None, limit: float = LIMIT, force: bool = False, watch: Watch | None = None, **options: Any
     ) -> pd.DataFrame:
         """Return a table with one row per instance, seed, repetition and method."""
         return frame(run(self.jobs(**options), out=out, limit=limit, force=force, watch=watch))
@@ -67,14 +63,10 @@ LAM = 5e-4
 OURS = {"continuation": True, "tol": 1e-6}  # tighter than in the paper: after a good start each step changes little
 TABLE2_DEFAULT = ("APDCA fix", "APDCA bt", "pDCAe", "ours")  # the three of the paper, and ours
 TABLE2_METHODS = {
-    "ours": ("apdca", "backtracking"),
-    "APDCA fix": ("apdca", "fixed"),
-    "APDCA bt": ("apdca", "backtracking"),
-    "pDCAe": ("pdcae", "fixed"),
-    "PDCA": ("pdca", "backtracking"),
-    "GIST": ("gist", "backtracking"),
+    "ours": ("apdca", "backtracking"), "APDCA fix": ("apdca", "fixed"), "APDCA bt": ("apdca", "backtracking"),
+    "pDCAe": ("pdcae", "fixed"), "PDCA": ("pdca", "backtracking"), "GIST": ("gist", "backtracking"),
     "nmAPG": ("nmapg", "fixed"),
-}
+}  # fmt: skip
 
 
 def load_table2(i: int, seed: int) -> Instance:
@@ -88,10 +80,7 @@ def load_table2(i: int, seed: int) -> Instance:
 
 
 def table2_jobs(
-    sizes: Sequence[int] = (1, 2, 3, 4, 5),
-    seeds: Sequence[int] = (0,),
-    methods: Sequence[str] = TABLE2_DEFAULT,
-    repeats: int = 1,
+    sizes: Numbers = (1, 2, 3, 4, 5), seeds: Numbers = (0,), methods: Names = TABLE2_DEFAULT, repeats: int = 1
 ) -> Iterator[Job]:
     """Yield one job per size, seed, method and repetition."""
     _check_known("methods", methods, TABLE2_METHODS)
@@ -138,7 +127,7 @@ def load_pitprops() -> Instance:
     return Instance(lambda: PrincipalComponent(R), L2Ball(), K, lambda x: -float(x @ R @ x))
 
 
-def pitprops_jobs(starts: int = STARTS, methods: Sequence[str] = tuple(METHODS), seed: int = 0) -> Iterator[Job]:
+def pitprops_jobs(starts: int = STARTS, methods: Names = ALL, seed: int = 0) -> Iterator[Job]:
     """Yield one job per method and start; start s has x⁰ ~ N(0, I), drawn by the generator seeded with (seed, s)."""
     name = "pit props, 13 x 13"
     for method, s in product(methods, range(starts)):
@@ -171,9 +160,7 @@ def load_table3(name: str) -> Instance:
     return Instance(lambda: PrincipalComponent.from_data(X), L2Ball(), k, lambda x: -float(np.sum((Z @ x) ** 2)))
 
 
-def table3_jobs(
-    instances: Sequence[str] = TABLE3_DEFAULT, methods: Sequence[str] = tuple(METHODS), repeats: int = 1
-) -> Iterator[Job]:
+def table3_jobs(instances: Names = TABLE3_DEFAULT, methods: Names = ALL, repeats: int = 1) -> Iterator[Job]:
     """Yield one job per instance, method and repetition."""
     _check_known("instances", instances, TABLE3_DATA, "; ")
     for name, method, repetition in product(instances, methods, range(repeats)):
@@ -203,16 +190,13 @@ def load_table4(name: str, seed: int) -> Instance:
     assets = TABLE4_DATA[name](seed)
     V, r = assets.V, assets.r
     return Instance(
-        lambda: MeanVariance(V, r, TABLE4_ALPHA),
-        Hyperplane(),
-        TABLE4_K,
-        lambda x: float(TABLE4_ALPHA * (x @ V @ x) - r @ x),
-        lambda x: float(r @ x),
-    )
+        lambda: MeanVariance(V, r, TABLE4_ALPHA), Hyperplane(), TABLE4_K,
+        lambda x: float(TABLE4_ALPHA * (x @ V @ x) - r @ x), lambda x: float(r @ x),
+    )  # fmt: skip
 
 
 def table4_jobs(
-    instances: Sequence[str] = (TOKYO, FULL), methods: Sequence[str] = tuple(METHODS), repeats: int = 1, seed: int = 0
+    instances: Names = (TOKYO, FULL), methods: Names = ALL, repeats: int = 1, seed: int = 0
 ) -> Iterator[Job]:
     """Yield one job per instance, method and repetition; the seed is that of the generated returns."""
     _check_known("instances", instances, TABLE4_DATA, "; ")
@@ -241,10 +225,7 @@ def load_table5(i: int, seed: int) -> Instance:
 
 
 def table5_jobs(
-    sizes: Sequence[int] = (1, 2, 3, 4, 5),
-    seeds: Sequence[int] = (0,),
-    methods: Sequence[str] = tuple(METHODS),
-    repeats: int = 1,
+    sizes: Numbers = (1, 2, 3, 4, 5), seeds: Numbers = (0,), methods: Names = ALL, repeats: int = 1
 ) -> Iterator[Job]:
     """Yield one job per size, seed, method and repetition."""
     for i, seed, method, repetition in product(sizes, seeds, methods, range(repeats)):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ksparse.data import Design
 from ksparse.estimator_base import SparseEstimator, check_numeric, clip_k, validate_X, warn_if_stopped
-from ksparse.linear.losses import LossMaker
+from ksparse.linear.losses import LossLike
 from ksparse.linear.problem import LinearFit, LinearProblem, linear_problem
 from ksparse.result import Status
 from ksparse.util.arrays import Vector, on_device, to_numpy
@@ -175,7 +175,7 @@ class SparseLinear(SelectorMixin, SparseEstimator):
                 raise ValueError("sample_weight must have at least one positive entry")
         return X, y, sample_weight
 
-    def _problem(self, X: Any, y: Any, sample_weight: Any, loss: str | LossMaker) -> LinearProblem:
+    def _problem(self, X: Any, y: Any, sample_weight: Any, loss: LossLike) -> LinearProblem:
         n, names = X.shape[1], getattr(self, "feature_names_in_", None)
         bounds = np.full(n, -np.inf), np.full(n, np.inf)
         for name, bound in zip(("positive", "negative"), bounds, strict=True):

@@ -19,7 +19,7 @@ from ksparse.data import design_of
 from ksparse.errors import InfeasibleError
 from ksparse.estimator_base import Task, clip_k, run_jobs, warn_if_stopped
 from ksparse.linear.base import SparseLinear, feature_indices
-from ksparse.linear.losses import HUBER, LossMaker, huber_delta, loss_of_scores
+from ksparse.linear.losses import HUBER, LossLike, huber_delta, loss_of_scores
 from ksparse.linear.problem import LinearFit, LinearProblem, batched_fold_paths, can_batch_paths
 from ksparse.sets import require_sparse_member
 from ksparse.solve.judge import uninterrupted
@@ -103,13 +103,10 @@ class KSelectionMixin(SparseLinear):
             return k
         return smallest
 
-    def _path(self, X: Any, y: Vector, weight: Any, loss: str | LossMaker, ks: Vector) -> list[LinearFit]:
+    def _path(self, X: Any, y: Vector, weight: Any, loss: LossLike, ks: Vector) -> list[LinearFit]:
         problem, options = self._problem(X, y, weight, loss), self._options("n_jobs") | self._rules(X.shape[1])
-        results = (
-            problem.path(ks, **options)
-            if self.method == "auto"
-            else (problem.minimize(int(k), method=self.method, **options) for k in ks)
-        )
+        one_by_one = (problem.minimize(int(k), method=self.method, **options) for k in ks)
+        results = problem.path(ks, **options) if self.method == "auto" else one_by_one
         fits = []
         for fit in results:
             uninterrupted(fit.result)
@@ -117,7 +114,7 @@ class KSelectionMixin(SparseLinear):
         return fits
 
     def _choose(
-        self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker
+        self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: LossLike
     ) -> tuple[list[LinearFit], Vector, Vector]:
         """Return the chosen model of each target, and the coefficients and intercepts by target or class and k.
 
@@ -127,7 +124,7 @@ class KSelectionMixin(SparseLinear):
             raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
         self.ks_ = ks = self._candidates(X, weight)
         task = Task(self, X, y)
-        batched = self._batched_paths(X, y, targets, weight, loss, ks)
+        batched = self._batched_paths(X, y, targets[0], weight, loss)
         if batched is None:
             fits = [self._path(X, target, weight, loss, ks) for target in targets]
             models = [[(fit.coef, fit.intercept) for fit in path] for path in fits]
@@ -139,7 +136,7 @@ class KSelectionMixin(SparseLinear):
                 self.cv_errors_ = batched.errors
             else:
                 folds = self._folds(X, y, weight, loss)
-                jobs = [delayed(self._one_fold)(X, targets, weight, loss, ks, train, test) for train, test in folds]
+                jobs = [delayed(self._one_fold)(X, targets, weight, loss, train, test) for train, test in folds]
                 self.cv_errors_ = np.array(run_jobs(jobs, self.n_jobs, "folds"))
             self.k_ = best_k(ks, self.cv_errors_, self.one_standard_error)
         else:
@@ -160,9 +157,7 @@ class KSelectionMixin(SparseLinear):
             coefs, intercepts = coefs[0].swapaxes(0, 1), intercepts[0].T
         return chosen, coefs, intercepts
 
-    def _information(
-        self, X: Any, targets: list[Vector], models: list[Models], weight: Any, loss: str | LossMaker
-    ) -> Vector:
+    def _information(self, X: Any, targets: list[Vector], models: list[Models], weight: Any, loss: LossLike) -> Vector:
         """Return the information criterion for each k, summed over the targets."""
         counts, n = row_counts(weight, X.shape[0]), X.shape[1]
         deviances, parameters, features = np.zeros((3, len(models[0])))
@@ -176,11 +171,9 @@ class KSelectionMixin(SparseLinear):
             parameters += rows * (len(np.atleast_2d(path[0][0])) - (loss == "multinomial"))
         return information_criterion(self.criterion, deviances, parameters, counts.sum(), n * len(targets), features)
 
-    def _batched_paths(
-        self, X: Any, y: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector
-    ) -> BatchedPaths | None:
+    def _batched_paths(self, X: Any, y: Any, target: Vector, weight: Any, loss: LossLike) -> BatchedPaths | None:
         """Return all k of all folds in one batch; None except for plain least squares with default search options."""
-        target = targets[0]
+        ks = self.ks_
         plain = loss == "squared" and target.ndim == 1 and self.method == "auto" and not self._rules(X.shape[1])
         default = self.effort is None and self.max_time is None and not self.verbose
         if not plain or not default or not design_of(X).entries_in_memory:
@@ -205,22 +198,22 @@ class KSelectionMixin(SparseLinear):
         models = [(coef, intercept) for coef, intercept, _ in whole]
         return BatchedPaths(problems[0], models, [z for _, _, z in whole], np.array(errors))
 
-    def _delta(self, loss: str | LossMaker, y: Vector, weight: Any) -> float:
+    def _delta(self, loss: LossLike, y: Vector, weight: Any) -> float:
         """Return δ of the Huber loss, given by the user or from the spread of y; inf for other losses."""
         if loss != "huber":
             return math.inf
         return huber_delta(y, weight) if self.delta is None else float(self.delta)
 
-    def _folds(self, X: Any, y: Any, weight: Any, loss: str | LossMaker) -> list[tuple[Vector, Vector]]:
+    def _folds(self, X: Any, y: Any, weight: Any, loss: LossLike) -> list[tuple[Vector, Vector]]:
         """Return training and test rows; folds whose test rows all have weight 0 are left out."""
         folds = list(check_cv(self.cv, y, classifier=loss in ("logistic", "multinomial")).split(X, y))
         return [(train, test) for train, test in folds if weight is None or weight[test].any()]
 
     def _one_fold(
-        self, X: Any, targets: list[Vector], weight: Any, loss: str | LossMaker, ks: Vector, train: Vector, test: Vector
+        self, X: Any, targets: list[Vector], weight: Any, loss: LossLike, train: Vector, test: Vector
     ) -> Vector:
         """Return the mean error on the test rows for each k."""
-        errors, inside = np.zeros(len(ks)), None if weight is None else weight[train]
+        errors, inside = np.zeros(len(self.ks_)), None if weight is None else weight[train]
         outside = np.ones(len(test)) if weight is None else weight[test]
         for target in targets:
             y = target[train]
@@ -232,7 +225,7 @@ class KSelectionMixin(SparseLinear):
             delta = self._delta(loss, y, inside)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                path = self._path(X[train], y, inside, loss, ks)
+                path = self._path(X[train], y, inside, loss, self.ks_)
             scores = [X[test] @ fit.coef.T + fit.intercept for fit in path]
             errors += [mean_error(loss, target[test], score, outside, delta) for score in scores]
         return errors
@@ -275,7 +268,7 @@ def row_counts(weight: Vector | None, rows: int) -> Vector:
     return np.asarray(weight * (np.count_nonzero(weight) / weight.sum()))
 
 
-def deviance(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
+def deviance(loss: LossLike, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
     """Return −2 log-likelihood of a linear score, up to a constant.
 
     The squared loss uses the maximum-likelihood variance. The Huber loss uses delta/HUBER, the robust scale of the
@@ -292,7 +285,7 @@ def deviance(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, de
     return count * math.log(max(total, 1e-12 * whole) / count)  # perfect fits are equal: the smallest k wins
 
 
-def mean_error(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
+def mean_error(loss: LossLike, y: Vector, score: Vector, weight: Vector, delta: float = math.inf) -> float:
     """Return twice the mean loss per row."""
     if loss in ("squared", "huber"):
         return float(np.average(_error_terms(y, score, delta), weights=weight))

@@ -27,6 +27,7 @@ HUBER = 1.345  # δ in robust standard deviations: 95 % efficient where the nois
 CALL = "loss(A, b, sample_weight, ridge)"
 
 LossMaker = Callable[[Any, Any, Any, Any], Loss]
+LossLike = str | LossMaker  # a name of LOSSES, or a class
 
 
 def huber_delta(y: Any, weight: Any = None) -> float:
@@ -63,7 +64,7 @@ LOSSES: dict[str, LossMaker] = {
 LOG_LINK = ("poisson", "gamma", "tweedie", "negative_binomial")  # losses whose score is the logarithm of the mean
 
 
-def check_loss(loss: str | LossMaker, allowed: tuple[str, ...] = tuple(LOSSES)) -> LossMaker:
+def check_loss(loss: LossLike, allowed: tuple[str, ...] = tuple(LOSSES)) -> LossMaker:
     """Return the constructor of a loss, given by name or as a class or function."""
     if isinstance(loss, str):
         if loss not in allowed:
@@ -82,7 +83,7 @@ def check_loss(loss: str | LossMaker, allowed: tuple[str, ...] = tuple(LOSSES)) 
     return loss
 
 
-def name_of(loss: str | LossMaker) -> str:
+def name_of(loss: LossLike) -> str:
     """Return the name of a loss for messages."""
     return loss if isinstance(loss, str) else str(getattr(loss, "__name__", type(loss).__name__))
 
@@ -92,7 +93,7 @@ def huber_with(delta: float) -> LossMaker:
     return lambda A, b, sample_weight, ridge: Huber(A, b, delta, sample_weight, ridge)
 
 
-def make_loss(loss: str | LossMaker, A: Any, b: Any, weight: Any = None, ridge: Any = 0.0) -> Loss:
+def make_loss(loss: LossLike, A: Any, b: Any, weight: Any = None, ridge: Any = 0.0) -> Loss:
     """Return the loss of a linear model on A and b."""
     made = check_loss(loss)(A, b, weight, ridge)
     if not isinstance(made, Loss):
@@ -102,7 +103,7 @@ def make_loss(loss: str | LossMaker, A: Any, b: Any, weight: Any = None, ridge: 
     return made
 
 
-def loss_of_scores(loss: str | LossMaker, y: Vector, score: Vector, weight: Vector) -> float:
+def loss_of_scores(loss: LossLike, y: Vector, score: Vector, weight: Vector) -> float:
     """Return Σᵢ wᵢh(scoreᵢ; yᵢ): the loss of a model whose columns are the scores, with coefficient 1."""
     if loss == "multinomial":
         t = score.shape[1]

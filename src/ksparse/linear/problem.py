@@ -11,7 +11,7 @@ import numpy as np
 from ksparse.batch.paths import batched_k_paths
 from ksparse.data import check_data, design_of, root_mean_square
 from ksparse.errors import InfeasibleError, MissingPieceError
-from ksparse.linear.losses import LossMaker, check_loss, huber_with, make_loss, name_of
+from ksparse.linear.losses import LossLike, check_loss, huber_with, make_loss, name_of
 from ksparse.losses import Loss
 from ksparse.result import Result, Status
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length
@@ -123,22 +123,11 @@ class LinearProblem:
 
 
 def linear_problem(
-    X: Any,
-    y: Any,
-    *,
-    loss: str | LossMaker = "squared",
-    C: ConvexSet | None = None,
-    lower: Any = -np.inf,
-    upper: Any = np.inf,
-    fit_intercept: bool = True,
-    standardize: bool = True,
-    alpha: float = 0.0,
-    sample_weight: Any = None,
-    forced_in: Any = (),
-    forced_out: Any = (),
-    free_intercept: bool = True,
+    X: Any, y: Any, *, loss: LossLike = "squared", C: ConvexSet | None = None, lower: Any = -np.inf,
+    upper: Any = np.inf, fit_intercept: bool = True, standardize: bool = True, alpha: float = 0.0,
+    sample_weight: Any = None, forced_in: Any = (), forced_out: Any = (), free_intercept: bool = True,
     delta: float | None = None,
-) -> LinearProblem:
+) -> LinearProblem:  # fmt: skip
     """Return the k-sparse problem of a linear model of y by the columns of X.
 
     y : one number per row; with the squared loss also several columns, which share their features, as the classes of
@@ -204,7 +193,7 @@ def linear_problem(
 
 
 def _units(
-    A: Any, target: Vector, weight: Vector | None, loss: str | LossMaker, rest: ConvexSet | None
+    A: Any, target: Vector, weight: Vector | None, loss: LossLike, rest: ConvexSet | None
 ) -> tuple[float, float]:
     """Return divisors of the target, and of both X and the target if C fixes the units of the coefficients."""
     if loss not in ("squared", "huber"):  # other losses are not known to scale
@@ -257,7 +246,7 @@ def _bounds_set(low: Vector, high: Vector, free: bool, width: int) -> ConvexSet:
     return Nonnegative(np.flatnonzero(low == 0.0)) if (low == 0.0).any() else WholeSpace()
 
 
-def _with_intercept(C: ConvexSet, n: int, loss: str | LossMaker) -> ConvexSet:
+def _with_intercept(C: ConvexSet, n: int, loss: LossLike) -> ConvexSet:
     """Return C with a free variable for the intercept."""
     linear = C.for_length(n).as_linear(n)
     if linear is None:

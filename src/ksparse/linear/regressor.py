@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ksparse.estimator_base import Task, fill_docstrings, to_input_dtype, warn, with_callbacks
 from ksparse.linear.base import SparseLinear
-from ksparse.linear.losses import LOG_LINK, LossMaker, check_loss
+from ksparse.linear.losses import LOG_LINK, LossLike, check_loss
 from ksparse.linear.problem import ManyFits, can_batch_targets, fit_batched, fit_one_by_one
 
 LOSSES = ("squared", "huber", "quantile", "poisson", "negative_binomial", "gamma", "tweedie")
@@ -59,7 +59,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
     """
 
     k: int = field(default=5, kw_only=False)
-    loss: str | LossMaker = "squared"
+    loss: LossLike = "squared"
     delta: float | None = None
     multi_output: str = "independent"
     _several_targets: ClassVar[bool] = True
@@ -142,12 +142,12 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         return tags
 
 
-def has_log_link(loss: str | LossMaker) -> bool:
+def has_log_link(loss: LossLike) -> bool:
     """Return whether exp of the score is the mean."""
     return isinstance(loss, str) and loss in LOG_LINK
 
 
-def check_loss_of_target(loss: str | LossMaker, y: Any) -> None:
+def check_loss_of_target(loss: LossLike, y: Any) -> None:
     """Raise an error if the loss is unknown or y is outside its domain."""
     check_loss(loss, LOSSES)
     if not has_log_link(loss):

@@ -77,16 +77,9 @@ class Stability:
 
 
 def selection_stability(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    n_subsamples: int = 100,
-    fraction: float = 0.5,
-    sample_weight: Any = None,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-) -> Stability:
+    estimator: Any, X: Any, y: Any, *, n_subsamples: int = 100, fraction: float = 0.5, sample_weight: Any = None,
+    n_jobs: int | None = None, random_state: int = 0,
+) -> Stability:  # fmt: skip
     """Fit copies of a selector to random subsamples of the rows and record the features that each copy selects.
 
     Parameters
