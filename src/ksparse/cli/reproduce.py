@@ -122,15 +122,13 @@ class Book:
     def __init__(self, out: Path, jobs: list[Job]) -> None:
         self.out, self.store, self.done = out, Store(out), 0
         self.rows: dict[tuple[Any, ...], Row | None] = {_key(job): None for job in jobs}
-        self._awaited = set(self.rows)
+        self._awaited, self._tables = set(self.rows), sorted({job.table for job in jobs})
         for name in EXPERIMENTS:
             for row in self.store.rows(name):
                 self.rows[_key(row)] = row  # replaced by that of this run
-        self._outdated: set[str] = set()
 
     def enter(self, job: Job, row: Row) -> None:
         """Add a row and write its CSV file; that of the pit props, with hundreds of fast rows, only at the end."""
-        self._outdated.add(job.table)
         self.rows[_key(job)] = row
         self._awaited.discard(_key(job))
         self.done += 1
@@ -139,15 +137,12 @@ class Book:
 
     def recover(self) -> None:
         """Add rows that were stored but not entered before an interrupt."""
-        for name in {key[0] for key in self._awaited}:
-            for row in self.store.rows(name):
-                if _key(row) in self._awaited:
-                    self.rows[_key(row)] = row
-                    self._outdated.add(name)
+        found = {_key(row): row for name in self._tables for row in self.store.rows(name)}
+        self.rows |= {key: row for key, row in found.items() if key in self._awaited}
 
     def close(self) -> None:
-        """Write the outdated CSV files."""
-        for name in sorted(self._outdated):
+        """Write the CSV files of this run."""
+        for name in self._tables:
             self._write(name)
 
     def all_rows(self) -> dict[str, list[Row]]:
@@ -159,12 +154,11 @@ class Book:
         return {name: rows for name, rows in found.items() if rows}
 
     def _write(self, name: str) -> None:
-        rows = self.all_rows()[name]
+        rows = self.all_rows().get(name, [])
         for suffix, table in (("", frame(rows)), ("_weights", weights_frame(rows))):
             if not table.empty:
                 content = table.drop(columns="table").to_csv(index=False)
                 write_atomically(self.out / f"{name}{suffix}.csv", content)
-        self._outdated.discard(name)
 
 
 def _key(of: Job | Row) -> tuple[Any, ...]:

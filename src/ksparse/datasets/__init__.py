@@ -18,25 +18,7 @@ from ksparse.datasets.files import (
 from ksparse.datasets.synthetic import Assets, SparseRegression, factor_model, table2, table5
 
 __all__ = [
-    "Assets",
-    "BuyIns",
-    "MissingDataError",
-    "SparseRegression",
-    "breast_cancer",
-    "buy_ins",
-    "colon",
-    "communities",
-    "diabetes",
-    "digits",
-    "factor_model",
-    "leukemia",
-    "orlib_index",
-    "orlib_portfolio",
-    "pit_props",
-    "riboflavin",
-    "sp500",
-    "table2",
-    "table5",
-    "tokyo",
-    "unmixing",
-]
+    "Assets", "BuyIns", "MissingDataError", "SparseRegression", "breast_cancer", "buy_ins", "colon", "communities",
+    "diabetes", "digits", "factor_model", "leukemia", "orlib_index", "orlib_portfolio", "pit_props", "riboflavin",
+    "sp500", "table2", "table5", "tokyo", "unmixing",
+]  # fmt: skip

@@ -1,4 +1,7 @@
-"""Real data sets from local files, in the folder named by the environment variable KSPARSE_DATA."""
+"""Real data sets from local files, in the folder named by the environment variable KSPARSE_DATA.
+
+A function raises `MissingDataError` if its file is not there; the message names the source of the file.
+"""
 
 from __future__ import annotations
 
@@ -117,11 +120,6 @@ def colon() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     tuple of ndarray and ndarray
         The data and the classes.
 
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
-
     Examples
     --------
     >>> import ksparse as ks
@@ -138,11 +136,6 @@ def leukemia() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     -------
     tuple of ndarray and ndarray
         The data and the classes.
-
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -161,11 +154,6 @@ def riboflavin() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     tuple of ndarray and ndarray
         The data and the target.
 
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
-
     Examples
     --------
     >>> import ksparse as ks
@@ -183,11 +171,6 @@ def communities() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     tuple of ndarray and ndarray
         The data and the target.
 
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
-
     Examples
     --------
     >>> import ksparse as ks
@@ -204,11 +187,6 @@ def unmixing() -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     -------
     dict from str to tuple of ndarray and ndarray
         The spectra (columns) and the abundances (minerals in rows, pixels in columns) of each scene.
-
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -233,11 +211,6 @@ def tokyo() -> Assets:
     Assets
         Returns, means, covariances and codes.
 
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
-
     Examples
     --------
     >>> import ksparse as ks
@@ -255,11 +228,6 @@ def sp500() -> Assets:
     -------
     Assets
         Returns, means, covariances and names.
-
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -284,11 +252,6 @@ def orlib_portfolio(i: int) -> Assets:
     -------
     Assets
         Means, covariances and names.
-
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------
@@ -349,11 +312,6 @@ def buy_ins(name: str) -> BuyIns:
     BuyIns
         The instance.
 
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
-
     Examples
     --------
     >>> import ksparse as ks
@@ -380,11 +338,6 @@ def orlib_index(i: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     -------
     tuple of ndarray and ndarray
         The index and the prices.
-
-    Raises
-    ------
-    MissingDataError
-        If the file is not in the folder named by KSPARSE_DATA; the message names its source.
 
     Examples
     --------

@@ -108,15 +108,13 @@ def _table2_job(i: int, seed: int, label: str, repetition: int) -> Job:
 
 
 table2 = Experiment(
-    "table2",
-    "Table 2: accelerations of PDCA on penalised regression",
-    table2_jobs,
+    "table2", "Table 2: accelerations of PDCA on penalised regression", table2_jobs,
     "min ½‖Ax − b‖² + λ(‖x‖₁ − ‖x‖₂), λ = 5e-4, from x⁰ = 0. "
     "APDCA stops by the relative change of F, pDCAe by that of x.",
     'A and b are drawn anew. "ours" is APDCA with backtracking, by continuation in λ. auto has no row, because it '
     "solves the constrained problem.",
     {"sizes": (1,)},
-)
+)  # fmt: skip
 
 K, RHO, STARTS = 5, 1.0, 100
 
@@ -136,13 +134,11 @@ def pitprops_jobs(starts: int = STARTS, methods: Names = ALL, seed: int = 0) -> 
 
 
 pitprops = Experiment(
-    "pitprops",
-    "Pit props: objective from random starts",
-    pitprops_jobs,
+    "pitprops", "Pit props: objective from random starts", pitprops_jobs,
     "min −xᵀRx s.t. ‖x‖₀ ≤ 5, ‖x‖₂ ≤ 1, R the 13 × 13 correlations of the pit props, ρ = 1, from x⁰ ~ N(0, I).",
     f"The starts are drawn anew. {SOLVERS}",
     {"starts": 30},
-)
+)  # fmt: skip
 
 TABLE3_DATA: dict[str, tuple[Callable[[], Any], int]] = {  # name: data matrix, k
     COLON: (lambda: datasets.colon()[0], 100),
@@ -168,13 +164,11 @@ def table3_jobs(instances: Names = TABLE3_DEFAULT, methods: Names = ALL, repeats
 
 
 table3 = Experiment(
-    "table3",
-    "Table 3: sparse principal component",
-    table3_jobs,
+    "table3", "Table 3: sparse principal component", table3_jobs,
     "min −xᵀRx s.t. ‖x‖₀ ≤ k, ‖x‖₂ ≤ 1, R the correlation matrix, from x⁰ = 1/n, ρ the best of 10⁻⁴…10⁴.",
     f"The paper does not describe the preparation of the colon data; here they are raw intensities. {SOLVERS} The "
     "digits are not in the paper.",
-)
+)  # fmt: skip
 
 TABLE4_ALPHA, TABLE4_K = 10.0, 10
 FULL, SMALL = "generated, 2148 x 1338", "generated, 600 x 300"
@@ -206,13 +200,11 @@ def table4_jobs(
 
 
 table4 = Experiment(
-    "table4",
-    "Table 4: portfolio of at most 10 assets",
-    table4_jobs,
+    "table4", "Table 4: portfolio of at most 10 assets", table4_jobs,
     "min 10xᵀVx − rᵀx s.t. ‖x‖₀ ≤ 10, 1ᵀx = 1, V and r of daily returns, from x⁰ = 1/n, ρ the best of 10⁻⁴…10⁴.",
     f"The Tokyo data are of 2013–2022 instead of 2008–2016. {SOLVERS} The generated returns are not in the paper.",
     {"instances": (TOKYO, SMALL)},
-)
+)  # fmt: skip
 
 
 def load_table5(i: int, seed: int) -> Instance:
@@ -234,14 +226,12 @@ def table5_jobs(
 
 
 table5 = Experiment(
-    "table5",
-    "Table 5: sparse least squares with signs",
-    table5_jobs,
+    "table5", "Table 5: sparse least squares with signs", table5_jobs,
     "min ½‖Ax − b‖² s.t. ‖x‖₀ ≤ k, the first tenth of x nonnegative, from x⁰ = 1/n, ρ the best of 10⁻⁴…10⁴.",
     f"A and b are drawn anew, with b scaled to unit norm. {SOLVERS} With few rows they are solved in the dual, "
     "which is many times smaller.",
     {"sizes": (1, 2)},
-)
+)  # fmt: skip
 
 EXPERIMENTS = {experiment.name: experiment for experiment in (table2, pitprops, table3, table4, table5)}
 

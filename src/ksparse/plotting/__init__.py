@@ -13,21 +13,7 @@ from ksparse.plotting.runs import plot_convergence, plot_gap, plot_objective_tim
 from ksparse.plotting.style import COLOURS, style
 
 __all__ = [
-    "COLOURS",
-    "plot_coefficient_path",
-    "plot_coefficients",
-    "plot_convergence",
-    "plot_cv",
-    "plot_efficient_frontier",
-    "plot_frequencies",
-    "plot_frontier",
-    "plot_gap",
-    "plot_loadings",
-    "plot_objective_time",
-    "plot_path",
-    "plot_refit",
-    "plot_stability",
-    "plot_starts",
-    "plot_weights",
-    "style",
-]
+    "COLOURS", "plot_coefficient_path", "plot_coefficients", "plot_convergence", "plot_cv", "plot_efficient_frontier",
+    "plot_frequencies", "plot_frontier", "plot_gap", "plot_loadings", "plot_objective_time", "plot_path", "plot_refit",
+    "plot_stability", "plot_starts", "plot_weights", "style",
+]  # fmt: skip

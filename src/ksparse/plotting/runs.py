@@ -14,17 +14,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+Run = Result | Trace | Mapping[str, Any]
 PENALTIES = {"l1pdca": "top-(k,1)", "l1dca": "top-(k,1)", "mipdca": "indicators"}  # of methods; others: top-(k,2)
 AXES = {"iterations": "iterations", "time": "time (s)", "products": "products with the data"}
 COLUMNS = {"iterations": "iteration", "time": "elapsed", "products": "products"}  # of runs as mappings
 
 
 def plot_convergence(
-    runs: Mapping[str, Result | Trace | Mapping[str, Any]],
-    against: str = "iterations",
-    *,
-    best: float | None = None,
-    ax: Axes | None = None,
+    runs: Mapping[str, Run], against: str = "iterations", *, best: float | None = None, ax: Axes | None = None
 ) -> Axes:
     """Plot F minus the best F against iterations, time or products with the data, one line per run.
 
@@ -87,7 +84,7 @@ def plot_convergence(
     return finish(ax, legend=True)
 
 
-def _objective(run: Result | Trace | Mapping[str, Any]) -> tuple[str, float | None]:
+def _objective(run: Run) -> tuple[str, float | None]:
     """Return the penalty in F and its weight, as far as they are known."""
     if isinstance(run, Result):
         return ("" if run.rho is None else PENALTIES.get(run.method, "")), run.rho
@@ -99,7 +96,7 @@ def _label(kind: tuple[str, float | None]) -> str:
     return f"{penalty and penalty + ' '}{'no ρ' if rho is None else f'ρ = {rho:g}'}"
 
 
-def _curve(run: Result | Trace | Mapping[str, Any], against: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _curve(run: Run, against: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     trace = run.trace if isinstance(run, Result) else run
     if isinstance(trace, Trace):
         F = trace.F
