@@ -9,7 +9,7 @@ from scipy.optimize import lsq_linear
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 
 import ksparse as ks
-from ksparse.linear.losses import LOSSES
+from ksparse.linear.loss_names import LOSSES
 from ksparse.linear.problem import linear_problem
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import GammaRegressor, HuberRegressor, LogisticRegression, TweedieRegressor
 
 import ksparse as ks
-from ksparse.linear.losses import huber_delta
+from ksparse.linear.loss_names import huber_delta
 
 
 @pytest.fixture

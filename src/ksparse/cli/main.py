@@ -17,8 +17,8 @@ import numpy as np
 
 import ksparse
 from ksparse.cli import demo, pca, portfolio, regress, reproduce
+from ksparse.cli.input_tables import nonnegative
 from ksparse.cli.output import BAD_INPUT, FAILED, INTERRUPTED, NO_SOLUTION, TEXT, Output, prepare_streams, visible
-from ksparse.cli.tables import nonnegative
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.util.progress import show_progress
 

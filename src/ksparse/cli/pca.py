@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.cli.input_tables import at_most, dropped, numbers, read_table, refuse_unnamed
 from ksparse.cli.output import InputError, Output, Part, exit_code, facts, objectives_by_k, report, warnings_of
-from ksparse.cli.tables import at_most, dropped, numbers, read_table, refuse_unnamed
 from ksparse.components.problem import sparse_components
 
 HELP = "principal components with at most k nonzero loadings each"

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.cli import tables
+from ksparse.cli import input_tables
+from ksparse.cli.input_tables import amount, number, weight
 from ksparse.cli.output import (
     LIMIT,
     InputError,
@@ -27,7 +28,6 @@ from ksparse.cli.output import (
     warnings_of,
     worst,
 )
-from ksparse.cli.tables import amount, number, weight
 from ksparse.datasets import Assets
 from ksparse.portfolio.frontier import frontier
 from ksparse.portfolio.problem import RISK_AVERSION, guess_table_kind, looks_like_prices, portfolio_of
@@ -129,7 +129,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         _window(options.walk)
     table, kind = _assets(options, output)
     assets, index = _without_index(table, options)
-    k = tables.at_most(options.k, len(assets.names), "asset", output.note)
+    k = input_tables.at_most(options.k, len(assets.names), "asset", output.note)
     rules, search = _rules(options, assets.names), {
         "min_weight": options.min_weight, "effort": options.effort, "gap": options.gap, "max_time": options.limit,
         "random_state": options.seed,
@@ -163,11 +163,11 @@ def _window(text: str) -> dict[str, int]:
 
 def _assets(options: argparse.Namespace, output: Output) -> tuple[Assets, str]:
     """Return the assets of the table, and "prices" or "returns", what it was read as."""
-    table = tables.dropped(tables.read_table(options.file), options.drop, options.file)
-    dates, table = tables.split_dates(table, options.dates)
+    table = input_tables.dropped(input_tables.read_table(options.file), options.drop, options.file)
+    dates, table = input_tables.split_dates(table, options.dates)
     if table.columns.empty:
         raise InputError(f"{options.file} has no column of prices")
-    values, names = tables.numbers(table, hint="; if it holds dates, name it with --dates"), list(table.columns)
+    values, names = input_tables.numbers(table, hint="; if it holds dates, name it with --dates"), list(table.columns)
     kind = "prices" if options.prices else "returns" if options.returns else guess_table_kind(values)
     if kind is None:
         raise InputError(
@@ -271,7 +271,7 @@ class AssetNames:
 
     def sectors(self, path: Path) -> list[str]:
         """Return the sector of each asset."""
-        sector_of = tables.pairs(path, "asset", "sector", self.names)
+        sector_of = input_tables.pairs(path, "asset", "sector", self.names)
         for name in self.names:
             if not sector_of.get(name):
                 raise InputError(f"{path} has no sector for {name!r}")
@@ -280,7 +280,7 @@ class AssetNames:
     def numbers(self, path: Path, what: str, column: int = 1, bounds: bool = False) -> dict[str, float]:
         """Return a column of finite numbers by asset; bounds may be blank, and must not look like percentages."""
         found = {}
-        given = tables.pairs(path, "asset", what, self.names, column)
+        given = input_tables.pairs(path, "asset", what, self.names, column)
         self.require((name for name, value in given.items() if not bounds or value.lower() not in BLANK), path)
         for name, text in given.items():
             if bounds and text.lower() in BLANK:
@@ -292,7 +292,7 @@ class AssetNames:
                 raise InputError(f"{path} holds {text!r} as {about}, which is not a number") from None
             if not np.isfinite(found[name]):
                 raise InputError(f"{path} has nothing finite as {about}")
-            if bounds and (doubt := tables.doubtful(text, found[name])):
+            if bounds and (doubt := input_tables.doubtful(text, found[name])):
                 raise InputError(f"{path}: {about}: {doubt}")
         return found
 

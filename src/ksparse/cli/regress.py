@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.cli.output import InputError, Output, Part, exit_code, facts, objectives_by_k, report, warnings_of
-from ksparse.cli.tables import (
+from ksparse.cli.input_tables import (
     at_most,
     choose,
     dropped,
@@ -25,11 +24,12 @@ from ksparse.cli.tables import (
     split,
     texts,
 )
+from ksparse.cli.output import InputError, Output, Part, exit_code, facts, objectives_by_k, report, warnings_of
 from ksparse.data.blocks import blocks
 from ksparse.data.products import columns
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.linear.factors import factors
-from ksparse.linear.losses import LOSSES
+from ksparse.linear.loss_names import LOSSES
 from ksparse.linear.problem import linear_problem
 from ksparse.result import Status
 from ksparse.util.checks import SMALLEST, check_size

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ksparse.data import Design
 from ksparse.estimator_base import SparseEstimator, check_numeric, clip_k, validate_X, warn_if_stopped
-from ksparse.linear.losses import LossLike
+from ksparse.linear.loss_names import LossLike
 from ksparse.linear.problem import LinearFit, LinearProblem, linear_problem
 from ksparse.result import Status
 from ksparse.util.arrays import Vector, on_device, to_numpy

@@ -19,7 +19,7 @@ from ksparse.data import design_of
 from ksparse.errors import InfeasibleError
 from ksparse.estimator_base import Task, clip_k, run_jobs, warn_if_stopped
 from ksparse.linear.base import SparseLinear, feature_indices
-from ksparse.linear.losses import HUBER, LossLike, huber_delta, loss_of_scores
+from ksparse.linear.loss_names import HUBER, LossLike, huber_delta, loss_of_scores
 from ksparse.linear.problem import LinearFit, LinearProblem, batched_fold_paths, can_batch_paths
 from ksparse.sets import require_sparse_member
 from ksparse.solve.judge import uninterrupted

@@ -11,7 +11,7 @@ import numpy as np
 from ksparse.batch.paths import batched_k_paths
 from ksparse.data import check_data, design_of, root_mean_square
 from ksparse.errors import InfeasibleError, MissingPieceError
-from ksparse.linear.losses import LossLike, check_loss, huber_with, make_loss, name_of
+from ksparse.linear.loss_names import LossLike, check_loss, huber_with, make_loss, name_of
 from ksparse.losses import Loss
 from ksparse.result import Result, Status
 from ksparse.sets import Box, ConvexSet, Nonnegative, Polyhedron, WholeSpace, require_length

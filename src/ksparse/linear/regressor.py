@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ksparse.estimator_base import Task, fill_docstrings, to_input_dtype, warn, with_callbacks
 from ksparse.linear.base import SparseLinear
-from ksparse.linear.losses import LOG_LINK, LossLike, check_loss
+from ksparse.linear.loss_names import LOG_LINK, LossLike, check_loss
 from ksparse.linear.problem import ManyFits, can_batch_targets, fit_batched, fit_one_by_one
 
 LOSSES = ("squared", "huber", "quantile", "poisson", "negative_binomial", "gamma", "tweedie")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ksparse.data.products import dense
 from ksparse.estimator_base import validate_X
 from ksparse.linear.base import SparseLinear
-from ksparse.linear.losses import huber_with, make_loss
+from ksparse.linear.loss_names import huber_with, make_loss
 from ksparse.solve.minimize import minimize
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_number
