@@ -176,7 +176,8 @@ def _assets(options: argparse.Namespace, output: Output) -> tuple[Assets, str]:
         )
     needed = 2 if kind == "returns" else 3
     if len(values) < needed:
-        raise InputError(f"{options.file} has {len(values)} rows of {kind}, too few: a covariance needs {needed}")
+        few = f"{options.file} has {len(values)} rows of {kind}, too few for a covariance"
+        raise InputError(f"{few}: at least {needed} are needed")
     if kind == "returns":
         if options.returns and looks_like_prices(values):
             output.note("the table looks like prices; without --returns it is read as such")

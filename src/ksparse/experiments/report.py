@@ -260,12 +260,13 @@ def html(rows_of: dict[str, list[Row]], pictures: dict[str, bytes], made: Made) 
     }
     machines = Counter(row.machine for row in rows if row.status)
     facts |= {f"{count} rows measured on": machine for machine, count in machines.items()}
+    listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
     body = f"""<p>Tono, Takeda and Gotoh (2017), run with ksparse on {today} by <code>{escape(made.command)}</code>.
 Objective, nonzeros and constraint violation are recomputed from the raw data. For a method with a grid of weights ρ,
 the time is that of the chosen weight, as in the paper; the time for the whole grid is in a separate column. The best
 objective of each instance is bold.</p>
 {sections}
-<h2>Command and environment</h2>{display.facts(facts)}"""
+<h2>Command and environment</h2><dl>{listed}</dl>"""
     return display.page("The experiments of “Efficient DC Algorithm for Constrained Sparse Optimization”", body)
 
 

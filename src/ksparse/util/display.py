@@ -28,6 +28,7 @@ thead th { border-bottom: 1px solid var(--line); } tbody tr { border-bottom: 1px
 .paper { background: var(--soft); } .fails { color: #D55E00; } .quiet { color: var(--quiet); font-size: .9rem; }
 .scroll { overflow-x: auto; } .pair { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }
 pre { background: var(--soft); padding: .6rem; white-space: pre-wrap; } li { margin: .2rem 0; }
+dl { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; } dt { color: var(--quiet); } dd { margin: 0; }
 svg, img { max-width: min(100%, 50rem); height: auto; } figure { margin: 1rem 0; }
 @media (max-width: 40rem) { figure { overflow-x: auto; } img { max-width: none; width: 34rem; } }
 @media print { body { max-width: none; } h2 { break-after: avoid; } table, svg { break-inside: avoid; } }
