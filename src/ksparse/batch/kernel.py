@@ -134,8 +134,7 @@ def search_each(
                     if pick < 0:
                         continue
                     w, g = W[size], G[pick]
-                    for j in range(n):
-                        w[j] = g[j]
+                    w[:] = g[:n]
                     for s in range(size):
                         v, factor = W[s], W[s, pick]
                         for j in range(n):
@@ -177,13 +176,11 @@ def search_each(
                 min_gain = 0.0 if value == np.inf else MIN_RELATIVE_GAIN * (half[b] + value) + ROUNDING_TOL * half[b]
                 if value_T < value - min_gain:
                     value, tries, empty, key = value_T, 0, -1, 0
+                    S[:], x[:], M[:] = T, x_T, M_T
                     for s in range(k):
-                        S[s], x[s] = T[s], x_T[s]
                         if S[s] >= n:
                             empty = s
                         key ^= hash_keys[S[s]]
-                        for t in range(k):
-                            M[s, t] = M_T[s, t]
                     if empty < 0:
                         tabu[:] = -1
                         known = table[place_of(key)] == key
@@ -243,8 +240,7 @@ def search_each(
                 while ranks[leaving, entering] != highest:
                     entering += 1
                 gain[leaving, entering] = -1.0
-                for s in range(k):
-                    T[s] = S[s]
+                T[:] = S
                 T[leaving] = entering
             if value < value_best[b] - MIN_RELATIVE_GAIN * (half[b] + value_best[b]) - ROUNDING_TOL * half[b]:
                 value_best[b], failed, share = value, 0, 1.0

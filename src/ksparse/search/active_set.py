@@ -495,7 +495,15 @@ class ActiveSet(UpdatedInverse):
         gain, delta = alone[k:][kept], delta[np.concatenate([np.arange(k), k + kept])]
         among = delta[k:, None] * self.coupling(chosen, chosen) * delta[k:]
         both_held = delta[:k, None] * self.coupling(held, held) * delta[:k]
-        room, taken = self._room(np.concatenate([held, chosen]), delta)
+        # the slack of the free variables' bounds and of the rows of G, and what each change δ takes of it
+        p, variables, x = self.e + self.n_elements, self.element[self.free], self.x[self.free]
+        others = np.concatenate([held, chosen])
+        moved = -(self.inverse[self.free_rows, :p] @ self.B[:p, others]) * delta  # the free variables follow
+        slack, terms = self._slack()
+        slack[~self.element[self.element < 0]] = np.inf  # active rows stay active
+        tol = PAIR_TOL * (np.abs(x) + PAIR_TOL)
+        room = np.concatenate([x - self.low[variables] + tol, self.high[variables] - x + tol, slack + PAIR_TOL * terms])
+        taken = np.vstack([-moved, moved, self.G[:, others] * delta + self.G[:, variables] @ moved])
         first, second = np.triu_indices(kept.size, 1)
         found: list[tuple[float, Move]] = []
         for i, j in combinations(range(k), 2):
@@ -508,16 +516,6 @@ class ActiveSet(UpdatedInverse):
                 move = Move((int(held[i]), int(held[j])), (int(chosen[first[pair]]), int(chosen[second[pair]])))
                 found.append((float(gains[pair]), move))
         return [move for _, move in sorted(found, key=lambda one: (-one[0], one[1].leaving, one[1].entering))]
-
-    def _room(self, others: Vector, delta: Vector) -> tuple[Vector, Vector]:
-        """Return the slack of the free variables' bounds and of the rows of G, and what each change δ takes of it."""
-        p, variables, x = self.e + self.n_elements, self.element[self.free], self.x[self.free]
-        moved = -(self.inverse[self.free_rows, :p] @ self.B[:p, others]) * delta  # the free variables follow
-        slack, terms = self._slack()
-        slack[~self.element[self.element < 0]] = np.inf  # active rows stay active
-        tol = PAIR_TOL * (np.abs(x) + PAIR_TOL)
-        room = np.concatenate([x - self.low[variables] + tol, self.high[variables] - x + tol, slack + PAIR_TOL * terms])
-        return room, np.vstack([-moved, moved, self.G[:, others] * delta + self.G[:, variables] @ moved])
 
     # changes of the support
 
@@ -917,26 +915,22 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
         try:
             for i in (int(i) for i in leaving):
                 if i in self.support:
-                    self.remove_one(i, self._replacements(i, leaving) if self.is_decided(i) else NONE, rng)
+                    others = NONE
+                    if self.is_decided(i):  # the variables that may enter for i
+                        others = self.problem.inactive(np.concatenate([self.support, leaving]))
+                        others = others[
+                            self.rules.enterable(np.setdiff1d(self.support, [i]), self.problem.asked)[others]
+                        ]
+                    self.remove_one(i, others, rng)
             self.restore_optimality()
         except NoFeasiblePointError:
             return False
         return True
 
-    def _replacements(self, i: int, leaving: Vector) -> Vector:
-        """Return the variables that may enter for i."""
-        free = np.ones(self.problem.n, dtype=bool)
-        free[np.concatenate([self.forbidden, self.support, leaving])] = False
-        free &= self.rules.enterable(np.setdiff1d(self.support, [i]), self.problem.asked)
-        return np.flatnonzero(free)
-
     def min_loss_and_max_gain(self) -> tuple[float, float]:
         least = float(self.drop_losses().min(initial=np.inf))
-        return least, np.inf if self._is_unbounded() else float(self.add_gains().max(initial=0.0))
-
-    def _is_unbounded(self) -> bool:
-        """Return whether φ may be unbounded and some variable has a slope and no curvature."""
-        sloped = (self.h <= self.dependence_tol) & (np.abs(self.s) > PULL * self.linear_scale)
+        sloped = (self.h <= self.dependence_tol) & (np.abs(self.s) > PULL * self.linear_scale)  # without curvature
         sloped &= ((self.s > 0) & np.isposinf(self.high)) | ((self.s < 0) & np.isneginf(self.low))
         sloped[np.concatenate([self.forbidden, self.support])] = False
-        return self.may_be_unbounded and bool(sloped.any())
+        unbounded = self.may_be_unbounded and bool(sloped.any())
+        return least, np.inf if unbounded else float(self.add_gains().max(initial=0.0))

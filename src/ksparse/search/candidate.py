@@ -57,11 +57,9 @@ class Candidate:
 
     def active_on(self, support: Vector, linear: Linear) -> Active:
         """Return the constraints that are active here and exist on another support: a warm start."""
-        return Active(
-            np.isin(support, self.at_lower) & np.isfinite(linear.lower),
-            np.isin(support, self.at_upper) & np.isfinite(linear.upper),
-            self.row_multipliers > 0,
-        )
+        low = np.isin(support, self.at_lower) & np.isfinite(linear.lower)
+        high = np.isin(support, self.at_upper) & np.isfinite(linear.upper)
+        return Active(low, high, self.row_multipliers > 0)
 
 
 @dataclass(frozen=True)

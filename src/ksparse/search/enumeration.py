@@ -48,9 +48,7 @@ def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: f
 
 def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
     """Return every support of k variables (with a minimum size or rules: of at most k), or None if there are many."""
-    open_ = problem.allowed.copy()
-    open_[problem.forced] = False
-    free = np.flatnonzero(open_)  # may be millions: do not sort
+    free = problem.inactive(problem.forced)
     room = min(problem.k - problem.forced.size, free.size)
     if problem.rules.any:
         free = free[problem.rules.weight[free] > 0]
@@ -67,7 +65,8 @@ def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
 
 def _supports_satisfying_rules(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
     """Yield every support that the rules allow; without a minimum size only maximal ones, which contain them."""
-    free = np.setdiff1d(np.flatnonzero(problem.allowed & (rules.weight > 0)), problem.forced)
+    free = problem.inactive(problem.forced)
+    free = free[rules.weight[free] > 0]
     for size in range(min(problem.asked, free.size) + 1):
         for chosen in combinations(free.tolist(), size):
             support = np.union1d(problem.forced, np.array(chosen, dtype=np.intp)).astype(np.intp)

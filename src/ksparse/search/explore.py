@@ -73,16 +73,13 @@ class SupportSearch:
 
     def run(self) -> Status:
         """Search; return why it ended."""
-        with bar(f"search, k = {self.problem.asked}") as self.bar:
-            return self._run()
-
-    def _run(self) -> Status:
         problem, status = self.problem, Status.STATIONARY
         try:
-            if enumerate_supports(problem, self.incumbent, self.started):
-                self.notify(self.incumbent)
-                return Status.OPTIMAL if self.incumbent.proved else Status.STATIONARY
-            self._search()
+            with bar(f"search, k = {problem.asked}") as self.bar:
+                if enumerate_supports(problem, self.incumbent, self.started):
+                    self.notify(self.incumbent)
+                    return Status.OPTIMAL if self.incumbent.proved else Status.STATIONARY
+                self._search()
         except StopIteration:
             status = Status.CALLBACK_STOP
         except KeyboardInterrupt:
@@ -327,7 +324,7 @@ def fallback_point(problem: SupportProblem, begin: Array) -> Candidate | None:
         supports += few_above_floor(problem)
         # if sizes are on both sides of 0, it may take one more variable to balance the others
         if supports and supports[-1].size < problem.k:
-            others = np.setdiff1d(np.flatnonzero(problem.allowed), supports[-1])[: problem.settings.tried]
+            others = problem.inactive(supports[-1])[: problem.settings.tried]
             supports += [np.union1d(supports[-1], [i]).astype(np.intp) for i in others]
     if problem.rules.any:
         supports = [support for support in [*supports, *few_above_floor(problem)] if problem.allows(support)]

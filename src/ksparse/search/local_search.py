@@ -49,7 +49,7 @@ class LocalSearch:
     @property
     def size(self) -> int:
         """The size of the support as the rules count it."""
-        return self.rules.count(self.neighbourhood)
+        return self.rules.min_cardinality(self.neighbourhood.support)
 
     @property
     def work(self) -> int:
@@ -175,7 +175,7 @@ class LocalSearch:
 
     def adds(self, expected: int, tabu: Vector | None = None, k: int | None = None) -> Iterator[Move]:
         """Yield ranked adds that the rules allow in a support of at most k."""
-        barred = self.rules.barred(self.neighbourhood, self.k if k is None else k, tabu)
+        barred = self.rules.barred(self.neighbourhood.support, self.k if k is None else k, tabu)
         return self.neighbourhood.ranked_adds(self.gain_tol, expected, barred)
 
     def drops(self) -> Iterator[Move]:
@@ -213,7 +213,7 @@ class LocalSearch:
         entering: list[int] = []
         gaining = (move.entering[0] for move in self.neighbourhood.ranked_adds(0.0, 1))
         # with a minimum size no variable need gain by itself
-        others = np.setdiff1d(np.flatnonzero(self.problem.allowed), support).tolist() if self.strict else []
+        others = self.problem.inactive(support).tolist() if self.strict else []
         for i in chain(gaining, others):
             if not covered[i]:
                 entering.append(i)

@@ -52,11 +52,6 @@ class Move(NamedTuple):
     entering: tuple[int, ...]
     min_gain: float = 0.0  # several swaps at once are taken only if they gain as much as the best one alone
 
-    @property
-    def changes(self) -> int:
-        """The number of variables that it moves."""
-        return len(self.leaving) + len(self.entering)
-
 
 class ScoredMove(NamedTuple):
     """A move and its gain."""
@@ -176,7 +171,7 @@ class EvaluatingNeighbourhood(Neighbourhood):
     def apply(self, move: Move) -> Undo | None:
         kept = np.setdiff1d(self.support, move.leaving) if move.leaving else self.support
         found = self.problem.evaluate(np.append(kept, move.entering).astype(np.intp), self.at)
-        self.changes += move.changes
+        self.changes += len(move.leaving) + len(move.entering)
         if found is None:
             return None
         before = self.at
@@ -246,11 +241,17 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
         self.trust = RankQuality.UPPER_BOUND if problem.can.gains_are_bounds else RankQuality.HEURISTIC
 
     def _inverse(self) -> tuple[KKTInverse, Vector] | None:
-        """Return the KKT inverse here, and what each variable's own bound contributes; None if there is no model."""
+        """Return the KKT inverse with the multipliers in r, and the terms of the bounds; None if there is no model."""
 
         def make() -> tuple[KKTInverse, Vector] | None:
-            model = self.problem.can.model_at(self.at.full(self.problem.n))
-            return None if model is None else inverse_with_multipliers(self.problem, model, self.at)
+            problem, at, linear = self.problem, self.at, self.problem.linear
+            model = problem.can.model_at(at.full(problem.n))
+            if model is None:
+                return None
+            r, _ = slopes_with_multipliers(problem, model, at)
+            E, f = (np.zeros((0, problem.n)), np.zeros(0)) if linear is None else (linear.E, linear.f)
+            own = at.bound_multipliers * at.x  # a multiplier is paid only at the bound, where x is the bound
+            return KKTInverse.of(model.rows(at.support), at.support, E, f, r, model.diagonal, at.shift), own
 
         return self.at_point(make)
 
@@ -320,18 +321,6 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
             up, down = linear.lower[entering] >= 0, linear.upper[entering] <= 0
             table[(up & (pull <= 0)) | (down & ~up & (pull >= 0))] = -np.inf
         return table
-
-
-def inverse_with_multipliers(
-    problem: SupportProblem, model: QuadraticModel, at: Candidate
-) -> tuple[KKTInverse, Vector]:
-    """Return the KKT inverse with the multipliers in r, and what each variable's own bound contributes."""
-    r, _ = slopes_with_multipliers(problem, model, at)
-    E, f = np.zeros((0, problem.n)), np.zeros(0)
-    if problem.linear is not None:
-        E, f = problem.linear.E, problem.linear.f
-    own = at.bound_multipliers * at.x  # a multiplier is paid only at the bound, where x is the bound
-    return KKTInverse.of(model.rows(at.support), at.support, E, f, r, model.diagonal, at.shift), own
 
 
 def slopes_with_multipliers(problem: SupportProblem, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:

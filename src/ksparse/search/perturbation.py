@@ -113,10 +113,10 @@ def _oscillate_in_k(search: LocalSearch) -> Iterator[str]:
     improved = True
     while improved:
         improved = False
-        for oscillate, name in ((_oscillate_below_k, "-"), (_oscillate_above_k, "+")):
+        for name in "-+":
             neighbourhood.restore(best)
             try:
-                steps = oscillate(search, neighbourhood.value)
+                steps = _oscillate(search, neighbourhood.value, below=name == "-")
             except DependentError:
                 search.wasted += search.k
                 continue
@@ -127,40 +127,29 @@ def _oscillate_in_k(search: LocalSearch) -> Iterator[str]:
     neighbourhood.restore(best)
 
 
-def _oscillate_below_k(search: LocalSearch, best: float) -> int | None:
-    """Drop variables, and fill up where another than the last gains most; return the steps to a better support."""
-    neighbourhood = search.neighbourhood
-    for steps in range(1, search.depth + 1):
-        if search.exhausted or search.size <= 1:
-            return None
-        leaving = next((move for move in search.drops() if neighbourhood.apply(move) is not None), None)
-        if leaving is None:
-            return None
-        known = search.mark_visited("add")
-        entering = next(search.adds(1), None)
-        if known or entering is None or entering.entering == leaving.leaving:
-            continue
-        if search.attempt(lambda: search.add_up_to(search.k, fresh=True) and search.descend(), best):
-            return steps
-    return None
+def _oscillate(search: LocalSearch, best: float, below: bool) -> int | None:
+    """Drop variables, the cheapest first, and fill up, or add some and drop others; return the steps to a better one.
 
-
-def _oscillate_above_k(search: LocalSearch, best: float) -> int | None:
-    """Add variables, and drop down where another than the last costs least; return the steps to a better one."""
+    The way back begins where it does not undo the last step.
+    """
     neighbourhood = search.neighbourhood
+
+    def return_to_k() -> bool:
+        there = search.add_up_to(search.k, fresh=True) if below else search.drop_down_to(search.k)
+        return there and search.descend()
+
     for steps in range(1, search.depth + 1):
-        if search.exhausted or neighbourhood.size >= neighbourhood.max_size:
+        if search.exhausted or (search.size <= 1 if below else neighbourhood.size >= neighbourhood.max_size):
             return None
-        entering = next(
-            (move for move in search.adds(1, k=search.size + 1) if neighbourhood.apply(move) is not None), None
-        )
-        if entering is None or search.size <= search.k:  # it pushed others out
+        outward = search.drops() if below else search.adds(1, k=search.size + 1)
+        there = next((move for move in outward if neighbourhood.apply(move) is not None), None)
+        if there is None or (not below and search.size <= search.k):  # what entered pushed others out
             return None
-        known = search.mark_visited("drop")
-        leaving = next(search.drops(), None)
-        if known or leaving is None or leaving.leaving == entering.entering:
+        known = search.mark_visited("add" if below else "drop")
+        back = next(search.adds(1) if below else search.drops(), None)
+        if known or back is None or (back.leaving, back.entering) == (there.entering, there.leaving):
             continue
-        if search.attempt(lambda: search.drop_down_to(search.k) and search.descend(), best):
+        if search.attempt(return_to_k, best):
             return steps
     return None
 

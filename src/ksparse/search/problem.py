@@ -264,17 +264,15 @@ class SupportProblem:
         if key not in known:
             try:
                 known[key] = self._evaluator.solve(support, hint) if support.size else self._at_zero()
-            except UnboundedError:
-                if self.loss.least > -np.inf:  # the loss declares a lower bound, so the error is a rounding artefact
-                    known[key] = None
-                    self.cache.undecided.add(key)
+            except (InfeasibleError, NotFiniteError, UnboundedError) as error:
+                unbounded = isinstance(error, UnboundedError)
+                if unbounded and self.loss.least == -np.inf:
+                    if self.allows(support):
+                        raise
                     return None
-                if self.allows(support):
-                    raise
-                return None
-            except (InfeasibleError, NotFiniteError) as error:
                 known[key] = None
-                if isinstance(error, UndecidedError | NotFiniteError):
+                # if the loss declares a lower bound, an unbounded program is a rounding artefact
+                if unbounded or isinstance(error, UndecidedError | NotFiniteError):
                     self.cache.undecided.add(key)
         return known[key]
 

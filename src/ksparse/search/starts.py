@@ -53,12 +53,18 @@ def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
             chosen = problem.C.sparse_support(ranked, room)
         except InfeasibleError:
             return None
-        chosen = np.union1d(chosen[problem.allowed[chosen]], problem.forced).astype(np.intp)
+        chosen = _with_forced(problem, chosen, ranked)
         if chosen.size <= problem.k:
-            return chosen[np.argsort(-ranked[chosen], kind="stable")]
+            return chosen
         room -= chosen.size - problem.k  # make room for the forced variables
         if room < 1:
             return None
+
+
+def _with_forced(problem: SupportProblem, chosen: Vector, score: Vector) -> Vector:
+    """Return the allowed variables of a support with the forced ones, those of large score first."""
+    chosen = np.union1d(chosen[problem.allowed[chosen]], problem.forced).astype(np.intp)
+    return np.asarray(chosen[np.argsort(-score[chosen], kind="stable")])
 
 
 def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | None:
@@ -232,9 +238,9 @@ def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
     """Yield supports on which C may have a point, of few variables and of k, those of large score first."""
     few = problem.C.small_support(score, problem.k)
     if few is not None:
-        few = np.union1d(few[problem.allowed[few]], problem.forced).astype(np.intp)
+        few = _with_forced(problem, few, score)
         if few.size <= problem.k:
-            yield few[np.argsort(-score[few], kind="stable")]
+            yield few
     whole = feasible_support(problem, score)
     if whole is not None:
         yield whole

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -21,18 +21,6 @@ from scipy.sparse import csr_array
 from ksparse.numerics.relaxation import GroupLimits
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.util.arrays import Vector
-
-
-class Sized(Protocol):
-    """A support, such as that of a neighbourhood."""
-
-    @property
-    def support(self) -> Vector:
-        """Its variables."""
-
-    @property
-    def size(self) -> int:
-        """Their number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +76,6 @@ class Rules:
         inside = self._per_label(self.closure(support))
         return self.n + 1 if (inside > self.most).any() else int(np.maximum(inside, self.least).sum())
 
-    def count(self, at: Sized) -> int:
-        """Return the size of the support with all that its members require."""
-        return self.min_cardinality(at.support)
-
     def is_extendable(self, support: Vector, k: int) -> bool:
         """Return whether some satisfying support of at most k members holds this one."""
         return self.min_cardinality(support) <= k
@@ -125,9 +109,9 @@ class Rules:
         within = bool((inside >= self.least).all() and (inside <= self.most).all())
         return within and self.closure(support).size == support.size
 
-    def barred(self, at: Sized, k: int, others: Vector | None) -> Vector | None:
+    def barred(self, support: Vector, k: int, others: Vector | None) -> Vector | None:
         """Return a mask of the variables that may not enter a support of at most k, with `others` (mask or indices)."""
-        closed = ~self.enterable(at.support, k)
+        closed = ~self.enterable(support, k)
         if others is not None:
             closed[others] = True
         return closed
@@ -288,10 +272,7 @@ class NoRules(Rules):
     def min_cardinality(self, support: Vector) -> int:
         return int(support.size)
 
-    def count(self, at: Sized) -> int:
-        return at.size
-
-    def barred(self, at: Sized, k: int, others: Vector | None) -> Vector | None:
+    def barred(self, support: Vector, k: int, others: Vector | None) -> Vector | None:
         return others
 
     def enterable(self, support: Vector, k: int) -> Vector:
