@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 
 KKT = 1e-8  # the relative residual that is promised
 DAMPING = 16.0  # factor by which curvature that is added to a model rises and falls
-DAMPINGS = 20  # of them tried for one step
+DAMPINGS = 20  # values of the added curvature tried for one step
 NOISE = 1e-13  # relative to F: a smaller fall may be rounding
 LARGE = 1_000  # variables and rows from which a quadratic program takes a good part of a second
-FLAT = 1e-14  # of the largest curvature, in variables of unit curvature, for each of them: less is none
-SLOPE = 1e-9  # of the gradient's terms: less along a direction of no curvature is rounding
-MET = 1e-13  # of the terms of an equation, or of the size of x: violated by no more, a constraint is met
-ROUGH = 10  # steps from each of several starts, before the best of them goes on alone
-CUTS = 8  # half-spaces
-NEARER = 0.1  # of the distance to C: each half-space must bring the answer that near
-RAY_FLAT = 1e-13  # as FLAT, for a ray
-RAY_SLOPE = 1e-6  # of c: so much of it along flat directions is not rounding
-FAR = (1e3, 1e6, 1e9)  # times the size of x: a ray is taken to lie in C if C holds these points of it
+FLAT = 1e-14  # share of the largest curvature, per variable of unit curvature, below which a direction is flat
+SLOPE = 1e-9  # share of the gradient's terms below which a slope along a flat direction is rounding
+MET = 1e-13  # violation, relative to the terms of an equation or the size of x, up to which a constraint is met
+ROUGH = 10  # steps from each of several starts, before the best of them continues alone
+CUTS = 8  # the largest number of half-spaces
+NEARER = 0.1  # factor by which each half-space must reduce the distance to C
+RAY_FLAT = 1e-13  # the value of FLAT for a ray
+RAY_SLOPE = 1e-6  # share of c along flat directions above which it is not rounding
+FAR = (1e3, 1e6, 1e9)  # multiples of the size of x: a ray is taken to lie in C if C holds these points of it
 
 
 @dataclass(frozen=True)
@@ -308,8 +308,12 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
     brings x near, and the fixed step, which compares nothing, finishes.
     """
     monotone = problem.loss.convex is False
-    if problem.loss.is_quadratic and problem.loss.has_hessian:
-        return _by_projection(problem, x, deadline, steps, target)
+    if problem.loss.is_quadratic and problem.loss.has_hessian:  # on its H
+        x = problem.point(problem.C.project(x.x))  # what is a little outside has a value that no point of C has
+        H = problem.loss.hessian_at(x.x, x.image)
+        model = Objective(H, x.gradient - H @ x.x)
+        last = problem.point(settled_by_projection(model, problem.C, [x.x], steps, target, deadline))
+        return last if problem.F(last) <= problem.F(x) + 1e-13 * abs(problem.F(x)) else x
     near = _run(PDCA() if monotone else APDCA(), problem, x.x, steps // 4, deadline, target)
     if near is None:
         return x
@@ -329,15 +333,6 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
             return problem.point(home.last)
         L, left = 4.0 * L, left - max(steps // 8, 0 if home is None else home.nit)
     return best
-
-
-def _by_projection(problem: Problem, x: Point, deadline: float, steps: int, target: float) -> Point:
-    """Run the first-order method for a small quadratic, on its H."""
-    x = problem.point(problem.C.project(x.x))  # what is a little outside has a value that no point of C has
-    H = problem.loss.hessian_at(x.x, x.image)
-    model = Objective(H, x.gradient - H @ x.x)
-    last = problem.point(settled_by_projection(model, problem.C, [x.x], steps, target, deadline))
-    return last if problem.F(last) <= problem.F(x) + 1e-13 * abs(problem.F(x)) else x
 
 
 def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float, target: float) -> Run | None:

@@ -21,15 +21,16 @@ from ksparse.search.principal_components import RayleighNeighbourhood
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 
-# work of one search if `settings.changes` has its default: about the same time for each kind of evaluation
-SMALL_K_WORK, K_SQUARED_WORK = 700, 0.125  # small k + that times k², up to `settings.changes` (benchmarks/table5.py)
-WORK_PER_VARIABLE = 40  # at most, for each variable of the support
-WALK_WORK = 1.25  # times as many changes in walks: a step of a walk costs less than another swap (table5.py)
-QP_WORK = 400  # evaluations by a quadratic program
-NEWTON_WORK = 300  # by Newton's method
-ROW_MODEL_WORK = 100  # by Newton's method on all classes at once (common_features.py)
-FIRST_ORDER_WORK = 60  # by a first-order method
-START_WORK_SHARE = 0.25  # more for other starts, where each change is costly
+# Limits of the work of one search, in changes of a support, if `settings.changes` has its default. They take about the
+# same time for each kind of evaluation.
+SMALL_K_WORK, K_SQUARED_WORK = 700, 0.125  # the limit grows as 700 + 0.125·k² up to `settings.changes` (table5.py)
+WORK_PER_VARIABLE = 40  # the limit for each variable of the support
+WALK_WORK = 1.25  # factor of the limit with walks: a step of a walk costs less than another swap (table5.py)
+QP_WORK = 400  # the limit if a quadratic program evaluates a support
+NEWTON_WORK = 300  # the limit for Newton's method
+ROW_MODEL_WORK = 100  # the limit for Newton's method on all classes at once (common_features.py)
+FIRST_ORDER_WORK = 60  # the limit for a first-order method
+START_WORK_SHARE = 0.25  # share of the limit that is added for other starts, where each change is costly
 
 NeighbourhoodMaker = Callable[[SupportProblem], Neighbourhood]
 
@@ -41,7 +42,7 @@ class Strategy:
     name: str  # for `verbose`
     neighbourhood: NeighbourhoodMaker | None  # None if columns cost too much to rank moves by them
     work: float = 0  # changes of a support in one search
-    start_work: float = math.inf  # more for other starts
+    start_work: float = math.inf  # further changes for other starts
     perturbs: bool = True  # whether a descent is followed by perturbations
     first_order: bool = True  # whether first-order starts come too if there are others
     by_models: bool = False  # whether second-order models choose the supports that are evaluated

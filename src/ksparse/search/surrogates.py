@@ -98,7 +98,9 @@ def search_on_columns(
             continue
         for name, outcome in _search_or_descend(restricted, begin, rng, search):
             if outcome.best.value < best.value:
-                best = _with_all_columns(outcome.best, columns)
+                best = outcome.best  # in the indices of the restricted problem
+                at_lower, at_upper = columns[best.at_lower], columns[best.at_upper]
+                best = replace(best, support=columns[best.support], at_lower=at_lower, at_upper=at_upper)
                 yield f"{name}, {columns.size} columns", SearchOutcome(best, outcome.swaps)
 
 
@@ -136,9 +138,3 @@ def restricted_to_columns(problem: SupportProblem, columns: Vector) -> SupportPr
         deadline=problem.deadline, most=problem.k, rules=problem.rules.on(columns),
         settings=replace(settings, memory=max(settings.memory, 8 * n * max(n, problem.k))),
     )  # fmt: skip
-
-
-def _with_all_columns(best: Candidate, columns: Vector) -> Candidate:
-    """Return a candidate of the restricted problem in the indices of all variables."""
-    at_lower, at_upper = columns[best.at_lower], columns[best.at_upper]
-    return replace(best, support=columns[best.support], at_lower=at_lower, at_upper=at_upper)
