@@ -18,6 +18,7 @@ import numpy as np
 
 from ksparse.certify.program import ScaledProblem
 from ksparse.numerics.bound import EPS
+from ksparse.numerics.eigen import is_positive_definite
 from ksparse.util.arrays import Vector
 from ksparse.util.compiled import compiled
 from ksparse.util.resources import pause
@@ -40,11 +41,7 @@ def margin_of(problem: ScaledProblem) -> float:
 
 def positive(H: Vector, d: Vector, margin: float) -> bool:
     """Return whether H − D has no eigenvalue below 0, with a margin for rounding."""
-    try:
-        np.linalg.cholesky(H - np.diag(d + margin))
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    return is_positive_definite(H - np.diag(d + margin))
 
 
 def scaled_to_psd(problem: ScaledProblem, d: Vector) -> Vector:

@@ -13,7 +13,7 @@ import array_api_compat as compat
 import numpy as np
 
 from ksparse.data.design import CONSTANT, Design, Work, block_square_sums
-from ksparse.util.arrays import Array, Vector, namespace, to_float64, to_numpy
+from ksparse.util.arrays import Array, Vector, copy_with, namespace, to_float64, to_numpy
 from ksparse.util.checks import check_array
 from ksparse.util.compiled import compiled
 from ksparse.util.resources import all_threads, map_row_chunks
@@ -49,9 +49,7 @@ class Dense(Design):
 
     def as_float64(self) -> Dense:
         """Return the data in double precision, copied if needed: large arrays are read by blocks, see `in_double`."""
-        twin = Dense(to_float64(self.array))
-        twin._count = self._count
-        return twin
+        return copy_with(self, array=to_float64(self.array))
 
     def each(self, work: Work) -> list[Any]:
         """Return the work on one block, which has all rows."""

@@ -91,8 +91,7 @@ class Subset(Design):
         if chosen.dtype == bool:
             return cls(inner, chosen)
         if (np.diff(chosen) <= 0).any():
-            advice = "can only be taken in their order: use folds that keep it"
-            raise ValueError(f"rows of data that are read by blocks {advice}")
+            raise ValueError("rows of data read by blocks can only be taken in their order: use folds that keep it")
         mask = np.zeros(inner.shape[0], dtype=bool)
         mask[chosen] = True
         return cls(inner, mask)

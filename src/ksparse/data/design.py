@@ -126,9 +126,9 @@ class Design(ABC):
         """Return the data for vectors in double precision."""
         if self.dtype == np.float64:
             return self
-        twin = copy(self)  # with what earlier passes found, and the same count of passes
-        twin.dtype = np.dtype(np.float64)
-        return twin
+        converted = copy(self)  # with what earlier passes found, and the same count of passes
+        converted.dtype = np.dtype(np.float64)
+        return converted
 
     @property
     def T(self) -> Adjoint:

@@ -85,8 +85,7 @@ class Gram:
 
     def rows(self, support: Vector) -> Any:
         on_host = self.device_array is None
-        gram = self.design.gram if on_host else self.design.gram_in_place
-        found = gram(support, self.weight)
+        found = (self.design.gram if on_host else self.design.gram_in_place)(support, self.weight)
         if self.a != 1.0:
             found *= self.a
         table = found if on_host else DeviceTable(found)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ksparse.data.design import BLOCK, ByColumns, Design, Work
-from ksparse.util.arrays import Vector, to_float64
+from ksparse.util.arrays import Vector, copy_with, to_float64
 
 GRAM_ENTRIES = 2**22  # entries of AᵀDA that are made dense at once
 
@@ -28,9 +28,7 @@ class Sparse(Design):
         return self.matrix
 
     def as_float64(self) -> Sparse:
-        twin = Sparse(to_float64(self.matrix))
-        twin._count = self._count
-        return twin
+        return copy_with(self, matrix=to_float64(self.matrix), dtype=np.dtype(np.float64))
 
     @property
     def rows_per_request(self) -> int:
@@ -109,9 +107,8 @@ class CentredSparse(ByColumns):
 
     def as_float64(self) -> CentredSparse:
         """Return the data for vectors in double precision, whose products with a single-precision X are double."""
-        twin = CentredSparse(self.X, self.mean.astype(np.float64), self.scale.astype(np.float64))
-        twin.dtype, twin._count = np.dtype(np.float64), self._count
-        return twin
+        mean, scale = self.mean.astype(np.float64), self.scale.astype(np.float64)
+        return copy_with(self, mean=mean, scale=scale, dtype=np.dtype(np.float64))
 
     def each(self, work: Work) -> list[Any]:
         """Return the work on blocks of rows that are made dense."""
@@ -150,9 +147,7 @@ class CentredSparse(ByColumns):
 
     def shifted(self, mean: Vector, size: Vector) -> Any:
         """Return centred columns with another scale as one sparse matrix."""
-        if mean.any():
-            return super().shifted(mean, size)
-        return CentredSparse(self.X, self.mean, self.scale / size)
+        return super().shifted(mean, size) if mean.any() else CentredSparse(self.X, self.mean, self.scale / size)
 
 
 def centred_squares(X: Any, mean: Vector) -> Vector:

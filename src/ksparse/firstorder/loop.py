@@ -124,8 +124,7 @@ class _Driver:
 
     def _record(self, F: float) -> None:
         s: State = self.s
-        row = F, 1.0 / float(s.l), float(s.residual), self.elapsed, self.problem.products.total
-        self.rows.append(row)
+        self.rows.append((F, 1.0 / float(s.l), float(s.residual), self.elapsed, self.problem.products.total))
 
     def begin(self, x0: Array | Point) -> None:
         """Set up the state at t = 0."""

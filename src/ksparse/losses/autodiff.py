@@ -125,8 +125,7 @@ class Torch(Engine):
     def _value(self, x: Array) -> tuple[Any, Any]:
         import torch
 
-        given = x.detach().clone() if compat.is_torch_array(x) else torch.tensor(to_numpy(x))
-        variable = given.requires_grad_(True)
+        variable = (x.detach().clone() if compat.is_torch_array(x) else torch.tensor(to_numpy(x))).requires_grad_(True)
         value = self.fn(variable)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
             raise TypeError(f"fn must return one torch number, got {type(value).__name__}")
@@ -234,8 +233,6 @@ def autodiff(
 
     Raises
     ------
-    ValueError, TypeError
-        If `fn` is not callable, or `backend` is unknown.
     ImportError
         At the first evaluation, if neither library is installed.
 

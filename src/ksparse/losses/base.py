@@ -246,9 +246,7 @@ class Loss(SelfChecked, ABC):
 
     def for_vectors_like(self, x: Array) -> Loss:
         """Return φ for vectors of the length, namespace, dtype and device of x, or itself if its data fix these."""
-        if self.n is not None:
-            return self
-        return copy_with(self, n=int(x.shape[0]), kind=x[:0])
+        return self if self.n is not None else copy_with(self, n=int(x.shape[0]), kind=x[:0])
 
     def as_float64(self) -> Self:
         """Return the same loss on NumPy float64 data, for the small exact solves."""

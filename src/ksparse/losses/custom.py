@@ -14,6 +14,7 @@ from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.errors import NotFiniteError
 from ksparse.losses.base import Loss
 from ksparse.losses.restricted import DIFFERENCES, Restricted, without_noise
+from ksparse.numerics.eigen import is_positive_definite
 from ksparse.util.arrays import Array, Vector, copy_with, dot, embed, epsilon, finite, is_array, like, norm, to_float64
 from ksparse.util.checks import as_number, call_own, check_callable, check_integer, check_number, require_shape
 
@@ -133,8 +134,7 @@ class Custom(Loss):
         """Return ∇²φ(x)d for the rows d of D; None if a point near x is outside φ's domain."""
         if self._product is not None:
             at, product = like(x, self.given), self._product
-            rows = [to_float64(call_own(product, "product(x, d)", at, like(d, self.given))) for d in D]
-            found = np.array(rows)
+            found = np.array([to_float64(call_own(product, "product(x, d)", at, like(d, self.given))) for d in D])
             if found.shape != D.shape:
                 raise TypeError(f"product(x, d) must return a vector of shape {x.shape}, got {found.shape[1:]}")
             return found if np.isfinite(found).all() else None
@@ -171,9 +171,7 @@ class Custom(Loss):
         if H is None:
             return None
         noise = max(BENT, 1e3 * self.rounding ** (2 / 3)) * float(np.abs(H).sum(axis=0).max(initial=1e-300))
-        try:
-            np.linalg.cholesky(H + noise * np.eye(x.size))
-        except np.linalg.LinAlgError:
+        if not is_positive_definite(H + noise * np.eye(x.size)):
             return None
         return QuadraticModel.at(Symmetric(H), x, H @ x, self.value_at(x, x), to_float64(self.gradient_at(x, x)))
 

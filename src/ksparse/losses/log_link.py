@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.losses.data_fit import DataFit
-from ksparse.util.arrays import Array, Matrix, Vector, namespace, to_float64
+from ksparse.util.arrays import Array, Matrix, Vector, epsilon, namespace, to_float64
 from ksparse.util.checks import check_number
 from ksparse.util.display import fill_docstrings
 
@@ -24,7 +24,7 @@ class LogLink(DataFit):
         super().__init__(A, y, sample_weight, ridge)
         # beyond the cap exp continues as its tangent, so that a trial step far uphill stays finite, convex and
         # rejected; copies in double precision keep the cap
-        self.cap = 300.0 if float(namespace(self.b).finfo(self.b.dtype).eps) < 1e-10 else 40.0
+        self.cap = 300.0 if epsilon(self.b) < 1e-10 else 40.0
 
     @property
     def least(self) -> float:  # type: ignore[override]

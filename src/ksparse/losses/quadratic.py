@@ -15,7 +15,7 @@ from ksparse.data.derived import standardize
 from ksparse.data.model import QuadraticModel
 from ksparse.data.products import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
 from ksparse.losses.base import Loss
-from ksparse.numerics.eigen import has_negative_eigenvalue, largest_eigenvalue
+from ksparse.numerics.eigen import has_negative_eigenvalue, is_positive_definite, largest_eigenvalue
 from ksparse.util.arrays import Array, Matrix, Vector, copy_with, dot, epsilon, like, sqnorm, take, to_numpy
 from ksparse.util.checks import check_adjoint, check_matrix, check_number, check_size, check_squares, check_vector
 
@@ -113,11 +113,7 @@ class QuadraticForm(Loss):
             return False
         unit = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         shift = 64 * len(H) * precision  # rounding of a singular covariance, at unit diagonal
-        try:
-            np.linalg.cholesky(H / unit / unit[:, None] + shift * np.eye(len(H)))
-        except np.linalg.LinAlgError:
-            return False
-        return True
+        return is_positive_definite(H / unit / unit[:, None] + shift * np.eye(len(H)))
 
     @property
     def _allows_cholesky(self) -> bool:

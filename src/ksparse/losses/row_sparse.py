@@ -26,6 +26,7 @@ from ksparse.data.model import QuadraticModel
 from ksparse.losses.base import DesignLoss, Loss
 from ksparse.numerics.bound import EPS, rounding_of
 from ksparse.numerics.constraints import unit_scales
+from ksparse.numerics.qp import least_sine
 from ksparse.util.arrays import Array, Matrix, Vector, copy_with, namespace, take
 
 INDEPENDENT = 1e-12  # fraction of a row's own curvature that must remain, given the support, for the row to enter
@@ -159,11 +160,8 @@ def inverse(H: Vector) -> Vector:
         return np.zeros((0, 0))
     unit = unit_scales(np.diag(H))
     scaled = H / unit / unit[:, None]
-    try:
-        if np.diag(np.linalg.cholesky(scaled)).min() > NEARLY:
-            return np.asarray(np.linalg.inv(scaled) / unit / unit[:, None])
-    except np.linalg.LinAlgError:
-        pass
+    if least_sine(H) > NEARLY:
+        return np.asarray(np.linalg.inv(scaled) / unit / unit[:, None])
     values, vectors = np.linalg.eigh(scaled)
     bends = values > len(H) * 16.0 * EPS * values[-1]
     return np.asarray((vectors[:, bends] / values[bends]) @ vectors[:, bends].T / unit / unit[:, None])

@@ -49,6 +49,15 @@ def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
     return bound * (1.0 + max(MARGIN, noise))
 
 
+def is_positive_definite(H: Vector) -> bool:
+    """Whether H has a Cholesky factorisation."""
+    try:
+        np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def has_negative_eigenvalue(apply: Apply, n: int, kind: Array, size: float) -> bool:
     """Whether Lanczos finds a negative eigenvalue, beyond rounding, of a symmetric operator of norm at most `size`."""
     for low, _ in _ends(apply, n, kind):

@@ -6,11 +6,10 @@ The prox of the whole g, which GIST and nmAPG use, has a closed form for every p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from copy import copy
 from typing import Any, Self
 
 from ksparse.sets.base import ConvexSet, soft_threshold
-from ksparse.util.arrays import Array, namespace, norm_1, norm_inf, sum_of, zeros_like
+from ksparse.util.arrays import Array, copy_with, namespace, norm_1, norm_inf, sum_of, zeros_like
 from ksparse.util.checks import check_integer, check_number
 
 
@@ -177,9 +176,7 @@ class L1Based(Penalty):
         return norm_inf(gradient)
 
     def with_lam(self, lam: float) -> Self:
-        twin = copy(self)
-        twin.lam = check_weight(lam)
-        return twin
+        return copy_with(self, lam=check_weight(lam))
 
     def __repr__(self) -> str:
         theta = getattr(self, "theta", None)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ksparse.data.model import QuadraticModel
 from ksparse.numerics.bound import EPS
-from ksparse.numerics.eigen import leading_eigenvector
+from ksparse.numerics.eigen import is_positive_definite, leading_eigenvector
 from ksparse.search.candidate import Candidate
 from ksparse.search.neighbourhoods import EvaluatingNeighbourhood, Move, indices_by_rank
 from ksparse.search.problem import SupportProblem
@@ -176,8 +176,5 @@ def is_swap_optimal(problem: SupportProblem, at: Candidate) -> bool:
 def _upper_bound(V: Vector, near: Vector, rounding: float) -> float:
     """Return an upper bound of λ_max(V): power iteration guesses it, a Cholesky factorisation proves it."""
     guess = leading_eigenvector(V, near)[0] * (1.0 + 1e-12) + rounding
-    try:
-        np.linalg.cholesky(guess * np.eye(len(V)) - V)
-    except np.linalg.LinAlgError:
-        return float(np.linalg.eigvalsh(V)[-1]) + rounding
-    return guess + rounding
+    proved = is_positive_definite(guess * np.eye(len(V)) - V)
+    return (guess if proved else float(np.linalg.eigvalsh(V)[-1])) + rounding

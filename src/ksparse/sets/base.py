@@ -26,7 +26,6 @@ from ksparse.util.arrays import (
     indices_of,
     larger,
     like,
-    namespace,
     norm,
     norm_inf,
     sqnorm,
@@ -136,8 +135,7 @@ class ConvexSet(SelfChecked, ABC):
 
     def contains(self, x: Array) -> bool:
         """Whether x is in C, up to rounding."""
-        xp = namespace(x)
-        slack = FEASIBLE if float(xp.finfo(x.dtype).eps) < 1e-10 else 1e-5
+        slack = FEASIBLE if epsilon(x) < 1e-10 else 1e-5
         return bool(self.violation(x) <= slack * larger(self.size, norm_inf(x)))
 
     def like(self, x: Array) -> Self:

@@ -40,8 +40,6 @@ class Box(ConvexSet):
     ------
     InfeasibleError
         If the set is empty.
-    ValueError
-        If a bound is NaN, or the bounds have different lengths.
 
     Examples
     --------

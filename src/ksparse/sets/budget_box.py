@@ -31,8 +31,6 @@ class BudgetBox(ConvexSet):
     ------
     InfeasibleError
         If the set is empty.
-    ValueError
-        If an argument is NaN, or the bounds have different lengths.
 
     Examples
     --------

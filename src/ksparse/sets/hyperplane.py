@@ -42,8 +42,6 @@ class Hyperplane(ConvexSet):
     ------
     InfeasibleError
         If the set is empty.
-    ValueError
-        If an argument is not finite.
 
     Examples
     --------

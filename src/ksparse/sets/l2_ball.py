@@ -37,12 +37,7 @@ class L2Ball(_EuclideanBall):
     Parameters
     ----------
     radius : float, default=1
-        Radius > 0.
-
-    Raises
-    ------
-    ValueError
-        If the radius is not positive, or its square overflows or underflows.
+        Radius > 0, whose square neither overflows nor underflows.
 
     Examples
     --------
@@ -89,12 +84,7 @@ class NonnegativeBall(_EuclideanBall):
     Parameters
     ----------
     radius : float, default=1
-        Radius > 0.
-
-    Raises
-    ------
-    ValueError
-        If the radius is not positive, or its square overflows or underflows.
+        Radius > 0, whose square neither overflows nor underflows.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import numpy as np
 
 from ksparse.numerics.constraints import Linear
 from ksparse.sets.base import ConvexSet, soft_threshold
-from ksparse.util.arrays import Array, Vector, namespace, norm, top_k, zero_outside
+from ksparse.util.arrays import Array, Vector, copy_with, namespace, norm, top_k, zero_outside
 from ksparse.util.checks import check_indices
 
 
@@ -70,9 +70,7 @@ class Nonnegative(ConvexSet):
         return Linear.of(n, lower=np.where(self._signed(np.zeros(n)), 0.0, -np.inf))
 
     def like(self, x: Array) -> Self:
-        moved = super().like(x)
-        moved._mask = self._signed(x)
-        return moved
+        return copy_with(super().like(x), _mask=self._signed(x))
 
     def __repr__(self) -> str:
         return "Nonnegative" if self.indices is None else f"Nonnegative({self.indices.size} indices)"

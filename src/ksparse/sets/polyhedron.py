@@ -39,8 +39,6 @@ class Polyhedron(ConvexSet):
     ------
     InfeasibleError
         If the set is empty.
-    ValueError
-        If a part is incomplete, not finite, or has another number of variables.
 
     Examples
     --------
@@ -86,9 +84,7 @@ class Polyhedron(ConvexSet):
 
     def like(self, x: Array) -> Self:
         """Return the set for one run, which starts each projection from the last one; the user's set keeps no state."""
-        moved = super().like(x)
-        moved._last, moved._reuses_active_set = None, True
-        return moved
+        return copy_with(super().like(x), _last=None, _reuses_active_set=True)
 
     def for_length(self, n: int) -> Self:
         return copy_with(self, _least=0, _milp_timed_out=False, _few=None)
