@@ -15,8 +15,8 @@ UP, DOWN = "#0072B2", "#D55E00"  # from the colour-blind safe palette of Okabe a
 ROW = 18  # height of a bar and its label
 WIDE = 320  # width of a chart, in user units of the drawing
 STYLE = """
-:root { color-scheme: light dark; --line: #d0d0d0; --soft: #f4f4f4; --quiet: #555; }
-@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #222; --quiet: #aaa; } }
+:root { color-scheme: light dark; --line: #d0d0d0; --soft: #f4f4f4; --quiet: #555; --bad: #9a3300; }
+@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #222; --quiet: #aaa; --bad: #ff9a66; } }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; line-height: 1.2; } h3 { font-size: 1rem; }
 h2 { font-size: 1.2rem; margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .8rem; }
@@ -25,7 +25,7 @@ th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
 thead th { border-bottom: 1px solid var(--line); } tbody tr { border-bottom: 1px solid var(--line); }
 .numbers :is(th, td) { text-align: right; white-space: nowrap; } .numbers .text { text-align: left; }
 .numbers .above th { text-align: center; } .first td { border-top: 2px solid var(--quiet); } .best { font-weight: 700; }
-.paper { background: var(--soft); } .fails { color: #D55E00; } .quiet { color: var(--quiet); font-size: .9rem; }
+.paper { background: var(--soft); } .fails { color: var(--bad); } .quiet { color: var(--quiet); font-size: .9rem; }
 .scroll { overflow-x: auto; } .pair { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }
 pre { background: var(--soft); padding: .6rem; white-space: pre-wrap; } li { margin: .2rem 0; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; } dt { color: var(--quiet); } dd { margin: 0; }
