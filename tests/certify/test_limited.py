@@ -25,7 +25,7 @@ def drawn(rng, grouped):
     labels = [g % 2 for g in groups] if grouped else [int(label) for label in rng.integers(0, 3, N)]
     least = int(rng.integers(0, 2))
     rules = make_rules(groups, (labels, {labels[0]: (least, least + int(rng.integers(0, 2)) + (least == 0))}), n=N)
-    return A, b, min(3, rules.members), rules
+    return A, b, min(3, int(rules.weight.sum())), rules
 
 
 def best(A, b, k, rules, state):

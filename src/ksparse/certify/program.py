@@ -58,7 +58,7 @@ class Supports:
     @cached_property
     def limits(self) -> GroupLimits | None:
         """Limits on counts: per label, and with groups that count once; None if there are none but k."""
-        return self.rules.limits(self.cardinality if self.rules.grouped else self.k)
+        return self.rules.limits(self.k if self.rules.group is None else self.cardinality)
 
     def propagate(self, state: Vector) -> bool:
         """Fix, in place, what the rules imply; return False if no support is left."""
@@ -178,15 +178,6 @@ class ScaledProblem:
         state = self.state.copy()
         return replace(self, state=state) if self.supports.propagate(state) else self
 
-    @property
-    def _eigenvalue_error(self) -> float:
-        return self.n * (self.noise.entry_error + rounding_of(self.n))
-
-    @property
-    def _inverse_error(self) -> float:
-        """About how wrong an entry of H⁻¹ may be."""
-        return self.n * self.rounding * self.max_eigenvalue / self.min_eigenvalue
-
     def tightened(self, best: float) -> ScaledProblem:
         """Return the problem with the sizes that a value of at most `best` implies, if H⁻¹ is accurate enough."""
         try:
@@ -196,16 +187,18 @@ class ScaledProblem:
         pause()
         largest = largest_eigenvalue(lambda v: self.H @ v, self.n, self.r)
         smallest = 1.0 / largest_eigenvalue(lambda v: inverse @ v, self.n, self.r)
-        known = replace(self, max_eigenvalue=largest, min_eigenvalue=smallest)
-        if known.min_eigenvalue <= 10.0 * known._eigenvalue_error or not known._inverse_error <= INVERSE_ERROR:
+        error = self.n * self.rounding  # of eigenvalues; with the condition number about that of entries of H⁻¹
+        if smallest <= 10.0 * error or not error * largest / smallest <= INVERSE_ERROR:
             return self
+        known = replace(self, max_eigenvalue=largest, min_eigenvalue=smallest)
         sizes = known.implied_sizes(np.arange(self.n), best)
         return replace(known, sizes=replace(self.sizes, max_above=sizes[0], max_below=sizes[1]))
 
     def implied_sizes(self, kept: Vector, best: float) -> tuple[Vector, Vector]:
         """Return the largest sizes above and below 0 of some variables, all others being 0, for values up to `best`."""
         H, r, E, f = self.H[np.ix_(kept, kept)], self.r[kept], self.linear.E[:, kept], self.linear.f
-        sizes, rounding, wrong = self.sizes.on(kept), self.rounding, self._inverse_error
+        sizes, rounding, error = self.sizes.on(kept), self.rounding, self.n * self.rounding
+        wrong = error * self.max_eigenvalue / self.min_eigenvalue  # about, of entries of H⁻¹
         P = K = positive_inverse(H)
         x, multipliers, unmet, follows = K @ r, f, f, np.zeros((kept.size, f.size))
         if f.size:
@@ -224,7 +217,7 @@ class ScaledProblem:
         size, most = float(np.abs(x).sum()), float(np.abs(self.r).max())
         value_error = rounding * (abs(self.constant) + (size + most) ** 2) + float(np.abs(multipliers) @ unmet)
         gradient_error = rounding * (size + most + float(np.abs(multipliers).sum())) + self.noise.linear_error
-        shrunk = np.sqrt(1.0 - self._eigenvalue_error / self.min_eigenvalue)
+        shrunk = np.sqrt(1.0 - error / self.min_eigenvalue)
         length = np.sqrt(max(0.0, float(left @ K @ left)) * (1.0 + wrong))
         length += gradient_error * np.sqrt(self.n / self.min_eigenvalue)
         radius = (length + np.sqrt(length**2 + 2.0 * (max(0.0, best - value) + value_error))) / shrunk

@@ -168,7 +168,7 @@ def families_of(problem: SupportProblem, best: Candidate) -> list[Family]:
     """
     whole = family_of(problem, best)
     k, parts, linear = problem.k, list[Family](), problem.linear
-    divisible = problem.floors.any and not problem.rules.grouped  # groups are not counted by their variables
+    divisible = problem.floors.any and problem.rules.group is None  # groups are not counted by their variables
     while divisible and linear is not None and k > max(1, problem.forced.size):
         fits = variables_that_fit(linear, *problem.floors.bounds(linear), problem.allowed, k)
         fits[problem.forced] = True

@@ -56,12 +56,14 @@ class Family(ABC):
         return -np.inf
 
 
+@dataclass
 class LeafSolver:
     """Solver of single supports of a tree, and search from them; better candidates go into the incumbent."""
 
-    def __init__(self, problem: SupportProblem, incumbent: Incumbent, family: Family) -> None:
-        self.problem, self.incumbent, self.family = problem, incumbent, family
-        self._tried: set[bytes] = set()
+    problem: SupportProblem
+    incumbent: Incumbent
+    family: Family
+    _tried: set[bytes] = field(default_factory=set)
 
     def solve(self, support: Vector) -> tuple[float, float]:
         """Return the best value found on a support, ∞ if there is none, and a lower bound."""

@@ -76,11 +76,10 @@ class Dense(Design):
     def column_square_sums(self, w: Vector | None) -> Vector:
         self.record_pass()
         A = to_numpy(self.array)
-
-        def part(rows: slice) -> Vector:
-            return np.asarray(_square_sums(A[rows], None if w is None else w[rows]))
-
-        return np.asarray(sum(map_row_chunks(part, A.shape[0])) if A.nbytes >= LARGE_ARRAY else part(slice(None)))
+        if A.nbytes < LARGE_ARRAY:
+            return np.asarray(_square_sums(A, w))
+        rest = map_row_chunks(lambda rows: _square_sums(A[rows], None if w is None else w[rows]), A.shape[0])
+        return np.asarray(sum(rest))
 
     def gram(self, support: Vector, w: Vector | None) -> Vector:
         self.record_pass()

@@ -77,19 +77,14 @@ class DeviceTable:
         return to_numpy(self.to_device(left) @ self.array)
 
 
-def bare(table: Any) -> Array:
-    """Return the array of a table on the host or on a device."""
-    return table.array if isinstance(table, DeviceTable) else table
-
-
 def placed(table: Any) -> tuple[Callable[[Any], Array], Callable[[Any], Array]]:
     """Return the functions that move indices or masks, and numbers, to a table's device."""
     return (table.device_index, table.to_device) if isinstance(table, DeviceTable) else (np.asarray, np.asarray)
 
 
-def room_for(table: Any) -> int | None:
-    """Return how many entries of a table on a device are computed at a time; None on the host (they fit the cache)."""
-    return TABLE_PART if isinstance(table, DeviceTable) else None
+def array_of(table: Any) -> tuple[Array, int | None]:
+    """Return the array of a table, and how many entries to compute at a time: None on the host, where they fit."""
+    return (table.array, TABLE_PART) if isinstance(table, DeviceTable) else (table, None)
 
 
 def schur_row(row: Any, w: Vector, B: Any) -> Vector:

@@ -234,10 +234,10 @@ class QuadraticModel:
         """How many columns to fetch if one is missing."""
         return max(1, min(getattr(self.H, "prefetch_size", PREFETCH), self.memory // (32 * self.n)))
 
-    def row(self, i: int, also: Callable[[], Vector] | None = None) -> Any:
-        """Return H[i, :] where it lies, not to be changed; a missing row is fetched with the columns `also()`."""
+    def row(self, i: int, also: Callable[[int], Vector] | None = None) -> Any:
+        """Return H[i, :] where it lies, not to be changed; a missing row is fetched with the columns `also(i)`."""
         if also is not None and self._place[i] < 0:
-            self.prefetch(also())
+            self.prefetch(also(i))
         with self._lock:
             place = self._place[i] if self._place[i] >= 0 else self._places(np.array([i]))[0]  # may grow the store
             return self._rows[place]

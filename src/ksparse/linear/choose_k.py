@@ -93,7 +93,7 @@ class KSelectionMixin(SparseLinear):
         """Return the smallest k that the forced features, the support constraints and C allow."""
         forced = feature_indices(self.forced_in, "forced_in", n, getattr(self, "feature_names_in_", None))
         if (rules := make_rules(**self._rules(n), n=n)).any:
-            return max(1, min(rules.min_cardinality(forced), rules.members))
+            return max(1, min(rules.min_cardinality(forced), int(rules.weight.sum())))
         smallest = max(1, len(forced))
         for k in range(smallest, n + 1 if self.C is not None else smallest):
             try:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ksparse.data import Design, read_in_double
+from ksparse.data import Design, in_double, read_in_double
 from ksparse.data.array import both_products, fits_one_pass
 from ksparse.data.model import Gram, QuadraticModel
 from ksparse.data.products import LeastSquaresRoot, Squares, dense, first_of_equal, qr_root
@@ -130,9 +130,9 @@ class DataFit(DesignLoss):
         return first_of_equal(dense(self.design.columns(np.asarray(support))))
 
     def self_check(self, x: Array, project: Callable[[Array], Array]) -> None:
-        super().self_check(x, project)
         if self.skip_self_check:
             return
+        super().self_check(x, project)
         bend = self.bend(self.image(project(x)))
         low, high = float(namespace(bend).min(bend)), float(namespace(bend).max(bend))
         if low < 0 or high > self.steepest * (1.0 + 1e-6):
@@ -142,7 +142,7 @@ class DataFit(DesignLoss):
 
     def _doubled(self, name: str, value: Any) -> Any:
         """Return data in double precision; a large A is read, not copied, by a reader that remembers its first pass."""
-        return (self._reader if name == "A" else None) or super()._doubled(name, value)
+        return (self._reader if name == "A" else None) or in_double(value)
 
     @cached_property
     def _reader(self) -> Design | None:
@@ -173,7 +173,7 @@ class LeastSquares(DataFit):
     is_quadratic = True
     least = 0.0
 
-    @property
+    @cached_property
     def one_pass(self) -> bool:
         """Whether the image holds AᵀDAx too."""
         return fits_one_pass(self.A)

@@ -64,12 +64,10 @@ class Linear:
         f: Any = None,
     ) -> Linear:  # fmt: skip
         """Return the polyhedron of the given parts in n variables."""
-
-        def rows(M: Any, v: Any) -> tuple[Vector, Vector]:
-            return (np.zeros((0, n)), np.zeros(0)) if M is None else (np.atleast_2d(M), np.atleast_1d(v))
-
         low, high = (np.broadcast_to(to_float64(bound), n) for bound in (lower, upper))
-        return cls(low, high, *rows(G, h), *rows(E, f))
+        G, h = (np.zeros((0, n)), np.zeros(0)) if G is None else (np.atleast_2d(G), np.atleast_1d(h))
+        E, f = (np.zeros((0, n)), np.zeros(0)) if E is None else (np.atleast_2d(E), np.atleast_1d(f))
+        return cls(low, high, G, h, E, f)
 
     @property
     def signs_and_equations(self) -> bool:

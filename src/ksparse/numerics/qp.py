@@ -412,7 +412,8 @@ def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, st
 
     for found in candidates():
         if found is not None:
-            for clean in (found, _without_dust(found, linear), _on_active_rows(found, linear)):
+            for cleaned in (None, _without_dust, _on_active_rows):
+                clean = found if cleaned is None else cleaned(found, linear)
                 if _acceptable(objective, linear, clean):
                     return clean
     raise UndecidedError("no optimum of the quadratic program could be found to rounding")

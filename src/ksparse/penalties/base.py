@@ -112,8 +112,17 @@ class NoPenalty(Penalty):
     def g1(self, x: Array) -> float:
         return 0.0
 
+    def value(self, x: Array) -> float:
+        return 0.0
+
+    def value_with(self, x: Array, shared: Any) -> float:
+        return 0.0
+
     def gradient_g1(self, x: Array) -> Array:
         return zeros_like(x)
+
+    def plus_gradient_g1(self, gradient: Array, x: Array) -> Array:
+        return gradient
 
     def prox_g1(self, u: Array, t: float) -> Array:
         return u

@@ -119,7 +119,7 @@ class UpdatedInverse:
         self._element[: self.n_elements] = element
         self._index()
         self._fill_rows(np.arange(self.n_elements))
-        self.key = self._hash(support)
+        self.key = int(np.bitwise_xor.reduce(self._keys[support], initial=0))
         return self.recompute()
 
     def _fill_rows(self, places: Vector) -> None:
@@ -130,9 +130,6 @@ class UpdatedInverse:
             self.B[self.e + places[variables]] = self.model.rows_in_place(element[variables])
         if not variables.all():
             self.B[self.e + places[~variables]] = self.G[~element[~variables]]
-
-    def _hash(self, support: Vector) -> int:
-        return int(np.bitwise_xor.reduce(self._keys[support], initial=0))
 
     def recompute(self) -> bool:
         """Compute K⁻¹, u, s and h from scratch, in variables of unit curvature and rows with largest entry 1."""
@@ -181,7 +178,8 @@ class UpdatedInverse:
         """Let the variable i enter, or free it if it is held."""
         start = self._release(i)
         p = self.e + self.n_elements
-        self._enter(i, self._row(i), self.inverse[:p, :p] @ self.B[:p, i], float(self.h[i]), float(self.s[i]), start)
+        row, w = self.model.row(i, self._likely_rows), self.inverse[:p, :p] @ self.B[:p, i]
+        self._enter(i, row, w, float(self.h[i]), float(self.s[i]), start)
         self.h[i] = self.s[i] = 0.0
 
     def add_row(self, g: int, slack: float) -> bool:
@@ -235,20 +233,13 @@ class UpdatedInverse:
         return 0.0
 
     def _update(self, w: Vector, a: float) -> None:
-        """Add a·wwᵀ to K⁻¹ in place."""
-        self._pair[0, : w.size] = w
-        self._pair[0, w.size :] = 0.0
-        self._outer(a, self._pair[0])
-
-    def _outer(self, a: float, w: Vector) -> None:
-        """Add a·wwᵀ for a w padded with zeros: BLAS updates in place only a whole array."""
-        self._add_outer(a, w, w, a=self.inverse.T, overwrite_a=True)
-
-    def _row(self, i: int) -> Any:
-        """Return H_i·; if it is not known yet, fetch the rows that are likely to be needed next with it."""
-        return self.model.row(i, lambda: self._likely_rows(i))
+        """Add a·wwᵀ to K⁻¹ in place, with w padded with zeros: BLAS updates in place only a whole array."""
+        padded = self._pair[0]
+        padded[: w.size], padded[w.size :] = w, 0.0
+        self._add_outer(a, padded, padded, a=self.inverse.T, overwrite_a=True)
 
     def _likely_rows(self, i: int) -> Vector:
+        """Return the rows of H to fetch with row i: those that are likely to be needed next."""
         count = min(max(self.model.prefetch_size, min(self.prefetch_size, self.capacity)), self.n)
         if count == 1:
             return np.array([i])
@@ -270,7 +261,13 @@ class UpdatedInverse:
             raise DependentError
         off = float(self._u[q]) - (level or 0.0)
         t = off / float(v[q])
-        self._forget(int(self._element[j]), level)
+        element = self._element.item(j)
+        if element < 0:
+            self.n_active -= 1
+        elif level is None:
+            self.key ^= self._keys.item(element)
+        else:
+            self.held, self.level = np.append(self.held, element), np.append(self.level, level)
         z = v @ B
         self.s += t * z
         z /= math.sqrt(abs(float(v[q])))
@@ -288,26 +285,17 @@ class UpdatedInverse:
         self.updates += 1
         self._index()
 
-    def _forget(self, element: int, level: float | None) -> None:
-        """Record that an element is inactive (a row), held at a level, or out of the support."""
-        if element < 0:
-            self.n_active -= 1
-        elif level is not None:
-            self.held, self.level = np.append(self.held, element), np.append(self.level, level)
-        else:
-            self.key ^= int(self._keys[element])
-
     def remove_held(self, i: int) -> None:
         """Let a held variable leave the support."""
         p = self.e + self.n_elements
         delta, s = -self._release(i), float(self.s[i])
-        row = self._row(i)
+        row = self.model.row(i, self._likely_rows)
         w = self.inverse[:p, :p] @ self.B[:p, i]
         c = schur_row(row, w, self.B[:p])
         self.s -= delta * c
         self._u[:p] -= delta * w
         self._set_q(self.q + delta * (0.5 * delta * float(self.h[i]) - s))
-        self._forget(i, None)
+        self.key ^= self._keys.item(i)
         self.updates += 1
         self._index()
 
@@ -315,7 +303,7 @@ class UpdatedInverse:
         """Let the variables leave the support that are held at 0, except forced ones; nothing else changes."""
         gone = (self.level == 0.0) & ~forced[self.held]
         if gone.any():
-            self.key ^= self._hash(self.held[gone])
+            self.key ^= int(np.bitwise_xor.reduce(self._keys[self.held[gone]], initial=0))
             self.held, self.level = self.held[~gone], self.level[~gone]
             self._index()
 
@@ -330,7 +318,7 @@ class UpdatedInverse:
         p, q = self.e + self.n_elements, self.e + j
         B, K, V = self.B[:p], self.inverse[:p, :p], self._pair[:, :p]
         self._pair[:, p:] = 0.0
-        row, b, (v, w) = self._row(i), B[:, i], V
+        row, b, (v, w) = self.model.row(i, self._likely_rows), B[:, i], V
         v[:] = K[:, q]
         kappa = v.item(q)
         if not kappa > 0.0:
@@ -352,8 +340,8 @@ class UpdatedInverse:
         self.h -= products[1]
         self._u[:p] -= steps @ V
         self._u[q] = s / h
-        self._outer(-1.0, self._pair[0])
-        self._outer(1.0, self._pair[1])
+        for a, padded in zip((-1.0, 1.0), self._pair, strict=True):
+            self._add_outer(a, padded, padded, a=self.inverse.T, overwrite_a=True)
         w /= unit
         w[q] = 1.0 / h
         K[q, :] = K[:, q] = w  # what is left there is rounding in the units of the variable that left

@@ -70,7 +70,7 @@ def _supports_satisfying_rules(problem: SupportProblem, rules: Rules) -> Iterato
     for size in range(min(problem.asked, free.size) + 1):
         for chosen in combinations(free.tolist(), size):
             support = np.union1d(problem.forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
-            support = rules.closure(support) if rules.grouped else support
+            support = rules.closure(support) if rules.group is not None else support
             if not problem.allows(support):
                 continue
             if problem.floors.any or not (rules.enterable(support, problem.asked) & problem.allowed).any():
@@ -82,6 +82,6 @@ def describe_constraints(problem: SupportProblem) -> str:
     low, high = problem.floors.size.min(), problem.floors.size.max()
     same = f"{low:g} in size" if low == high else "as large as its min_nonzero"
     sized = "" if high == 0 else f", each at least {same},"
-    what = "groups" if problem.rules.grouped else "nonzeros"
+    what = "groups" if problem.rules.group is not None else "nonzeros"
     ruled = " that the rules about supports allow" if problem.rules.any else ""
     return f"with at most k = {problem.asked} {what}{sized}{ruled}"

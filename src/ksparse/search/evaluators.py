@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,13 +55,13 @@ class Evaluator(ABC):
         return -np.inf
 
 
+@dataclass(frozen=True)
 class QPEvaluator(Evaluator):
     """A convex quadratic over a set with multipliers: the optimum to rounding, and a bound with its rounding."""
 
+    problem: SupportProblem
+    model: QuadraticModel
     direct = True
-
-    def __init__(self, problem: SupportProblem, model: QuadraticModel) -> None:
-        self.problem, self.model = problem, model
 
     def solve(self, support: Vector, hint: Candidate | None) -> Candidate | None:
         problem, found = self.problem, None
@@ -134,13 +134,13 @@ class QPEvaluator(Evaluator):
         return np.asarray(support[~same | (first == support)])
 
 
+@dataclass(frozen=True)
 class EigenvalueEvaluator(Evaluator):
     """−xᵀVx on a ball: the leading eigenvector of V_SS, of value constant − λ_max(V_SS)·radius²."""
 
+    model: QuadraticModel
+    radius: float
     direct = True
-
-    def __init__(self, model: QuadraticModel, radius: float) -> None:
-        self.model, self.radius = model, radius
 
     def solve(self, support: Vector, hint: Candidate | None) -> Candidate:
         start = None if hint is None else hint.full(self.model.n)[support]
@@ -177,11 +177,11 @@ class RowEvaluator(Evaluator):
         return max(found.value - found.rounding - self.rows.shortfall(support, found.x), self.least)
 
 
+@dataclass(frozen=True)
 class LocalEvaluator(Evaluator):
     """A stationary point of any φ over any C; of a quadratic that is not convex, on few variables, the best point."""
 
-    def __init__(self, problem: SupportProblem) -> None:
-        self.problem = problem
+    problem: SupportProblem
 
     def solve(self, support: Vector, hint: Candidate | None) -> Candidate | None:
         problem, k = self.problem, support.size

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -40,21 +41,15 @@ def iterated_local_search(
     if best is start or not np.array_equal(np.sort(search.neighbourhood.support), best.support):
         search.neighbourhood.move_to(best)
     search.swaps = 0
-    for name in _improvements(search, rng, others):
+    if search.support_is_unambiguous:
+        return
+    for name in chain(
+        _escape(search, rng), _other_starts(search, others), _pair_swaps(search), _perturbations(search, rng)
+    ):
         better, swaps, search.swaps = evaluate_if_better(search, best), search.swaps, 0
         if better is not best:
             best = better
             yield name, SearchOutcome(best, swaps)
-
-
-def _improvements(search: LocalSearch, rng: np.random.Generator, others: Iterable[Vector]) -> Iterator[str]:
-    """Leave the search at a better and better support, with a name of what improved it."""
-    if search.support_is_unambiguous:
-        return
-    yield from _escape(search, rng)
-    yield from _other_starts(search, others)
-    yield from _pair_swaps(search)
-    yield from _perturbations(search, rng)
 
 
 def _other_starts(search: LocalSearch, others: Iterable[Vector]) -> Iterator[str]:

@@ -144,7 +144,7 @@ def larger_eigenvalue(a: Vector, b: Vector, c: Vector) -> Vector:
 def is_swap_optimal(problem: SupportProblem, at: Candidate) -> bool:
     """Return whether no swap can improve, by the upper bound, and by evaluating the swaps that it does not exclude."""
     model, inactive = problem.quadratic, problem.inactive(at.support)
-    if (at.support.size < problem.k and inactive.size) or problem.rules.grouped:
+    if (at.support.size < problem.k and inactive.size) or problem.rules.group is not None:
         return False
     if not at.x.any():
         return not ((-0.5 * model.diagonal)[problem.allowed] > 0).any()

@@ -137,7 +137,10 @@ class SupportProblem:
         loss, settings = loss.as_float64(), settings or DEFAULTS
         rows = loss.row_problem() if by_rows else None
         whole, allowed = C.as_linear(n), np.ones(n, dtype=bool)
-        needed = NONE if whole is None else _never_at_0(whole)
+        needed = NONE
+        if whole is not None:  # variables that bounds, or equations of one variable after the other, keep from 0
+            value, off = fixed_by_equations(whole)
+            needed = np.flatnonzero((whole.lower > 0) | (whole.upper < 0) | (np.abs(value) > off))
         allowed[forced_out] = False
         C = C.without(np.asarray(forced_out, dtype=np.intp))
         linear, floors = C.as_linear(n), Floors.of(floor, n)
@@ -327,9 +330,3 @@ def forced_first(problem: SupportProblem, support: Vector) -> Vector:
     """Return a support with the forced variables at its head, so that they stay when its end is cut off."""
     forced = problem.forced
     return np.asarray(np.concatenate([forced, support[~np.isin(support, forced)]]), dtype=np.intp)
-
-
-def _never_at_0(linear: Linear) -> Vector:
-    """Return the variables that bounds, or equations of one variable after the other, keep from 0."""
-    value, off = fixed_by_equations(linear)
-    return np.flatnonzero((linear.lower > 0) | (linear.upper < 0) | (np.abs(value) > off))

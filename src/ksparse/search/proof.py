@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.data.device import bare, placed, room_for
+from ksparse.data.device import array_of, placed
 from ksparse.data.model import QuadraticModel
 from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.constraints import unit_rows, unit_scales
@@ -47,7 +47,7 @@ def prove_swap_optimality(problem: SupportProblem, at: Candidate) -> SwapProof:
     target = at.value - problem.claim_tol(at.value)
     if not problem.can.gains_are_bounds or problem.lower_bound(at.support) < target:
         return SwapProof(False, _better_by_trial(problem, at))
-    if problem.rules.grouped:  # a swap of groups is not one of variables
+    if problem.rules.group is not None:  # a swap of groups is not one of variables
         return SwapProof(False)
     moves = _undecided_moves(problem, problem.quadratic, at, problem.settings.proved)
     if moves is None:
@@ -102,8 +102,11 @@ def _undecided_moves(problem: SupportProblem, model: QuadraticModel, at: Candida
     if model.sign > 0 and problem.linear is not None and problem.linear.bounds_only:  # others never improve
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
     exchanges = rules.exchanges(at.support, problem.asked)
-    gains = _CertifiedGains.of(problem, model, at)
-    if gains is None:
+    try:
+        gains = _CertifiedGains(problem, model, at)
+    except np.linalg.LinAlgError:  # the variables are dependent, or nearly so
+        return _every_move(problem, at, most)
+    if not np.isfinite(gains.slack):
         return _every_move(problem, at, most)
     moves: Moves = [(int(j), -1) for j in np.flatnonzero(movable)] if problem.floors.any else []
     unclaimed = problem.claim_tol(at.value) - gains.slack
@@ -127,15 +130,6 @@ class _CertifiedGains:
     Arrays of n entries or more lie where the rows of H lie, which may be a device; K and its inverse are on the host.
     """
 
-    @classmethod
-    def of(cls, problem: SupportProblem, model: QuadraticModel, at: Candidate) -> _CertifiedGains | None:
-        """Return the gains, or None if the variables are dependent, or nearly so."""
-        try:
-            found = cls(problem, model, at)
-        except np.linalg.LinAlgError:
-            return None
-        return found if np.isfinite(found.slack) else None
-
     def __init__(self, problem: SupportProblem, model: QuadraticModel, at: Candidate) -> None:
         S, k, shift, linear = at.support, at.support.size, at.shift, problem.linear
         unit = unit_scales(model.diagonal + shift)
@@ -145,8 +139,7 @@ class _CertifiedGains:
         if linear is not None:
             E, f, _ = unit_rows(linear.E / unit, linear.f)
         rows = model.rows_in_place(S)
-        self.room, (self.index, there) = room_for(rows), placed(rows)
-        table = bare(rows)
+        (table, self.room), (self.index, there) = array_of(rows), placed(rows)
         table /= there(unit)
         table /= there(unit[S])[:, None]
         table[self.index(np.arange(k)), self.index(S)] += there(shift / unit[S] ** 2)

@@ -43,16 +43,6 @@ class Rules:
         """The number of variables."""
         return int(self.label.size)
 
-    @property
-    def grouped(self) -> bool:
-        """Whether k counts groups."""
-        return self.group is not None
-
-    @property
-    def members(self) -> int:
-        """The number of possible members: variables, or groups."""
-        return int(self.weight.sum())
-
     @cached_property
     def _counted(self) -> Vector:
         """What each variable (row) counts for each label (column)."""
@@ -163,7 +153,7 @@ class Rules:
 
     def widest(self, k: int) -> int:
         """Return how many variables k members can have."""
-        if not self.grouped or self.brings is None:
+        if self.group is None or self.brings is None:
             return k
         sizes = np.diff(self.brings.indptr)[self.weight > 0]
         return int(min(np.sort(sizes)[::-1][:k].sum(), self.n))
@@ -271,6 +261,9 @@ class NoRules(Rules):
 
     def min_cardinality(self, support: Vector) -> int:
         return int(support.size)
+
+    def allows(self, support: Vector, k: int) -> bool:
+        return bool(support.size <= k)
 
     def barred(self, support: Vector, k: int, others: Vector | None) -> Vector | None:
         return others

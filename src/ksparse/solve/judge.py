@@ -32,7 +32,7 @@ from ksparse.search.polish import (
 from ksparse.search.problem import NEGLIGIBLE, PROOF, SupportProblem
 from ksparse.sets import ConvexSet
 from ksparse.sets.base import FEASIBLE
-from ksparse.solve.request import Request, evaluations_of
+from ksparse.solve.request import Request
 from ksparse.util.arrays import (
     Array,
     Vector,
@@ -46,6 +46,7 @@ from ksparse.util.arrays import (
     take,
     to_float64,
 )
+from ksparse.util.evaluations import counted
 from ksparse.util.resources import OutOfTimeError
 
 UNPROVED = Certificate()
@@ -101,8 +102,8 @@ def judge_sparse(request: Request, rho: float | None, run: Run, method: Method) 
         status = Status.STATIONARY
     return _result(
         x, value_of(loss, x), C, k, residual, status, accepted, nit=run.nit, elapsed=request.elapsed, rho=rho,
-        method=method.name, trace=run.trace, outcomes=[{"k_sparse": k_sparse, "F": run.F}], passes=request.passes,
-        **_evaluations(loss, request.before),
+        method=method.name, trace=run.trace, outcomes=[{"k_sparse": k_sparse, "F": run.F}],
+        passes=loss.passes - request.passes_before, **_evaluations(loss, request.before),
     )  # fmt: skip
 
 
@@ -182,15 +183,18 @@ def judge_search(
             status = Status.STATIONARY
     if status is Status.STATIONARY and residual > STATIONARY:
         status = Status.SETTLED
+    found = np.minimum.accumulate([row["fun"] for row in incumbent.records]) if incumbent.records else np.zeros(0)
+    unknown, elapsed = np.full(len(found), np.nan), np.array([row["elapsed"] for row in incumbent.records])
+    trace = Trace(found, unknown, unknown, elapsed, np.zeros(len(found), dtype=np.int64))
     gap = problem.relative_gap(fun, certificate.lower_bound)
     message, note = certificate.message if status is certificate.status else "", certificate.note
     if status is Status.OPTIMAL and not message + note and gap <= PROOF < gap_between(fun, certificate.lower_bound):
         note = f", up to rounding ({NEGLIGIBLE:g} of φ(0))"
     return _result(
         x, fun, C, problem.asked, residual, status, accepted, allowed=_allowed(problem, x), nit=incumbent.iterations,
-        elapsed=request.elapsed, method="auto", rho=None, trace=_search_trace(incumbent), swaps=incumbent.swaps,
+        elapsed=request.elapsed, method="auto", rho=None, trace=trace, swaps=incumbent.swaps,
         proved=incumbent.proved and status in PROVED, outcomes=incumbent.records, gap=gap, note=note, message=message,
-        lower_bound=certificate.lower_bound, nodes=certificate.nodes, passes=request.passes,
+        lower_bound=certificate.lower_bound, nodes=certificate.nodes, passes=loss.passes - request.passes_before,
         **_evaluations(loss, request.before),
     )  # fmt: skip
 
@@ -304,12 +308,5 @@ def _result(
 
 def _evaluations(loss: Loss, before: tuple[int, int]) -> dict[str, Any]:
     """Return the evaluations of φ and ∇φ since `before`."""
-    after = evaluations_of(loss)
+    after = counted(loss.evaluations)
     return {"nfev": after[0] - before[0], "njev": after[1] - before[1]}
-
-
-def _search_trace(incumbent: Incumbent) -> Trace:
-    """Return the best value after each record of the search."""
-    values = np.minimum.accumulate([row["fun"] for row in incumbent.records]) if incumbent.records else np.zeros(0)
-    unknown, elapsed = np.full(len(values), np.nan), np.array([row["elapsed"] for row in incumbent.records])
-    return Trace(values, unknown, unknown, elapsed, np.zeros(len(values), dtype=np.int64))

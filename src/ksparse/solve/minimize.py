@@ -126,7 +126,7 @@ def minimize_penalized(
     chosen, stopping = resolve_method(method, step), Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
     before = loss.evaluations or (0, 0)
-    check_user_pieces(loss, problem.C, problem.n, start)
+    check_user_pieces(problem, start)
     with solve_scope(loss, np.inf if max_time is None else started + max_time, progress):
         begin = problem.zeros() if start is None else start
         xp = namespace(begin)
@@ -271,9 +271,10 @@ def minimize(
         loss, k, C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose,
         rules=(groups, group_limits, requires), by_entries=gap is not None or bool(np.any(min_nonzero)), least=0,
     )  # fmt: skip
-    with request.scope(progress):
+    with solve_scope(request.loss, request.deadline, progress):
         if isinstance(method, str) and method == "auto":
-            resolve_rule(step)  # not used, but checked
+            if not isinstance(step, str) or step != "backtracking":
+                resolve_rule(step)  # not used, but checked
             problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
             plan = make_plan(effort, n_jobs, random_state, rho)
             gap_request = make_gap_request(gap, max_nodes, plan.n_jobs)
@@ -297,7 +298,7 @@ def minimize(
 
 def _zero(request: Request, method: str) -> Result:
     """Return the result for k = 0, where 0 is the only candidate."""
-    if not request.C.contains(request.kind):
+    if not request.C.contains(request.zeros):
         raise InfeasibleError(f"C = {request.C} holds no point with at most k = 0 nonzeros")
     return judge_given(request.loss, request.C, 0, np.zeros(request.n), Status.OPTIMAL, request.elapsed, method=method)
 

@@ -17,7 +17,7 @@ from ksparse.search.settings import SearchSettings
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import judge_search, value_of
 from ksparse.solve.minimize import SearchReporter, make_plan, make_search
-from ksparse.solve.request import check_request, support_problem
+from ksparse.solve.request import check_request, solve_scope, support_problem
 from ksparse.util import display
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer, check_number
@@ -196,7 +196,7 @@ def near_optimal(
     if request.loss.per_feature > 1:
         name = type(loss).__name__
         raise MissingPieceError(f"near_optimal counts variables, but k of {name} counts features: use ks.k_path")
-    with request.scope(progress):
+    with solve_scope(request.loss, request.deadline, progress):
         problem = support_problem(request, forced_in, forced_out, min_nonzero, settings)
         reporter = SearchReporter(request, problem)
         search = make_search(request, problem, make_plan(1, None, random_state), reporter.log_stage)

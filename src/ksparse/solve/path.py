@@ -27,7 +27,7 @@ from ksparse.search.strategy import choose_strategy, without_updates
 from ksparse.sets import ConvexSet
 from ksparse.solve.judge import UNPROVED, judge_search
 from ksparse.solve.minimize import certify, make_gap_request, make_plan, make_search
-from ksparse.solve.request import Request, check_request, support_problem
+from ksparse.solve.request import Request, check_request, solve_scope, support_problem
 from ksparse.util import display
 from ksparse.util.arrays import Vector
 from ksparse.util.checks import check_integer
@@ -248,11 +248,11 @@ def k_path(
         loss, sizes[0], C, x0, Stopping(tol=tol, max_iter=max_iter, max_time=max_time), callback, verbose,
         rules=(groups, group_limits, requires), by_entries=gap is not None or bool(np.any(min_nonzero)), name="ks",
     )  # fmt: skip
-    top = replace(request, k=check_integer(sizes[-1], "ks", 1, request.rules.members))
+    top = replace(request, k=check_integer(sizes[-1], "ks", 1, int(request.rules.weight.sum())))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
     plan = make_plan(1 if effort is None else effort, n_jobs, random_state)
     solver = PathSolver(top, problem, sizes, plan, make_gap_request(gap, max_nodes, plan.n_jobs))
-    with top.scope(progress), VerboseLogging(verbose):
+    with solve_scope(top.loss, top.deadline, progress), VerboseLogging(verbose):
         solver.run()
         results = solver.judged()
         if verbose:

@@ -15,8 +15,9 @@ from ksparse.firstorder.steps import Backtracking, FixedStep, StepRule, check_ru
 from ksparse.penalties import Penalty
 from ksparse.result import Result
 from ksparse.solve.judge import best_of, judge_sparse
-from ksparse.solve.request import Request, evaluations_of
+from ksparse.solve.request import Request
 from ksparse.util.checks import check_number, check_piece
+from ksparse.util.evaluations import counted
 from ksparse.util.progress import track
 
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
@@ -40,7 +41,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
     results: list[Result] = []
     begin = request.x0
     for weight in track(weights, "weights"):
-        request = replace(request, before=evaluations_of(request.loss)) if results else request
+        request = replace(request, before=counted(request.loss.evaluations)) if results else request
         penalty = method.penalty(request.k, weight or 1.0, request.C)
         check_piece(penalty, Penalty, f"{method.name}.penalty(k, rho, C)")
         problem = Problem(request.loss, penalty, request.C, request.n)

@@ -23,7 +23,7 @@ from ksparse.search.surrogates import COLUMNS_PER_VARIABLE
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.util.arrays import Array, Vector, to_float64
 from ksparse.util.checks import check_indices, check_integer, check_number, check_piece, check_vector
-from ksparse.util.evaluations import counted, counting
+from ksparse.util.evaluations import counting
 from ksparse.util.progress import show_progress
 from ksparse.util.resources import GIB, OutOfTimeError, available_memory, deadline_scope, one_thread
 
@@ -48,11 +48,6 @@ def solve_scope(loss: Loss, deadline: float, progress: bool) -> Iterator[None]:
         yield
 
 
-def evaluations_of(loss: Loss) -> tuple[int, int]:
-    """Return the evaluations of φ and ∇φ so far, as the loss counts them itself, else those of the current call."""
-    return counted() if loss.evaluations is None else loss.evaluations
-
-
 @dataclass(frozen=True)
 class Request:
     """min φ(x) s.t. ‖x‖₀ ≤ k, x ∈ C, checked, with the options of the run."""
@@ -66,9 +61,11 @@ class Request:
     callback: Callable[..., Any] | None
     verbose: int
     started: float
+    deadline: float
     interrupted: bool  # whether an interrupt came before anything was done
     before: tuple[int, int]  # evaluations of φ and ∇φ before the call, if the loss counts them itself
     passes_before: int  # over its data
+    zeros: Array  # 0 in the namespace, dtype and device of x
     rules: Rules  # for supports
     by_rows: bool  # whether supports are of features with several entries of x each
 
@@ -78,28 +75,9 @@ class Request:
         return time.perf_counter() - self.started
 
     @property
-    def passes(self) -> int:
-        """Passes since the call over data that are read by blocks."""
-        return self.loss.passes - self.passes_before
-
-    @property
-    def deadline(self) -> float:
-        """When the time is up."""
-        return np.inf if self.stopping.max_time is None else self.started + self.stopping.max_time
-
-    @property
-    def kind(self) -> Array:
-        """0 in the namespace, dtype and device of x."""
-        return Problem(self.loss, NoPenalty(), self.C, self.n).zeros()
-
-    @property
     def beginning(self) -> Array:
         """The user's start, or 1/n in every entry."""
-        return self.kind + 1.0 / self.n if self.x0 is None else self.x0
-
-    def scope(self, progress: bool) -> AbstractContextManager[None]:
-        """Return the context that the call runs in."""
-        return solve_scope(self.loss, self.deadline, progress)
+        return self.zeros + 1.0 / self.n if self.x0 is None else self.x0
 
 
 def check_request(
@@ -129,17 +107,20 @@ def check_request(
                 raise MissingPieceError(f"{option} with {type(loss).__name__} cannot be combined with {others}")
         rules = (np.repeat(np.arange(n // width), width), None, None)
     checked = make_rules(*rules, n=n // width if by_rows else n)
-    k = check_integer(k, name, least, checked.members)
+    k = check_integer(k, name, least, int(checked.weight.sum()))
     C = C.for_length(n)
-    with deadline_scope(np.inf if stopping.max_time is None else started + stopping.max_time):
+    deadline = np.inf if stopping.max_time is None else started + stopping.max_time
+    with deadline_scope(deadline):
         require_sparse_member(C, n, checked.widest(k))
-    before, ended = loss.evaluations or (0, 0), False
+    before, interrupted, problem = loss.evaluations or (0, 0), False, Problem(loss, NoPenalty(), C, n)
     try:
-        check_user_pieces(loss, C, n, start)
+        check_user_pieces(problem, start)
     except KeyboardInterrupt:  # user functions may be slow
-        ended = True
-    given = loss, C, n, k, start, stopping, callback, verbose
-    return Request(*given, started, ended, before, loss.passes, checked, by_rows)
+        interrupted = True
+    return Request(
+        loss, C, n, k, start, stopping, callback, verbose, started, deadline, interrupted, before, loss.passes,
+        problem.zeros(), checked, by_rows,
+    )  # fmt: skip
 
 
 def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, ConvexSet, Array | None]:
@@ -154,12 +135,11 @@ def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, Convex
     return loss.for_vectors_like(start), C, start
 
 
-def check_user_pieces(loss: Loss, C: ConvexSet, n: int, start: Array | None) -> None:
+def check_user_pieces(problem: Problem, start: Array | None) -> None:
     """Check at a point of C that pieces made of user functions are what they claim to be."""
-    problem = Problem(loss, NoPenalty(), C, n)
-    with thread_scope(loss):
-        C.self_check(problem.zeros())
-        loss.self_check(problem.zeros() + 1.0 / n if start is None else start, problem.C.project)
+    with thread_scope(problem.loss):
+        problem.C.self_check(zeros := problem.zeros())
+        problem.loss.self_check(zeros + 1.0 / problem.n if start is None else start, problem.C.project)
 
 
 def support_problem(
@@ -316,7 +296,7 @@ def check_rules_feasible(problem: SupportProblem, out: Vector, k: int) -> None:
         first = np.flatnonzero(may_vanish)[0]
         raise MissingPieceError(f"min_nonzero is 0 for variable {first}; it must be > 0 for {needed_for}")
     _check_closure(rules, forced, allowed, out)
-    what, is_forced = "groups" if rules.grouped else "variables", np.isin(np.arange(rules.n), forced)
+    what, is_forced = "groups" if rules.group is not None else "variables", np.isin(np.arange(rules.n), forced)
     inside = np.bincount(rules.label[forced], rules.weight[forced], rules.least.size)
     # members that a variable would bring into the support, itself included
     brought = np.ones(rules.n) if rules.brings is None else rules.brings @ np.where(is_forced, 0.0, rules.weight)
@@ -349,6 +329,6 @@ def _check_closure(rules: Rules, forced: Vector, allowed: Vector, out: Vector) -
         for needed in rules.closure(np.array([i])):
             if needed in out or not allowed[needed]:
                 why = "is in forced_out" if needed in out else "cannot be used"
-                by = "has in its group" if rules.grouped else "requires"
+                by = "has in its group" if rules.group is not None else "requires"
                 clause = f"it {why}" if needed == i else f"{by} variable {needed}, which {why}"
                 raise InfeasibleError(f"variable {i} is forced in {'but' if needed == i else 'and'} {clause}")

@@ -169,8 +169,10 @@ def dot(x: Array, y: Array) -> float:
 
 def sqnorm(x: Array) -> float:
     """Return ‖x‖²."""
-    if type(x) is np.ndarray or not _stays(x):
-        return dot(x, x)
+    if type(x) is np.ndarray:
+        return float(np.dot(x, x))
+    if not _stays(x):
+        return sum_of(x * x)
     length = _norm_there(x, 2)
     return length * length
 

@@ -29,7 +29,7 @@ def count(values: int = 0, gradients: int = 0) -> None:
             current[:] = current[0] + values, current[1] + gradients
 
 
-def counted() -> tuple[int, int]:
-    """Return the evaluations of φ and ∇φ so far in the current call."""
+def counted(own: tuple[int, int] | None) -> tuple[int, int]:
+    """Return the evaluations of φ and ∇φ so far: a loss's `own` counts if given, else those of the current call."""
     current = _current.get()
-    return (0, 0) if current is None else (current[0], current[1])
+    return own or ((0, 0) if current is None else (current[0], current[1]))
