@@ -1,4 +1,4 @@
-"""Independent check of answers: float64, raw data, textbook formulas, no code of any library or of ksparse."""
+"""Independent check of answers: float64, raw data, textbook formulas, no code of the libraries that are compared."""
 
 from __future__ import annotations
 
