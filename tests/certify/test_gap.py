@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
+from conftest import sweep
 from ksparse.cli import main
 from ksparse.datasets import pit_props
 from ksparse.numerics import relaxation
@@ -185,7 +186,7 @@ def test_components_are_proved():
         assert found.fun == pytest.approx(best.fun, rel=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", sweep(range(6), 2))
 def test_no_bound_of_a_component_is_above_the_optimum(seed):
     rng = np.random.default_rng(seed)
     Z = rng.standard_normal((20, 9)) * 10.0 ** rng.uniform(-1, 1, 9) + rng.standard_normal((20, 1))
@@ -260,7 +261,7 @@ def test_compiled_or_not_the_bounds_are_the_same(monkeypatch):
     assert compiled.fun == plain.fun
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", sweep(range(8), 3))
 def test_a_forced_variable_with_a_floor_stays_in(seed):
     """Rounding the relaxation drops the variables that do not fit, but never a forced one."""
     rng, n = np.random.default_rng(seed), 7

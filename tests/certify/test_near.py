@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
+from conftest import sweep
 from ksparse.plotting import plot_frequencies
 
 SEARCHED = ks.SearchSettings(enumerated=0)
@@ -49,7 +50,7 @@ def smooth(seed):
 
 
 @pytest.mark.parametrize("kind", [families, smooth])
-@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("seed", sweep(range(7), 3))
 def test_it_is_what_enumeration_finds(seed, kind):
     for loss, C in kind(seed):
         found = ks.near_optimal(loss, 3, C, within=0.05, settings=SEARCHED)

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from scipy.optimize import minimize
 
 import ksparse as ks
+from conftest import sweep
 from fuzz.bad_input import bad_inputs, refusal
 from fuzz.case import POLYHEDRA, QUADRATIC, Case, case_number
 from fuzz.judge import COUNTED, FORBIDDEN, judge_claims, judge_infeasible, judge_point
@@ -40,7 +41,7 @@ def test_the_twin_keeps_to_points_of_C():
     assert all(twin.on(support).status == "optimal" for support in twin.supports())
 
 
-@pytest.mark.parametrize("first", range(0, PROBLEMS, CHUNK))
+@pytest.mark.parametrize("first", sweep(range(0, PROBLEMS, CHUNK), PROBLEMS // CHUNK // 2))
 def test_slice(first):
     wrong = []
     for number in range(first, first + CHUNK):

@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 import ksparse as ks
+from conftest import sweep
 from ksparse.portfolio.extended_formulation import ExtendedPortfolio
 from ksparse.portfolio.problem import portfolio
 from ksparse.portfolio.rules import LinearRules
@@ -56,7 +57,7 @@ def best_on(S, signs, V, r, alpha, *, lower, upper, total, G, h, held, cost, tur
     return found.fun / 1e4 if feasible else np.inf
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", sweep(range(10), 4))
 def test_costs_turnover_and_short_sides_against_enumeration(seed):
     rng = np.random.default_rng(seed)
     n, k, short = 5, 2 + seed % 2, seed % 3 == 1
@@ -115,7 +116,7 @@ def test_an_extended_formulation_is_proved():
     np.testing.assert_array_equal(kept.x, held)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", sweep(range(6), 2))
 def test_long_and_short_positions_above_a_floor_are_proved_beside_every_support(seed):
     n, floor = 6, 0.12  # with so small a budget a long part may pay for a short part of the same asset
     V, r = market(seed, n)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ksparse as ks
+from conftest import sweep
 from ksparse.search.active_set import ActiveSetNeighbourhood
 from ksparse.search.problem import SupportProblem
 
@@ -35,7 +36,7 @@ def naive(loss, C, low, x, free, active, leaving, entering):
     return float(0.5 * x @ H @ x) if kept and (x <= 1.0 + 1e-9).all() else None
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", sweep(range(8), 3))
 def test_they_are_the_moves_that_gain_with_all_others_where_they_are(seed):
     loss, C, floor = tight(seed)
     n, k = 12, 5
@@ -69,7 +70,7 @@ def test_they_are_the_moves_that_gain_with_all_others_where_they_are(seed):
         assert hood.value == pytest.approx(start.value)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", sweep(range(6), 2))
 def test_the_search_meets_the_optimum_where_floors_are_tight(seed):
     loss, C, floor = tight(seed, 14, 6)
     found = ks.minimize(loss, 6, C, min_nonzero=floor, settings=ks.SearchSettings(enumerated=0))

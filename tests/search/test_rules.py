@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import lsq_linear, nnls
 
 import ksparse as ks
+from conftest import sweep
 from ksparse.result import Status
 from ksparse.search.support_rules import closed_rows
 from ksparse.solve.request import make_rules
@@ -102,7 +103,7 @@ def drawn(seed):
     return loss, C, k, rules, allowed, min((value(T) for T in allowed), default=np.inf)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", sweep(range(60), 20))
 def test_enumerated_searched_and_proved_as_by_plain_enumeration(seed):
     loss, C, k, rules, allowed, best = drawn(seed)
     if not np.isfinite(best):
@@ -151,7 +152,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", sweep(range(12), 4))
 def test_groups_and_forced_variables_on_every_neighbourhood(kind, seed):
     rng, rules, forced, k = groups_and_more(seed)
     A = rng.standard_normal((30, 8)) + rng.standard_normal((30, 1))
@@ -170,7 +171,7 @@ def test_groups_and_forced_variables_on_every_neighbourhood(kind, seed):
     assert gap is None or result.status is Status.OPTIMAL
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", sweep(range(6), 2))
 def test_every_k_of_a_path_is_the_best_of_its_own(seed):
     rng, rules, forced, k = groups_and_more(seed)
     A = rng.standard_normal((30, 8))
@@ -197,7 +198,7 @@ def above_floor(V, r, T, floor):
     return best
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", sweep(range(8), 3))
 def test_above_a_floor_the_nonzeros_obey_by_themselves(seed):
     rng, rules, _, k = groups_and_more(seed)
     A = rng.standard_normal((20, 8)) + rng.standard_normal((20, 1))
@@ -216,7 +217,7 @@ def test_above_a_floor_the_nonzeros_obey_by_themselves(seed):
         assert result.fun == pytest.approx(best, rel=3e-6)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", sweep(range(10), 4))
 def test_swap_optimal_holds_for_every_allowed_exchange(seed):
     rng = np.random.default_rng(seed)
     A, n, k = rng.standard_normal((30, 40)) + rng.standard_normal((30, 1)), 40, 6
@@ -322,7 +323,7 @@ def test_wrong_rules_are_errors(case):
         ks.minimize(loss, options.get("k", 3), **{name: value for name, value in options.items() if name != "k"})
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", sweep(range(10), 4))
 def test_all_that_are_nearly_as_good(seed):
     """Compare with the best point on every allowed support whose value is good enough."""
     rng, rules, forced, k = groups_and_more(seed)
