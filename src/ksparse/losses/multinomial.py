@@ -75,7 +75,7 @@ class SoftmaxRows(RowProblem):
 
     def reduced_hessian(self, A: Vector, P: Vector, ridge: Vector) -> Vector:
         """Return ∇²φ on the columns of A in the coordinates V."""
-        return self.reduced_block(A, A, P) + np.diag(np.repeat(ridge, self.Q.shape[1]))
+        return np.asarray(self.reduced_block(A, A, P) + np.diag(np.repeat(ridge, self.Q.shape[1])))
 
     def _value(self, Z: Vector, V: Vector, ridge: Vector) -> float:
         count(values=1)

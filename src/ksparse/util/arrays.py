@@ -44,7 +44,7 @@ def is_array(x: object) -> bool:
 
 def on_device(x: Array) -> bool:
     """Whether x lies on a GPU, where reading a number waits for the device."""
-    return compat.is_cupy_array(x) or (compat.is_torch_array(x) and x.device.type != "cpu")
+    return bool(compat.is_cupy_array(x) or (compat.is_torch_array(x) and x.device.type != "cpu"))
 
 
 def _stays(x: Array) -> bool:
