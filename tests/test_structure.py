@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import inspect
 import re
 from functools import cache
 from pathlib import Path
@@ -99,7 +100,7 @@ def test_few_settings_each_documented():
     """Numbers that a user would not change are constants next to their formula."""
     names = [field.name for field in dataclasses.fields(ks.SearchSettings)]
     assert len(names) <= 20
-    documented = re.findall(r"^    (\w+) : .*, default=", ks.SearchSettings.__doc__, re.MULTILINE)
+    documented = re.findall(r"^(\w+) : .*, default=", inspect.getdoc(ks.SearchSettings), re.MULTILINE)
     assert documented == names
 
 
