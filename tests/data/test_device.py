@@ -7,7 +7,8 @@ import ksparse as ks
 from ksparse import data
 from ksparse.data import Device, model
 from ksparse.data.derived import Shifted
-from ksparse.data.device import DeviceTable, products_with_row, quadratic_forms, schur_row
+from ksparse.data.device import DeviceTable
+from ksparse.data.model import products_with_row, quadratic_forms, schur_row
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytestmark = pytest.mark.needs("torch")

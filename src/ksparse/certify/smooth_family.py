@@ -21,7 +21,7 @@ from ksparse.certify.program import ScaledProblem
 from ksparse.certify.quadratic_family import ROOT_PATIENCE, ROOT_STEPS, QuadraticFamily
 from ksparse.data.model import Gram
 from ksparse.data.products import columns, dense
-from ksparse.losses.base import Composite
+from ksparse.losses.base import Composite, count_evaluations
 from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.qp import shortest
 from ksparse.numerics.relaxation import NodeBatch
@@ -29,7 +29,6 @@ from ksparse.numerics.relaxation_kernels import IN, OUT
 from ksparse.search.candidate import Candidate
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
-from ksparse.util.evaluations import count
 from ksparse.util.resources import OutOfTimeError, pause
 
 DOUBLINGS = 40  # of a step along a column
@@ -55,7 +54,7 @@ class SmoothBound(DualBound):
     def affine_minorant(self, w: Vector, state: Vector) -> tuple[Vector, Vector, Vector, Vector]:
         """Return h linearised at the images of the rows of w, moved along the column without a ridge."""
         unit, scale, rows = self.problem.unit, self.problem.scale, []
-        count(len(w), len(w))
+        count_evaluations(len(w), len(w))
         for fixed, row in zip(state, w, strict=True):
             u = np.asarray(self._A @ (row * unit))
             if self._column is not None and fixed[self._unpenalised] != OUT:

@@ -13,7 +13,7 @@ import array_api_compat as compat
 import numpy as np
 
 from ksparse.data.design import CONSTANT, Design, Work, block_square_sums
-from ksparse.util.arrays import Array, Vector, copy_with, namespace, to_float64, to_numpy
+from ksparse.util.arrays import Array, Vector, column_dots, copy_with, namespace, to_float64, to_numpy
 from ksparse.util.checks import check_array
 from ksparse.util.compiled import compiled
 from ksparse.util.resources import all_threads, map_row_chunks
@@ -145,7 +145,9 @@ class Dense(Design):
 
 def _square_sums(A: Vector, w: Vector | None) -> Array:
     """Return Σᵢ wᵢaᵢⱼ² for each column; weighted squares of contiguous rows in chunks that fit the cache."""
-    if w is None or A.dtype != np.float64 or not A.flags.c_contiguous:
+    if w is None:
+        return column_dots(A, A)
+    if A.dtype != np.float64 or not A.flags.c_contiguous:
         return block_square_sums(A, w)
     total, step = np.zeros(A.shape[1]), max(1, CACHED // max(1, A.shape[1]))
     for begin in range(0, A.shape[0], step):

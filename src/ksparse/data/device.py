@@ -5,14 +5,13 @@ Products are computed on the device, in blocks of rows in double precision; k·n
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import array_api_compat as compat
 import numpy as np
 
 from ksparse.data.design import BLOCK, Design, Work, move_to
-from ksparse.util.arrays import Array, Vector, column_dots, namespace, to_numpy
+from ksparse.util.arrays import Array, Vector, namespace, to_numpy
 
 TABLE_PART = 2**24  # entries of a table that are computed at a time
 LONG = 2**14  # columns from which copying k rows of AᵀDA to the host costs more than reaching them on the device
@@ -53,8 +52,8 @@ class DeviceTable:
         return move_to(self.array, np.asarray(places))
 
     def to_device(self, value: Any) -> Array:
-        """Return numbers of the host on the device."""
-        return move_to(self.array, np.asarray(value, dtype=np.float64))
+        """Return numbers, of the host or of another table, on the device."""
+        return value.array if isinstance(value, DeviceTable) else move_to(self.array, np.asarray(value, np.float64))
 
     def _rows(self, key: Any) -> Array:
         if isinstance(key, np.ndarray):
@@ -71,49 +70,10 @@ class DeviceTable:
         return to_numpy(chosen[..., columns if isinstance(columns, slice) else int(columns)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.array[self.device_index(key) if isinstance(key, np.ndarray) else key] = _on_device(value, self)
+        self.array[self.device_index(key) if isinstance(key, np.ndarray) else key] = self.to_device(value)
 
     def __rmatmul__(self, left: Any) -> Vector:
         return to_numpy(self.to_device(left) @ self.array)
-
-
-def placed(table: Any) -> tuple[Callable[[Any], Array], Callable[[Any], Array]]:
-    """Return the functions that move indices or masks, and numbers, to a table's device."""
-    return (table.device_index, table.to_device) if isinstance(table, DeviceTable) else (np.asarray, np.asarray)
-
-
-def array_of(table: Any) -> tuple[Array, int | None]:
-    """Return the array of a table, and how many entries to compute at a time: None on the host, where they fit."""
-    return (table.array, TABLE_PART) if isinstance(table, DeviceTable) else (table, None)
-
-
-def schur_row(row: Any, w: Vector, B: Any) -> Vector:
-    """Return row − wᵀB."""
-    if not isinstance(B, DeviceTable):
-        return np.asarray(row - w @ B)
-    return to_numpy(_on_device(row, B) - B.to_device(w) @ B.array)
-
-
-def products_with_row(row: Any, unit: float, V: Vector, B: Any) -> Vector:
-    """Return VB for a V of two rows, with unit·row added to the second."""
-    if not isinstance(B, DeviceTable):
-        products: Vector = V @ B
-        products[1] += unit * row
-        return products
-    found = B.to_device(V) @ B.array
-    found[1, :] += unit * _on_device(row, B)
-    return to_numpy(found)
-
-
-def quadratic_forms(M: Vector, B: Any) -> Vector:
-    """Return bᵀMb for each column b of B."""
-    if not isinstance(B, DeviceTable):
-        return np.asarray(column_dots(B, M @ B))
-    return to_numpy(column_dots(B.array, B.to_device(M) @ B.array))
-
-
-def _on_device(value: Any, table: DeviceTable) -> Array:
-    return value.array if isinstance(value, DeviceTable) else table.to_device(value)
 
 
 class Device(Design):

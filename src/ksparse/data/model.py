@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from ksparse.data import Design, design_of, in_double
-from ksparse.data.device import LONG, DeviceTable, placed
+from ksparse.data.device import LONG, TABLE_PART, DeviceTable
 from ksparse.data.products import dense
 from ksparse.numerics.bound import Noise, rounding_of
-from ksparse.util.arrays import Array, Matrix, Vector, on_device, to_float64
+from ksparse.util.arrays import Array, Matrix, Vector, column_dots, on_device, to_float64, to_numpy
 
 CACHED = 2**20  # entries of data that stay in the processor's cache
 PREFETCH = 16  # columns fetched at a time: a pass over the data costs the same for a few
@@ -292,3 +292,38 @@ class QuadraticModel:
 
 def _negated(c: Any, n: int) -> Vector:
     return np.zeros(n) if c is None else -to_float64(c)
+
+
+def placed(table: Any) -> tuple[Callable[[Any], Array], Callable[[Any], Array]]:
+    """Return the functions that move indices or masks, and numbers, to a table's device."""
+    return (table.device_index, table.to_device) if isinstance(table, DeviceTable) else (np.asarray, np.asarray)
+
+
+def array_of(table: Any) -> tuple[Array, int | None]:
+    """Return the array of a table, and how many entries to compute at a time: None on the host, where they fit."""
+    return (table.array, TABLE_PART) if isinstance(table, DeviceTable) else (table, None)
+
+
+def schur_row(row: Any, w: Vector, B: Any) -> Vector:
+    """Return row − wᵀB."""
+    if not isinstance(B, DeviceTable):
+        return np.asarray(row - w @ B)
+    return to_numpy(B.to_device(row) - B.to_device(w) @ B.array)
+
+
+def products_with_row(row: Any, unit: float, V: Vector, B: Any) -> Vector:
+    """Return VB for a V of two rows, with unit·row added to the second."""
+    if not isinstance(B, DeviceTable):
+        products: Vector = V @ B
+        products[1] += unit * row
+        return products
+    found = B.to_device(V) @ B.array
+    found[1, :] += unit * B.to_device(row)
+    return to_numpy(found)
+
+
+def quadratic_forms(M: Vector, B: Any) -> Vector:
+    """Return bᵀMb for each column b of B."""
+    if not isinstance(B, DeviceTable):
+        return np.asarray(column_dots(B, M @ B))
+    return to_numpy(column_dots(B.array, B.to_device(M) @ B.array))

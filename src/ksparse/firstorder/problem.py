@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import array_api_compat as compat
-
 from ksparse.errors import MissingPieceError
 from ksparse.losses import Loss
+from ksparse.losses.base import count_evaluations
 from ksparse.penalties import Penalty, Undivided
 from ksparse.sets import ConvexSet, WholeSpace, require_length
 from ksparse.util.arrays import Array, axpy, epsilon, namespace, norm, norm_inf, read
 from ksparse.util.checks import check_integer, check_number
-from ksparse.util.evaluations import count
 
 
 @dataclass
@@ -87,14 +85,14 @@ class Point:
     def phi(self) -> float:
         """φ(x)."""
         self.problem.products.values += 1
-        count(values=1)
+        count_evaluations(values=1)
         return self.problem.loss.value_at(self.x, self.image)
 
     @cached_property
     def gradient(self) -> Array:
         """∇φ(x): at most one adjoint product."""
         self.problem.products.gradients += 1
-        count(gradients=1)
+        count_evaluations(gradients=1)
         self.problem.products.adjoint += self.problem.loss.adjoint_cost
         return self.problem.loss.gradient_at(self.x, self.image)
 
@@ -155,8 +153,7 @@ class Problem:
 
     def zeros(self) -> Array:
         """Return 0 in the namespace, dtype and device of x."""
-        kind = self.loss.kind
-        return namespace(kind).zeros(self.n, dtype=kind.dtype, device=compat.device(kind))
+        return self.loss.zeros(self.n)
 
     def point(self, x: Array) -> Point:
         """Return x as a point; its image is computed on first use."""
@@ -215,7 +212,7 @@ class Problem:
     def curvature(self, point: Point, d: Point) -> float:
         """Return dᵀ∇²f(x)d: one forward product, or two gradients if φ has no second derivatives."""
         self.products.gradients += self.loss.curvature_gradients
-        count(gradients=self.loss.curvature_gradients)
+        count_evaluations(gradients=self.loss.curvature_gradients)
         return self.loss.curvature_at(point.x, point.image, d.x, d.image) + self.curvature_g1 * norm(d.x) ** 2
 
     def lipschitz(self) -> float:
@@ -266,13 +263,8 @@ class Problem:
         if l is None:
             curvature = float(abs(self.curvature(point, self.point(direction / size))))
             l = self.floored_curvature(curvature, point)  # noqa: E741
-        z = self.prox_g1(point.x - direction / l, l)
-        # a gradient below √eps·l‖x‖, or √eps times the one at which φ could fall to 0, is cancellation error; but if φ
-        # may be unbounded below, a large ‖x‖ is the symptom and must not hide it
-        terms = max(float(l * norm(point.x)), math.sqrt(2.0 * l) * math.sqrt(abs(float(point.phi))))
-        cancelled = epsilon(point.x) ** 0.5 * terms if self.loss.least > -math.inf else 0.0
-        moved, gradient_norm = read(norm(z - point.x), norm(gradient))
-        return self.relative_to(l * moved, gradient_norm, cancelled)
+        moved, gradient_norm = read(norm(self.prox_g1(point.x - direction / l, l) - point.x), norm(gradient))
+        return self.relative_to(l * moved, gradient_norm, cancellation(self.loss, point.x, point.phi, l))
 
     def with_penalty(self, penalty: Penalty, C: ConvexSet | None = None) -> Problem:
         """Return the problem with another penalty (and set), the same φ and shared counts."""
@@ -284,6 +276,17 @@ class Problem:
     def with_undivided_penalty(self) -> Problem:
         """The same F with f = φ, g1 = g and g2 = 0, for methods that use the prox of the whole penalty."""
         return self.with_penalty(Undivided(self.penalty), WholeSpace())
+
+
+def cancellation(loss: Loss, x: Array, phi: float, l: float) -> float:  # noqa: E741
+    """Return the size of a gradient at x that may be cancellation error.
+
+    That is √eps·l‖x‖, or √eps times the gradient at which φ could fall to 0. If φ may be unbounded below it is 0: a
+    large ‖x‖ is then the symptom, which must not be hidden.
+    """
+    if loss.least == -math.inf:
+        return 0.0
+    return math.sqrt(epsilon(x)) * max(float(l * norm(x)), math.sqrt(2.0 * l) * math.sqrt(abs(float(phi))))
 
 
 def require_prox(problem: Problem, method: str) -> None:

@@ -8,12 +8,16 @@ receive them; a linear combination of images is the image of the linear combinat
 from __future__ import annotations
 
 import math
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import array_api_compat as compat
 import numpy as np
 
 from ksparse.data import Design, check_data, design_of, in_double
@@ -30,12 +34,37 @@ from ksparse.data.products import (
 from ksparse.util import display
 from ksparse.util.arrays import Array, Matrix, Vector, copy_with, namespace, sum_of, take
 from ksparse.util.checks import SelfChecked, check_ridge, check_row_weights, check_squares, check_vector
-from ksparse.util.evaluations import count
 
 if TYPE_CHECKING:
     from ksparse.losses.row_sparse import RowProblem
 
 BELOW = 1e-9  # relative: how far rounding may carry a value below `least`
+_evaluations: ContextVar[list[int] | None] = ContextVar("evaluations", default=None)  # of φ and of ∇φ, so far
+_evaluations_lock = threading.Lock()
+
+
+@contextmanager
+def counting_evaluations() -> Iterator[None]:
+    """Count from zero within the block, threads started by `parallel_map` included."""
+    token = _evaluations.set([0, 0])
+    try:
+        yield
+    finally:
+        _evaluations.reset(token)
+
+
+def count_evaluations(values: int = 0, gradients: int = 0) -> None:
+    """Add evaluations of φ and ∇φ to the counts of the current call, if there is one."""
+    current = _evaluations.get()
+    if current is not None:
+        with _evaluations_lock:
+            current[:] = current[0] + values, current[1] + gradients
+
+
+def evaluations_since(before: tuple[int, int], loss: Loss) -> dict[str, Any]:
+    """Return the evaluations of φ and ∇φ since `before`: by the loss's own counts, or by those of the current call."""
+    values, gradients = loss.evaluations or _evaluations.get() or (0, 0)
+    return {"nfev": values - before[0], "njev": gradients - before[1]}
 
 
 @dataclass(frozen=True)
@@ -230,19 +259,23 @@ class Loss(SelfChecked, ABC):
     def value(self, x: Array) -> float:
         """Return φ(x) at any vector of length n."""
         x = check_vector(x, "x", self.n, kind=self.kind)
-        count(values=1)
+        count_evaluations(values=1)
         return self.value_at(x, self.image(x))
 
     def gradient(self, x: Array) -> Array:
         """Return ∇φ(x) at any vector of length n."""
         x = check_vector(x, "x", self.n, kind=self.kind)
-        count(gradients=1)
+        count_evaluations(gradients=1)
         return self.gradient_at(x, self.image(x))
 
     @property
     def given_kind(self) -> Array | None:
         """The kind of vectors that φ's data require; None if any will do."""
         return self.kind
+
+    def zeros(self, n: int) -> Array:
+        """Return n zeros in the namespace, dtype and device of x."""
+        return namespace(self.kind).zeros(n, dtype=self.kind.dtype, device=compat.device(self.kind))
 
     def for_vectors_like(self, x: Array) -> Loss:
         """Return φ for vectors of the length, namespace, dtype and device of x, or itself if its data fix these."""
@@ -327,7 +360,8 @@ class DesignLoss(Loss):
         return 0.0 if self.ridge is None else sum_of(self.ridge * x * x)
 
     def value_at(self, x: Array, image: Array) -> float:
-        return self.fit_of(image) + 0.5 * self._ridge_squares(x)
+        fit = self.fit_of(image)
+        return fit if self.ridge is None else fit + 0.5 * self._ridge_squares(x)
 
     def gradient_at(self, x: Array, image: Array) -> Array:
         gradient = self.A.T @ self.slope_of(image)

@@ -14,11 +14,10 @@ from ksparse.data import Design, in_double, read_in_double
 from ksparse.data.array import both_products, fits_one_pass
 from ksparse.data.model import Gram, QuadraticModel
 from ksparse.data.products import LeastSquaresRoot, Squares, dense, first_of_equal, qr_root
-from ksparse.losses.base import DesignLoss
+from ksparse.losses.base import DesignLoss, count_evaluations
 from ksparse.util.arrays import Array, Matrix, Vector, is_array, namespace, sqnorm, sum_of, to_float64
 from ksparse.util.checks import check_squares, check_vector
 from ksparse.util.display import fill_docstrings
-from ksparse.util.evaluations import count
 
 FLAT = 1e-10  # of the largest h″: the parabola of a flatter term has its minimum too far away to be used
 
@@ -195,7 +194,7 @@ class LeastSquares(DataFit):
 
     def value(self, x: Array) -> float:
         x = check_vector(x, "x", self.n, kind=self.kind)
-        count(values=1)
+        count_evaluations(values=1)
         return self.value_at(x, self.A @ x)  # one product: a value needs no AᵀDAx
 
     def h(self, image: Array) -> Array:
@@ -226,7 +225,8 @@ class LeastSquares(DataFit):
 
     @cached_property
     def _hessian(self) -> Vector:
-        H = super().hessian_at(self.kind, self.b)
+        H = self.design.gram(np.arange(self.A.shape[1]), self.weight)
+        H = H if self.ridge is None else H + np.diag(np.asarray(self.ridge))
         H.setflags(write=False)
         return H
 

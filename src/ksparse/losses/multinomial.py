@@ -22,10 +22,10 @@ import numpy as np
 from ksparse.data import Design
 from ksparse.data.model import QuadraticModel, Symmetric
 from ksparse.data.products import dense
+from ksparse.losses.base import count_evaluations
 from ksparse.losses.row_sparse import RowProblem, RowSolution, RowSparseLoss, inverse
 from ksparse.util.arrays import Array, Matrix, Vector, like, namespace, to_float64, to_numpy
 from ksparse.util.display import fill_docstrings
-from ksparse.util.evaluations import count
 
 STEPS = 50  # of Newton's method
 SETTLED = 1e-8  # relative decrease of φ below which a Newton step is the last one; the error after it is its square
@@ -78,7 +78,7 @@ class SoftmaxRows(RowProblem):
         return np.asarray(self.reduced_block(A, A, P) + np.diag(np.repeat(ridge, self.Q.shape[1])))
 
     def _value(self, Z: Vector, V: Vector, ridge: Vector) -> float:
-        count(values=1)
+        count_evaluations(values=1)
         top = Z.max(axis=1)
         fit = np.log(np.exp(Z - top[:, None]).sum(axis=1)) + top - np.einsum("ic,ic->i", self.Y, Z)
         return float(self.w @ fit) + 0.5 * float(ridge @ np.einsum("jc,jc->j", V, V))
@@ -90,7 +90,7 @@ class SoftmaxRows(RowProblem):
         Z = A @ V @ self.Q.T
         value = self._value(Z, V, ridge)
         for _ in range(STEPS):
-            count(gradients=1)
+            count_evaluations(gradients=1)
             P = softmax(Z)
             slope = A.T @ (self.w[:, None] * (P - self.Y)) @ self.Q + ridge[:, None] * V
             step = -(inverse(self.reduced_hessian(A, P, ridge)) @ slope.ravel()).reshape(V.shape)
@@ -130,7 +130,7 @@ class SoftmaxGains:
     @cached_property
     def _g(self) -> Vector:
         """The negative gradient of each feature, in the coordinates V."""
-        count(gradients=1)
+        count_evaluations(gradients=1)
         problem = self.problem
         return np.asarray(problem.design.adjoint_product(problem.w[:, None] * (problem.Y - self._P)) @ problem.Q)
 

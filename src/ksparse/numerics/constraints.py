@@ -80,11 +80,6 @@ class Linear:
         """Whether there are no inequalities and no finite bounds."""
         return not (self.h.size or np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
-    @property
-    def bounds_only(self) -> bool:
-        """Whether there are no inequalities and no equations."""
-        return not (self.h.size or self.f.size)
-
     def on(self, support: Vector) -> Linear | None:
         """Return the polyhedron on a support, with the other variables fixed to 0; None if a bound forbids 0."""
         off = np.ones(self.lower.size, dtype=bool)
@@ -96,10 +91,6 @@ class Linear:
     def fixed_to_zero(self, mask: Vector) -> Linear:
         """Return the polyhedron with some variables fixed to 0."""
         return replace(self, lower=np.where(mask, 0.0, self.lower), upper=np.where(mask, 0.0, self.upper))
-
-    def activity_terms(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector, Vector]:
-        """Return the least terms of variables in G, and the least and largest in E, between other bounds."""
-        return activity_terms(self.G, lower, upper)[0], *activity_terms(self.E, lower, upper)
 
     @property
     def provably_empty(self) -> bool:
@@ -219,7 +210,7 @@ def reachable_variables(linear: Linear, low: Vector, high: Vector, allowed: Vect
     Each row is considered alone: the variable and the k − 1 others of largest terms must satisfy it.
     """
     low, high = np.where(allowed, low, 0.0), np.where(allowed, high, 0.0)
-    least, least_equal, most_equal = linear.activity_terms(low, high)
+    least, (least_equal, most_equal) = activity_terms(linear.G, low, high)[0], activity_terms(linear.E, low, high)
     found = allowed & (low <= high)
     right = np.concatenate([-linear.h, linear.f, -linear.f])
     for terms, needed in zip(np.vstack([-least, most_equal, -least_equal]), right, strict=True):
@@ -253,7 +244,7 @@ def variables_that_fit(linear: Linear, low: Vector, high: Vector, allowed: Vecto
 
 def _positive_rows(linear: Linear, low: Vector, high: Vector, allowed: Vector) -> Iterator[tuple[Vector, float]]:
     """Yield the least terms and the right-hand side, with a margin, of rows and equations without negative terms."""
-    least, least_equal, _ = linear.activity_terms(low, high)
+    least, least_equal = (activity_terms(M, low, high)[0] for M in (linear.G, linear.E))
     for terms, right in zip(np.vstack([least, least_equal]), np.concatenate([linear.h, linear.f]), strict=True):
         if allowed.any() and np.isfinite(right) and terms[allowed].min() >= 0 and np.isfinite(terms[allowed]).all():
             yield terms, float(right) + ROUNDED * (abs(float(right)) + float(terms[allowed].max()))

@@ -383,13 +383,10 @@ def _under_equations(objective: Objective, linear: Linear) -> Solution | None:
 
 def _likely_size(c: Vector, linear: Linear) -> float:
     """Return the likely size of x: what constraints require, else what c or the constraints allow."""
-
-    def largest(*sides: Vector) -> float:
-        return max(float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides)
-
     apart = linear.f, linear.h[linear.h < 0], linear.lower[linear.lower > 0], linear.upper[linear.upper < 0]
-    required, allowed = largest(*apart), largest(*apart, linear.h, linear.lower, linear.upper)
-    return max(required, min((size for size in (largest(c), allowed) if size > 0), default=0.0)) or 1.0
+    sides = (np.concatenate(apart), np.concatenate([*apart, linear.h, linear.lower, linear.upper]), c)
+    required, allowed, slope = (float(np.abs(side[np.isfinite(side)]).max(initial=0.0)) for side in sides)
+    return max(required, min((size for size in (slope, allowed) if size > 0), default=0.0)) or 1.0
 
 
 def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, start: Callable[[], Vector]) -> Solution:

@@ -27,8 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.data.device import products_with_row, quadratic_forms, schur_row
-from ksparse.data.model import QuadraticModel
+from ksparse.data.model import QuadraticModel, products_with_row, quadratic_forms, schur_row
 from ksparse.numerics.constraints import ActivityBounds, Linear, unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import add_gains, bounded_gains, drop_losses, swap_gains, swap_terms
 from ksparse.numerics.qp import PULL
@@ -90,7 +89,7 @@ class UpdatedInverse:
         self._keys = _hash_keys(self.n)
         self.key = 0  # Zobrist hash of the support: the keys of its variables by exclusive or
         self.constant = model.constant
-        self._set_q(0.0)
+        self.q = 0.0
         self._index()
 
     def _index(self) -> None:
@@ -104,10 +103,7 @@ class UpdatedInverse:
             self.free_rows = self.e + self.free
         free: Vector = self.element[self.free]
         self.support = np.concatenate([free, self.held]) if self.held.size else free
-        self.size = self.support.size
-
-    def _set_q(self, q: float) -> None:
-        self.q, self.value = q, q + self.constant
+        self.size, self.value = self.support.size, self.q + self.constant
 
     def rebuild(self, support: Vector, held: Vector = NONE, level: Vector | None = None, rows: Vector = NONE) -> bool:
         """Compute the inverse from scratch, with held variables and active rows; False if it is nearly singular."""
@@ -165,7 +161,8 @@ class UpdatedInverse:
         self.h = self.diagonal - quadratic_forms(inverse, B)
         self.s = r - u @ B
         self.h[S] = self.s[S] = 0.0
-        self._set_q(self._q_of(S, u[free], free) if self.held.size else -0.5 * float(d @ u))
+        self.q = self._q_of(S, u[free], free) if self.held.size else -0.5 * float(d @ u)
+        self.value = self.q + self.constant
         return True
 
     def _q_of(self, S: Vector, x: Vector, free: Vector) -> float:
@@ -217,7 +214,7 @@ class UpdatedInverse:
         self._element[self.n_elements] = element
         self.n_elements += 1
         self.n_active += element < 0
-        self._set_q(self.q - 0.5 * left * t)
+        self.q -= 0.5 * left * t
         self.updates += 1
         self._index()
 
@@ -281,7 +278,7 @@ class UpdatedInverse:
             self.B[q] = self.B[last]
             self._element[j] = self._element[self.n_elements - 1]
         self.n_elements -= 1
-        self._set_q(self.q + 0.5 * off * t)
+        self.q += 0.5 * off * t
         self.updates += 1
         self._index()
 
@@ -294,18 +291,10 @@ class UpdatedInverse:
         c = schur_row(row, w, self.B[:p])
         self.s -= delta * c
         self._u[:p] -= delta * w
-        self._set_q(self.q + delta * (0.5 * delta * float(self.h[i]) - s))
+        self.q += delta * (0.5 * delta * float(self.h[i]) - s)
         self.key ^= self._keys.item(i)
         self.updates += 1
         self._index()
-
-    def _leave_at_zero(self, forced: Vector) -> None:
-        """Let the variables leave the support that are held at 0, except forced ones; nothing else changes."""
-        gone = (self.level == 0.0) & ~forced[self.held]
-        if gone.any():
-            self.key ^= int(np.bitwise_xor.reduce(self._keys[self.held[gone]], initial=0))
-            self.held, self.level = self.held[~gone], self.level[~gone]
-            self._index()
 
     def coupling(self, held: Vector, others: Vector) -> Vector:
         """Return by how much moving each held variable (row) by 1 lowers s of others (columns)."""
@@ -349,7 +338,8 @@ class UpdatedInverse:
         self.key ^= self._keys.item(self._element.item(j)) ^ self._keys.item(i)
         self._element[j] = i
         self.h[i] = self.s[i] = 0.0
-        self._set_q(self.q + 0.5 * (back * back - s / h * s))
+        self.q += 0.5 * (back * back - s / h * s)
+        self.value = self.q + self.constant
         self.updates += 2
         if self.n_active or self.held.size:  # otherwise all fields are views
             self._index()
@@ -362,13 +352,12 @@ class UpdatedInverse:
 
     def restore(self, saved: Snapshot) -> None:
         """Return to a snapshot; only the rows of elements that differ are copied again."""
-        element, inverse, u, s, h, self.held, self.level, q, self.updates, self.key = saved
+        element, inverse, u, s, h, self.held, self.level, self.q, self.updates, self.key = saved
         size = element.size
         common, p = min(size, self.n_elements), self.e + size
         differs = np.ones(size, dtype=bool)
         differs[:common] = self._element[:common] != element[:common]
         self.n_elements = size
-        self._set_q(q)
         self._element[:size], self.inverse[:p, :p], self._u[:p] = element, inverse, u
         self.n_active = int((element < 0).sum()) if self.right.size else 0
         places = np.flatnonzero(differs)
@@ -425,16 +414,16 @@ class ActiveSet(UpdatedInverse):
 
     def drop_losses(self) -> Vector:
         """Return what each variable of the support costs to leave; ∞ if an equation needs it or it is forced in."""
-        losses = drop_losses(self.x[self.free], self.kappa[self.free], self._needed())
+        losses = drop_losses(self.x[self.free], self.kappa[self.free], None if self._all_removable else self._needed())
         return np.concatenate([losses, self._held_losses()]) if self.held.size else losses
 
     def _held_losses(self) -> Vector:
         losses = self.level * (self.s[self.held] + 0.5 * self.level * self.h[self.held])
         return np.where(self.forced[self.held], np.inf, losses)
 
-    def _needed(self) -> Vector | None:
-        """Return which free variables an equation needs or are forced in; None if there can be none."""
-        return None if self._all_removable else np.asarray(self._decided() | self.forced[self.element[self.free]])
+    def _needed(self) -> Vector:
+        """Return which free variables an equation needs or are forced in."""
+        return np.asarray(self._decided() | self.forced[self.element[self.free]])
 
     def swap_gains(self, entering: Vector) -> tuple[Vector, Vector]:
         """Return variables of the support, and the gains of swapping them (rows) for others (columns) within bounds.
@@ -443,7 +432,7 @@ class ActiveSet(UpdatedInverse):
         """
         p = self.e + self.n_elements
         W = self.inverse[self.free_rows, :p] @ self.B[:p, entering]
-        x, kappa, needed = self.x[self.free], self.kappa[self.free], self._needed()
+        x, kappa, needed = self.x[self.free], self.kappa[self.free], None if self._all_removable else self._needed()
         s, h = self.s[entering], self.h[entering]
         if not self.bounded:
             gains, pull = swap_gains(x, kappa, W, s, h, needed)
@@ -521,9 +510,11 @@ class ActiveSet(UpdatedInverse):
 
     def apply_within_bounds(self, move: Move) -> Undo | None:
         """Make a move; None, and nothing changed, if C has no point there."""
-        if not self._may_be_feasible(move):
-            self.changes += 2  # the cost of the check
-            return None
+        if self.bounded:  # whether a row alone, or with one equation, can be met within the bounds
+            after = self.support[~np.isin(self.support, move.leaving)] if move.leaving else self.support
+            if self._reach.proves_infeasible(np.concatenate([after, np.asarray(move.entering, dtype=np.intp)])):
+                self.changes += 2  # the cost of the check
+                return None
         before = self.snapshot()
         try:
             self._make(move)
@@ -542,8 +533,9 @@ class ActiveSet(UpdatedInverse):
 
     def _make(self, move: Move) -> None:
         swap = len(move.leaving) == len(move.entering) == 1
-        if swap and self._is_free(move.leaving[0]) and not self.is_decided(move.leaving[0]):
-            self.pivot(self._place(move.leaving[0]), move.entering[0])
+        place = self._place(move.leaving[0]) if swap else -1
+        if place >= 0 and not self.is_decided(move.leaving[0]):
+            self.pivot(place, move.entering[0])
             self._after_update(2)
             return
         for i in move.entering:  # first: they may allow the others to leave
@@ -569,15 +561,6 @@ class ActiveSet(UpdatedInverse):
     def _reach(self) -> ActivityBounds:
         return ActivityBounds(self._within)
 
-    def _may_be_feasible(self, move: Move) -> bool:
-        """Check that each row alone, and each with one equation, can be met within the bounds; True proves nothing."""
-        if not self.bounded:
-            return True
-        support = self.support
-        for i in move.leaving:
-            support = support[support != i]
-        return not self._reach.proves_infeasible(np.concatenate([support, np.asarray(move.entering, dtype=np.intp)]))
-
     def _insert(self, i: int) -> None:
         if self.n_elements == self.capacity or self.h[i] <= self.dependence_tol[i]:
             raise NoFeasiblePointError
@@ -585,7 +568,7 @@ class ActiveSet(UpdatedInverse):
         self._after_update(1)
 
     def _remove(self, i: int) -> None:
-        if self._is_free(i):
+        if self._place(i) >= 0:
             self._hold(i, None)
         else:
             self.remove_held(i)
@@ -606,11 +589,9 @@ class ActiveSet(UpdatedInverse):
         self.drop(self._place(i), level)
         self._after_update(1)
 
-    def _is_free(self, i: int) -> bool:
-        return not self.held.size or not (self.held == i).any()
-
     def _place(self, i: int) -> int:
-        return int((self.element == i).argmax())
+        """Return the place of a variable of the support among the elements; −1 if it is held."""
+        return -1 if self.held.size and (self.held == i).any() else int((self.element == i).argmax())
 
     def _decided(self) -> Vector:
         """Return which free variables the equations alone decide."""
@@ -618,7 +599,8 @@ class ActiveSet(UpdatedInverse):
 
     def is_decided(self, i: int) -> bool:
         """Return whether i is free and the equations alone decide x_i."""
-        return self._is_free(i) and self.kappa.item(self._place(i)) * self._curvature.item(i) <= DECIDED
+        place = self._place(i)
+        return place >= 0 and self.kappa.item(place) * self._curvature.item(i) <= DECIDED
 
     def _after_update(self, changes: int) -> None:
         """Count changes, and recompute the inverse after many; `DependentError` if it is singular."""
@@ -637,7 +619,11 @@ class ActiveSet(UpdatedInverse):
             if time.perf_counter() - began > GRACE:  # a shorter run ends by itself, and its work is not lost
                 require_time()
             if not (self._hold_worst() or self._release_worst()):
-                self._leave_at_zero(self.forced)
+                gone = (self.level == 0.0) & ~self.forced[self.held]
+                if gone.any():  # variables held at 0 leave the support; nothing else changes
+                    self.key ^= int(np.bitwise_xor.reduce(self._keys[self.held[gone]], initial=0))
+                    self.held, self.level = self.held[~gone], self.level[~gone]
+                    self._index()
                 if self._meets_equations() or (self.recompute() and self._meets_equations()):
                     return
                 break
@@ -762,7 +748,10 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
 
     monotone = True
 
-    def __init__(self, problem: SupportProblem, capacity: int) -> None:
+    def __init__(self, problem: SupportProblem, capacity: int | None = None) -> None:
+        if capacity is None:  # room for an oscillation in k
+            depth = max(3, int(problem.settings.depth * problem.k))
+            capacity = min(problem.max_held_rows, problem.k + depth)
         super().__init__(problem, capacity)
         self.problem = problem
         self.entering, self.rules, self.floored = problem.settings.entering, problem.rules, problem.floors.any

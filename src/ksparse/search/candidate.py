@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ksparse.data.model import QuadraticModel
 from ksparse.numerics.constraints import Linear
 from ksparse.numerics.qp import Active, Solution
 from ksparse.util.arrays import Vector
@@ -60,6 +61,17 @@ class Candidate:
         low = np.isin(support, self.at_lower) & np.isfinite(linear.lower)
         high = np.isin(support, self.at_upper) & np.isfinite(linear.upper)
         return Active(low, high, self.row_multipliers > 0)
+
+    def slopes_with_multipliers(self, model: QuadraticModel, linear: Linear | None) -> tuple[Vector, float]:
+        """Return r with the multipliers of rows and bounds, and the constant of the dual value."""
+        r = model.r.copy()
+        if linear is None:
+            return r, model.constant - 0.5 * self.shift * self.radius**2
+        rows = np.maximum(self.row_multipliers, 0.0)
+        if rows.size:
+            r -= linear.G.T @ rows
+        r[self.support] += self.bound_multipliers
+        return r, model.constant - float(rows @ linear.h)
 
 
 @dataclass(frozen=True)

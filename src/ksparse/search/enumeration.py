@@ -12,7 +12,6 @@ import numpy as np
 from ksparse.errors import InfeasibleError
 from ksparse.search.candidate import Incumbent, SearchOutcome
 from ksparse.search.problem import SupportProblem
-from ksparse.search.support_rules import Rules
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import GRACE
 
@@ -20,10 +19,20 @@ COSTLY = 33  # evaluations by a direct solve that take the time of one by a firs
 
 
 def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: float) -> bool:
-    """Evaluate every support if there are few; return False if there are many, or the time ran out."""
-    supports = all_supports(problem)
-    if supports is None:
+    """Evaluate every support of k variables (with a minimum size or rules: of at most k) if there are few.
+
+    Return False if there are many, or the time ran out.
+    """
+    free = problem.inactive(problem.forced)
+    room = min(problem.k - problem.forced.size, free.size)
+    if problem.rules.any:
+        free = free[problem.rules.weight[free] > 0]
+        room = min(problem.asked, free.size)
+    sizes = range(room + 1) if problem.floors.any or problem.rules.any else range(room, room + 1)
+    few = problem.settings.enumerated // (1 if problem.can.exact_evaluation else COSTLY)
+    if sum(comb(free.size, size) for size in sizes) > few:
         return False
+    supports = _supports_satisfying_rules(problem) if problem.rules.any else _supports_of(sizes, free, problem.forced)
     if problem.k > 1 and problem.model is not None:
         problem.model.prefetch(np.flatnonzero(problem.allowed))  # each is needed: read them in one pass
     bound = np.inf  # a lower bound of φ on all supports
@@ -46,26 +55,16 @@ def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: f
     return True
 
 
-def all_supports(problem: SupportProblem) -> Iterator[Vector] | None:
-    """Return every support of k variables (with a minimum size or rules: of at most k), or None if there are many."""
-    free = problem.inactive(problem.forced)
-    room = min(problem.k - problem.forced.size, free.size)
-    if problem.rules.any:
-        free = free[problem.rules.weight[free] > 0]
-        room = min(problem.asked, free.size)
-    sizes = range(room + 1) if problem.floors.any or problem.rules.any else (room,)
-    count = sum(comb(free.size, size) for size in sizes)
-    if count > problem.settings.enumerated // (1 if problem.can.exact_evaluation else COSTLY):
-        return None
-    if problem.rules.any:
-        return _supports_satisfying_rules(problem, problem.rules)
-    choices = (list(chosen) for size in sizes for chosen in combinations(range(free.size), size))
-    return (np.union1d(problem.forced, free[chosen]).astype(np.intp) for chosen in choices)
+def _supports_of(sizes: range, free: Vector, forced: Vector) -> Iterator[Vector]:
+    """Yield the forced variables with every choice of so many free ones."""
+    for size in sizes:
+        for chosen in combinations(free.tolist(), size):
+            yield np.union1d(forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
 
 
-def _supports_satisfying_rules(problem: SupportProblem, rules: Rules) -> Iterator[Vector]:
+def _supports_satisfying_rules(problem: SupportProblem) -> Iterator[Vector]:
     """Yield every support that the rules allow; without a minimum size only maximal ones, which contain them."""
-    free = problem.inactive(problem.forced)
+    rules, free = problem.rules, problem.inactive(problem.forced)
     free = free[rules.weight[free] > 0]
     for size in range(min(problem.asked, free.size) + 1):
         for chosen in combinations(free.tolist(), size):

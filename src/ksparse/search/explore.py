@@ -285,17 +285,22 @@ def _best(found: list[Candidate | None]) -> Candidate | None:
 
 def prove_or_improve(problem: SupportProblem, best: Candidate) -> SearchOutcome:
     """Prove that no add, drop or swap improves a candidate; where one does, descend from there and try again."""
-    strategy, moves = without_updates(problem), 0
-    # a search with exact gains ended here: the proof considers the moves that it did not
-    descended = problem.updatable and problem.can.signs_and_one_equation
+    moves, undecided = 0, None
+    searched = problem.updatable and problem.can.signs_and_one_equation  # a search with exact gains ended here
+    descended = searched or problem.can.gains_are_bounds  # then the proof finds what a descent would
     while not problem.expired:
-        if problem.can.has_second_order_models and not problem.can.spectral and not descended:  # over all variables
-            found = local_search(problem, strategy, best)
+        if not descended and not problem.can.spectral and problem.can.has_second_order_models:
+            found = local_search(problem, without_updates(problem), best)  # over all variables
             best, moves = found.best, moves + found.swaps
+            if best is undecided:
+                break
         proof = prove_swap_optimality(problem, best)
-        if proof.better is None:
+        if proof.better is not None:
+            best, moves, searched, descended = proof.better, moves + 1, False, False
+        elif proof.proved or searched or not descended:
             return SearchOutcome(best, moves, proof.proved)
-        best, moves, descended = proof.better, moves + 1, False
+        else:  # a proof tries few moves one by one: a descent tries the most promising first
+            undecided, descended = best, False
     return SearchOutcome(best, moves)
 
 

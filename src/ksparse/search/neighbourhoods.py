@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from ksparse.data.model import QuadraticModel
 from ksparse.losses.row_sparse import Gains, RowProblem
 from ksparse.numerics.kkt_inverse import PART, KKTInverse, parts
 from ksparse.numerics.qp import shortest
@@ -248,7 +247,7 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
             model = problem.can.model_at(at.full(problem.n))
             if model is None:
                 return None
-            r, _ = slopes_with_multipliers(problem, model, at)
+            r, _ = at.slopes_with_multipliers(model, problem.linear)
             E, f = (np.zeros((0, problem.n)), np.zeros(0)) if linear is None else (linear.E, linear.f)
             own = at.bound_multipliers * at.x  # a multiplier is paid only at the bound, where x is the bound
             return KKTInverse.of(model.rows(at.support), at.support, E, f, r, model.diagonal, at.shift), own
@@ -321,18 +320,6 @@ class SecondOrderNeighbourhood(EvaluatingNeighbourhood):
             up, down = linear.lower[entering] >= 0, linear.upper[entering] <= 0
             table[(up & (pull <= 0)) | (down & ~up & (pull >= 0))] = -np.inf
         return table
-
-
-def slopes_with_multipliers(problem: SupportProblem, model: QuadraticModel, at: Candidate) -> tuple[Vector, float]:
-    """Return r with the multipliers of rows and bounds, and the constant of the dual value."""
-    r, linear = model.r.copy(), problem.linear
-    if linear is None:
-        return r, model.constant - 0.5 * at.shift * at.radius**2
-    rows = np.maximum(at.row_multipliers, 0.0)
-    if rows.size:
-        r -= linear.G.T @ rows
-    r[at.support] += at.bound_multipliers
-    return r, model.constant - float(rows @ linear.h)
 
 
 def _several(gains: Vector, leaving: Vector, entering: Vector, min_gain: float, most: int) -> Iterator[Move]:

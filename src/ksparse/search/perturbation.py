@@ -43,9 +43,10 @@ def iterated_local_search(
     search.swaps = 0
     if search.support_is_unambiguous:
         return
-    for name in chain(
-        _escape(search, rng), _other_starts(search, others), _pair_swaps(search), _perturbations(search, rng)
-    ):
+    ways_out = [_escape(search, rng), _other_starts(search, others), _perturbations(search, rng)]
+    if search.problem.floors.any:  # only then do two swaps at once gain what no single swap does
+        ways_out.insert(2, _pair_swaps(search))
+    for name in chain(*ways_out):
         better, swaps, search.swaps = evaluate_if_better(search, best), search.swaps, 0
         if better is not best:
             best = better

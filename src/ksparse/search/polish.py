@@ -22,9 +22,10 @@ import numpy as np
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.loop import Run, drive
 from ksparse.firstorder.methods import APDCA, PDCA, Method, PDCAe
-from ksparse.firstorder.problem import Point, Problem, Stopping
+from ksparse.firstorder.problem import Point, Problem, Stopping, cancellation
 from ksparse.firstorder.steps import FixedStep
 from ksparse.losses import Loss
+from ksparse.losses.base import count_evaluations
 from ksparse.numerics.constraints import Linear, unit_rows, unit_scales
 from ksparse.numerics.nonconvex import ProjectedGradientRun, is_unbounded_below, minimize_by_projection
 from ksparse.numerics.qp import Active, Objective, convex, least_squares, null_space, regular_minimum, solve_qp
@@ -96,17 +97,45 @@ def polish_candidate(problem: SupportProblem, candidate: Candidate) -> PolishedP
     if not support.size:
         residual = _residual_at_zero(problem, candidate.value)
         return PolishedPoint(candidate.x.ravel(), candidate.value, residual)
-    restricted = restricted_problem(problem.loss, problem.C, entries_of(problem, support))
+    entries = entries_of(problem, support)
     if problem.row_problem is not None:
-        x = restricted.point(problem.row_problem.polish(support, candidate.x).ravel())
-        return PolishedPoint.of(restricted, x)
+        restricted = restricted_problem(problem.loss, problem.C, entries)
+        return PolishedPoint.of(restricted, restricted.point(problem.row_problem.polish(support, candidate.x).ravel()))
+    loss, C = problem.loss.restrict(entries).as_float64(), problem.C.restrict(entries)
     linear = problem.C.as_linear(problem.n) if problem.floors.any else None  # with every bound, implied ones too
     linear = None if linear is None else linear.on(support)
     if linear is not None:
         linear = problem.floors.with_signs_of(linear, support, candidate.x)
         C = Polyhedron(linear.G, linear.h, linear.E, linear.f, linear.lower, linear.upper)
-        restricted = Problem(restricted.loss, restricted.penalty, C, restricted.n)
+    direct = _solved_directly(loss, C, candidate) if problem.can.exact_evaluation else None
+    if direct is not None:
+        return direct
+    restricted = Problem(loss, NoPenalty(), C, support.size)
     return PolishedPoint.of(restricted, best_point(restricted, candidate.x, problem.deadline))
+
+
+def _solved_directly(loss: Loss, C: ConvexSet, candidate: Candidate) -> PolishedPoint | None:
+    """Return the minimum of a quadratic φ over C by one direct solve; None if it is not good enough."""
+    if not loss.is_quadratic or not loss.has_hessian:
+        return None
+    zero = np.zeros_like(candidate.x)
+    try:
+        at_zero = loss.gradient_at(zero, image := loss.image(zero))
+        model = _model(loss, zero, image, at_zero)
+        z = None if model is None else minimize_quadratic(model, C, candidate.x)
+    except (InfeasibleError, UnboundedError):
+        return None
+    if z is None or not np.isfinite(z).all():
+        return None
+    value, gradient = loss.value_at(z, image := loss.image(z)), loss.gradient_at(z, image)
+    count_evaluations(values=1, gradients=2)
+    slope, length = norm(gradient), norm(z)
+    l = max(loss.lipschitz(), 1e-3 * slope / (max(length, C.size) or 1.0), 1e-300)  # noqa: E741
+    scale = max(norm(at_zero), slope, cancellation(loss, z, value, l))
+    residual = l * norm(C.project(z - gradient / l) - z)
+    residual = residual / scale if scale > 0 else residual
+    accurate = residual <= max(KKT, 1e2 * loss.rounding) and value <= candidate.value + NOISE * abs(candidate.value)
+    return PolishedPoint(z, value, residual) if accurate and C.contains(z) else None
 
 
 def entries_of(problem: SupportProblem, support: Vector) -> Vector:
@@ -212,7 +241,7 @@ def _newton(problem: Problem, x: Point, deadline: float, work: PolishEffort) -> 
     for _ in range(work.newton):
         if time.perf_counter() >= deadline:
             return x, False
-        g, model = x.gradient, _model(loss, x)
+        g, model = x.gradient, _model(loss, x.x, x.image, x.gradient)
         if model is None:
             return x, False
         better, t = None, 1.0
@@ -283,21 +312,21 @@ def _stiffness(loss: Loss, n: int) -> Vector:
     return np.square(np.maximum(lengths / largest, 1e-8)) if largest > 0 else np.ones(n)
 
 
-def _model(loss: Loss, x: Point) -> Objective | None:
+def _model(loss: Loss, x: Vector, image: Vector, gradient: Vector) -> Objective | None:
     """Return the second-order model of φ at x, from the data where H is too coarse; None where it overflows."""
     try:
-        H = loss.hessian_at(x.x, x.image)
+        H = loss.hessian_at(x, image)
     except ValueError:  # differences may leave the domain of a user's function
         return None
     if not np.isfinite(H).all():
         return None
-    c = x.gradient - H @ x.x
+    c = gradient - H @ x
     # that is c but for rounding, which along a flat direction is all there is: at 0 it is c itself
-    if loss.is_quadratic:
-        zero = np.zeros_like(x.x)
+    if loss.is_quadratic and x.any():
+        zero = np.zeros_like(x)
         c = loss.gradient_at(zero, loss.image(zero))
     model = Objective(H, c)
-    root = None if model.well_conditioned else loss.root_at(x.x, x.image)
+    root = None if model.well_conditioned else loss.root_at(x, image)
     return model if root is None else Objective.of_squares(*root)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ksparse.data.model import QuadraticModel
 from ksparse.errors import InfeasibleError, NotFiniteError, UnboundedError, UndecidedError
 from ksparse.losses import Loss
+from ksparse.losses.base import count_evaluations
 from ksparse.losses.row_sparse import RowProblem
 from ksparse.numerics.constraints import Linear, fixed_by_equations, presolved, reachable_variables
 from ksparse.numerics.floors import Floors
@@ -21,7 +22,6 @@ from ksparse.search.settings import DEFAULTS, SearchSettings
 from ksparse.search.support_rules import NoRules, Rules
 from ksparse.sets import ConvexSet
 from ksparse.util.arrays import Vector
-from ksparse.util.evaluations import count
 
 PROOF = 1e-8  # relative to the value: the accuracy of everything that is proved
 NEGLIGIBLE = 1e-13  # relative to φ(0): the rounding that a perfect fit leaves
@@ -86,7 +86,7 @@ class Capabilities:
             return self.model
         model = self.loss.model_at(x)
         if model is not None:
-            count(values=1, gradients=1)  # the model holds both
+            count_evaluations(values=1, gradients=1)  # the model holds both
         return model if model is not None and model.finite else None
 
     @cached_property
@@ -234,7 +234,8 @@ class SupportProblem:
 
         Under strict rules the rest need not satisfy them by itself.
         """
-        return self.rules.longest_extendable(forced_first(self, support[self.allowed[support]]), self.asked)
+        ranked = support[self.allowed[support]]
+        return self.rules.longest_extendable(forced_first(self, ranked) if self.forced.size else ranked, self.asked)
 
     def extend_to_rules(self, support: Vector) -> Vector:
         """Add to a support the variables that the rules require, if nonzeros themselves must satisfy them."""
@@ -246,7 +247,7 @@ class SupportProblem:
         free[support] = False
         return np.flatnonzero(free)
 
-    @property
+    @cached_property
     def _evaluator(self) -> Evaluator:
         if self.row_problem is not None:
             return RowEvaluator(self.row_problem, self.loss.least)

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ksparse.data.device import array_of, placed
-from ksparse.data.model import QuadraticModel
+from ksparse.data.model import QuadraticModel, array_of, placed
 from ksparse.numerics.bound import rounding_of
 from ksparse.numerics.constraints import unit_rows, unit_scales
 from ksparse.numerics.kkt_inverse import parts
 from ksparse.search.candidate import Candidate
-from ksparse.search.neighbourhoods import HEURISTIC_TRIALS, slopes_with_multipliers
+from ksparse.search.neighbourhoods import HEURISTIC_TRIALS
 from ksparse.search.principal_components import is_swap_optimal
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Array, Vector, at_least, column_dots, namespace, to_numpy
@@ -99,7 +98,8 @@ def _every_move(problem: SupportProblem, at: Candidate, most: int) -> Moves | No
 def _undecided_moves(problem: SupportProblem, model: QuadraticModel, at: Candidate, most: int) -> Moves | None:
     """Return the moves whose gain may exceed what is left unclaimed; None if they are more than `most`."""
     inactive, movable, rules = problem.inactive(at.support), ~np.isin(at.support, problem.forced), problem.rules
-    if model.sign > 0 and problem.linear is not None and problem.linear.bounds_only:  # others never improve
+    linear = problem.linear
+    if model.sign > 0 and linear is not None and not (linear.h.size or linear.f.size):  # others never improve
         inactive = inactive[(model.diagonal[inactive] > 0) | (model.r[inactive] != 0)]
     exchanges = rules.exchanges(at.support, problem.asked)
     try:
@@ -133,7 +133,7 @@ class _CertifiedGains:
     def __init__(self, problem: SupportProblem, model: QuadraticModel, at: Candidate) -> None:
         S, k, shift, linear = at.support, at.support.size, at.shift, problem.linear
         unit = unit_scales(model.diagonal + shift)
-        r, held = slopes_with_multipliers(problem, model, at)
+        r, held = at.slopes_with_multipliers(model, linear)
         r = r / unit
         E, f = np.zeros((0, problem.n)), np.zeros(0)
         if linear is not None:

@@ -114,9 +114,5 @@ class SearchSettings:
             else:
                 check_number(value, name, at_least=0)
 
-    def scaled(self, changes: float) -> float:
-        """Return a number of changes in proportion to `changes`."""
-        return changes * self.changes / SearchSettings.changes
-
 
 DEFAULTS = SearchSettings()

@@ -14,7 +14,7 @@ from ksparse.firstorder.methods import APDCA, IHT
 from ksparse.firstorder.problem import Problem, Stopping
 from ksparse.firstorder.steps import Backtracking
 from ksparse.losses import Loss
-from ksparse.numerics.constraints import Linear
+from ksparse.numerics.constraints import Linear, activity_terms
 from ksparse.numerics.linear_programs import falling_direction, sparsest_support
 from ksparse.numerics.relaxation import diagonal_part, relax
 from ksparse.penalties import Cardinality, TopK2
@@ -104,7 +104,8 @@ def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[
         if by_columns and values[-1] < min(values[:-1]):
             yield Start("a column of V", by_columns[0])
     else:
-        _raise_if_unbounded(problem)
+        if problem.loss.least == -np.inf:
+            _raise_if_unbounded(problem)
         yield from _greedy(problem)
         # 0 may be stationary: start where φ has the most negative curvature
         if problem.model is not None and not problem.can.treated_as_convex:
@@ -117,9 +118,8 @@ def _raise_if_unbounded(problem: SupportProblem) -> None:
     Moves are ranked by curvature, so that a search may never reach such variables.
     """
     model, linear = problem.model, problem.linear
-    if model is None or linear is None or not problem.can.treated_as_convex or problem.loss.least > -np.inf:
-        return
-    if problem.n > problem.settings.relaxed:
+    small = problem.n <= problem.settings.relaxed
+    if model is None or linear is None or not problem.can.treated_as_convex or not small:
         return
     variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.fixed_to_zero(~problem.allowed))
     if variables is not None:
@@ -188,7 +188,7 @@ def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iter
 
 def _fitting(linear: Linear, ranked: Vector, count: int) -> Vector:
     """Return the first `count` variables whose minimum sizes fit together in every row."""
-    rows, least, _ = linear.activity_terms(linear.lower, linear.upper)
+    rows, least = (activity_terms(M, linear.lower, linear.upper)[0] for M in (linear.G, linear.E))
     needs, room = np.vstack([rows, least]), np.concatenate([linear.h, linear.f])
     filling = (needs >= 0).all(axis=1)  # rows that every variable only fills
     needs, room = needs[filling], room[filling]

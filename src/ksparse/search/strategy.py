@@ -19,6 +19,7 @@ from ksparse.search.neighbourhoods import (
 )
 from ksparse.search.principal_components import RayleighNeighbourhood
 from ksparse.search.problem import SupportProblem
+from ksparse.search.settings import SearchSettings
 from ksparse.util.arrays import Vector
 
 # Limits of the work of one search, in changes of a support, if `settings.changes` has its default. They take about the
@@ -60,11 +61,6 @@ def _rows(problem: SupportProblem) -> Neighbourhood:
     return RowNeighbourhood(problem, problem.row_problem)
 
 
-def _updated(problem: SupportProblem) -> Neighbourhood:
-    depth = max(3, int(problem.settings.depth * problem.k))  # of an oscillation in k
-    return ActiveSetNeighbourhood(problem, min(problem.max_held_rows, problem.k + depth))
-
-
 def choose_strategy(problem: SupportProblem) -> Strategy:
     """Return the best strategy that the loss and the set allow."""
     settings, k = problem.settings, problem.k
@@ -78,25 +74,27 @@ def choose_strategy(problem: SupportProblem) -> Strategy:
         return Strategy(name, RayleighNeighbourhood, settings.changes, perturbs=False, first_order=False)
     if problem.updatable:
         longer = WALK_WORK if problem.walks else 1.0
-        growing = settings.scaled(SMALL_K_WORK + K_SQUARED_WORK * k**2)
-        work = min(longer * min(settings.changes, growing), settings.scaled(WORK_PER_VARIABLE) * max(5, k))
-        return Strategy("exact gains on an updated KKT inverse", _updated, int(work), first_order=False)
+        scale = settings.changes / SearchSettings.changes
+        growing = scale * (SMALL_K_WORK + K_SQUARED_WORK * k**2)
+        work = min(longer * min(settings.changes, growing), scale * WORK_PER_VARIABLE * max(5, k))
+        return Strategy("exact gains on an updated KKT inverse", ActiveSetNeighbourhood, int(work), first_order=False)
     return without_updates(problem)
 
 
 def without_updates(problem: SupportProblem) -> Strategy:
     """Return the best strategy if a KKT inverse cannot be updated, or variables are too nearly dependent for it."""
     settings, can = problem.settings, problem.can
+    scale = settings.changes / SearchSettings.changes
     if problem.row_problem is not None:
-        work = settings.changes if can.exact_evaluation else settings.scaled(ROW_MODEL_WORK)
+        work = settings.changes if can.exact_evaluation else scale * ROW_MODEL_WORK
         name = "gains of rows" if can.exact_evaluation else "gains of rows on second-order models"
         return Strategy(name, _rows, work, START_WORK_SHARE * work, first_order=False)
     if not can.has_second_order_models:
-        work = settings.scaled(FIRST_ORDER_WORK)
+        work = scale * FIRST_ORDER_WORK
         return Strategy("gradients", GradientNeighbourhood, work, START_WORK_SHARE * work, wanders=False)
     # on a set that only projects Newton's method has no steps to take
     kind = QP_WORK if can.exact_evaluation else NEWTON_WORK if can.has_multipliers else FIRST_ORDER_WORK
-    work = settings.scaled(kind)
+    work = scale * kind
     costly = problem.loss.evaluation_is_costly or (problem.loss.entries or 0) >= settings.large
     if costly and model_problem(problem, np.zeros(problem.n)) is not None:
         return Strategy("second-order models", SecondOrderNeighbourhood, work, first_order=False, by_models=True)

@@ -18,6 +18,7 @@ from ksparse.firstorder.loop import Run
 from ksparse.firstorder.methods import Method
 from ksparse.firstorder.problem import Problem
 from ksparse.losses import Loss
+from ksparse.losses.base import evaluations_since
 from ksparse.result import Result, Status, Trace
 from ksparse.search.candidate import Incumbent
 from ksparse.search.polish import (
@@ -46,7 +47,6 @@ from ksparse.util.arrays import (
     take,
     to_float64,
 )
-from ksparse.util.evaluations import counted
 from ksparse.util.resources import OutOfTimeError
 
 UNPROVED = Certificate()
@@ -78,7 +78,7 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, 
     fun = value_of(problem.loss, x) + problem.penalty.value(to_float64(x)) if single else judge.F(point)
     return _result(
         x, fun, problem.C, None, residual, status, ACCEPTED, nit=run.nit, elapsed=elapsed, method=method.name, rho=None,
-        trace=run.trace, **_evaluations(problem.loss, before),
+        trace=run.trace, **evaluations_since(before, problem.loss),
     )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def judge_sparse(request: Request, rho: float | None, run: Run, method: Method) 
     return _result(
         x, value_of(loss, x), C, k, residual, status, accepted, nit=run.nit, elapsed=request.elapsed, rho=rho,
         method=method.name, trace=run.trace, outcomes=[{"k_sparse": k_sparse, "F": run.F}],
-        passes=loss.passes - request.passes_before, **_evaluations(loss, request.before),
+        passes=loss.passes - request.passes_before, **evaluations_since(request.before, loss),
     )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def judge_search(
         elapsed=request.elapsed, method="auto", rho=None, trace=trace, swaps=incumbent.swaps,
         proved=incumbent.proved and status in PROVED, outcomes=incumbent.records, gap=gap, note=note, message=message,
         lower_bound=certificate.lower_bound, nodes=certificate.nodes, passes=loss.passes - request.passes_before,
-        **_evaluations(loss, request.before),
+        **evaluations_since(request.before, loss),
     )  # fmt: skip
 
 
@@ -304,9 +304,3 @@ def _result(
     success = bool(status.good and C.contains(x) and within and is_finite and residual <= accepted)
     fields |= {"message": (message or status.message) + note, "maxcv": maxcv, "residual": residual}
     return Result(x=x, fun=fun, success=success, status=status, support=support, k=k, **fields)
-
-
-def _evaluations(loss: Loss, before: tuple[int, int]) -> dict[str, Any]:
-    """Return the evaluations of φ and ∇φ since `before`."""
-    after = counted(loss.evaluations)
-    return {"nfev": after[0] - before[0], "njev": after[1] - before[1]}

@@ -126,7 +126,7 @@ def minimize_penalized(
     chosen, stopping = resolve_method(method, step), Stopping(tol, tol_residual, max_iter, max_time, stop, patience)
     problem = Problem(loss, penalty, C, None if start is None else start.shape[0])
     before = loss.evaluations or (0, 0)
-    check_user_pieces(problem, start)
+    check_user_pieces(loss, problem.C, problem.zeros(), start)
     with solve_scope(loss, np.inf if max_time is None else started + max_time, progress):
         begin = problem.zeros() if start is None else start
         xp = namespace(begin)

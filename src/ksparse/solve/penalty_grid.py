@@ -12,12 +12,12 @@ from ksparse.firstorder.loop import drive, not_begun
 from ksparse.firstorder.methods import APDCA, GIST, IHT, L1DCA, L1PDCA, MIPDCA, PDCA, Method, NmAPG, PDCAe
 from ksparse.firstorder.problem import Problem
 from ksparse.firstorder.steps import Backtracking, FixedStep, StepRule, check_rule
+from ksparse.losses.base import evaluations_since
 from ksparse.penalties import Penalty
 from ksparse.result import Result
 from ksparse.solve.judge import best_of, judge_sparse
 from ksparse.solve.request import Request
 from ksparse.util.checks import check_number, check_piece
-from ksparse.util.evaluations import counted
 from ksparse.util.progress import track
 
 RHO_GRID = tuple(10.0**i for i in range(-4, 5))  # the paper's
@@ -41,7 +41,9 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
     results: list[Result] = []
     begin = request.x0
     for weight in track(weights, "weights"):
-        request = replace(request, before=counted(request.loss.evaluations)) if results else request
+        if results:
+            so_far = evaluations_since((0, 0), request.loss)
+            request = replace(request, before=(so_far["nfev"], so_far["njev"]))
         penalty = method.penalty(request.k, weight or 1.0, request.C)
         check_piece(penalty, Penalty, f"{method.name}.penalty(k, rho, C)")
         problem = Problem(request.loss, penalty, request.C, request.n)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ksparse.errors import InfeasibleError, MissingPieceError
-from ksparse.firstorder.problem import Problem, Stopping
+from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
-from ksparse.penalties import NoPenalty
+from ksparse.losses.base import counting_evaluations
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.support_rules import NoRules, Rules, closed_rows
@@ -23,7 +23,6 @@ from ksparse.search.surrogates import COLUMNS_PER_VARIABLE
 from ksparse.sets import ConvexSet, WholeSpace, require_length, require_sparse_member
 from ksparse.util.arrays import Array, Vector, to_float64
 from ksparse.util.checks import check_indices, check_integer, check_number, check_piece, check_vector
-from ksparse.util.evaluations import counting
 from ksparse.util.progress import show_progress
 from ksparse.util.resources import GIB, OutOfTimeError, available_memory, deadline_scope, one_thread
 
@@ -44,7 +43,7 @@ def solve_scope(loss: Loss, deadline: float, progress: bool) -> Iterator[None]:
     Arithmetic may overflow silently: values that are not finite are refused where they arise.
     """
     quiet = np.errstate(over="ignore", invalid="ignore")
-    with show_progress(progress), deadline_scope(deadline), thread_scope(loss), counting(), quiet:
+    with show_progress(progress), deadline_scope(deadline), thread_scope(loss), counting_evaluations(), quiet:
         yield
 
 
@@ -66,6 +65,7 @@ class Request:
     before: tuple[int, int]  # evaluations of φ and ∇φ before the call, if the loss counts them itself
     passes_before: int  # over its data
     zeros: Array  # 0 in the namespace, dtype and device of x
+    beginning: Array  # the user's start, or 1/n in every entry
     rules: Rules  # for supports
     by_rows: bool  # whether supports are of features with several entries of x each
 
@@ -73,11 +73,6 @@ class Request:
     def elapsed(self) -> float:
         """Seconds since the call."""
         return time.perf_counter() - self.started
-
-    @property
-    def beginning(self) -> Array:
-        """The user's start, or 1/n in every entry."""
-        return self.zeros + 1.0 / self.n if self.x0 is None else self.x0
 
 
 def check_request(
@@ -112,14 +107,14 @@ def check_request(
     deadline = np.inf if stopping.max_time is None else started + stopping.max_time
     with deadline_scope(deadline):
         require_sparse_member(C, n, checked.widest(k))
-    before, interrupted, problem = loss.evaluations or (0, 0), False, Problem(loss, NoPenalty(), C, n)
+    zeros, before, interrupted = loss.zeros(n), loss.evaluations or (0, 0), False
     try:
-        check_user_pieces(problem, start)
+        check_user_pieces(loss, C, zeros, start)
     except KeyboardInterrupt:  # user functions may be slow
         interrupted = True
     return Request(
-        loss, C, n, k, start, stopping, callback, verbose, started, deadline, interrupted, before, loss.passes,
-        problem.zeros(), checked, by_rows,
+        loss, C, n, k, start, stopping, callback, verbose, started, deadline, interrupted, before, loss.passes, zeros,
+        zeros + 1.0 / n if start is None else start, checked, by_rows,
     )  # fmt: skip
 
 
@@ -130,16 +125,19 @@ def check_pieces(loss: Loss, C: ConvexSet | None, x0: Any) -> tuple[Loss, Convex
     check_piece(C, ConvexSet, "C")
     n = loss.n or C.n
     if x0 is None:
-        return loss if n is None else loss.for_vectors_like(np.zeros(n)), C, None
+        return loss if n is None or loss.n is not None else loss.for_vectors_like(np.zeros(n)), C, None
     start = check_vector(x0, "x0", n, kind=loss.given_kind) + 0.0  # a copy: the result never shares memory with x0
     return loss.for_vectors_like(start), C, start
 
 
-def check_user_pieces(problem: Problem, start: Array | None) -> None:
+def check_user_pieces(loss: Loss, C: ConvexSet, zeros: Array, start: Array | None) -> None:
     """Check at a point of C that pieces made of user functions are what they claim to be."""
-    with thread_scope(problem.loss):
-        problem.C.self_check(zeros := problem.zeros())
-        problem.loss.self_check(zeros + 1.0 / problem.n if start is None else start, problem.C.project)
+    if C.skip_self_check and loss.skip_self_check:
+        return
+    C = C.like(zeros)
+    with thread_scope(loss):
+        C.self_check(zeros)
+        loss.self_check(zeros + 1.0 / zeros.shape[0] if start is None else start, C.project)
 
 
 def support_problem(

@@ -297,6 +297,8 @@ def odd_column(table: Any) -> str:
 
 def _real(array: Array, name: str, why: str = "") -> Array:
     """Return the array as float32 or float64 (integers and booleans as float64); refuse other dtypes."""
+    if isinstance(array, np.ndarray) and array.dtype in (np.float64, np.float32):
+        return array
     xp = namespace(array)
     if compat.is_numpy_array(array):
         _real_dtype(array.dtype, name, why)
